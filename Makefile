@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 UV_VERSION := 0.13.8
 export PYTHONPATH := $(CURDIR)/src
 # runs on the board, so it keeps Python 3.6 grammar (docs/decisions/0003)
-BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records device telemetry training)
+BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py records device telemetry training)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
@@ -75,7 +75,6 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(PY) -m pylint --score=n src/epochwatt src/snakemake_logger_plugin_epochwatt workflow/scripts
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)

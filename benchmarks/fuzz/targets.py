@@ -23,7 +23,7 @@ from benchmarks import template
 from benchmarks.fuzz import logs_2023, machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
@@ -342,7 +342,7 @@ def others(folder: Path) -> Iterator[Target]:
     source = {
         **{
             "run": template.RUN,
-            "schema_version": fields.SCHEMA_VERSION,
+            "schema_version": columns.SCHEMA_VERSION,
             "factors": {**told, "imported": "scripts-2023"},
         },
         **{"canonical": json.dumps(told)},

@@ -47,7 +47,6 @@ from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_files, sweep_names
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
-from epochwatt.published.tables import write_entries, write_table
 from epochwatt.roofline.explain_runs import write_explanations
 from epochwatt.roofline.fits import FitRow, read_fits, write_fits
 from epochwatt.roofline.place_points import place_points
@@ -62,6 +61,7 @@ from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.tables import write_entries, write_table
 from tests.unit import any_table
 from tests.unit.any_table import ODD, Cells, named_rows, rows_of, shapes, write_csv, write_runs
 

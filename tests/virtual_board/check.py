@@ -16,7 +16,7 @@ sys.path.insert(0, "/board/src")
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import board_files, host, page_cache, storage
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
@@ -473,7 +473,7 @@ def a_record(epoch):
     e2e_s = wait_s + copy_s + compute_s
     start_s = time.monotonic()
     return {
-        **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+        **{"schema_version": columns.SCHEMA_VERSION, "protocol": columns.PROTOCOL},
         **{"run": "r", "epoch": epoch, "factors": {"batch_size": 16}, "flags": [], "loss": None},
         **{"n_minibatches": len(SECONDS), "n_samples": 16 * len(SECONDS), "e2e_s": e2e_s},
         **{"wait_s": wait_s, "copy_s": copy_s, "compute_s": compute_s},

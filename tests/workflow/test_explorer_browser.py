@@ -15,7 +15,7 @@ from offline_page import REPOSITORY, WIDTHS, opened
 from playwright.sync_api import Browser, Page
 from scipy.special import stdtrit
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.analysis.compare import compare, find_runs, interval, verdict_of
 from epochwatt.analysis.pareto import pareto_front
@@ -65,13 +65,13 @@ def tables(tmp_path_factory, write_epochs) -> Path:
     """A folder with results/runs of three kinds of data, and the tables exported from them."""
     root = tmp_path_factory.mktemp("explorer")
     for n, (mode, (power_w, e2e_s)) in enumerate(MODES.items()):
-        factors = fields.with_defaults({**BOARD, "power_mode": mode})
+        factors = columns.with_defaults({**BOARD, "power_mode": mode})
         write_epochs(f"twin-{mode}", factors, *epochs_of(3 + n % 3, e2e_s, power_w), root=root)
         if mode in "abd":  # beats them all, but was not simulated: never on their front
             fake = {**factors, "backend": "fake", "model": "resnet"}
             epochs = epochs_of(4, e2e_s / 2, power_w / 2)
             write_epochs(f"fake-{mode}", fake, *epochs, root=root)
-    host = fields.with_defaults({**BOARD, "backend": "host", "device": "host", "dvfs": "on"})
+    host = columns.with_defaults({**BOARD, "backend": "host", "device": "host", "dvfs": "on"})
     for w in (0, 1, 2):
         write_epochs(f"host-w{w}", {**host, "num_workers": w}, *epochs_of(2 + w, 4 - w), root=root)
     old = root / "results/runs" / OLD_RUN / "epochs.csv"

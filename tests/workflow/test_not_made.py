@@ -3,7 +3,7 @@
 import pytest
 from full_checkout import configure_two_studies
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.wanted import wanted_ceilings
 from epochwatt.study.settings import load_settings
@@ -161,7 +161,7 @@ def h100(ceilings, mode):
         for kernel, size, flops, moved in work
     ]
     return {
-        **{"schema_version": fields.SCHEMA_VERSION, "ceilings": ceilings, "mode": mode},
+        **{"schema_version": columns.SCHEMA_VERSION, "ceilings": ceilings, "mode": mode},
         **{"backend": "host", "processor": "gpu", "t_start_unix_s": 1.75e9, "flags": []},
         **{"t_start_mono_s": 1.0, "t_end_mono_s": 2.0, "events": {"before": {}, "after": {}}},
         **{"telemetry_lost": False, "kernels": kernels},

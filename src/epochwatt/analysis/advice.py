@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from epochwatt import fields
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.analysis.compare import interval
+from epochwatt.columns import FACTOR_NAMES
 from epochwatt.text import counted
 
 PARTS = {"loader": "wait_s", "copy": "copy_s", "compute": "compute_s", "overhead": "overhead_s"}
@@ -27,7 +27,6 @@ BUSY_PCT = 90.0  # of the CPU: no core is free for another worker
 # settings that may be turned without changing what is learned; batch size is tried last
 LEVERS = ("num_workers", "prefetch_factor", "storage", "torch_threads", "power_mode", "dvfs")
 LEARNING = ("batch_size",)
-FACTORS = fields.names(fields.FACTORS)
 MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 LEVER_WORDS = {
     "prefetch_factor": "prefetch {}",
@@ -114,7 +113,9 @@ def advise(epochs: pd.DataFrame) -> list[Advice]:
     valid = later[later.valid]
     runs = [
         _Run(
-            first["run"], {name: first[name] for name in FACTORS}, valid[valid.run == first["run"]]
+            first["run"],
+            {name: first[name] for name in FACTOR_NAMES},
+            valid[valid.run == first["run"]],
         )
         for first in epochs.drop_duplicates("run").to_dict("records")
     ]
@@ -138,7 +139,7 @@ def lever_between(run: _Run, other: _Run) -> str:
 
     Without workers there is no prefetch factor, so that one goes along with their number.
     """
-    differing = [name for name in FACTORS if not _same(run.factors[name], other.factors[name])]
+    differing = [name for name in FACTOR_NAMES if not _same(run.factors[name], other.factors[name])]
     if "num_workers" in differing and 0 in (run.workers, other.workers):
         differing = [name for name in differing if name != "prefetch_factor"]
     lever = differing[0] if len(differing) == 1 else ""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt.columns import IDLE_COLUMNS, names
 from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
@@ -51,7 +51,7 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     ConfigError : a row of `plug_csv` cannot be
     """
     rows = [recorded_row(idle["root"], idle) for idle in idles] + plug_rows(plug_csv)
-    columns = fields.names(fields.IDLE_COLUMNS)
+    columns = names(IDLE_COLUMNS)
     with files.writing("the idle powers", path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with open(path, "w", newline="", encoding="utf-8") as handle:

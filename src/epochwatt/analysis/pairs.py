@@ -28,8 +28,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
-from epochwatt import fields
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.columns import FACTOR_NAMES
 from epochwatt.records.run_folder import RunFolder
 
 ALPHA = 0.05  # of each one-sided test; the interval is of 1 - 2 ALPHA
@@ -195,7 +195,7 @@ def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
     runs = epochs.groupby("run", sort=False)
     flags = runs["flags"].agg(lambda cells: " ".join(sorted(set(" ".join(cells).split()))))
     starts = runs["t_start_unix_s"].min()
-    factors = runs[list(fields.names(fields.FACTORS))].first()
+    factors = runs[list(FACTOR_NAMES)].first()
     return factors.join(means).assign(all_flags=flags, started_unix_s=starts)
 
 

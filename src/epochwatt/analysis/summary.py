@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
-FACTORS = fields.names(fields.FACTORS)
 # settings in which runs of a workload may differ, and how they are shown
 SETTING = {
     "power_mode": "mode {}",
@@ -94,7 +93,7 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)
-    means = runs[[*FACTORS, "power_scope"]].first()
+    means = runs[[*columns.FACTOR_NAMES, "power_scope"]].first()
     return means.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from types import CodeType
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.claims import expression, functions
 from epochwatt.claims.evaluate import Claim, Verdict, parsed, verdict
 from epochwatt.claims.functions import Front, collected
@@ -85,7 +85,7 @@ def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Case, lis
     if any(c.args for c in calls if isinstance(c.func, ast.Name) and c.func.id in about_data):
         varied.add("model")
     varied |= {name for factor in varied for name in FOLLOWERS.get(factor, ())}
-    fixed = [name for name in fields.names(fields.FACTORS) if name not in varied]
+    fixed = [name for name in columns.FACTOR_NAMES if name not in varied]
     cases: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         cases[tuple(row[name] for name in fixed)].append(row)

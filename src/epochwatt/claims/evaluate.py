@@ -11,7 +11,7 @@ from epochwatt.claims.number_sources import BEST, HIPCW, METRICS, PREDICTED, Sou
 from epochwatt.claims.tolerances import Terms
 from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TAKEAWAYS = "config/published/takeaways.csv"
 Status = Literal["holds", "does_not_hold", "not_evaluable"]

@@ -35,7 +35,7 @@ class Tolerance(_Part):
 
     value: float = Field(allow_inf_nan=False, description="its value")
     unit: str = Field(description="its unit: %, points, 1/s, or a factor")
-    about: str = Field(description="what it is for")  # pylint: disable=disallowed-name
+    about: str = Field(description="what it is for")
 
 
 class Terms(_Part):

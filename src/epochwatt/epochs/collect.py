@@ -5,7 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt.columns import (
+    FORMER_BOARDS,
+    RUN_ENERGY_COLUMNS,
+    RUN_EPOCH_COLUMNS,
+    SCHEMA_VERSION,
+    TWIN,
+    names,
+)
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
 from epochwatt.errors import DamagedError, RecordError
@@ -92,8 +99,8 @@ def write_tables(
     mark_from_change(rows)
     for row in rows:
         row["valid"] = is_valid(row["flags"], flag_effects)
-    write_rows(epochs_csv, fields.names(fields.RUN_EPOCH_COLUMNS), rows)
-    write_rows(energy_csv, fields.names(fields.RUN_ENERGY_COLUMNS), energy_rows)
+    write_rows(epochs_csv, names(RUN_EPOCH_COLUMNS), rows)
+    write_rows(energy_csv, names(RUN_ENERGY_COLUMNS), energy_rows)
 
 
 def epoch_row(
@@ -108,10 +115,10 @@ def epoch_row(
     """
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
-    row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
+    row: dict[str, Any] = dict.fromkeys(names(RUN_EPOCH_COLUMNS))
     row.update((k, v) for k, v in meta["factors"].items() if k in row)
     row.update((k, v) for k, v in meta.items() if k in row)
-    row["schema_version"] = fields.SCHEMA_VERSION  # of the row; its record may be older
+    row["schema_version"] = SCHEMA_VERSION  # of the row; its record may be older
     row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
@@ -162,7 +169,7 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    learns = meta.get("backend") != fields.TWIN and meta["factors"].get("task") != "infer"
+    learns = meta.get("backend") != TWIN and meta["factors"].get("task") != "infer"
     if meta["loss"] is None and learns and "loss" not in meta.get("unknown", ()):
         flags.add("loss_not_finite")
     return flags
@@ -197,7 +204,7 @@ def _machine(meta: dict[str, Any]) -> dict[str, Any]:
     """Return what a record says about its machine, with today's name of the kind of board."""
     machine: dict[str, Any] = meta["machine"]
     kind = machine.get("board", "")
-    return {**machine, "board": fields.FORMER_BOARDS.get(kind, kind)}
+    return {**machine, "board": FORMER_BOARDS.get(kind, kind)}
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:

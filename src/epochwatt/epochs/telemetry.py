@@ -268,7 +268,7 @@ def stall_part(
 
 
 def power_flags(source: dict[str, Any], reading_flags: frozenset[str]) -> set[str]:
-    """Return what speaks against a power sensor's readings (names in `fields.FLAGS`)."""
+    """Return what speaks against a power sensor's readings (names in `columns.FLAGS`)."""
     flags = set(reading_flags)
     if source["n_negative"]:
         flags.add("power_negative")

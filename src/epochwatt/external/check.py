@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 
 AGREES: Final = "agrees"
 DIFFERS: Final = "differs"

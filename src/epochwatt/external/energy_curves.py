@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from epochwatt.external.check import AGREES, DIFFERS, PUBLIC, SIMULATED, Finding, held_by, show
 from epochwatt.external.inputs import Inputs
 from epochwatt.external.workloads import simulated_workloads
-from epochwatt.published.tables import write_table
 from epochwatt.sweeps.mode_table import ModeTable
+from epochwatt.tables import write_table
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.epoch import steady
 from epochwatt.twin.simulation.run import setting_at

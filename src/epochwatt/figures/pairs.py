@@ -13,7 +13,7 @@ from epochwatt.analysis.pairs import METRICS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import SCHEMA
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 COLOURS = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#555555"}
 MARKS = {"equivalent": "o", "different": "D", "undecided": "s"}  # told apart in grey, too

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt.columns import FACTOR_NAMES, PROTOCOL, SCHEMA_VERSION, with_defaults
 from epochwatt.datasets.recipes import n_samples, recipe
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.import_2023.logs import LoggedEpoch, Logs, Series, read_folder
@@ -68,7 +68,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says of all runs of a folder, as `fields.FACTORS` names it."""
+    """What the command line says of all runs of a folder, as `FACTORS` names it."""
 
     device: str
     instance: str
@@ -106,7 +106,7 @@ def import_folder(folder: Path, options: RunOptions, root: Path = Path()) -> lis
             del logs.series["power_total_w"]
             logs.warnings.append("jtop 3.1 took one rail of an AGX Orin for all: no energy")
         source: dict[str, Any] = {
-            "schema_version": fields.SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION,
             "run": run_id(factors, canonical),
             "factors": factors,
             "canonical": canonical,
@@ -166,7 +166,7 @@ def make_factors(
     }
     values = validated(FactorValues, row, "the logs and the command line").model_dump()
     factors = {
-        **{name: values[name] for name in fields.names(fields.FACTORS) if name in values},
+        **{name: values[name] for name in FACTOR_NAMES if name in values},
         **asdict(options),
         "backend": "jetson",
         "dataset": workload.dataset,
@@ -180,7 +180,7 @@ def make_factors(
         factors["prefetch_factor"] = None
     if mode := device.power_modes[options.power_mode].model_dump(exclude_none=True):
         factors["power_mode_settings"] = mode
-    return fields.with_defaults(factors)
+    return with_defaults(factors)
 
 
 def _check_size(logs: Logs, factors: dict[str, Any], folder: Path) -> None:
@@ -259,8 +259,8 @@ def epoch_meta(
     factors = source["factors"]
     samples = n_samples(factors["dataset"], factors["dataset_source"], factors["dataset_scale"])
     return {
-        "schema_version": fields.SCHEMA_VERSION,
-        "protocol": fields.PROTOCOL,
+        "schema_version": SCHEMA_VERSION,
+        "protocol": PROTOCOL,
         "run": source["run"],
         "epoch": k,
         "factors": factors,

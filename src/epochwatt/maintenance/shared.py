@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from epochwatt.columns import SHARED_FLAGS
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import open_machine
 from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.table import read_rows
-from epochwatt.fields import SHARED_FLAGS
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
 from epochwatt.study.discard import discard

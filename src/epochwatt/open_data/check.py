@@ -7,9 +7,9 @@ from typing import Any
 from epochwatt.errors import DamagedError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check_table import check_table, read_metadata, wrong_at
-from epochwatt.published.tables import LARGEST
 from epochwatt.records import shapes
 from epochwatt.records.checksums import SUMS, fault, read_sums
+from epochwatt.tables import LARGEST
 
 DESCRIPTOR_SHAPE = {
     "name": shapes.WORD,

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt.columns import PROVENANCES
 from epochwatt.errors import DamagedError, DataError, RecordError
 from epochwatt.open_data import layout
 from epochwatt.open_data.cell_checksums import Sums, altered
@@ -189,7 +189,7 @@ def _check_provenance(path: str, lines: Lines, table: Table, stated: str) -> Ite
     imported = table.header.index("imported") if "imported" in table.header else None
     for row, number in zip(lines.rows, lines.numbers, strict=True):
         where = f"{path}, line {number}, column "
-        if row[i] in fields.PROVENANCES and row[i] != stated:
+        if row[i] in PROVENANCES and row[i] != stated:
             yield wrong_at(where + "provenance", "a row of another provenance", row[i], [stated])
         if backend is not None and imported is not None:
             actual = layout.provenance_of(row[backend], row[imported])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.records import files
@@ -72,7 +72,7 @@ def _mode_folders(workload: Workload) -> list[Path]:
 
 def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
     """Return whether factors of a record are those of a workload; what it leaves open counts."""
-    recorded = {**fields.FACTOR_DEFAULTS, **factors}
+    recorded = {**columns.FACTOR_DEFAULTS, **factors}
     ours = {
         "model": workload.workload,
         "instance": workload.instance,

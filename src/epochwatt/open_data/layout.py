@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.records.checksums import SUMS
 
 FORMAT = 1  # of the package; a reader refuses those that are younger than itself
@@ -39,7 +39,7 @@ def provenance_of(backend: str, imported: str) -> str:
 
 def statement(provenances: Collection[str]) -> str:
     """Return in words where the rows of a package come from, what is not measured first."""
-    order = (*NOT_MEASURED, *fields.PROVENANCES)
+    order = (*NOT_MEASURED, *columns.PROVENANCES)
     return "; ".join(STATEMENTS[p] for p in dict.fromkeys(order) if p in provenances)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from epochwatt import __version__, fields
+from epochwatt import __version__, columns
 from epochwatt.open_data import layout
 from epochwatt.open_data.schema import Table
 
@@ -57,7 +57,7 @@ class Labels:
     creator : who measured or simulated
     source, citation : where the rows come from, and how to cite them
     created : day, ISO 8601
-    provenances : of its rows, in the order of `fields.PROVENANCES`
+    provenances : of its rows, in the order of `columns.PROVENANCES`
     """
 
     name: str
@@ -95,7 +95,7 @@ def frictionless(
         "epochwatt": {
             "format": layout.FORMAT,
             "version": __version__,
-            "schema_version": fields.SCHEMA_VERSION,
+            "schema_version": columns.SCHEMA_VERSION,
             "provenances": list(labels.provenances),
         },
         "resources": [
@@ -181,7 +181,7 @@ def croissant(labels: Labels, parts: Sequence[Part], files: Mapping[str, File]) 
     }
 
 
-def _croissant_field(part: Part, field: fields.Field) -> dict[str, Any]:
+def _croissant_field(part: Part, field: columns.Column) -> dict[str, Any]:
     unit = f" [{field.unit}]" if field.unit else ""
     return {
         "@type": "cr:Field",

@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from epochwatt import fields
+from epochwatt.columns import MODE_PARTS
+from epochwatt.columns import Column as OurColumn
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.check_table import check_cells, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
-from epochwatt.published.tables import checked_rows, filled, table_text
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 from epochwatt.sweeps.plausible import implausible
 from epochwatt.sweeps.public.checks import numbered
+from epochwatt.tables import checked_rows, filled, table_text
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
@@ -237,9 +238,9 @@ def _missing(path: str, header: Sequence[str]) -> Iterator[DataError]:
             yield DataError(
                 f"no column {name}: {meaning}", where=where, found=near or None, do=f"see {PAGE}"
             )
-    if not set(header) & set(fields.MODE_PARTS):
+    if not set(header) & set(MODE_PARTS):
         yield DataError(
-            "no column of a mode", where=where, allowed=fields.MODE_PARTS, do="add what was varied"
+            "no column of a mode", where=where, allowed=MODE_PARTS, do="add what was varied"
         )
 
 
@@ -266,5 +267,5 @@ def _twice(path: str, header: Sequence[str]) -> Iterator[DataError]:
 
 def _plain_column(name: str) -> Column:
     """Return what a column may hold; one that is not ours may hold anything."""
-    column = _COLUMNS.get(name) or Column(fields.Field(name, "str", "", "", ""))
+    column = _COLUMNS.get(name) or Column(OurColumn(name, "str", "", "", "", name))
     return replace(column, required=column.required and name not in _OPTIONAL)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epochwatt.analysis.summary import SETTING, bound_by
-from epochwatt.fields import SHARED_FLAGS
+from epochwatt.columns import SHARED_FLAGS
 from epochwatt.pages import explained
 from epochwatt.pages.numbers import Number, Table
 from epochwatt.text import counted, label, origin

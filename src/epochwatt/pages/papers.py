@@ -17,8 +17,8 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.pages.numbers import PRINTED, Number, Table
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.published.numbers import TITLES, Fact, Relation, load_published
-from epochwatt.published.tables import read_table
 from epochwatt.study.runs import TWIN
+from epochwatt.tables import read_table
 from epochwatt.text import label
 
 UNITS = {  # of a published number, where its name is another

@@ -14,7 +14,7 @@ from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import DATA, PARTS, best_settings, bound_by, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
-from epochwatt.fields import SHARED_FLAGS
+from epochwatt.columns import SHARED_FLAGS
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.templates import render

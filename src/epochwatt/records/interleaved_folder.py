@@ -17,7 +17,7 @@ from typing import Any, Dict, NamedTuple
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files
 from epochwatt.records.run_folder import RECORD
@@ -113,10 +113,10 @@ def read(folder: str) -> InterleavedRecord:
         raise DamagedError(f"{checksums.SUMS} is missing in {folder}")
     place = os.path.join(folder, RECORD)
     meta = files.parse_json(checksums.read_checked(place, sums), place, SHAPE)
-    if meta["schema_version"] not in fields.READABLE_SCHEMAS:
+    if meta["schema_version"] not in columns.READABLE_SCHEMAS:
         raise RecordError(
             f"{place} cannot be read: schema version {meta['schema_version']}",
-            allowed=[str(version) for version in fields.READABLE_SCHEMAS],
+            allowed=[str(version) for version in columns.READABLE_SCHEMAS],
         )
     place = os.path.join(folder, TIMES)
     with np.load(io.BytesIO(checksums.read_checked(place, sums)), allow_pickle=False) as held:

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.run_folder import EpochRecord, new_trash, read_arrays, write_record
@@ -154,9 +154,9 @@ class ModeFolders:
         wrong = shapes.problem(meta, shape)
         if wrong is not None:
             return wrong
-        if meta.get("schema_version") not in fields.READABLE_SCHEMAS:
+        if meta.get("schema_version") not in columns.READABLE_SCHEMAS:
             return "schema version {} is not one of {}".format(
-                meta.get("schema_version"), fields.READABLE_SCHEMAS
+                meta.get("schema_version"), columns.READABLE_SCHEMAS
             )
         if meta[owner] != self.name or mode_name(meta["mode"]) != mode_name(mode):
             return "it is {} of {}; was the folder renamed by hand?".format(

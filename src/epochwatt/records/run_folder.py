@@ -27,7 +27,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.samples import names_cut
@@ -314,10 +314,10 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     if not isinstance(meta, dict):
         raise RecordError(f"{path} holds no record")
     version = meta.get("schema_version")
-    if version not in fields.READABLE_SCHEMAS:
+    if version not in columns.READABLE_SCHEMAS:
         raise RecordError(
             f"{path} has schema version {version}",
-            allowed=fields.READABLE_SCHEMAS,
+            allowed=columns.READABLE_SCHEMAS,
             do="read it with the version of epochwatt that wrote it",
         )
     wrong = shapes.problem(meta, record_shapes.RECORD)
@@ -337,13 +337,13 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
 
 def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
     """Refuse times that do not fit their record; RecordError says why."""
-    shape = (meta["n_minibatches"], len(fields.MINIBATCH_COLUMNS))
+    shape = (meta["n_minibatches"], len(columns.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
         raise RecordError(
             f"{path} holds {minibatch_s.dtype} {minibatch_s.shape}, the record says float32 {shape}"
         )
     sums = minibatch_s.sum(axis=0, dtype=np.float64)
-    for name, total in zip(fields.MINIBATCH_COLUMNS, sums):
+    for name, total in zip(columns.MINIBATCH_COLUMNS, sums):
         if not abs(total - meta[name]) <= 1e-6 + 1e-5 * meta[name]:
             raise RecordError(
                 f"{path}: {name} sums to {total:.9g} s, the record says {meta[name]:.9g} s"

@@ -8,11 +8,11 @@ from typing import Any
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.published.tables import write_entries
 from epochwatt.roofline import explain_text
 from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS, Explanation, Observed, explain
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.next_mode import KNOBS, Step, next_steps, roof_of
+from epochwatt.tables import write_entries
 
 ALL = "all"
 TABLE = Path("results/roofline/fits_measured.csv")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.fields import SHARED_FLAGS
-from epochwatt.published.tables import checked_rows, filled, write_entries
+from epochwatt.columns import SHARED_FLAGS
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
 from epochwatt.roofline.fit import N_DRAWS, ModeFit, Range, fit_mode
 from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
 from epochwatt.roofline.points import Point
+from epochwatt.tables import checked_rows, filled, write_entries
 
 PLACE = (
     *("provenance", "device", "instance", "cores", "cpu_mhz", "gpu_mhz", "emc_mhz"),

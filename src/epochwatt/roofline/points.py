@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.published.tables import checked_rows, filled, write_entries
+from epochwatt.tables import checked_rows, filled, write_entries
 
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
 

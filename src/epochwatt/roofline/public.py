@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.published.tables import read_table
 from epochwatt.roofline.ceilings import CeilingRow
 from epochwatt.roofline.points import Point
+from epochwatt.tables import read_table
 
 SOURCE = "branes-ai/graphs@b6c5e829c33a"
 BOARDS = {  # of the table -> name of the device here; those whose clocks were the modes' own

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.study.place import MEASURED
@@ -181,7 +181,7 @@ def _add(
     identity = {key: f[key] for key in _SAME if key in f} | {"precisions": precisions}
     where = [f["backend"]] if f["backend"] == f["device"] else [f["backend"], f["device"]]
     words = ["ceilings", *where, f["instance"], *precisions]
-    words += [f"p{fields.PROTOCOL}", _digest(identity)]
+    words += [f"p{columns.PROTOCOL}", _digest(identity)]
     new = WantedCeilings(
         id="-".join(words).lower(),
         name=f"ceilings of {f['device']}/{f['instance']}",

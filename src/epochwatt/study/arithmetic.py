@@ -6,7 +6,7 @@ What only the measuring interpreter knows, its torch and its GPU, is checked whe
 
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device
@@ -27,13 +27,13 @@ def refuse_arithmetic(factors: dict[str, Any], device: Device, path: str, where:
     path : file, for the message
     where : place inside the file, for the message
     """
-    if factors["backend"] == fields.TWIN:
+    if factors["backend"] == columns.TWIN:
         for key in NOT_SIMULATED:
-            if factors[key] != fields.FACTOR_DEFAULTS[key]:
+            if factors[key] != columns.FACTOR_DEFAULTS[key]:
                 raise ConfigError(
                     f"{where}.{key} is {factors[key]!r}",
                     where=path,
-                    allowed=f"on the twin: {fields.FACTOR_DEFAULTS[key]}, which alone its "
+                    allowed=f"on the twin: {columns.FACTOR_DEFAULTS[key]}, which alone its "
                     "parameters were fitted to",
                 )
         return

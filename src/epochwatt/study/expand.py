@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
@@ -62,7 +62,7 @@ def _exclusions(path: Path) -> list[Exclusion]:
             "holds no list", where=EXCLUSIONS, allowed="entries with where and reason"
         )
     exclusions = [validated(Exclusion, e, EXCLUSIONS, f"[{i}]") for i, e in enumerate(content)]
-    kinds = {factor.name: factor.kind for factor in fields.FACTORS}
+    kinds = {factor.name: factor.kind for factor in columns.FACTORS}
     for i, exclusion in enumerate(exclusions):
         for key, value in exclusion.where.items():
             if key not in kinds:
@@ -170,7 +170,7 @@ def _resolve(
         factors["network"] = network
     refuse_arithmetic(factors, device, STUDIES, where)
     factors |= _settings(factors, device, where)
-    return fields.with_defaults(factors)
+    return columns.with_defaults(factors)
 
 
 def _backend(backend: str, device: Device) -> str:

@@ -11,10 +11,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.records.dataset_folder import folder_name
 
-TWIN = fields.TWIN
+TWIN = columns.TWIN
 MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a power mode; the twin needs all
 
 
@@ -23,7 +23,7 @@ class Run:
     """One row of the run table."""
 
     id: str
-    factors: dict[str, Any]  # all of fields.FACTORS, and `recipe`
+    factors: dict[str, Any]  # all of columns.FACTORS, and `recipe`
     canonical: str  # JSON of the factors that differ from their default: what is hashed
     epochs: int  # the most that any selected study asks for
     studies: tuple[str, ...]
@@ -120,7 +120,7 @@ def canonical_json(factors: dict[str, Any]) -> str:
     differing = {
         k: v
         for k, v in factors.items()
-        if not (k in fields.FACTOR_DEFAULTS and v == fields.FACTOR_DEFAULTS[k])
+        if not (k in columns.FACTOR_DEFAULTS and v == columns.FACTOR_DEFAULTS[k])
     }
     return json.dumps(differing, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
@@ -137,7 +137,7 @@ def run_id(factors: dict[str, Any], canonical: str) -> str:
         f"w{factors['num_workers']}",
         f"bs{factors['batch_size']}",
         factors["power_mode"],
-        f"p{fields.PROTOCOL}",
+        f"p{columns.PROTOCOL}",
         hashlib.sha256(canonical.encode("ascii")).hexdigest()[:8],
     ]
     return "-".join(parts).lower()

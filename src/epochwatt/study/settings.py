@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
@@ -202,10 +202,10 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
 
 def _flag_effects(root: Path) -> dict[str, str]:
     rows = read_rows(Flag, root / FLAGS)
-    for flag in rows.keys() ^ fields.FLAGS.keys():
-        problem = "is missing" if flag in fields.FLAGS else "is not a flag"
-        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=fields.FLAGS)
-    return {flag: rows[flag].effect for flag in fields.FLAGS}
+    for flag in rows.keys() ^ columns.FLAGS.keys():
+        problem = "is missing" if flag in columns.FLAGS else "is not a flag"
+        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=columns.FLAGS)
+    return {flag: rows[flag].effect for flag in columns.FLAGS}
 
 
 def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -> None:
@@ -221,7 +221,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
             if not re.fullmatch(f"{name}[a-z]?", panel):
                 _check_key(f"figures.{name}.panels", panel, [name, f"{name}a", f"{name}b", "..."])
         for factor in figure.where:
-            _check_key(f"figures.{name}.where", factor, fields.names(fields.FACTORS))
+            _check_key(f"figures.{name}.where", factor, columns.FACTOR_NAMES)
         for study in figure.studies:
             if study not in (*studies, STARTER, IMPORTED):
                 raise ConfigError(

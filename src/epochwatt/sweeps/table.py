@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.config import Config, Device, FactorValues, Study, WorkloadRow
@@ -306,7 +306,7 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
     factors["dvfs"] = "on" if entry.backend == "host" else "off"
     factors.pop("power_mode_settings", None)
     if entry.backend == "host":  # they are the mode
-        factors["torch_threads"] = fields.FACTOR_DEFAULTS["torch_threads"]
+        factors["torch_threads"] = columns.FACTOR_DEFAULTS["torch_threads"]
     canonical = canonical_json(factors)
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
     machine = json.dumps(machine_settings(factors, device), sort_keys=True)

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import torch
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import host, last_measurement, page_cache, remedies
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, RecordError, TrainingError
@@ -250,8 +250,8 @@ class Session:
     ) -> Dict[str, Any]:
         """Return the record of an epoch without its circumstances."""
         meta: Dict[str, Any] = {
-            "schema_version": fields.SCHEMA_VERSION,
-            "protocol": fields.PROTOCOL,
+            "schema_version": columns.SCHEMA_VERSION,
+            "protocol": columns.PROTOCOL,
             "run": self.folder.run,
             "epoch": epoch,
             "backend": self.machine.backend,
@@ -271,7 +271,7 @@ class Session:
         }
         # summed from what is stored (float32), so that record and array always agree
         totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
-        meta.update((name, float(total)) for name, total in zip(fields.MINIBATCH_COLUMNS, totals))
+        meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
         meta.update(sums)
         if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it

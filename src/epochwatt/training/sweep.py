@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import ConfigError, DamagedError
@@ -201,7 +201,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     def measure() -> None:
         measure_modes(
             SweepFolder(arguments.measured, arguments.sweep),
-            fields.with_defaults(json.loads(arguments.factors)),
+            columns.with_defaults(json.loads(arguments.factors)),
             read_modes(arguments.modes),
             arguments.first,
             arguments.last,

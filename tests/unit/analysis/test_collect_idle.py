@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_idle import plug_rows, recorded_row, write_idle_table
 from epochwatt.errors import ConfigError, RecordError, RecordWriteError
 from epochwatt.records import files
@@ -194,7 +194,7 @@ def test_table_has_the_measured_ones_then_those_entered_by_hand(measured, table)
     rows = table(root, [other, IDLE], "agx,d1,f,ii,9.5\n")
     told = [(row["power_mode"], row["state"], round(float(row["power_w"]), 3)) for row in rows]
     assert told == [("a", "i", 3.0), ("f", "i", 6.0), ("f", "ii", 9.5)]
-    assert tuple(rows[0]) == fields.names(fields.IDLE_COLUMNS)
+    assert tuple(rows[0]) == columns.names(columns.IDLE_COLUMNS)
 
 
 def test_simulated_ones_name_their_state(measured, table):

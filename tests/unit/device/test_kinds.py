@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.board_files import conf_text, gpu_share, parse_conf, strongest
 from epochwatt.device.kinds import KINDS, PARTS
 from epochwatt.device.stock_modes import gpu_folder, stock_conf
@@ -84,5 +84,5 @@ def test_share_of_the_gpu_is_not_known_where_neither_parts_nor_mask_are():
 
 
 def test_former_names_lead_to_kinds():
-    assert set(fields.FORMER_BOARDS.values()) <= set(KINDS)
-    assert not set(fields.FORMER_BOARDS) & set(KINDS)
+    assert set(columns.FORMER_BOARDS.values()) <= set(KINDS)
+    assert not set(columns.FORMER_BOARDS) & set(KINDS)

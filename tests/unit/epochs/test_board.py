@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.board import BUSY_PCT, MET, SWAP_KIB, board_flags, event_flags
 from epochwatt.records.run_folder import EpochRecord
 
@@ -200,4 +200,4 @@ def test_every_flag_is_a_known_one():
     events = {"before": dict.fromkeys(COUNTERS, 0), "after": dict.fromkeys(COUNTERS, 10**6)}
     flags = board_flags(record(board=board, events=events), samples(gpu_mhz=1.0))
     assert len(flags) == 7
-    assert flags <= fields.FLAGS.keys()
+    assert flags <= columns.FLAGS.keys()

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.collect import collect_run, mark_cache
 from epochwatt.errors import RecordError, RecordWriteError
 from epochwatt.records import files
 from epochwatt.records.checksums import write_sums
 
 EFFECTS = {
-    **dict.fromkeys(fields.FLAGS, "informs"),
+    **dict.fromkeys(columns.FLAGS, "informs"),
     **dict.fromkeys(["warmup_skipped", "fresh_weights"], "invalidates"),
     **dict.fromkeys(["machine_changed", "overhead_negative"], "invalidates"),
 }
@@ -45,7 +45,7 @@ def collect(run, tmp_path):
 
 def test_columns_are_those_of_fields_in_their_order(run, measure, collect):
     measure(run, 0)
-    assert tuple(collect(1)[0]) == fields.names(fields.RUN_EPOCH_COLUMNS)
+    assert tuple(collect(1)[0]) == columns.names(columns.RUN_EPOCH_COLUMNS)
 
 
 def test_stall_is_wait_and_copy(run, measure, collect):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epochwatt import fields
+from epochwatt.columns import FLAGS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError
 from epochwatt.records import files
@@ -179,7 +179,7 @@ def test_record_whose_statistics_were_never_written_says_that_telemetry_is_lost(
     row, flags = collected(folder)
     assert "sampler_lost" in flags
     assert row["energy_wh"] == ""
-    assert set(flags) <= set(fields.FLAGS)
+    assert set(flags) <= set(FLAGS)
 
 
 def test_closing_that_fails_is_told_and_ends_nobody(tmp_path, monkeypatch):

@@ -10,13 +10,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import collect_run
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import EpochRecord
 
-EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
+EFFECTS = dict.fromkeys(columns.FLAGS, "informs") | {"power_negative": "voids_energy"}
 START, END = 100.0, 110.0
 REGULAR = {"power_sampling_regular"}  # of made-up, steady samples
 STEPS_W = {"power_total_w": 0.001, "power_gpu_w": 0.001}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scripts_2023 import power_w, sources, write_run
 
-from epochwatt import cli, fields
+from epochwatt import cli, columns
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
@@ -112,8 +112,8 @@ class TestRows:
         logs()
         take()
         _, rows, energies = imported()
-        assert tuple(rows[0]) == fields.names(fields.RUN_EPOCH_COLUMNS)
-        assert tuple(energies[0]) == fields.names(fields.RUN_ENERGY_COLUMNS)
+        assert tuple(rows[0]) == columns.names(columns.RUN_EPOCH_COLUMNS)
+        assert tuple(energies[0]) == columns.names(columns.RUN_ENERGY_COLUMNS)
         assert [row["epoch"] for row in rows] == [row["epoch"] for row in energies] == list("012")
 
     def test_times_are_those_of_the_logs(self, logs, take, imported):
@@ -151,7 +151,7 @@ class TestRows:
         assert float(row["energy_paper_wh"]) == pytest.approx(wanted_j / 3600)
         assert float(row["sampler_period_s"]) == pytest.approx(1.25)
         assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
-        names = fields.names(fields.ENERGY_COLUMNS)
+        names = columns.names(columns.ENERGY_COLUMNS)
         assert [energy[name] for name in names] == [row[name] for name in names]
         for row in imported()[1]:
             mean_w = float(row["energy_wh"]) * 3600 / float(row["e2e_s"])
@@ -196,7 +196,7 @@ class TestFlags:
         _, rows, energies = imported()
         assert energies == []
         assert rows[1]["flags"] == "imported sampler_lost"
-        assert {rows[1][name] for name in fields.names(fields.ENERGY_COLUMNS)} == {""}
+        assert {rows[1][name] for name in columns.names(columns.ENERGY_COLUMNS)} == {""}
 
     def test_epochs_that_the_monitor_did_not_see_have_nothing_of_it(self, logs, take, imported):
         """It told something before them, which is not theirs."""

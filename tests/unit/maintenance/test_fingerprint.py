@@ -96,14 +96,18 @@ def test_comment_docstring_and_layout_change_nothing(file, old, new, tiny, taken
     assert taken() == before
 
 
-def test_a_description_of_a_column_changes_nothing_and_its_unit_does(tiny, taken):
-    (tiny / "fields.py").write_text('COLUMN = ("wait_s", "s", "blocked on the loader")\n')
-    edit(tiny / "table.py", "from tiny.names", "from tiny.fields")
+def test_a_column_s_description_changes_nothing_but_its_unit_and_label_do(tiny, taken):
+    (tiny / "columns.py").write_text(
+        'WAIT = _column("wait_s", "float", "s", "blocked on it", label="a wait")\n'
+    )
+    edit(tiny / "table.py", "from tiny.names", "from tiny.columns")
     before = taken()
-    edit(tiny / "fields.py", "blocked on", "waited for")
+    edit(tiny / "columns.py", "blocked on", "waited for")
     assert taken() == before
-    edit(tiny / "fields.py", '"s"', '"ms"')
-    assert taken() != before
+    for meaningful in ("s", "a wait"):
+        edit(tiny / "columns.py", f'"{meaningful}"', '"ms"')
+        assert taken() != before
+        before = taken()
 
 
 def test_edit_elsewhere_changes_nothing(tiny, taken):
@@ -197,7 +201,7 @@ def test_figure_of_this_package_depends_on_its_columns():
     from epochwatt.figures.sigmetrics2023 import fig02
 
     assert "epochwatt.figures.common.runs" in imports_of(module._path_of(fig02.__name__))
-    assert "epochwatt.fields" in imports_of(module._path_of(runs.__name__))
+    assert "epochwatt.columns" in imports_of(module._path_of(runs.__name__))
 
 
 # -- the rules of this workflow ------------------------------------------------------------------

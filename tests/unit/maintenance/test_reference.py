@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.maintenance import reference
 from epochwatt.study import config
 from epochwatt.study.expand import load_table
@@ -34,7 +34,7 @@ def test_every_schema_describes_its_keys_and_every_factor_without_value_is_expla
         for key, field in model.model_fields.items():
             assert model is config.FactorValues or field.description, f"{model.__name__}.{key}"
     factors = config.FactorValues.model_fields
-    assert factors.keys() <= set(fields.names(fields.FACTORS))
+    assert factors.keys() <= set(columns.FACTOR_NAMES)
     empty = {k for k, f in factors.items() if not f.is_required() and f.default is None}
     told = empty | config.PowerMode.model_fields.keys() | {"settle", "random", "pairs"}
     told |= {"changing", "file"}  # of schedules

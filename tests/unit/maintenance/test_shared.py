@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.maintenance import shared
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
@@ -48,7 +48,7 @@ def ceilings(checkout, runs):
     times = {"way": "", "n_calls": 1, "start_s": 1.0, "end_s": 2.0, "blocks_s": [1.0], "n_power": 0}
     meta = {
         **{
-            "schema_version": fields.SCHEMA_VERSION,
+            "schema_version": columns.SCHEMA_VERSION,
             "ceilings": job.id,
             "mode": job.settings[0],
             "backend": "host",

@@ -9,8 +9,8 @@ from planted_page import plant
 from epochwatt.claims.table_claims import TableClaimRow
 from epochwatt.figures.fulcrum.names import gallery_entries
 from epochwatt.pages.fulcrum_section import section
-from epochwatt.published.tables import write_table
 from epochwatt.schedule.summary import COLUMNS
+from epochwatt.tables import write_table
 
 ROW = dict.fromkeys(COLUMNS, "") | {
     **{"provenance": "simulated", "jobs": "train_and_infer", "solver": "gmd", "n_rows": "5"},

@@ -6,9 +6,9 @@ import pytest
 from planted_runs import ONE_KNOB, fit, kernels
 
 from epochwatt.errors import EpochwattError
-from epochwatt.published.tables import write_entries
 from epochwatt.roofline.explain_lines import explanation_lines
 from epochwatt.roofline.explain_runs import ExplanationRow, explain_run, observed, table_rows
+from epochwatt.tables import write_entries
 
 COLUMNS = {
     "provenance": "measured", "device": "planted", "instance": "d1", "cores": 4, "cpu_mhz": 1000.0,

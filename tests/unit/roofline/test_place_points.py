@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from epochwatt import fields
+from epochwatt.columns import with_defaults
 from epochwatt.roofline.place_points import place_points
 from epochwatt.roofline.points import read_points
 
@@ -29,7 +29,7 @@ def place(tmp_path, write_epochs):
     """Return a function that places one run of these epochs and reads its points."""
 
     def call(*epochs, **columns):
-        factors = fields.with_defaults(
+        factors = with_defaults(
             {
                 **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
                 **{"dataset": "mnist", "dataset_source": "digits", "storage": "disk"},

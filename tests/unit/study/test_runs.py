@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.datasets import recipes
 from epochwatt.errors import ConfigError
 from epochwatt.study import expand
@@ -118,7 +118,7 @@ class TestId:
 
     def test_changes_with_the_protocol(self, only, monkeypatch):
         before = only().id
-        monkeypatch.setattr(fields, "PROTOCOL", 2)
+        monkeypatch.setattr(columns, "PROTOCOL", 2)
         assert only().id == before.replace("-p1-", "-p2-")
 
     def test_does_not_change_with_the_number_of_epochs(self, checkout):
@@ -148,22 +148,22 @@ class TestId:
 
     def test_does_not_change_with_a_factor_that_is_added_later(self, checkout, monkeypatch):
         before = checkout.ids
-        added = fields.Field("runtime", "str", "", "how the interpreter is started", "native")
-        monkeypatch.setattr(fields, "FACTORS", (*fields.FACTORS, added))
-        monkeypatch.setitem(fields.FACTOR_DEFAULTS, "runtime", "native")
+        added = columns.Column("runtime", "str", "", "", "native", "runtime")
+        monkeypatch.setattr(columns, "FACTORS", (*columns.FACTORS, added))
+        monkeypatch.setitem(columns.FACTOR_DEFAULTS, "runtime", "native")
         assert [run.factors["runtime"] for run in checkout.runs] == ["native"] * 4
         assert checkout.ids == before
 
     def test_changes_with_a_value_of_the_factor_that_is_added_later(self, only, monkeypatch):
         run = only()
-        monkeypatch.setitem(fields.FACTOR_DEFAULTS, "runtime", "native")
+        monkeypatch.setitem(columns.FACTOR_DEFAULTS, "runtime", "native")
         factors = {**run.factors, "runtime": "docker"}
         assert run_id(factors, canonical_json(factors)) != run.id
 
     def test_says_all_that_the_measuring_program_needs(self, checkout):
         checkout.sweep({"num_workers": [0, 1, 4], "epochs_per_job": [1, 3], "power_mode": "low"})
         for run in checkout.runs:
-            assert fields.with_defaults(json.loads(run.canonical)) == run.factors
+            assert columns.with_defaults(json.loads(run.canonical)) == run.factors
 
     def test_is_refused_to_two_different_runs(self, checkout, refused, monkeypatch):
         monkeypatch.setattr(expand, "run_id", lambda factors, canonical: "host-same")

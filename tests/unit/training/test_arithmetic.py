@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import TrainingError
 from epochwatt.training import arithmetic, checkpoint, workloads
 from epochwatt.training.session import Session
@@ -189,7 +189,7 @@ def test_nothing_is_opened_or_measured_where_the_arithmetic_is_not_to_be_had(
 
 
 def test_every_factor_of_arithmetic_has_the_default_that_old_runs_had():
-    assert [fields.FACTOR_DEFAULTS[k] for k in ("task", "precision", "compile")] == [
+    assert [columns.FACTOR_DEFAULTS[k] for k in ("task", "precision", "compile")] == [
         *("train", "fp32", "off")
     ]
 

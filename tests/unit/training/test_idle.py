@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fake_board import make_board
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import BoardError, RecordWriteError, TrainingError
 from epochwatt.records import files
@@ -94,8 +94,8 @@ class TestMeasurement:
         record = files.read_json(str(folder / "record.json"))
         assert (record["idle"], record["backend"]) == (IDLE, "fake")
         assert (record["protocol"], record["schema_version"]) == (
-            fields.PROTOCOL,
-            fields.SCHEMA_VERSION,
+            columns.PROTOCOL,
+            columns.SCHEMA_VERSION,
         )
         assert record["board"]["power_mode"]["requested"] == {"cores": 2}
         assert record["board"]["busy_pct"] == 2.5

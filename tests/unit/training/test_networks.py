@@ -9,7 +9,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from epochwatt import fields
+from epochwatt.columns import with_defaults
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import ConfigError
@@ -347,7 +347,7 @@ def test_warm_up_of_the_mobilenet_reads_no_data(made, folder, machine, monkeypat
     root, named = made("gld23k", "synthetic")
     place = {"backend": "host", "device": "host", "instance": "local", "storage": "ssd"}
     rest = {"power_mode": "asis", "torch_threads": 1, "num_workers": 1, "batch_size": 2}
-    factors = fields.with_defaults({**place, **rest, **named, "model": "mobilenet"})
+    factors = with_defaults({**place, **rest, **named, "model": "mobilenet"})
     monkeypatch.setattr("epochwatt.training.session.WARMUP_MINIBATCHES", 1)
     with Session(folder, factors, root, machine, {}) as session:
         monkeypatch.setattr(session.source, "read", None)

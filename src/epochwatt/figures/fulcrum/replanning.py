@@ -12,7 +12,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import SCHEMA
 from epochwatt.figures.fulcrum.names import FIRST, NOTES, REPLANNING, TITLES
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TITLE = TITLES[REPLANNING]
 WIDTH_IN, HEIGHT_IN = 9.0, 6.5

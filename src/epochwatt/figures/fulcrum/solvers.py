@@ -22,8 +22,8 @@ from epochwatt.figures.fulcrum.names import (
     look,
 )
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.published.tables import read_table
 from epochwatt.schedule.summary import summarised
+from epochwatt.tables import read_table
 
 TITLE = FIGURES["fulcrum_solvers"]
 WIDTH_IN, HEIGHT_IN = 9.0, 5.0

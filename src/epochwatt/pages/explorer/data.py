@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from epochwatt import fields
+from epochwatt import columns as cols
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.compare import PARTS
-from epochwatt.analysis.summary import FACTORS, WORKLOAD
+from epochwatt.analysis.summary import WORKLOAD
 from epochwatt.errors import RecordError
 from epochwatt.pages.explorer.timeline import clocks_of, read_epoch, timeline
 from epochwatt.study.runs import TWIN
 
 COMPARED = {**PARTS, "power": "power_mean_w"}
 CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-MEANS = tuple(c for c in fields.STATISTIC_COLUMNS if c not in ("loss", "host_wait_s"))
+MEANS = tuple(c for c in cols.STATISTIC_COLUMNS if c not in ("loss", "host_wait_s"))
 SIMULATED_EPOCHS = 48  # at most so many simulated runs show an epoch
 
 Columns = dict[str, list[Any]]
@@ -100,7 +100,7 @@ def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
             {
                 "run": run,
                 "kind": kind_of(str(first["backend"]), str(first["imported"])),
-                **first[list(FACTORS)].to_dict(),
+                **first[list(cols.FACTOR_NAMES)].to_dict(),
                 "power_scope": "+".join(sorted(set(valid.power_scope) - {""})),
                 "n_epochs": len(valid),
                 "n_invalid": int((epochs.epoch >= 1).sum()) - len(valid),
@@ -172,7 +172,7 @@ def timelines(of_run: pd.DataFrame, folder: str) -> list[dict[str, Any]]:
 
 def described() -> dict[str, dict[str, str]]:
     """Return unit and meaning of each column."""
-    named = [*fields.FACTORS, *fields.EPOCH_COLUMNS]
+    named = [*cols.FACTORS, *cols.EPOCH_COLUMNS]
     columns = {f.name: {"unit": f.unit, "says": f.description} for f in named}
     more = {
         "cores": ("", "CPU cores of the power mode"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError
 from epochwatt.prediction.data.observations import (
     PROCESSES,
@@ -66,7 +66,7 @@ def name_of(table: ModeTable) -> str:
 def _modes(table: ModeTable, rows: Sequence[SweepRow]) -> list[Mode]:
     """Return the mode of each row, a constant for what no row knows. Raises PredictionError."""
     columns = []
-    for part, constant in zip(fields.MODE_PARTS, UNKNOWN, strict=True):
+    for part, constant in zip(MODE_PARTS, UNKNOWN, strict=True):
         values = [getattr(row, part) for row in rows]
         n_known = sum(value is not None for value in values)
         if 0 < n_known < len(rows):

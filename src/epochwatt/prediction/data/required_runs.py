@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.study.runs import MODE_NUMBERS, Run, RunTable
 
 PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
@@ -47,7 +47,7 @@ def backends(table: RunTable) -> list[str]:
 
 
 def _workload(run: Run) -> tuple[Any, ...]:
-    names = [name for name in fields.names(fields.FACTORS) if name not in PER_MODE]
+    names = [name for name in columns.FACTOR_NAMES if name not in PER_MODE]
     return tuple(run.factors[name] for name in names)
 
 

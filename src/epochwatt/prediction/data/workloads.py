@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.table import read_rows
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
@@ -22,7 +22,7 @@ NO_ENERGY = "energy was not measured"
 SCOPES = "energy was measured by several power scopes: {}"
 IN_PART = "energy was measured in {} of {} epochs after the first"
 
-FACTORS = [name for name in fields.names(fields.FACTORS) if name != "power_mode"]
+FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
 Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
 
@@ -88,7 +88,7 @@ def read_workloads(
 def workloads_of(
     runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]
 ) -> list[ProfiledWorkload]:
-    """Return the workloads of some runs, given the rows of each (`fields.RUN_EPOCH_COLUMNS`)."""
+    """Return the workloads of some runs, given the rows of each (`columns.RUN_EPOCH_COLUMNS`)."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
         groups[tuple(rows[0][name] for name in FACTORS)].append(rows)

@@ -20,7 +20,7 @@ class FittedWorkload:
 
     Attributes
     ----------
-    workload : all factors of its runs (`fields.FACTORS`) except `power_mode`
+    workload : all factors of its runs (`columns.FACTORS`) except `power_mode`
     runs : their ids
     time : predictor of epoch time, s, from all modes that were observed
     power : predictor of mean power, W; None: energy was not measured

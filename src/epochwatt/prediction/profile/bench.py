@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from epochwatt.fields import MODE_PARTS
+from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.fields import TWIN
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench
 from epochwatt.prediction.profile.board import Board

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from epochwatt.columns import TWIN
 from epochwatt.device.board_files import Conf, Tables, board_conf, cpus, tables
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.device.stock_modes import stock_conf
-from epochwatt.fields import TWIN
 from epochwatt.prediction.data.modes import Board, PredictionError
 from epochwatt.records import files
 from epochwatt.records.run_folder import RECORD, RunFolder

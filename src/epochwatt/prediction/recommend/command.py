@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN
 from epochwatt.device.board_files import strongest
 from epochwatt.errors import EpochwattError
-from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError
 from epochwatt.prediction.models.model_store import TIME_FILE, FittedWorkload, load_fitted
 from epochwatt.prediction.predictor import Method

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN
 from epochwatt.errors import EpochwattError
-from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode
 from epochwatt.study.runs import MODE_NUMBERS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
-from epochwatt.fields import TWIN
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import ProfiledWorkload, read_workloads

@@ -10,7 +10,7 @@ import numpy as np
 from epochwatt.prediction.transfer.config import PowertrainExample
 from epochwatt.prediction.transfer.names import OF_JOBS, TABLES
 from epochwatt.prediction.transfer.summary import example_rows, transfer_rows
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 
 DIGITS = 6  # of numbers; more would say nothing
 

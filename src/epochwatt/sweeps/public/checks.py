@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt.columns import MODE_PARTS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow
 
@@ -105,7 +105,7 @@ def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
     seen: dict[tuple[object, ...], int] = defaultdict(int)
     result = []
     for row in rows:
-        mode = (row.key, *(getattr(row, name) for name in fields.MODE_PARTS))
+        mode = (row.key, *(getattr(row, name) for name in MODE_PARTS))
         result.append(replace(row, repeat=seen[mode]))
         seen[mode] += 1
     return result

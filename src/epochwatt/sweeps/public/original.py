@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import read_table
 from epochwatt.sweeps.mode_table import SweepRow
+from epochwatt.tables import read_table
 from epochwatt.text import CELL_TEXT, CELL_TEXT_ADVICE
 
 HZ, KHZ, MHZ = 1e6, 1e3, 1.0  # how many of the unit are one MHz

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import host, last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records.ceiling_folder import CeilingFolder
@@ -115,8 +115,8 @@ class CeilingSession:
     def _circumstances(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return what the record says besides what is measured."""
         meta: Dict[str, Any] = {
-            "schema_version": fields.SCHEMA_VERSION,
-            "protocol": fields.PROTOCOL,
+            "schema_version": columns.SCHEMA_VERSION,
+            "protocol": columns.PROTOCOL,
             "ceilings": self.folder.name,
             "mode": mode,
             "backend": self.machine.backend,

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import host, last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records import interleaved_folder
@@ -164,8 +164,8 @@ def _factors(plan: Dict[str, Any], task: str) -> Dict[str, Any]:
 def _circumstances(plan: Dict[str, Any], machine: Machine, device: torch.device) -> Dict[str, Any]:
     """Return what the record says besides what is measured."""
     meta: Dict[str, Any] = {
-        "schema_version": fields.SCHEMA_VERSION,
-        "protocol": fields.PROTOCOL,
+        "schema_version": columns.SCHEMA_VERSION,
+        "protocol": columns.PROTOCOL,
         "plan": plan,
         "backend": machine.backend,
         "processor": "gpu" if device.type == "cuda" else "cpu",

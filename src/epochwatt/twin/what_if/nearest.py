@@ -13,7 +13,7 @@ from typing import Any
 
 from epochwatt.published.folds import judged
 from epochwatt.published.numbers import Fact, load_published
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 from epochwatt.twin.calibration.predicted import questions
 from epochwatt.twin.calibration.queries import Question
 from epochwatt.twin.inputs.twin import Twin

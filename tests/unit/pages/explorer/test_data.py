@@ -9,9 +9,9 @@ import math
 import numpy as np
 import pytest
 
-from epochwatt import fields
 from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.analysis.compare import PARTS, find_runs, interval
+from epochwatt.columns import with_defaults
 from epochwatt.pages.explorer import data as explorer_data
 from epochwatt.pages.explorer.data import MEANS, explorer, packed
 
@@ -36,7 +36,7 @@ def explored(tmp_path, monkeypatch, write_epochs):
 
     def make(records=None, specs=(), **runs):
         paths = [
-            write_epochs(run, fields.with_defaults({**FACTORS, **factors}), *epochs)
+            write_epochs(run, with_defaults({**FACTORS, **factors}), *epochs)
             for run, (factors, epochs) in runs.items()
         ]
         table = read_epochs(paths)

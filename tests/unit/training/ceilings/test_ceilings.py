@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fake_board import make_board
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DamagedError
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import read_ceilings
@@ -16,7 +16,7 @@ from epochwatt.training.ceilings import blocks, kernels
 from epochwatt.training.ceilings.__main__ import main
 
 ID = "ceilings-host-local-fp32-p1-0123abcd"
-EFFECTS = dict.fromkeys(fields.FLAGS, "informs")
+EFFECTS = dict.fromkeys(columns.FLAGS, "informs")
 EFFECTS["clock_below_request"] = "invalidates"
 
 pytestmark = pytest.mark.usefixtures("on_the_cpu", "brief")

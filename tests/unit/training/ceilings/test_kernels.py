@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.training.ceilings import kernels as module
 from epochwatt.training.ceilings.kernels import chain, kernels, left_out
 
@@ -27,7 +27,7 @@ def of(name, *precisions):
 @pytest.mark.usefixtures("small")
 def test_every_kind_is_there_and_each_can_be_called():
     made = list(kernels(["fp32", "bf16"], CPU))
-    assert {kernel.kernel for kernel in made} == set(fields.CEILING_KERNELS)
+    assert {kernel.kernel for kernel in made} == set(columns.CEILING_KERNELS)
     with torch.no_grad():
         for kernel in made:
             kernel.call()
