@@ -132,10 +132,7 @@ def _fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
         "gpu_links": [_below_devices(link) for link in fake.gpu_links if "devfreq" not in link],
         "zones": fake.release.zones,
         **planted(fake.board),
-        "files": [
-            _below_devices(path.replace("sys/kernel/", "kernel/"))
-            for path in [fake.release.emc_cap, *fake.dla.values()]
-        ],
+        "files": [_below_devices(path.replace("sys/kernel/", "kernel/")) for path in fake.caps],
     }
     words = (f"{key}={','.join(map(str, values))}" for key, values in parameters.items())
     (folder / "vboard.parameters").write_text(" ".join(words))

@@ -87,7 +87,7 @@ class FakeBoard(board.FakeBoard):
         names += self._paths(facts["gpu"] + "/m??_freq")
         names += [
             facts["gpu"] + "/governor",
-            *facts["dla"].values(),
+            *facts["caps"],
             self.files.emc.get("locked", self.files.emc["wanted"]),
         ]
         device = facts["gpu_device"]

@@ -48,7 +48,9 @@ def test_every_program_is_there_and_says_what_it_is(board):
         assert (b"epochwatt stand-in" in beginning) == (name != HELPER)
 
 
-def test_a_channel_without_a_wire_answers_with_an_io_error(orin):
+@pytest.mark.parametrize("kind", ["agx_orin-jp5", "agx_orin-jp6"])
+def test_a_channel_without_a_wire_is_off_and_answers_with_an_error(kind, tmp_path):
+    orin = make_board(tmp_path / "orin", kind)
     unwired = [rail for rail in orin.files.facts["rails"] if rail["label"] == "NC"]
     assert len(unwired) == 2
     for rail in unwired:
@@ -56,8 +58,10 @@ def test_a_channel_without_a_wire_answers_with_an_io_error(orin):
         with pytest.raises(OSError, match="Input/output"):
             os.pread(fd, 64, 0)
         os.close(fd)
-        label = (orin.root / rail["volt"]).with_name(f"in{rail['channel']}_label")
-        assert label.read_text() == "NC\n"
+        folder, n = (orin.root / rail["volt"]).parent, rail["channel"]
+        assert (folder / f"in{n}_enable").read_text() == "0\n"
+        label = folder / f"in{n}_label"
+        assert (label.read_text() if label.exists() else "") == ("NC\n" if "5" in kind else "")
 
 
 def test_no_file_leads_out_of_the_board_but_the_unreadable_ones(board):
