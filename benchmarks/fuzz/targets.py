@@ -35,7 +35,6 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
-from epochwatt.fakeboard import replay
 from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
@@ -51,6 +50,7 @@ from epochwatt.training.sweep import read_modes
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters
 from epochwatt.twin.inputs.samples import load_samples
+from tests.fakeboard import replay
 
 
 def targets(folder: Path) -> list[Target]:
