@@ -2,7 +2,7 @@
 
 A board's files are one tree under many names: `hwmon3` is a link, and so is the folder of each
 CPU's clocks. A value is kept once, under its real name, and the links beside it, so that the tree
-can be rebuilt (`epochwatt.fakeboard.replay`).
+can be rebuilt (`tests.fakeboard.replay`).
 """
 
 import errno

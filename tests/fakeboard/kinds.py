@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import epochwatt
 from epochwatt.device.board_files import Mode, conf_text, parse_conf
 from epochwatt.device.identity import jetpack
 from epochwatt.device.kinds import KINDS as BOARD_KINDS
@@ -22,7 +21,7 @@ INPUT_LOSSES = 1.12  # an input rail measures the losses of the module's convert
 NC = "NC"  # label of a channel without a wire
 CHIP = "1-0040"  # of a rail whose sensor's address is not known
 # nvpmodel.conf files that NVIDIA published under Apache-2.0; their modes are not the stock ones
-RECORDED = Path(epochwatt.__file__).parents[2] / "tests/data/nvpmodel"
+RECORDED = Path(__file__).parents[1] / "data/nvpmodel"
 _RECORDED = {
     "agx_xavier": "nvpmodel_template_xavier_agx.conf.in",
     "xavier_nx": "nvpmodel_template_xavier_nx.conf.in",

@@ -15,18 +15,18 @@ from epochwatt.device.helper_file import helper_file
 from epochwatt.device.kinds import Kind as BoardKind
 from epochwatt.device.root_helper import INSTALLED as INSTALLED_HELPER
 from epochwatt.device.stock_modes import GPU_MASK
-from epochwatt.fakeboard.kinds import NC, Channel, FakeKind
-from epochwatt.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
+from tests.fakeboard.kinds import NC, Channel, FakeKind
+from tests.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
 
-PACKAGE = Path(epochwatt.__file__).parent
+PATHS = [str(Path(__file__).parents[2]), str(Path(epochwatt.__file__).parents[1])]  # for imports
 RUN = "run/epochwatt-stand-in/"
 INSTALLED = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats", "bin/systemctl")
 _TOOL = """#!{python} -IS
 # epochwatt stand-in
 import os, sys
 
-sys.path.insert(0, {source!r})
-from epochwatt.fakeboard.tools.{tool} import main
+sys.path[:0] = {paths!r}
+from tests.fakeboard.tools.{tool} import main
 
 sys.exit(main(os.path.realpath(__file__)[: -len({place!r})], sys.argv[1:]))
 """
@@ -143,7 +143,7 @@ def write_tree(root: Path, kind: FakeKind) -> None:
     python = os.path.realpath(sys.executable)  # a #! line takes no path with spaces
     programs = {INSTALLED_HELPER: helper_file(python)}
     for place in INSTALLED:
-        words = {"python": python, "source": str(PACKAGE.parent), "place": "/" + place}
+        words = {"python": python, "paths": PATHS, "place": "/" + place}
         programs[place] = _TOOL.format(tool=place.rpartition("/")[2], **words).encode()
     for name, code in programs.items():
         path = root / name
