@@ -15,6 +15,7 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.text import counted
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
@@ -80,6 +81,18 @@ def bound_by(shares: Mapping[str, float]) -> str:
     """Return the longest part of the epoch: what would have to shrink first."""
     longest = max(shares, key=lambda part: shares[part])
     return "input" if longest == "stall" else longest
+
+
+def setting_words(row: Mapping[str, str]) -> str:
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
+    words = [
+        counted(int(row["num_workers"]), "workers"),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+    ]
+    if row["power_mode"] != "asis":
+        words.append(SETTING["power_mode"].format(row["power_mode"]))
+    return ", ".join(words)
 
 
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:

@@ -133,7 +133,7 @@
 
   function refresh() {
     const wanted = words(search);
-    const shown = { runs: 0, takeaways: 0, numbers: 0, figures: 0 };
+    const shown = { runs: 0, takeaways: 0, claims: 0, numbers: 0, figures: 0 };
     for (const { box, table, input, count } of tools) {
       const also = [...wanted, ...words(input)];
       const needed = all("button[aria-pressed=true]", box).map((button) => button.dataset.has);
@@ -145,7 +145,8 @@
       }
       const total = table.tBodies[0].rows.length;
       count.textContent = n === total ? `${total} rows` : `${n} of ${total} rows`;
-      shown[["runs", "takeaways"].find((kind) => table.classList.contains(kind)) || "numbers"] += n;
+      const kind = table.id.split("-")[0];
+      if (kind in shown) shown[kind] += n;
     }
     all(".card").forEach((card) => { card.hidden = !holds(card, wanted); });
     for (const group of all(".group")) {
@@ -155,7 +156,7 @@
       shown.figures += thumbs.filter((thumb) => !thumb.hidden).length;
     }
     document.getElementById("found").textContent = wanted.length
-      ? `${shown.runs} measured runs, ${shown.takeaways} take-aways, ${shown.numbers} published numbers, ${shown.figures} figures for “${search.value.trim()}”`
+      ? `${shown.runs} measured runs, ${shown.takeaways} take-aways, ${shown.claims} claims, ${shown.numbers} published numbers, ${shown.figures} figures for “${search.value.trim()}”`
       : "";
   }
 
