@@ -5,12 +5,9 @@ the spread of the epochs. Else it is an estimate, called so, or there is none, a
 why. Only measured runs are judged; learning is not.
 """
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from dataclasses import fields as columns_of
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -18,6 +15,7 @@ import pandas as pd
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
+<<<<<<< HEAD
 from epochwatt.epochs.bottleneck import (
     COLUMNS,
     LOADER,
@@ -27,6 +25,9 @@ from epochwatt.epochs.bottleneck import (
     Bottleneck,
     find_longest_part,
 )
+=======
+from epochwatt.tables import write_entries
+>>>>>>> h/board
 from epochwatt.text import counted
 
 LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
@@ -102,11 +103,7 @@ def write_advice(paths: Iterable[str], path: str) -> None:
     paths : one `epochs.csv` per measured run
     path : where to write
     """
-    names = [column.name for column in columns_of(Advice)]
-    with Path(path).open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in advise(read_epochs(paths)))
+    write_entries(path, "advice", Advice, advise(read_epochs(paths)))
 
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
