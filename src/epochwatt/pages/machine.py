@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epochwatt import columns
-from epochwatt.analysis.summary import bound_by, setting_words
+from epochwatt.analysis.summary import setting_words
 from epochwatt.columns import SHARED_FLAGS
+from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
 from epochwatt.text import counted, label, origin
 
@@ -279,9 +280,7 @@ class Machine:
         n = min(group, key=lambda other: float(self.runs.rows[other]["e2e_s"]))
         row, advice = self.runs.rows[n], self._advice(self.runs.rows[n]["run"])
         bound = (
-            self.advice.rows[advice.row]["bound_by"]
-            if advice
-            else bound_by({part: float(row[f"{part}_s"] or 0) for part in PARTS})
+            self.advice.rows[advice.row]["bound_by"] if advice else find_longest_part(row).bound_by
         )
         scope = SCOPES.get(self.scope.get(row["run"], ""), "")
         tiles: dict[str, Number | str] = {

@@ -15,13 +15,13 @@ from epochwatt.analysis.summary import (
     DATA,
     PARTS,
     best_settings,
-    bound_by,
     run_means,
     workloads,
 )
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
 from epochwatt.columns import SHARED_FLAGS
+from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Shown, text_lines
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
@@ -265,7 +265,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
             "E2E s": f"{run['e2e_s']:.2f}",
             **_power(run),
             "stall": f"{100 * run['stall_s'] / run['e2e_s']:.0f} %",
-            "bound by": bound_by({part: run[f"{part}_s"] for part in PARTS}),
+            "bound by": find_longest_part(run).bound_by,
         }
         rows.append(row)
     return rows
@@ -299,7 +299,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
                 **{part: f"{share:.1f} %" for part, share in shares.items()},
-                "bound by": bound_by(shares),
+                "bound by": find_longest_part(run).bound_by,
                 **_power(run),
             }
         )
