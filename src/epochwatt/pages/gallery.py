@@ -54,7 +54,8 @@ class Panel(NamedTuple):
     id : `{backend}-{panel}`
     stem : of its files, relative to the page
     number : as the paper prints it; empty: the figure is ours
-    failing : links to its claims that do not hold
+    failing : its claims that do not hold
+    differing : what fails and by how much: rows of the table that its job wrote, if it did
     reason : why it was not drawn; empty: it was
     """
 
@@ -66,6 +67,7 @@ class Panel(NamedTuple):
     backend: str
     label: str
     failing: Sequence[str]
+    differing: Sequence[Mapping[str, str]]
     reason: str
     width: int
     height: int
@@ -132,6 +134,7 @@ def _panel(
             for f in findings
             if f.claim in figure["claims"] and f.backend == backend and f.status == FAILS
         ],
+        differing=Table(path).rows if Path(path := f"{stem}.claims.csv").is_file() else [],
         reason=reason or not_drawn(f"{stem}.csv"),
         width=width,
         height=height,

@@ -420,7 +420,7 @@ def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(p
     Path("results/figures/twin/fig02a.txt").write_text(text)
     shown = page(figures=[{}], drawn=DRAWN)
     assert "Not drawn: no power could be read." in shown
-    assert "<p>What it would show.</p>" in shown
+    assert '<p class="caption">What it would show.</p>' in shown
     assert "What one sees" not in shown
 
 
@@ -429,3 +429,15 @@ def test_pages_that_few_starts_make_are_linked_where_they_are(page, further):
     text = page([{}, {}], further=further)
     paths = ("external.html", "sweeps/sweep_scores.html")
     assert [path for path in paths if f'href="{path}"' in text] == [*further]
+
+
+def test_what_does_not_hold_stands_beside_the_picture(page):
+    Path("results/figures/twin").mkdir(parents=True)
+    Path("results/figures/twin/fig02a.claims.csv").write_text(
+        "claim,takeaway,sentence,subject,published,here,tolerance,published_id\n"
+        "T5.1.3c,5.1.3,By how much,Xavier NX,a factor of 2.4,1.9,15 %,RS5.1.3-03\n"
+    )
+    thumb = page(figures=[{}], drawn=DRAWN).partition('class="thumb"')[2]
+    row = re.search('class="differing".*?(<tr><td>.*?</tr>)', thumb, re.S)[1]
+    texts = [re.sub("<.*?>", "", cell) for cell in re.findall("<td>.*?</td>", row)]
+    assert texts == ["T5.1.3c By how much", "Xavier NX", "a factor of 2.4", "1.9", "15 %"]

@@ -41,7 +41,9 @@
     show(lightbox.querySelector("img"), link.dataset.figure);
     lightbox.querySelector("img").alt = link.querySelector("img").alt;
     const caption = lightbox.querySelector("figcaption");
-    caption.replaceChildren(thumb.querySelector("h3").cloneNode(true), thumb.querySelector("details p").cloneNode(true));
+    const beside = all("h3, .differing, .caption", thumb).map((element) => element.cloneNode(true));
+    beside.forEach((element) => { if (element.tagName === "DETAILS") element.open = true; });
+    caption.replaceChildren(...beside);
     lightbox.showModal();
     interact(link.dataset.figure);
   }));
