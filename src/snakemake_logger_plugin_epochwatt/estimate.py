@@ -47,8 +47,6 @@ DEFAULT_S = {
     "score_schedules": 78.0,
     "score_sweep": 16.0,
     "score_sweeps": 4.0,
-    "show_claims": 0.48,
-    "show_configuration": 0.37,
     "show_index": 4.9,
     "simulate_idle": 0.29,
     "simulate_run": 0.2,

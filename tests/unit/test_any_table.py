@@ -38,11 +38,8 @@ from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
 from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.show_claims import write_claims as show_claims
-from epochwatt.pages.show_configuration import write_configuration
-from epochwatt.pages.show_index import write_index
-from epochwatt.pages.show_pairs import write_pairs
-from epochwatt.pages.summarise import write_summary
+from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_files, sweep_names
 from epochwatt.prediction.recommend.recommend import Estimate
@@ -448,8 +445,6 @@ def test_claims(shape):
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
         check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
-        show_claims(table, f"{folder}/judged.html")
-        show_claims(any_table.write_claims(shape, folder), f"{folder}/claims.html")
 
 
 @any_shape()
@@ -457,16 +452,7 @@ def test_summary(shape):
     with made() as folder:
         paths, _ = write_runs(shape, folder)
         claims, gone = any_table.write_claims(shape, folder), [{"run": "x", "reason": ODD[0]}]
-        text, page = f"{folder}/summary.txt", f"{folder}/summary.html"
-        write_summary(paths, claims, gone, TITLES, PALETTE, text, page)
-
-
-@any_shape(*MEASURED)
-def test_configuration(shape):
-    with made() as folder:
-        _, records = write_runs(shape, folder, with_records=True)
-        (folder / "a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
-        write_configuration([f"{folder}/a.yaml"], records, f"{folder}/configuration.html")
+        write_summary(paths, claims, gone, TITLES, f"{folder}/summary.txt")
 
 
 def explained(shape, paths, folder):
@@ -615,7 +601,9 @@ def test_index(style_file, shape, monkeypatch):
         stem = f"results/figures/{figure}"
         drawn = {"stem": stem, "backend": shape.backend, "paper": entry.paper, "title": ODD[0]}
         drawn |= {"section": entry.section, "caption": ODD[1], "claims": [], "words": list(ODD)}
-        explored = {"epochs": "results/epochs.csv", "records": records}
-        explored |= {"specs": [f"{stem}.vl.json"]}
+        inputs |= {"epochs": "results/epochs.csv"}
+        Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
+        more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
+        more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
         page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, explored)
+        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epochwatt.pages.explorer.timeline import (
+from epochwatt.pages.timeline import (
     MOST,
     clocks_of,
     lane_of,
@@ -16,7 +16,7 @@ from epochwatt.pages.explorer.timeline import (
 )
 from epochwatt.records.run_folder import EpochRecord
 
-OLD_RUN = Path(__file__).resolve().parents[3] / (
+OLD_RUN = Path(__file__).resolve().parents[2] / (
     "data/schema-1/measured/host-local-slow-ssd-w0-bs16-native-p1-0123abcd"
 )
 

@@ -1,4 +1,4 @@
-"""The data of the explorer: a column per factor and quantity, a row per run.
+"""Collect the data of the explorer: a column per factor and quantity, a row per run.
 
 Everything is a mean over the valid epochs after the first (1+), as in results/tables/runs.csv, cell
 by cell. `explorer.js` draws it; what it computes itself (fronts, intervals) is tested against the
@@ -8,7 +8,9 @@ modules that compute them here.
 import base64
 import gzip
 import json
+import os
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,27 @@ import pandas as pd
 from epochwatt import columns as cols
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.compare import PARTS
-from epochwatt.analysis.summary import WORKLOAD
+from epochwatt.analysis.summary import SETTING, WORKLOAD
 from epochwatt.errors import RecordError
-from epochwatt.pages.explorer.timeline import clocks_of, read_epoch, timeline
+from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline
 from epochwatt.study.runs import TWIN
 
 COMPARED = {**PARTS, "power": "power_mean_w"}
 CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 MEANS = tuple(c for c in cols.STATISTIC_COLUMNS if c not in ("loss", "host_wait_s"))
 SIMULATED_EPOCHS = 48  # at most so many simulated runs show an epoch
+# what tells runs apart; each is offered as colour, shape and filter where it differs
+FACTORS = ("kind", *(n for n in cols.FACTOR_NAMES if n not in ("backend", "seed")))
+FACTORS += ("seed", "power_scope")
+# of which the page says more than the label: those of no table
+SAYS = {
+    "kind": "measured, imported, simulated, or from a fake board",
+    "n_epochs": "valid epochs after the first",
+    "n_invalid": "epochs after the first that are not valid",
+}
+CACHE = ".cache"  # of the checkout; git ignores it
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+OWNER = "University of Washington Interactive Data Lab"
 
 Columns = dict[str, list[Any]]
 
@@ -51,7 +65,9 @@ def explorer(
     Returns
     -------
     dict : `runs`, columns of all runs; `compared`, for each quantity n, mean and variance of each
-        run's epochs 1+; `epochs` and `specs`, packed by `packed`; `columns`, what each column is
+        run's epochs 1+; `epochs` and `specs`, packed by `packed`; `columns`, label, unit and
+        meaning of each column; `factors`, `clocks`, `lanes`, names of what is offered; `settings`,
+        factor -> words with {} for its value
     """
     by_run = {str(run): epochs for run, epochs in table.groupby("run", sort=False)}
     runs = run_columns(by_run)
@@ -63,7 +79,11 @@ def explorer(
         runs[name] = [mode.get(name) for mode in clocks]
     return {
         "runs": runs,
-        "columns": described(),
+        "columns": {name: described(name) for name in runs},
+        "factors": FACTORS,
+        "clocks": CLOCKS,
+        "lanes": LANES,
+        "settings": SETTING,
         "workload": [*WORKLOAD, "instance"],
         "compared": {part: spread(by_run, column) for part, column in COMPARED.items()},
         "quantities": COMPARED,
@@ -170,21 +190,12 @@ def timelines(of_run: pd.DataFrame, folder: str) -> list[dict[str, Any]]:
     return lines
 
 
-def described() -> dict[str, dict[str, str]]:
-    """Return unit and meaning of each column."""
-    named = [*cols.FACTORS, *cols.EPOCH_COLUMNS]
-    columns = {f.name: {"unit": f.unit, "says": f.description} for f in named}
-    more = {
-        "cores": ("", "CPU cores of the power mode"),
-        "cpu_mhz": ("MHz", "CPU clock of the power mode"),
-        "gpu_mhz": ("MHz", "GPU clock of the power mode"),
-        "emc_mhz": ("MHz", "memory clock of the power mode"),
-        "stall_pct": ("%", "stall_s / e2e_s"),
-        "kind": ("", "measured, imported, simulated, or from a fake board"),
-        "n_epochs": ("epochs", "valid epochs after the first"),
-        "n_invalid": ("epochs", "epochs after the first that are not valid"),
-    }
-    return columns | {name: {"unit": u, "says": says} for name, (u, says) in more.items()}
+def described(name: str) -> dict[str, str]:
+    """Return label, unit and meaning of a column."""
+    column = cols.COLUMNS.get(name)
+    says = SAYS.get(name) or (column.description if column else "")
+    label = "data" if name == "kind" else cols.label(name)
+    return {"label": label, "unit": cols.unit(name), "says": says}
 
 
 def packed(value: Any) -> str:
@@ -198,3 +209,31 @@ def plain(value: Any) -> Any:
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
+
+
+def library(cache: str | Path = CACHE) -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that asks for nothing from a network.
+
+    It sets the name `vegaEmbed` and no other. Putting it together takes two seconds, so it is kept
+    by version.
+
+    Parameters
+    ----------
+    cache : folder to keep it in
+    """
+    import vl_convert  # here: 88 MB, and only a page needs it
+
+    vega, lite = vl_convert.get_vega_version(), vl_convert.get_vegalite_versions()[-1]
+    path = Path(cache) / f"vega-{vega}-{version('vl-convert-python')}.js"
+    if path.exists():
+        return path.read_text("utf-8")
+    licence = f"/*! Vega {vega}, Vega-Lite {lite}, Vega-Embed: BSD-3-Clause, {OWNER} */"
+    # in a function: as a script it would declare hundreds of names of one letter for the whole page
+    text = f"{licence}\n(() => {{{vl_convert.javascript_bundle(SNIPPET)}}})();\n"
+    if "</script" in text.lower():
+        raise ValueError("Vega's script cannot stand in a page: it ends a script element")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(text, "utf-8")
+    unfinished.replace(path)
+    return text

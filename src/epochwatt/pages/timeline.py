@@ -1,4 +1,4 @@
-"""One epoch on one time axis: its mini-batches, and what the sampler read meanwhile.
+"""Put one epoch on one time axis: its mini-batches, and what the sampler read meanwhile.
 
 An epoch of more than `MOST` mini-batches is shown in groups of as many mini-batches each: means of
 wait, copy and compute, and the shortest and longest mini-batch of the group. A series of more
@@ -17,20 +17,20 @@ from epochwatt.errors import RecordError
 from epochwatt.records.run_folder import EpochRecord, RunFolder
 
 MOST = 200  # mini-batches or samples shown one by one
-LANES = {  # what the name of a column ends with -> where it is drawn
+ENDINGS = {  # what the name of a column ends with -> where it is drawn
     "_w": "power",
     "_mhz": "clock",
     "_c": "temperature",
     "_util_pct": "utilisation",
 }
 DISK = ("read_mib_s", "read_iops")  # of the data set's block device
-SHOWN = {  # lanes in order, with their unit
-    "power": "W",
-    "clock": "MHz",
-    "temperature": "°C",
-    "utilisation": "%",
-    "read_mib_s": "MiB/s",
-    "read_iops": "reads/s",
+LANES = {  # in order, with their axis titles
+    "power": "power (W)",
+    "clock": "clock (MHz)",
+    "temperature": "temp. (°C)",
+    "utilisation": "utilisation (%)",
+    "read_mib_s": "disk (MiB/s)",
+    "read_iops": "disk (reads/s)",
 }
 Numbers = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
         "is_placed": is_placed,
         "minibatches": {name: _short(column) for name, column in groups.items()},
         "series": series,
-        "missing": [lane for lane in SHOWN if lane not in lanes],
+        "missing": [lane for lane in LANES if lane not in lanes],
     }
 
 
@@ -153,14 +153,14 @@ def lane_of(column: str) -> str:
         return column
     if column.startswith(("swap", "tree", "write")):
         return ""
-    return next((lane for end, lane in LANES.items() if column.endswith(end)), "")
+    return next((lane for end, lane in ENDINGS.items() if column.endswith(end)), "")
 
 
 def _name(column: str, lane: str) -> str:
     """Return the name of a series within its lane."""
     if column in DISK:
         return "disk"
-    end = next(end for end in LANES if column.endswith(end))
+    end = next(end for end in ENDINGS if column.endswith(end))
     return re.sub("^(power|rail|temp)_", "", column.removesuffix(end)).replace("_", " ") or lane
 
 

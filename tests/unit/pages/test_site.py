@@ -21,7 +21,7 @@ from planted_page import (
 )
 
 from epochwatt.claims.summary import takeaway_counts
-from epochwatt.pages import show_index
+from epochwatt.pages import site
 from epochwatt.pages.gallery import not_drawn
 from epochwatt.pages.papers import figure_title, quantity_words, run_words
 from epochwatt.published.numbers import load_published
@@ -114,19 +114,19 @@ def test_what_others_disturbed_is_said_so_at_the_run_its_card_and_below(page):
 
 def test_what_failed_is_named_with_its_reason_and_log_and_is_not_linked(page):
     failed = {
-        "rule": "show_claims",
-        "outputs": ["results/claims.html"],
-        "log": "results/logs/show_claims.log",
+        "rule": "advise_runs",
+        "outputs": ["results/tables/advice.csv"],
+        "log": "results/logs/advise_runs.log",
         "reason": "it <b>cannot</b> be\n  do: this",
         "waiting": ["results/other.svg"],
     }
     text = page([{}, {}], not_made=[failed])
     part = text.partition('id="not-made"')[2].partition("</section>")[0]
     assert "it &lt;b&gt;cannot&lt;/b&gt; be\n  do: this" in part
-    assert 'href="logs/show_claims.log"' in part
+    assert 'href="logs/advise_runs.log"' in part
     assert "results/other.svg" in part
-    assert '<a href="claims.html">' not in text
-    assert '<a href="summary.html">' in text
+    assert '<a href="tables/advice.csv">' not in text
+    assert '<a href="tables/runs.csv">' in text
 
 
 def test_a_page_without_any_table_is_a_page(page, monkeypatch):
@@ -137,7 +137,7 @@ def test_a_page_without_any_table_is_a_page(page, monkeypatch):
 
 
 def _without_tables(tables, *others, **more):
-    show_index.write_index(
+    site.write_index(
         {**dict.fromkeys(tables, ""), "published": tables["published"]}, *others, **more
     )
 
@@ -145,7 +145,7 @@ def _without_tables(tables, *others, **more):
 def test_without_a_sensor_a_sentence_says_so_and_there_is_no_energy(page):
     text = page([{}, {}])
     assert "No power sensor was found on this machine" in text
-    assert '<th class="n">energy</th>' not in text
+    assert '<th class="n">energy' not in text
     assert 'held back by</dt><dd><span class="word">compute' in text
 
 
@@ -320,12 +320,11 @@ def test_the_papers_words_are_searched_and_each_take_away_stands_with_its_senten
     assert "\u201cPipelining reduces the stall time.\u201d" in shown
     assert "holds, with exceptions" in shown
     assert "Xavier NX: published a factor of 2.4, here 1.9; our tolerance: 15 %" in shown
-    assert "near(" not in text
     for kind in ("takeaways", "numbers"):
         (body,) = re.findall(f'id="{kind}-sigmetrics2023".*?</table>', text, re.S)
         assert re.search('data-find="[^"]*pipelining', body)
     assert re.search('class="thumb"[^>]*data-find="[^"]*pipelining', text)
-    assert '<a href="claims.html#T5.1.3c">T5.1.3c</a>' in text.partition('class="thumb"')[2]
+    assert '<a href="#T5.1.3c">T5.1.3c</a>' in text.partition('class="thumb"')[2]
 
 
 def test_a_group_of_figures_says_which_take_aways_hold_and_what_does_not(page):
@@ -345,7 +344,6 @@ def test_a_group_of_figures_says_which_take_aways_hold_and_what_does_not(page):
     assert html.unescape(re.sub("<.*?>", "", line)).strip() == (
         "T5.1.2a c < d: published < 1 s, here 2 s"
     )
-    assert "2 &lt; 1" not in text
     assert group.count("does not hold:") == 1
     assert 'href="figures/twin/fig02a.csv"' in text
 
@@ -422,7 +420,7 @@ def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(p
     Path("results/figures/twin/fig02a.txt").write_text(text)
     shown = page(figures=[{}], drawn=DRAWN)
     assert "Not drawn: no power could be read." in shown
-    assert "<p>What it would show.</p>" in shown
+    assert '<p class="caption">What it would show.</p>' in shown
     assert "What one sees" not in shown
 
 
@@ -431,3 +429,15 @@ def test_pages_that_few_starts_make_are_linked_where_they_are(page, further):
     text = page([{}, {}], further=further)
     paths = ("external.html", "sweeps/sweep_scores.html")
     assert [path for path in paths if f'href="{path}"' in text] == [*further]
+
+
+def test_what_does_not_hold_stands_beside_the_picture(page):
+    Path("results/figures/twin").mkdir(parents=True)
+    Path("results/figures/twin/fig02a.claims.csv").write_text(
+        "claim,takeaway,sentence,subject,published,here,tolerance,published_id\n"
+        "T5.1.3c,5.1.3,By how much,Xavier NX,a factor of 2.4,1.9,15 %,RS5.1.3-03\n"
+    )
+    thumb = page(figures=[{}], drawn=DRAWN).partition('class="thumb"')[2]
+    row = re.search('class="differing".*?(<tr><td>.*?</tr>)', thumb, re.S)[1]
+    texts = [re.sub("<.*?>", "", cell) for cell in re.findall("<td>.*?</td>", row)]
+    assert texts == ["T5.1.3c By how much", "Xavier NX", "a factor of 2.4", "1.9", "15 %"]

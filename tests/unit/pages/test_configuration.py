@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt import __version__
-from epochwatt.pages.show_configuration import commit, machines, versions, write_configuration
+from epochwatt.pages.site import commit, configuration, machines, versions
 
 
 @pytest.fixture
@@ -87,16 +87,12 @@ def test_a_machine_is_told_without_serial_number_and_tables_of_clocks(checkout, 
     measure(run, 0, machine=board)
     told = {"runs": 1, "data": "not measured, fake board", "unit": "host/local"}
     assert machines({run.id: run.records}) == [told | {"board": "agx", "torch": "2.9.1"}]
-    write_configuration([], {run.id: run.records}, "c.html")
-    assert "<h2>Machines of runs</h2>" in Path("c.html").read_text("utf-8")
 
 
-def test_page_holds_the_text_of_settings_and_the_hash_of_all(checkout):
-    table = Path("config/published/takeaways.csv")
-    write_configuration([str(table), "config/exclusions.yaml", "config/config.yaml"], {}, "c.html")
-    page = Path("c.html").read_text("utf-8")
-    assert "<summary>config/config.yaml</summary><pre>studies: [small]" in page
-    assert "<summary>config/published" not in page
-    assert hashlib.sha256(table.read_bytes()).hexdigest() in page
-    assert page.index("config/config.yaml") < page.index("config/exclusions.yaml")
-    assert "Machines of" not in page
+def test_the_text_of_settings_is_shown_and_the_hash_of_all_files(checkout):
+    table = "config/published/takeaways.csv"
+    shown = configuration([table, "config/exclusions.yaml", "config/config.yaml"], {})
+    assert list(shown["texts"]) == ["config/config.yaml", "config/exclusions.yaml"]
+    assert shown["texts"]["config/config.yaml"].startswith("studies: [small]")
+    digest = hashlib.sha256(Path(table).read_bytes()).hexdigest()
+    assert {"file": table, "SHA-256": digest} in shown["hashes"]

@@ -11,9 +11,9 @@ import pytest
 
 from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.analysis.compare import PARTS, find_runs, interval
-from epochwatt.columns import with_defaults
-from epochwatt.pages.explorer import data as explorer_data
-from epochwatt.pages.explorer.data import MEANS, explorer, packed
+from epochwatt.columns import COLUMNS, with_defaults
+from epochwatt.pages import explorer as explorer_data
+from epochwatt.pages.explorer import MEANS, explorer, library, packed
 
 FACTORS = {
     **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
@@ -139,3 +139,27 @@ def test_packing_gives_the_same_bytes_each_time():
     assert unpacked(packed(value)) == value
     with pytest.raises(ValueError, match="JSON"):
         packed([math.nan])
+
+
+def test_labels_and_units_are_those_of_the_columns(explored):
+    shown = explored(a=({}, EPOCHS))
+    assert shown["columns"]["e2e_s"] | {"says": ""} == {
+        "label": "epoch time",
+        "unit": "s",
+        "says": "",
+    }
+    assert set(shown["columns"]) == set(shown["runs"])
+    named = set(shown["runs"]) - {"kind"}
+    assert named <= set(COLUMNS)
+
+
+def test_the_script_of_charts_is_put_together_once_and_stays_inside_its_element(tmp_path):
+    text = library(tmp_path / "cache")
+    (kept,) = (tmp_path / "cache").iterdir()
+    assert kept.read_text("utf-8") == text
+    assert "BSD-3-Clause" in text.partition("\n")[0]
+    assert "</script" not in text.lower()
+    assert text.count("window.vegaEmbed=") == 1
+    assert len(text) < 1_000_000
+    kept.write_text("kept", "utf-8")
+    assert library(tmp_path / "cache") == "kept"
