@@ -44,11 +44,10 @@ from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_files, sweep_names
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
-from epochwatt.roofline.explain_runs import write_explanations
-from epochwatt.roofline.fits import FitRow, read_fits, write_fits
-from epochwatt.roofline.place_points import place_points
+from epochwatt.roofline.collect import place_points
+from epochwatt.roofline.explain_run import write_explanations
+from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.roofline.tables import write_fits_of
 from epochwatt.roofline.tuning import Tuned
 from epochwatt.schedule.curves import LATENCY_COLUMNS, POWER_COLUMNS
 from epochwatt.schedule.dynamic.study import SLOTS
@@ -470,7 +469,7 @@ def explained(shape, paths, folder):
         columns = {**place, "instance": first["instance"], "workload": first["model"], "cores": 2}
         columns |= {"task": first["task"], "batch_size": first["batch_size"]}
         run = {"run": first["run"], "epochs": path, "counts": f"{folder}/counts.json"}
-        runs.append({**run, "columns": columns})
+        runs.append({**run, **columns})
         for processor in ("cpu", "gpu"):
             same = {**place, "processor": processor, "cores": 2, "cached_bytes_per_s": None}
             same |= {"instance": ""}

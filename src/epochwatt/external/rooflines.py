@@ -15,12 +15,11 @@ from epochwatt.roofline.fit import fit_energy, fit_relative
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.model import Numbers
 from epochwatt.roofline.points import Point, read_points
-from epochwatt.roofline.public import SOURCE
-from epochwatt.roofline.tx2 import SWEEP, tx2_points
+from epochwatt.roofline.public import KERNELS, ORIN_SOURCE, TX2_SWEEP, tx2_points
 
 FOLDER = "config/rooflines"
-ORIN = SOURCE  # MIT: config/rooflines/LICENSE-branes.txt
-TX2 = SWEEP
+ORIN = ORIN_SOURCE  # MIT: config/rooflines/LICENSE-branes.txt
+TX2 = TX2_SWEEP
 FOLDS = 9
 BETTER = 0.9  # of the error of constant power: less of it, and the fit says something
 CONVOLUTION = "conv2d"
@@ -57,7 +56,9 @@ Predict = Callable[[Sequence[Point], Sequence[Point]], Numbers]  # learned from,
 
 def energy_findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield how far energies of kernels that the fit has not seen are off, in their own modes."""
-    points = [p for p in tx2_points(inputs.tables(TX2)) if p.power_w]
+    points = [
+        p for p in tx2_points(inputs.tables(TX2), inputs.root / FOLDER / KERNELS) if p.power_w
+    ]
     for name, some in (
         ("all kernels", points),
         ("convolutions", [p for p in points if CONVOLUTION in p.workload]),

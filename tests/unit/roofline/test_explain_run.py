@@ -1,13 +1,23 @@
 """Explanations of runs: rows of the table, lines of the terminal, what is said without ceilings."""
 
 import csv
+import re
 
 import pytest
 from planted_runs import ONE_KNOB, fit, kernels
 
+from epochwatt.cli import main
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain_lines import explanation_lines
-from epochwatt.roofline.explain_runs import ExplanationRow, explain_run, observed, table_rows
+from epochwatt.roofline.explain_run import (
+    RUNS,
+    ExplanationRow,
+    explain_run,
+    explanation_lines,
+    find_run,
+    observed,
+    table_rows,
+)
+from epochwatt.roofline.points import RunInMode
 from epochwatt.tables import write_entries
 
 COLUMNS = {
@@ -26,7 +36,8 @@ WORK = kernels(*[(1e10, 1e6)] * 5, (1e3, 1e8))
 
 def explained(epochs=(EPOCH,), fits=ONE_KNOB, **changes):
     """Return the explanation of a run."""
-    return explain_run("a-run", {**COLUMNS, **changes}, list(epochs), WORK, fits)
+    run = RunInMode(run="a-run", **{**COLUMNS, **changes})
+    return explain_run(run, list(epochs), WORK, fits)
 
 
 def test_the_first_epoch_and_invalid_ones_do_not_count():
@@ -81,3 +92,29 @@ def test_lines_say_what_was_simulated_and_where_the_ceilings_come_from():
 def test_without_ceilings_of_its_mode_it_says_what_to_type(changes):
     with pytest.raises(EpochwattError, match=r"never measured(.|\n)*ceilings: true.*make run"):
         explained(**changes)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path):
+    for run in ("host-local-a-1", "host-local-a-12", "host-local-b-3"):
+        (tmp_path / RUNS / run).mkdir(parents=True)
+        (tmp_path / RUNS / run / "epochs.csv").touch()
+    with pytest.raises(EpochwattError, match="host-local-b-3 has no epoch yet"):
+        find_run("host-local-b", tmp_path)
+    with pytest.raises(EpochwattError, match="host-local-a-1 has no epoch yet"):
+        find_run("host-local-a-1", tmp_path)
+    with pytest.raises(EpochwattError, match="2 runs begin with 'host-local-a'"):
+        find_run("host-local-a", tmp_path)
+    with pytest.raises(EpochwattError, match=r"no run 'x' in results/runs(.|\n)*epochwatt plan"):
+        find_run("x", tmp_path)
+
+
+def test_a_measured_run_without_any_ceilings_says_what_to_type(
+    checkout, write_epochs, monkeypatch, capsys
+):
+    run = checkout.runs[0]
+    write_epochs(run.id, run.factors, {}, {})
+    monkeypatch.chdir(checkout.path)
+    found, _ = find_run(run.id)
+    assert (found.run, found.workload, found.provenance) == (run.id, "lenet", "measured")
+    assert main(["explain", run.id]) == 1
+    assert re.search(r"no ceilings were measured\n.*ceilings: true", capsys.readouterr().err)

@@ -5,10 +5,9 @@ import statistics
 import pytest
 
 from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, LOADER, MEMORY
-from epochwatt.errors import EpochwattError
 from epochwatt.roofline.explain import Observed, explain
 from epochwatt.roofline.next_mode import next_steps, roof_of
-from epochwatt.twin.explain_run import RUNS, explain_lines, find_run, simulated_fits
+from epochwatt.twin.ceilings import simulated_fits
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.model.epoch import Setting, epoch
@@ -82,22 +81,3 @@ def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twi
     assert len(off) > 100
     assert statistics.median(off) < 0.02
     assert statistics.quantiles(off, n=10)[-1] < 0.12
-
-
-def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path):
-    for run in ("host-local-a-1", "host-local-a-12", "host-local-b-3"):
-        (tmp_path / RUNS / run).mkdir(parents=True)
-        (tmp_path / RUNS / run / "epochs.csv").touch()
-    assert find_run("host-local-b", tmp_path) == "host-local-b-3"
-    assert find_run("host-local-a-1", tmp_path) == "host-local-a-1"
-    with pytest.raises(EpochwattError, match="2 runs begin with 'host-local-a'"):
-        find_run("host-local-a", tmp_path)
-    with pytest.raises(EpochwattError, match=r"no run 'x' in results/runs(.|\n)*epochwatt plan"):
-        find_run("x", tmp_path)
-
-
-def test_a_measured_run_without_any_ceilings_says_what_to_type(checkout, write_epochs):
-    (run,) = list(checkout.runs)[:1]
-    write_epochs(run.id, run.factors, {}, {})
-    with pytest.raises(EpochwattError, match=r"no ceilings were measured\n.*ceilings: true"):
-        explain_lines(run.id, checkout.path)

@@ -1,4 +1,4 @@
-"""Make the table of ceilings from the records of modes: validate, flag, take medians."""
+"""Make the tables of ceilings, from the records of modes, and of points, from measured runs."""
 
 import logging
 import re
@@ -8,14 +8,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags, mean_clocks_mhz
 from epochwatt.epochs.collect import is_valid
+from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
 from epochwatt.errors import RecordError
 from epochwatt.records.ceiling_folder import CeilingFolder, CeilingRecord
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
+from epochwatt.roofline.points import Point, RunInMode, write_points
 from epochwatt.sweeps.collect_sweep import mode_columns
 from epochwatt.text import counted
 
@@ -167,3 +170,57 @@ def _clock_mhz(window: EpochRecord, samples: telemetry.Samples) -> float | None:
     ]
     # which of a host's CPUs computed is not known, but the one that did has the highest clock
     return max((mean for mean in means if mean > 0), default=None)
+
+
+def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
+    """Write a point for each run of which a valid epoch says how much it computed, and how long.
+
+    Work and time are those of the mean mini-batch; the last of an epoch may be smaller.
+
+    Parameters
+    ----------
+    runs : `RunInMode` as plain values
+
+    Raises
+    ------
+    RecordError : a table or the counts of a network cannot be read
+    RecordWriteError : the points cannot be written
+    """
+    points = []
+    for run in (RunInMode(**values) for values in runs):
+        epochs = [row for row in read_rows(run.epochs) if row["valid"] and row["n_samples"]]
+        # the first epoch holds what is done once; where there is no other, it has to do
+        epochs = [row for row in epochs if row["epoch"] > 0] or epochs
+        if not any(row["compute_s"] for row in epochs):
+            continue
+        counts = load_kernel_counts(run.counts)
+        n_minibatches = sum(row["n_minibatches"] for row in epochs)
+        sizes: list[tuple[int, int]] = []  # of mini-batches, and how many are of it
+        for row in epochs:
+            whole, rest = divmod(row["n_samples"], run.batch_size)
+            sizes += [(run.batch_size, whole), (rest, 1 if rest else 0)]
+        flops, moved = (
+            sum(n * float(count(size).sum()) for size, n in sizes) / n_minibatches
+            for count in (counts.flops, counts.bytes)
+        )
+        points.append(
+            Point(
+                provenance=run.provenance,
+                device=run.device,
+                instance=run.instance,
+                cores=run.cores,
+                cpu_mhz=run.cpu_mhz,
+                gpu_mhz=run.gpu_mhz,
+                emc_mhz=run.emc_mhz,
+                processor="gpu" if "cuda" in (epochs[0]["timing_method"] or "") else "cpu",
+                precision=run.precision,
+                workload=run.workload,
+                task=run.task,
+                batch_size=run.batch_size,
+                flops=flops,
+                bytes=moved,
+                launches=len(counts.name),
+                time_s=sum(row["compute_s"] for row in epochs) / n_minibatches,
+            )
+        )
+    write_points(path, points)
