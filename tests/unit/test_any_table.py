@@ -447,9 +447,18 @@ def test_claims(shape):
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
-        check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
-        show_claims(table, f"{folder}/judged.html")
-        show_claims(any_table.write_claims(shape, folder), f"{folder}/claims.html")
+        compared = f"{folder}/comparisons.csv"
+        check_claims(
+            *(paths, idle, backends, records, of_devices, [], []),
+            TITLES,
+            table,
+            compared,
+            text,
+            ROOT,
+        )
+        published = f"{ROOT}/config/published"
+        show_claims(table, published, f"{folder}/judged.html")
+        show_claims(any_table.write_claims(shape, folder), published, f"{folder}/claims.html")
 
 
 @any_shape()
