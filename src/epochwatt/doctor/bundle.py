@@ -9,7 +9,7 @@
                     /tegrastats.txt       some lines of that tool, if installed
 
 NVIDIA's nvpmodel.conf may not be redistributed, so the archive holds only its facts.
-`epochwatt.fakeboard.replay.unpack` makes a fake board of such an archive.
+`tests.fakeboard.replay.unpack` makes a fake board of such an archive.
 """
 
 import io

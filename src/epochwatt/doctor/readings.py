@@ -2,7 +2,7 @@
 
 A board's files are one tree under many names: `hwmon3` is a link, and so is the folder of each
 CPU's clocks. A value is kept once, under its real name, and the links beside it, so that the tree
-can be rebuilt (`epochwatt.fakeboard.replay`).
+can be rebuilt (`tests.fakeboard.replay`).
 """
 
 import errno
@@ -108,7 +108,10 @@ def _read(root: str, name: str, readings: Readings) -> None:
     try:
         with open(os.path.join(root, real), "rb") as handle:
             at = "read"
-            readings.values[real] = handle.read(LIMIT_BYTES)
+            content = handle.read(LIMIT_BYTES)
+            if content is None:  # what Python makes of EAGAIN
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            readings.values[real] = content
     except IsADirectoryError:
         return  # a link to another device; only the link counts
     except OSError as error:

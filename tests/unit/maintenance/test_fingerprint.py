@@ -244,7 +244,6 @@ EDITED = [
         ("telemetry", SIMULATED),
         ("device", SIMULATED | MODES | CONFIGURED),  # they read the configuration
         ("twin", SIMULATED | {"count_workload", "count_work"}),
-        ("fakeboard", SIMULATED),
     )
     for path in sorted((REPOSITORY / "src/epochwatt" / folder).rglob("*.py"))
     if path.stem != "references"

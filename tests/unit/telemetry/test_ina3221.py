@@ -1,6 +1,8 @@
 """The power sensors' files in both driver layouts, with channels that fail."""
 
+import errno
 import math
+import os
 import shutil
 
 import pytest
@@ -137,6 +139,26 @@ def test_channel_that_fails_does_not_disturb_the_others(sensors, open_source, ro
     assert math.isnan(found["rail_vddq_vdd2_1v8ao_w"])
     assert found["power_module_w"] == pytest.approx(21.93)
     assert "VDDQ_VDD2_1V8AO" in source.settings()["errors"]
+
+
+@pytest.mark.parametrize("number", [errno.ENODATA, errno.EBUSY, errno.EAGAIN, errno.EREMOTEIO])
+def test_whatever_error_a_driver_gives_is_a_gap_of_that_rail(
+    sensors, open_source, number, monkeypatch
+):
+    sensors.orin()
+    source = open_source("agx_orin")
+    pread, broken = os.pread, source._channels[1].fds[1]
+
+    def refusing(fd, size, offset):
+        if fd == broken:
+            raise OSError(number, os.strerror(number))
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", refusing)
+    found = row(source)
+    assert math.isnan(found["rail_vdd_cpu_cv_w"])
+    assert found["rail_vdd_gpu_soc_w"] == pytest.approx(3.0)
+    assert os.strerror(number) in source.settings()["errors"]["VDD_CPU_CV"]
 
 
 def test_channel_that_fails_for_a_while_comes_back(sensors, open_source, root):

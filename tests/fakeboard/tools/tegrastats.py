@@ -10,7 +10,7 @@ import argparse
 import os
 import time
 
-from epochwatt.fakeboard.tools.board_files import BoardFiles
+from tests.fakeboard.tools.board_files import BoardFiles
 
 MC_ALL = "sys/kernel/actmon_avg_activity/mc_all"
 JP6_ENGINES = "NVENC off NVDEC off NVJPG off NVJPG1 off VIC off OFA off NVDLA0 off NVDLA1 off"

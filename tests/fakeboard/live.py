@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from epochwatt.errors import LockedError
-from epochwatt.fakeboard.model import Model
-from epochwatt.fakeboard.tree import RUN
 from epochwatt.telemetry.process_tree import ProcessTree
+from tests.fakeboard.model import Model
+from tests.fakeboard.tree import RUN
 
 PERIOD_S = 0.05
 SMOOTHING_S = 0.25  # CPU time is counted in ticks of 10 ms: single steps would be coarse

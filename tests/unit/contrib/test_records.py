@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scripts_2023 import power_w, sources, write_run
 
+from contrib.import_2023.__main__ import main
+from contrib.import_2023.logs import LoggedEpoch
+from contrib.import_2023.records import RunOptions, clock_jumped, import_folder
 from epochwatt import cli, columns
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.import_2023.logs import LoggedEpoch
-from epochwatt.import_2023.records import RunOptions, clock_jumped, import_folder
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import imported_runs
 from epochwatt.study.runs import canonical_json, run_id
@@ -427,7 +428,7 @@ class TestTable:
 def test_command_line(logs, checkout, tmp_path, capsys):
     logs()
     words = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
-    assert cli.main(["import-2023", str(tmp_path / "logs"), *words]) == 0
+    assert main([str(tmp_path / "logs"), *words]) == 0
     out = capsys.readouterr().out
     assert re.fullmatch(r"measured/jetson-agx-\S+: 3 epochs\n", out)
 

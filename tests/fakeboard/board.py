@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.kinds import FakeKind, find_kind
-from epochwatt.fakeboard.model import Model
-from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
-from epochwatt.fakeboard.tree import RUN, write_tree
+from tests.fakeboard.kinds import FakeKind, find_kind
+from tests.fakeboard.model import Model
+from tests.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
+from tests.fakeboard.tree import RUN, write_tree
 
 
 def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":

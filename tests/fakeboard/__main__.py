@@ -1,19 +1,19 @@
-"""`python -m epochwatt.fakeboard KIND FOLDER`: run a fake board, made first if it is not there."""
+"""`python -m tests.fakeboard KIND FOLDER`: run a fake board, made first if it is not there."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
-from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.fakeboard.live import live
-from epochwatt.fakeboard.tools.board_files import FACTS
+from tests.fakeboard.board import make_board
+from tests.fakeboard.kinds import KINDS
+from tests.fakeboard.live import live
+from tests.fakeboard.tools.board_files import FACTS
 
 
 def main() -> int:
     """Run the command line; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m epochwatt.fakeboard", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.fakeboard", description=__doc__)
     parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--load-of", type=int, help="process tree whose load counts (all)")

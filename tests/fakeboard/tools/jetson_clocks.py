@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
+from tests.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
 
 USAGE = "jetson_clocks [--fan] [--store [file]] [--restore [file]]"
 

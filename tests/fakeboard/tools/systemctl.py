@@ -5,7 +5,7 @@ It knows one service, nvfancontrol, which JetPack 5 and 6 have.
 
 import sys
 
-from epochwatt.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
+from tests.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
 
 _USAGE = "systemctl is-active|start|stop nvfancontrol"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from epochwatt.device.board_files import NVPMODEL_CONF, Mode, Param, conf_text
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.fakeboard.tree import IO_ERROR
+from tests.fakeboard.tree import IO_ERROR
 
 TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1

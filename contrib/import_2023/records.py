@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from contrib.import_2023.logs import LoggedEpoch, Logs, Series, read_folder
 from epochwatt.columns import FACTOR_NAMES, PROTOCOL, SCHEMA_VERSION, with_defaults
 from epochwatt.datasets.recipes import n_samples, recipe
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.import_2023.logs import LoggedEpoch, Logs, Series, read_folder
 from epochwatt.records import files
 from epochwatt.records.run_folder import TELEMETRY, RunFolder
 from epochwatt.records.samples import write_samples

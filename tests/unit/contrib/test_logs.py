@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripts_2023 import HEADERS, LOSS, ScriptRun, power_w, write_run
 
+from contrib.import_2023.logs import KINDS, NEEDED, number, read_folder, read_sections
 from epochwatt.errors import RecordError
-from epochwatt.import_2023.logs import KINDS, NEEDED, number, read_folder, read_sections
 
 FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

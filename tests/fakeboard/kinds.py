@@ -6,17 +6,27 @@ are of the right size or form and nothing more.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
+from epochwatt.device.board_files import Mode, conf_text, parse_conf
 from epochwatt.device.identity import jetpack
 from epochwatt.device.kinds import KINDS as BOARD_KINDS
 from epochwatt.device.kinds import PARTS, Rail, Release, StockMode
 from epochwatt.device.kinds import Kind as BoardKind
-from epochwatt.device.stock_modes import gpu_folder
+from epochwatt.device.stock_modes import gpu_folder, stock_conf
 from epochwatt.errors import ConfigError
 
 INPUT_LOSSES = 1.12  # an input rail measures the losses of the module's converters as well
 NC = "NC"  # label of a channel without a wire
 CHIP = "1-0040"  # of a rail whose sensor's address is not known
+# nvpmodel.conf files that NVIDIA published under Apache-2.0; their modes are not the stock ones
+RECORDED = Path(__file__).parents[1] / "data/nvpmodel"
+_RECORDED = {
+    "agx_xavier": "nvpmodel_template_xavier_agx.conf.in",
+    "xavier_nx": "nvpmodel_template_xavier_nx.conf.in",
+    "agx_orin-jp5": "nvpmodel_template_orin.conf.in",
+}
 HWMON = ("pwmfan", "pwm_tach", "soctherm_oc", CHIP)  # where a kind does not say
 
 _DEFAULT_W = {"cpu": 15.0, "gpu": 30.0, "memory": 5.0, "soc": 4.0, "io": 5.0}
@@ -92,11 +102,36 @@ class FakeKind:
         """Return the steps of the memory's clock."""
         return self.release.emc_hz or self.board.emc_hz
 
+    @cached_property
+    def conf(self) -> str:
+        """Return its nvpmodel.conf: parameters as recorded where a licence allows it.
+
+        The stock modes are made of facts. Clocks that no fact names (of video engines, say) are in
+        each mode what they are in the recorded one.
+        """
+        stock = stock_conf(self.board, self.release)
+        recorded = RECORDED / _RECORDED.get(self.name, "none")
+        if not recorded.exists():
+            made_up = "# made up for a fake board (epochwatt stand-in)\n" + stock.text
+            header = "< PARAM TYPE=CLOCK NAME=EMC >"  # NVIDIA's files lack a blank since JetPack 6
+            return made_up.replace(
+                header, header.replace(" ", "", 1) if self.jetpack > 5 else header
+            )
+        text = recorded.read_text("utf-8")
+        example = parse_conf(re.sub(r"{[^}]*}", "0", text)).modes[0]
+        more = [row for row in example.settings if row[0] not in stock.params]
+        modes = [Mode(mode.id, mode.name, mode.settings + more) for mode in stock.modes]
+        return text.partition("< POWER_MODEL")[0] + conf_text({}, modes, stock.default_id)
+
     @property
-    def dla(self) -> dict[str, str]:
-        """Return nvpmodel's names of the accelerators' clocks, and their files."""
-        place = 0 if self.jetpack < 6 else -1
-        return {name: paths[place] for name, paths in self.board.dla.items()}
+    def caps(self) -> list[str]:
+        """Return the files of clocks that have a limit and no table: memory, accelerators."""
+        kinds = ("MAX_FREQ_KNEXT", "MAX_FREQ") if self.jetpack >= 5 else ("MAX_FREQ",)
+        params = [param.paths for param in parse_conf(self.conf).params.values()]
+        limits = [
+            paths for paths in params if paths and set(paths) <= {"MAX_FREQ_KNEXT", "MAX_FREQ"}
+        ]
+        return [next(paths[k] for k in kinds if k in paths).lstrip("/") for paths in limits]
 
     @property
     def gpu_links(self) -> dict[str, str]:
@@ -157,14 +192,14 @@ def _all_kinds() -> dict[str, FakeKind]:
     """Return name -> kind: agx_orin-jp6 is AGX Orin with JetPack 6.
 
     Where a board has several releases of one JetPack, the oldest bears its name alone, the others
-    the whole number: orin_nano and orin_nano-jp6.2.
+    the whole number: orin_nano and orin_nano-jp6.2. So does that of JetPack 4.
     """
     fakes: dict[str, FakeKind] = {}
     for board in BOARD_KINDS.values():
         majors = [jetpack(release.l4t).partition(".")[0] for release in board.releases]
         for release, major in zip(board.releases, majors, strict=True):
             number = major if len(set(majors)) == len(majors) else jetpack(release.l4t)
-            is_alone = number != major and release is board.releases[0]
+            is_alone = major == "4" or (number != major and release is board.releases[0])
             name = board.name if len(majors) == 1 or is_alone else f"{board.name}-jp{number}"
             fakes[name] = FakeKind(name, board, release, f"1421000{len(fakes) + 1:06d}")
     return fakes

@@ -10,7 +10,7 @@ import math
 import os
 from typing import Any
 
-from epochwatt.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
+from tests.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
 
 FAULTS = {
     "rail_stops": "label of the rail whose channel has nothing to read any more; * = every rail",

@@ -14,23 +14,25 @@ from epochwatt.device.board_files import NVPMODEL_CONF
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.kinds import Kind as BoardKind
 from epochwatt.device.root_helper import INSTALLED as INSTALLED_HELPER
-from epochwatt.device.stock_modes import GPU_MASK, stock_conf
-from epochwatt.fakeboard.kinds import NC, Channel, FakeKind
-from epochwatt.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
+from epochwatt.device.stock_modes import GPU_MASK
+from tests.fakeboard.kinds import NC, Channel, FakeKind
+from tests.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
 
-PACKAGE = Path(epochwatt.__file__).parent
+PATHS = [str(Path(__file__).parents[2]), str(Path(epochwatt.__file__).parents[1])]  # for imports
 RUN = "run/epochwatt-stand-in/"
 INSTALLED = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats", "bin/systemctl")
 _TOOL = """#!{python} -IS
 # epochwatt stand-in
 import os, sys
 
-sys.path.insert(0, {source!r})
-from epochwatt.fakeboard.tools.{tool} import main
+sys.path[:0] = {paths!r}
+from tests.fakeboard.tools.{tool} import main
 
 sys.exit(main(os.path.realpath(__file__)[: -len({place!r})], sys.argv[1:]))
 """
-IO_ERROR = "/proc/self/mem"  # opens, and answers every reading with an I/O error
+# Opens, and answers every reading with an I/O error. Drivers say ENODATA of a channel that is off,
+# EAGAIN of a zone without power: no file of a plain tree does.
+IO_ERROR = "/proc/self/mem"
 
 _HWMON = {
     "pwmfan": "sys/devices/platform/pwm-fan",
@@ -58,7 +60,7 @@ def facts(kind: FakeKind) -> dict[str, Any]:
         "emc_cap": release.emc_cap if board.has_emc_cap else None,
         "emc_top_is_0": board.emc_top_is_0,
         "takes_knext": kind.jetpack >= 5,
-        "dla": kind.dla,
+        "caps": kind.caps,
         "dialect": release.tegrastats,
         "zones": kind.zones,
         "rails": [_rail_facts(kind, channel) for channel in kind.channels],
@@ -141,7 +143,7 @@ def write_tree(root: Path, kind: FakeKind) -> None:
     python = os.path.realpath(sys.executable)  # a #! line takes no path with spaces
     programs = {INSTALLED_HELPER: helper_file(python)}
     for place in INSTALLED:
-        words = {"python": python, "source": str(PACKAGE.parent), "place": "/" + place}
+        words = {"python": python, "paths": PATHS, "place": "/" + place}
         programs[place] = _TOOL.format(tool=place.rpartition("/")[2], **words).encode()
     for name, code in programs.items():
         path = root / name
@@ -160,7 +162,7 @@ def _etc_and_proc(kind: FakeKind) -> Files:
         "etc/nv_tegra_release": f"# R{release} (release), REVISION: {revision}, GCID: 1, BOARD: "
         f"{'t210ref' if kind.board.soc == 'tegra210' else reference}, EABI: aarch64, "
         "DATE: Thu Jan  1 00:00:00 UTC 1970",
-        NVPMODEL_CONF: "# made up for a fake board (epochwatt stand-in)\n" + _conf_text(kind),
+        NVPMODEL_CONF: kind.conf,
         "proc/device-tree/model": model.encode() + nul,
         "proc/device-tree/compatible": b"".join(names),
         "proc/device-tree/serial-number": kind.serial.encode() + nul,
@@ -174,13 +176,6 @@ def _etc_and_proc(kind: FakeKind) -> Files:
         RUN + "power.csv": "monotonic_s,power_w",
         **({NVFANCONTROL: 1} if kind.hwmon else {}),
     }
-
-
-def _conf_text(kind: FakeKind) -> str:
-    """Return the stock configuration; since JetPack 6 NVIDIA's files lack a blank in this line."""
-    text = stock_conf(kind.board, kind.release).text
-    header = "< PARAM TYPE=CLOCK NAME=EMC >"
-    return text.replace(header, header.replace(" ", "", 1)) if kind.jetpack > 5 else text
 
 
 def _cpus(kind: FakeKind) -> Files:
@@ -228,7 +223,7 @@ def _gpu(kind: FakeKind) -> Files:
     files |= {device + name: mask for name, mask in masks.items()}
     if gpu_mask is not None:
         files[GPU_MASK] = gpu_mask
-    return files | dict.fromkeys(kind.dla.values(), 0)
+    return files | dict.fromkeys(kind.caps, 0)
 
 
 def _steps(board: BoardKind, clock: str, name: str, steps: Sequence[int]) -> Files:
@@ -242,8 +237,6 @@ def _emc(kind: FakeKind) -> Files:
     files = {path: rates.get(key, steps[0]) for key, path in names.items()}
     if "bpmp" in names["now"]:
         files[names["now"].replace("/rate", "/state")] = 1
-    if kind.board.has_emc_cap:
-        files[kind.release.emc_cap] = 0
     return files | {"sys/kernel/actmon_avg_activity/mc_all": 0}
 
 
@@ -266,7 +259,10 @@ def _sensors(kind: FakeKind) -> Files:
         folder = names["volt"].rpartition("/")[0] + "/"
         limit_ma = 32760
         if kind.hwmon:
-            files |= {folder + f"in{n}_label": channel.label, folder + f"in{n}_enable": 1}
+            is_on = channel.label != NC
+            files |= {folder + f"in{n}_enable": int(is_on)}
+            if is_on or kind.jetpack < 6:  # whose tegrastats prints the label, too
+                files |= {folder + f"in{n}_label": channel.label}
             files |= {folder + f"curr{n}_{end}": limit_ma for end in ("max", "crit")}
             files |= {folder + f"curr{n}_{end}_alarm": 0 for end in ("max", "crit")}
             files |= {folder + f"shunt{n}_resistor": 2000}

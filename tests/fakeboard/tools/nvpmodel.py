@@ -18,7 +18,7 @@ import uuid
 from typing import NamedTuple
 
 from epochwatt.device.board_files import Conf, Mode, parse_conf
-from epochwatt.fakeboard.tools.board_files import BoardFiles, nearest
+from tests.fakeboard.tools.board_files import BoardFiles, nearest
 
 STATUS = "var/lib/nvpmodel/status"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
