@@ -443,7 +443,15 @@ def test_claims(shape):
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
-        check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
+        compared = f"{folder}/comparisons.csv"
+        check_claims(
+            *(paths, idle, backends, records, of_devices, [], []),
+            TITLES,
+            table,
+            compared,
+            text,
+            ROOT,
+        )
 
 
 @any_shape()
