@@ -37,8 +37,6 @@ MADE_BY_NAME = (  # `make run` does not make them; the page links those that wer
      "the paper's methods beside others, on simulated and on real boards"),
     ("sweeps/sweep_scores.html", "Prediction on real sweeps", "which method predicts new modes of "
      "boards and graphics cards that others measured, and how sure that is"),
-    ("external.html", "Checked against others", "what others measured beside the parsers, the laws "
-     "and the simulated boards of this project"),
     ("container-overheads/index.html", "What a container costs", "training inside and outside, in "
      "pairs: equivalent within a margin, different or undecided"),
 )  # fmt: skip
