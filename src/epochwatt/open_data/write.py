@@ -13,7 +13,6 @@ from typing import Any
 
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout, metadata
-from epochwatt.open_data.cell_checksums import sums_of
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.metadata import File, Labels, Part
 from epochwatt.records import files
@@ -67,15 +66,11 @@ def write_package(
 def _fill(folder: Path, labels: Labels, parts: Sequence[Part], facts: Mapping[str, Any]) -> None:
     for part in parts:
         (folder / part.path).write_bytes(_csv(part))
-    sums = {part.path: sums_of(part.table.header, part.rows)._asdict() for part in parts}
-    others = {layout.CELLS: sums, **facts}
-    for name, content in others.items():
+    for name, content in facts.items():
         _write_json(folder / name, content)
     written = {path.name: _file(path) for path in folder.iterdir()}
-    names = tuple(others)
-    _write_json(folder / layout.DESCRIPTOR, metadata.frictionless(labels, parts, names, written))
+    _write_json(folder / layout.DESCRIPTOR, metadata.frictionless(labels, parts, [*facts], written))
     _write_json(folder / layout.CROISSANT, metadata.croissant(labels, parts, written))
-    _write_json(folder / layout.CRATE, metadata.crate(labels, parts, names, written))
     (folder / layout.README).write_text(_readme(labels, parts), "utf-8")
     write_sums(str(folder), durable=False)
 
