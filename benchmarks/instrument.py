@@ -115,7 +115,7 @@ def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[D
     loader = make_loader(minibatches, n_samples, factors, generator)
     cpus = os.sched_getaffinity(0)
     loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
-    trainer = Trainer(factors["model"], torch.device("cpu"), SEED)
+    trainer = Trainer(WORKLOADS[factors["model"]], torch.device("cpu"), SEED)
     gc.collect()
     return loader, trainer
 

@@ -358,7 +358,7 @@ def _load(path: str) -> bool:
     import torch
 
     from epochwatt.training import checkpoint
-    from epochwatt.training.workloads import Trainer
+    from epochwatt.training.workloads import WORKLOADS, Trainer
 
     torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
-    return checkpoint.load(path, Trainer("lenet", torch.device("cpu"), 0))
+    return checkpoint.load(path, Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))

@@ -192,14 +192,14 @@ def _all_kinds() -> dict[str, FakeKind]:
     """Return name -> kind: agx_orin-jp6 is AGX Orin with JetPack 6.
 
     Where a board has several releases of one JetPack, the oldest bears its name alone, the others
-    the whole number: orin_nano and orin_nano-jp6.2.
+    the whole number: orin_nano and orin_nano-jp6.2. So does that of JetPack 4.
     """
     fakes: dict[str, FakeKind] = {}
     for board in BOARD_KINDS.values():
         majors = [jetpack(release.l4t).partition(".")[0] for release in board.releases]
         for release, major in zip(board.releases, majors, strict=True):
             number = major if len(set(majors)) == len(majors) else jetpack(release.l4t)
-            is_alone = number != major and release is board.releases[0]
+            is_alone = major == "4" or (number != major and release is board.releases[0])
             name = board.name if len(majors) == 1 or is_alone else f"{board.name}-jp{number}"
             fakes[name] = FakeKind(name, board, release, f"1421000{len(fakes) + 1:06d}")
     return fakes

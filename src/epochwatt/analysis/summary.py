@@ -36,7 +36,7 @@ SETTING = {
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }
-MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
+MEANS = ("e2e_s", "wait_s", "copy_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
 class WorkloadSummary(NamedTuple):
@@ -74,12 +74,6 @@ class Choice(NamedTuple):
     e2e_s: float
     energy_wh: float | None
     n_runs: int
-
-
-def bound_by(shares: Mapping[str, float]) -> str:
-    """Return the longest part of the epoch: what would have to shrink first."""
-    longest = max(shares, key=lambda part: shares[part])
-    return "input" if longest == "stall" else longest
 
 
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,6 @@
 """Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
-import csv
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from epochwatt.columns import (
@@ -18,6 +16,7 @@ from epochwatt.epochs.board import board_flags
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
+from epochwatt.tables import write_table
 
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
@@ -240,12 +239,6 @@ def mark_from_change(rows: list[dict[str, Any]]) -> None:
 
 
 def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    """Write rows in the order of `columns`; None becomes an empty cell, flags a text."""
-    with files.writing("the epochs of a run", path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow(columns)
-            for row in rows:
-                cells = dict(row, flags=" ".join(sorted(row["flags"])))
-                writer.writerow([cells[name] for name in columns])
+    """Write rows in the order of `columns`; flags become a text."""
+    cells = ({**row, "flags": " ".join(sorted(row["flags"]))} for row in rows)
+    write_table(path, "the epochs of a run", columns, cells, durable=False)

@@ -1,6 +1,5 @@
 """What was measured while others used this machine is discarded, to be measured again."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from epochwatt.study.settings import CONFIG, load_settings
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.discard import discard_modes
 from epochwatt.sweeps.table import load_sweeps
+from epochwatt.tables import read_cells
 from epochwatt.text import counted
 
 LOOK_S = 1.0  # how long the load is looked at
@@ -134,9 +134,8 @@ def _seconds(run: Run) -> float:
 def _is_shared(job: WantedCeilings) -> bool:
     if not CEILINGS.exists():
         return False
-    with CEILINGS.open(newline="", encoding="utf-8") as handle:
-        return any(
-            (row["device"], row["instance"]) == (job.device, job.instance)
-            and SHARED_FLAGS & {*row["flags"].split()}
-            for row in csv.DictReader(handle)
-        )
+    return any(
+        (row["device"], row["instance"]) == (job.device, job.instance)
+        and SHARED_FLAGS & {*row["flags"].split()}
+        for row in read_cells(CEILINGS)
+    )

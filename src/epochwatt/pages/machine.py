@@ -7,8 +7,9 @@ board have a section of their own, named so; simulated runs have none here.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from epochwatt.analysis.summary import SETTING, bound_by
+from epochwatt.analysis.summary import SETTING
 from epochwatt.columns import SHARED_FLAGS
+from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages import explained
 from epochwatt.pages.numbers import Number, Table
 from epochwatt.text import counted, label, origin
@@ -353,8 +354,9 @@ def _card(
     place = min(places, key=lambda p: float(runs.rows[p]["e2e_s"]))
     row, numbers = runs.rows[place], _numbers(runs, place)
     advice = _advice(tables.advice, row["run"])
-    shares = {part: float(row[f"{part}_s"] or 0) for part in TIME_KEY}
-    bound = tables.advice.rows[advice.row]["bound_by"] if advice else bound_by(shares)
+    bound = (
+        tables.advice.rows[advice.row]["bound_by"] if advice else find_longest_part(row).bound_by
+    )
     scope = SCOPES.get(_scope(tables, row["run"]), "")
     energy = [(f"energy{scope}", "energy_wh"), (f"power{scope}", "power_mean_w")]
     tiles = [("epoch", "e2e_s"), *(energy if is_metered else []), ("stall", "stall")]

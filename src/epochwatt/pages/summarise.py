@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import DATA, PARTS, best_settings, bound_by, run_means, workloads
+from epochwatt.analysis.summary import DATA, PARTS, best_settings, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
 from epochwatt.columns import SHARED_FLAGS
+from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.templates import render
@@ -258,7 +259,7 @@ def fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "E2E s": f"{run['e2e_s']:.2f}",
                 **{name: _short(value) for name, value in power.items() if not pd.isna(value)},
                 "stall": f"{100 * shares['stall']:.0f} %",
-                "bound by": bound_by(shares),
+                "bound by": find_longest_part(run).bound_by,
             }
         )
     return rows
@@ -289,7 +290,7 @@ def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
                 **{part: f"{100 * share:.1f} %" for part, share in shares.items()},
-                "bound by": bound_by(shares),
+                "bound by": find_longest_part(run).bound_by,
                 **{name: _short(value) for name, value in power.items() if not pd.isna(value)},
             }
         )

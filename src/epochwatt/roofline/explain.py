@@ -28,15 +28,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.counting.kernel_counts import KINDS, KernelCounts
+from epochwatt.epochs.bottleneck import (
+    ARITHMETIC,
+    BELOW_ROOF,
+    COMPUTE_PARTS,
+    COPY,
+    LAUNCHES,
+    LOADER,
+    MEMORY,
+    OVERHEAD,
+    Bottleneck,
+    find_bottleneck,
+)
 from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
 
-LAUNCH, ARITHMETIC, MEMORY, BELOW = "launches", "arithmetic", "memory", "below the roof"
-LOADER, COPY, OVERHEAD = "loader", "copy", "overhead"
 CONSTANT, REST = "constant power", "rest"
-COMPUTE_PARTS = (LAUNCH, ARITHMETIC, MEMORY)
-TIME_PARTS = (*COMPUTE_PARTS, BELOW, LOADER, COPY, OVERHEAD)
+TIME_PARTS = (*COMPUTE_PARTS, BELOW_ROOF, LOADER, COPY, OVERHEAD)
 ENERGY_PARTS = (ARITHMETIC, MEMORY, CONSTANT, REST)
-COMPUTE = "compute"
 GPU = "gpu"
 
 
@@ -119,16 +127,9 @@ class Explanation:
     energy_scale: float = 1.0
 
     @property
-    def bound_by(self) -> str:
-        """The longest of loader, copy, compute and overhead, as in results/tables/advice.csv."""
-        time_s = {part: self.time_s[part] for part in (LOADER, COPY, OVERHEAD)}
-        time_s[COMPUTE] = sum(self.time_s[part] for part in (*COMPUTE_PARTS, BELOW))
-        return max((LOADER, COPY, COMPUTE, OVERHEAD), key=lambda part: time_s[part])
-
-    @property
-    def limit(self) -> str:
-        """The largest part of the least time of computing."""
-        return max(COMPUTE_PARTS, key=lambda part: self.time_s[part])
+    def bottleneck(self) -> Bottleneck:
+        """What holds the run back, and the largest part of the least time of computing."""
+        return find_bottleneck(self.time_s)
 
 
 def least_s(work: KernelCounts, size: float, roof: Roof) -> dict[str, Numbers]:
@@ -150,7 +151,7 @@ def least_s(work: KernelCounts, size: float, roof: Roof) -> dict[str, Numbers]:
         launch_s, roof_s = launch_s * (number <= change), roof_s * (number >= change)
     is_arithmetic = flops / ceilings.flops_per_s >= ceilings.roof_s(flops, moved)
     return {
-        LAUNCH: launch_s,
+        LAUNCHES: launch_s,
         ARITHMETIC: roof_s * is_arithmetic,
         MEMORY: roof_s * ~is_arithmetic,
     }
@@ -175,7 +176,7 @@ def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
     roof_share = least_epoch_s / seen.compute_s if seen.compute_s > 0 else math.inf
     scale = seen.n_minibatches / max(roof_share, 1.0)
     time_s = {part: scale * float(spent_s.sum()) for part, spent_s in least.items()}
-    time_s[BELOW] = max(seen.compute_s - sum(time_s.values()), 0.0)
+    time_s[BELOW_ROOF] = max(seen.compute_s - sum(time_s.values()), 0.0)
     time_s |= {LOADER: seen.wait_s, COPY: seen.copy_s, OVERHEAD: seen.overhead_s}
     parts_j, energy_scale = _energy_j(work, seen, roof.costs)
     groups = {}

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from epochwatt.roofline.explain import COMPUTE_PARTS, ENERGY_PARTS, TIME_PARTS
+from epochwatt.epochs.bottleneck import COMPUTE_PARTS
+from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS
 from epochwatt.roofline.explain_runs import SHARED, Explained
 from epochwatt.roofline.explain_text import sentence, step_words
 from epochwatt.roofline.next_mode import FITTED

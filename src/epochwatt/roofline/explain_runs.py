@@ -56,7 +56,7 @@ class ExplanationRow:
     launches, gflop, mb : of one mini-batch
     *_pct : shares of the epoch's time, and of its energy; they add up to 100 for `all`
     roof_pct : least time of computing over the measured one
-    bound_by, limit : as of `Explanation`
+    bound_by, limit : as of `Bottleneck`
     explanation, next_mode : sentences; of `all`
     """
 
@@ -199,8 +199,8 @@ def table_rows(explained: Explained) -> list[ExplanationRow]:
         e2e_s=seen.e2e_s,
         energy_j=seen.energy_j,
         roof_pct=100.0 * e.roof_share,
-        bound_by=e.bound_by,
-        limit=e.limit,
+        bound_by=e.bottleneck.bound_by,
+        limit=e.bottleneck.limit,
         explanation=" ".join([explain_text.sentence(e), *[SHARED] * explained.fit.is_shared]),
         next_mode=explain_text.steps_sentence(explained.steps, seen),
     )

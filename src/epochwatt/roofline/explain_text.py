@@ -2,48 +2,44 @@
 
 from collections.abc import Sequence
 
-from epochwatt.roofline.explain import (
-    BELOW,
+from epochwatt.epochs.bottleneck import (
+    BELOW_ROOF,
     COMPUTE,
     COMPUTE_PARTS,
-    COPY,
-    LOADER,
-    OVERHEAD,
-    TIME_PARTS,
-    Explanation,
-    Observed,
+    TOO_SHORT,
+    TOO_SHORT_S,
 )
+from epochwatt.roofline.explain import TIME_PARTS, Explanation, Observed
 from epochwatt.roofline.next_mode import Step
 
-BOUND = {LOADER: "the loader", COPY: "copying to the GPU", OVERHEAD: OVERHEAD, COMPUTE: COMPUTE}
 KNOB_WORDS = {
     "cores": "{:g} cores",
     "cpu_mhz": "CPU at {:g} MHz",
     "gpu_mhz": "GPU at {:g} MHz",
     "emc_mhz": "memory at {:g} MHz",
 }
-TOO_SHORT_S = 1.0  # of an epoch, as for results/tables/advice.csv
 FAR_BELOW = 0.5  # of the time of computing; where the ceilings allow less, they are not the limit
 LITTLE = 0.005  # of an epoch; less is no change
 
 
 def sentence(e: Explanation) -> str:
     """Return what holds a run back."""
-    name = f"Bound by {BOUND[e.bound_by]}"
-    whole = sum(e.time_s[part] for part in TIME_PARTS)
+    bottleneck, whole = e.bottleneck, sum(e.time_s[part] for part in TIME_PARTS)
+    bound = bottleneck.bound_by
     if whole < TOO_SHORT_S:
-        return "Too short to tell what holds it back."
-    if e.bound_by != COMPUTE:
-        return f"{name}: {_pct(e.time_s[e.bound_by] / whole)} of the epoch."
+        return TOO_SHORT
+    if bound != COMPUTE:
+        return f"{bottleneck}: {_pct(e.time_s[bound] / whole)} of the epoch."
     if e.roof_share < FAR_BELOW:
         return (
-            f"{name}, far below the roof: kernels take {1.0 / e.roof_share:.1f} times what the "
-            f"ceilings allow, which is mostly {e.limit}."
+            f"Bound by {bound}, far below the roof: kernels take {1.0 / e.roof_share:.1f} times "
+            f"what the ceilings allow, which is mostly {bottleneck.limit}."
         )
     parts = sorted(COMPUTE_PARTS, key=lambda part: -e.time_s[part])
     shares = ", ".join(f"{part} {_pct(e.time_s[part] / whole)}" for part in parts)
-    below = f"; {_pct(e.time_s[BELOW] / whole)} {BELOW}" if e.time_s[BELOW] > 0 else ""
-    return f"{name}, its limit is {e.limit}: {shares} of the epoch{below}."
+    below_s = e.time_s[BELOW_ROOF]
+    below = f"; {_pct(below_s / whole)} {BELOW_ROOF}" if below_s > 0 else ""
+    return f"{bottleneck}: {shares} of the epoch{below}."
 
 
 def steps_sentence(steps: Sequence[Step], seen: Observed) -> str:

@@ -30,6 +30,7 @@ RECORDED = {
     "nano": ("nano", "32"),
     "xavier_nx": ("xavier_nx", "32"),
     "agx_xavier": ("agx_xavier", "32"),
+    "agx_xavier-jp5": ("xavier_nx", "35"),  # its sister's
     "agx_orin-jp5": ("agx_orin", "34"),
     "agx_orin-jp6": ("orin_nx", "36"),
     "orin_nano-jp6.2": ("orin_nano", "36.4"),

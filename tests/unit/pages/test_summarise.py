@@ -251,7 +251,7 @@ def test_the_terminal_shows_the_fastest_run_of_each_network(summary):
         ],
         [
             *("LeNet-5", "mnist digits x8", "2", "0 workers, batch 32, disk"),
-            *("3.00", "0.25", "9.5", "50 %", "input"),
+            *("3.00", "0.25", "9.5", "50 %", "loader"),
         ],
     ]
 

@@ -11,7 +11,7 @@ from epochwatt import columns
 from epochwatt.errors import TrainingError
 from epochwatt.training import arithmetic, checkpoint, workloads
 from epochwatt.training.session import Session
-from epochwatt.training.workloads import Trainer, make_trainer
+from epochwatt.training.workloads import WORKLOADS, Trainer, make_trainer
 
 CPU = torch.device("cpu")
 
@@ -40,7 +40,10 @@ def dtypes_of_layers(trainer):
     ("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)]
 )
 def test_products_are_computed_in_the_precision_and_the_loss_stays_close(precision, dtype):
-    trainer, plain = Trainer("lenet", CPU, 0, precision=precision), Trainer("lenet", CPU, 0)
+    trainer, plain = (
+        Trainer(WORKLOADS["lenet"], CPU, 0, precision=precision),
+        Trainer(WORKLOADS["lenet"], CPU, 0),
+    )
     seen = dtypes_of_layers(trainer)
     losses = [[t.step(minibatch(k)).item() for k in range(5)] for t in (trainer, plain)]
     assert seen == {dtype}
@@ -50,26 +53,26 @@ def test_products_are_computed_in_the_precision_and_the_loss_stays_close(precisi
 
 
 def test_fp16_scales_its_gradients_and_keeps_the_scale_in_the_checkpoint(tmp_path):
-    trainer = Trainer("lenet", CPU, 0, precision="fp16")
+    trainer = Trainer(WORKLOADS["lenet"], CPU, 0, precision="fp16")
     before = [weight.detach().clone() for weight in trainer.network.parameters()]
     seen = dtypes_of_layers(trainer)
     loss = trainer.step(minibatch(0))
     assert seen == {torch.float16}
     assert loss.item() == pytest.approx(
-        Trainer("lenet", CPU, 0).step(minibatch(0)).item(), rel=0.01
+        Trainer(WORKLOADS["lenet"], CPU, 0).step(minibatch(0)).item(), rel=0.01
     )
     moved = [weight.detach() for weight in trainer.network.parameters()]
     assert all(not torch.equal(a, b) for a, b in zip(before, moved, strict=True))
     trainer.scaler.update(512.0)
     path = str(tmp_path / "checkpoint.npz")
     checkpoint.save(path, trainer)
-    other = Trainer("lenet", CPU, 1, precision="fp16")
+    other = Trainer(WORKLOADS["lenet"], CPU, 1, precision="fp16")
     assert checkpoint.load(path, other)
     assert other.scaler.get_scale() == 512.0
 
 
 def test_an_infinite_gradient_in_fp16_moves_no_weight():
-    trainer = Trainer("lenet", CPU, 0, precision="fp16")
+    trainer = Trainer(WORKLOADS["lenet"], CPU, 0, precision="fp16")
     before = [weight.detach().clone() for weight in trainer.network.parameters()]
     inputs, labels = minibatch(0)
     trainer.step((inputs * torch.inf, labels))
@@ -140,7 +143,9 @@ def test_old_torch_has_no_compiler(monkeypatch):
 
 
 def test_inference_has_no_gradients_no_optimiser_and_no_loss():
-    trainer = Trainer("vgg11", CPU, 0, task="infer")  # with dropout: in training it would draw
+    trainer = Trainer(
+        WORKLOADS["vgg11"], CPU, 0, task="infer"
+    )  # with dropout: in training it would draw
     assert (trainer.optimiser, trainer.network.training) == (None, False)
     seen = []
     trainer.network.register_forward_hook(lambda m, i, out: seen.append(out))

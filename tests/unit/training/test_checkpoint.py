@@ -9,7 +9,7 @@ import torch
 
 from epochwatt.errors import RecordWriteError
 from epochwatt.training import checkpoint, optimisers
-from epochwatt.training.workloads import Trainer
+from epochwatt.training.workloads import WORKLOADS, Trainer
 
 CPU = torch.device("cpu")
 
@@ -23,7 +23,7 @@ def made_up_minibatch(seed):
 @pytest.fixture
 def trainer():
     """A trainer after two steps, so that it has momentum."""
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for index in range(2):
         trainer.step(made_up_minibatch(index))
     return trainer
@@ -36,7 +36,7 @@ def path(tmp_path):
 
 def test_training_goes_on_to_the_bit(trainer, path):
     checkpoint.save(path, trainer)
-    other = Trainer("lenet", CPU, seed=1)
+    other = Trainer(WORKLOADS["lenet"], CPU, seed=1)
     assert checkpoint.load(path, other)
     for index in range(2, 5):
         assert torch.equal(
@@ -45,10 +45,10 @@ def test_training_goes_on_to_the_bit(trainer, path):
 
 
 def test_checkpoint_before_the_first_step_is_taken_up(path):
-    checkpoint.save(path, Trainer("lenet", CPU, seed=0))
-    other = Trainer("lenet", CPU, seed=1)
+    checkpoint.save(path, Trainer(WORKLOADS["lenet"], CPU, seed=0))
+    other = Trainer(WORKLOADS["lenet"], CPU, seed=1)
     assert checkpoint.load(path, other)
-    expected = Trainer("lenet", CPU, seed=0)
+    expected = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for index in range(2):
         assert torch.equal(
             other.step(made_up_minibatch(index)), expected.step(made_up_minibatch(index))
@@ -103,7 +103,7 @@ def test_checkpoint_in_torchs_own_form_is_taken_up_where_torch_reads_it_safely(t
     path = str(tmp_path / "checkpoint.pt")
     state = {"network": trainer.network.state_dict(), "optimiser": trainer.optimiser.state_dict()}
     torch.save(state, path)
-    other = Trainer("lenet", CPU, seed=1)
+    other = Trainer(WORKLOADS["lenet"], CPU, seed=1)
     assert checkpoint.load(path, other)
     assert torch.equal(trainer.step(made_up_minibatch(9)), other.step(made_up_minibatch(9)))
 
@@ -111,7 +111,10 @@ def test_checkpoint_in_torchs_own_form_is_taken_up_where_torch_reads_it_safely(t
 def test_state_of_torchs_own_optimiser_is_kept_to_the_bit(trainer, path, monkeypatch):
     """An older torch has no function of SGD: its own class has numbers for keys."""
     monkeypatch.setattr(optimisers, "sgd", None)
-    one, other = Trainer("resnet", CPU, seed=0), Trainer("resnet", CPU, seed=1)
+    one, other = (
+        Trainer(WORKLOADS["resnet"], CPU, seed=0),
+        Trainer(WORKLOADS["resnet"], CPU, seed=1),
+    )
     minibatch = torch.randn(4, 3, 32, 32), torch.tensor([0, 1, 2, 3])
     one.step(minibatch)
     checkpoint.save(path, one)

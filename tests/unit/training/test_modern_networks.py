@@ -158,14 +158,14 @@ def test_an_embedding_reads_the_rows_that_are_asked_for_and_not_the_table():
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("model", "n_steps"), [("resnet18", 4), ("lstm", 12), ("bert", 12)])
 def test_loss_falls_on_a_minibatch_of_its_data_that_is_shown_again(made, model, n_steps):
-    trainer = Trainer(model, CPU, seed=0)
+    trainer = Trainer(WORKLOADS[model], CPU, seed=0)
     minibatch = trainer.copy(minibatch_of(model, made(DATA[model]), 4))
     losses = [trainer.step(minibatch).item() for _ in range(n_steps)]
     assert losses[-1] < 0.9 * losses[0]
 
 
 def test_detector_learns_a_picture(made):
-    trainer = Trainer("ssdlite", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["ssdlite"], CPU, seed=0)
     minibatch = trainer.copy(minibatch_of("ssdlite", made("coco"), 2))
     losses = [trainer.step(minibatch).item() for _ in range(6)]
     assert losses[-1] < 0.8 * losses[0]
@@ -175,7 +175,7 @@ def test_detector_learns_a_picture(made):
 @pytest.mark.parametrize("model", ["resnet18", "lstm", "bert", "ssdlite"])
 @pytest.mark.parametrize("change", [{"precision": "bf16"}, {"task": "infer"}], ids=str)
 def test_each_computes_in_bf16_and_infers(model, change):
-    trainer = Trainer(model, CPU, 0, **change)
+    trainer = Trainer(WORKLOADS[model], CPU, 0, **change)
     made_up = MadeUpSamples(WORKLOADS[model].made_up(), 2)
     try:
         loss = trainer.step(trainer.copy(minibatch_of(model, made_up, 2)))
@@ -186,7 +186,7 @@ def test_each_computes_in_bf16_and_infers(model, change):
     if "task" in change:
         assert loss is None
     else:
-        plain = Trainer(model, CPU, 0)
+        plain = Trainer(WORKLOADS[model], CPU, 0)
         expected = plain.step(plain.copy(minibatch_of(model, made_up, 2))).item()
         assert loss.item() == pytest.approx(expected, rel=0.05)
         assert loss.item() != expected

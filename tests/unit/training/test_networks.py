@@ -274,7 +274,7 @@ def trained_on(workload, trainer, source, num_workers):
 def test_network_trains_on_two_minibatches_of_its_data_set(made, model, dataset, source):
     root, named = made(dataset, source)
     reader, _ = open_dataset(root, named)
-    trainer = Trainer(model, CPU, seed=0)
+    trainer = Trainer(WORKLOADS[model], CPU, seed=0)
     first, *_, last = trainer.network.parameters()
     before = first.clone(), last.clone()
     losses = trained_on(WORKLOADS[model], trainer, reader, num_workers=1)
@@ -303,7 +303,7 @@ def test_workers_augment_as_their_seed_says_and_differently_each(made):
     ("model", "n_steps"), [("lenet", 20), ("mobilenet", 8), ("resnet", 3), ("vgg11", 4)]
 )
 def test_loss_falls_on_a_minibatch_that_is_shown_again(model, n_steps):
-    trainer = Trainer(model, CPU, seed=0)
+    trainer = Trainer(WORKLOADS[model], CPU, seed=0)
     if model == "vgg11":
         trainer.network.eval()  # without dropout, with which it would take many steps
     generator = torch.Generator().manual_seed(2)
@@ -369,27 +369,21 @@ def as_floats(raw):
     return torch.from_numpy(raw).float().unsqueeze(0)
 
 
-@pytest.fixture
-def registry(monkeypatch):
-    """The networks of the package; what joins them goes with the test."""
-    monkeypatch.setattr("epochwatt.training.workloads.WORKLOADS", dict(WORKLOADS))
-
-
 def own(**row):
     return {"model": "mine", "network": {"build": f"{__name__}.one_weight", "like": "lenet", **row}}
 
 
-def test_own_network_takes_the_input_of_the_one_it_is_like(registry):
+def test_own_network_takes_the_input_of_the_one_it_is_like():
     workload = workload_of(own())
     assert workload == WORKLOADS["lenet"]._replace(build=one_weight)
-    trainer = Trainer("mine", CPU, seed=0)
+    trainer = Trainer(workload, CPU, seed=0)
     minibatch = torch.ones(2, 1, 28, 28), torch.tensor([0, 1])
     losses = [trainer.step(minibatch).item() for _ in range(3)]
     assert losses[2] < losses[0]
     assert trainer.network.unused.item() == 1.0
 
 
-def test_own_network_may_have_a_transform_of_its_own(registry):
+def test_own_network_may_have_a_transform_of_its_own():
     assert workload_of(own(transform=f"{__name__}.as_floats")).transform is as_floats
 
 
@@ -397,12 +391,10 @@ def twice(network, inputs, labels):
     return 2 * nn.functional.cross_entropy(network(inputs), labels)
 
 
-def test_own_network_may_have_a_loss_of_its_own(registry):
+def test_own_network_may_have_a_loss_of_its_own():
     minibatch = torch.ones(2, 1, 28, 28), torch.tensor([0, 1])
-    losses = []
-    for row in ({}, {"loss": f"{__name__}.twice"}):
-        workload_of(own(**row))
-        losses.append(Trainer("mine", CPU, seed=0).step(minibatch).item())
+    plain_and_own = [workload_of(own(**row)) for row in ({}, {"loss": f"{__name__}.twice"})]
+    losses = [Trainer(workload, CPU, seed=0).step(minibatch).item() for workload in plain_and_own]
     assert losses[1] == pytest.approx(2 * losses[0])
 
 
@@ -416,11 +408,12 @@ def test_own_network_may_have_a_loss_of_its_own(registry):
         ({"transform": "math.none"}, "mine.transform: 'math.none' is not there"),
     ],
 )
-def test_own_network_that_is_not_there_is_told_in_two_lines(registry, row, told):
+def test_own_network_that_is_not_there_is_told_in_two_lines(row, told):
     with pytest.raises(ConfigError) as error:
         workload_of(own(**row))
     assert told in str(error.value)
     assert len(str(error.value).split("\n")) == 2
+    assert "mine" not in WORKLOADS
 
 
 def test_model_without_a_network_names_those_there_are():

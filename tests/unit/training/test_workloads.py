@@ -91,14 +91,14 @@ def test_lost_momentum_would_show():
 
 
 def test_initial_weights_depend_on_the_seed_alone():
-    first = weights_of(Trainer("lenet", CPU, seed=3))
+    first = weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3))
     torch.rand(5)
-    assert_same_bits(weights_of(Trainer("lenet", CPU, seed=3)), first)
-    assert not torch.equal(weights_of(Trainer("lenet", CPU, seed=4))[0], first[0])
+    assert_same_bits(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3)), first)
+    assert not torch.equal(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=4))[0], first[0])
 
 
 def test_step_returns_the_loss_before_it_without_a_graph():
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     inputs, labels = made_up_minibatch(0)
     expected = nn.functional.cross_entropy(trainer.network(inputs), labels).item()
     loss = trainer.step(trainer.copy((inputs, labels)))
@@ -107,11 +107,11 @@ def test_step_returns_the_loss_before_it_without_a_graph():
 
 
 def test_gradients_of_the_minibatch_before_are_forgotten():
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for index in range(2):
         before = weights_of(trainer)
         trainer.step(made_up_minibatch(index))
-    fresh = Trainer("lenet", CPU, seed=0)
+    fresh = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for own, weight in zip(fresh.network.parameters(), before, strict=True):
         own.data.copy_(weight)
     fresh.step(made_up_minibatch(1))
@@ -120,7 +120,7 @@ def test_gradients_of_the_minibatch_before_are_forgotten():
 
 
 def test_training_learns():
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     minibatch = made_up_minibatch(0, batch_size=16)
     losses = [trainer.step(minibatch).item() for _ in range(80)]
     assert losses[-1] < 0.5 * losses[0]

@@ -4,8 +4,9 @@ import statistics
 
 import pytest
 
+from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, LOADER, MEMORY
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain import ARITHMETIC, LAUNCH, LOADER, MEMORY, Observed, explain
+from epochwatt.roofline.explain import Observed, explain
 from epochwatt.roofline.next_mode import next_steps, roof_of
 from epochwatt.twin.explain_run import RUNS, explain_lines, find_run, simulated_fits
 from epochwatt.twin.inputs.clocks import Clocks
@@ -14,7 +15,7 @@ from epochwatt.twin.model.epoch import Setting, epoch
 from epochwatt.twin.what_if import bottleneck
 
 DATASET = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10"}
-LIMITS = {"launches": LAUNCH, "GPU arithmetic": ARITHMETIC, "GPU memory": MEMORY}
+LIMITS = {"launches": LAUNCHES, "GPU arithmetic": ARITHMETIC, "GPU memory": MEMORY}
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_the_limit_of_computing_is_that_of_what_if(
     found = explain(twin.works[model], seen, roof_of(here))
     shorter = bottleneck.shorter_pct(setting, twin.parameters)
     largest = max(LIMITS, key=lambda name: shorter[name])
-    assert found.limit == LIMITS[largest]
+    assert found.bottleneck.limit == LIMITS[largest]
     assert found.roof_share < 1.05
     assert found.energy_scale == 1.0
 
@@ -64,7 +65,7 @@ def test_the_limit_of_computing_is_that_of_what_if(
 def test_without_workers_photographs_are_held_back_by_the_loader(simulate, twin, fits):
     here = fits["agx"][0]
     _, seen = simulate("agx", "mobilenet", 0, here.mode)
-    assert explain(twin.works["mobilenet"], seen, roof_of(here)).bound_by == LOADER
+    assert explain(twin.works["mobilenet"], seen, roof_of(here)).bottleneck.bound_by == LOADER
 
 
 def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twin, fits):

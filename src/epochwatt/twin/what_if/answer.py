@@ -225,7 +225,7 @@ def _bottleneck(answer: Answer) -> list[str]:
     lines = ["bottleneck: several together; no single resource shortens the epoch if 10 % faster"]
     if gains:
         lines = [
-            f"bottleneck: {bottleneck.words(shorter)}",
+            f"bottleneck: {bottleneck.bottleneck_words(shorter)}",
             f"  if one is 10 % faster, the epoch is shorter by: {', '.join(gains)}",
         ]
     if answer.request.question.dvfs == "on":

@@ -9,15 +9,29 @@ A resource that the pipeline or the launch queue hides has no share. The regime 
 follows from these shares; none is hard-coded.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from epochwatt.epochs.bottleneck import (
+    ARITHMETIC,
+    BELOW_ROOF,
+    COMPUTE,
+    COMPUTE_PARTS,
+    COPY,
+    LAUNCHES,
+    LOADER,
+    MEMORY,
+    OVERHEAD,
+    find_bottleneck,
+)
 from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.model.epoch import Setting, epoch
 
 STEP = 1.1  # 10 % faster
+COMPUTING = (*COMPUTE_PARTS, BELOW_ROOF)
 NEARLY_PCT = 50.0  # of the largest share: resources above it are named, too
 IN_PLAY_PCT = 0.25  # least change of time or energy for 10 % more of an assumed parameter
 
@@ -27,41 +41,31 @@ class Resource(NamedTuple):
 
     Attributes
     ----------
-    bound : how an epoch is called whose bottleneck it is
+    part : of the epoch that it belongs to, of `epochwatt.epochs.bottleneck`
     costs : parameters that are its times, or work to be done
     rates : parameters that are its speeds
     """
 
-    bound: str
+    part: str
     costs: tuple[str, ...] = ()
     rates: tuple[str, ...] = ()
 
 
 RESOURCES = {  # {} is the medium
-    "storage medium": Resource(
-        "loader-bound, by the storage medium", ("{}_access_ms",), ("{}_mb_per_s",)
-    ),
-    "decoding and transforming": Resource(
-        "loader-bound, by the CPU that decodes and transforms", ("sample_kcycles", "pixel_cycles")
-    ),
+    "storage medium": Resource(LOADER, ("{}_access_ms",), ("{}_mb_per_s",)),
+    "decoding and transforming": Resource(LOADER, ("sample_kcycles", "pixel_cycles")),
     "hand-over and copy": Resource(
-        "bound by the main process, which takes over and copies each mini-batch",
-        ("handover_kcycles", "copy_kcycles", "copy_cycles_per_byte"),
+        COPY, ("handover_kcycles", "copy_kcycles", "copy_cycles_per_byte")
     ),
-    "launches": Resource(
-        "launch-bound", ("launch_kcycles", "convolution_kcycles", "front_kcycles")
-    ),
+    "launches": Resource(LAUNCHES, ("launch_kcycles", "convolution_kcycles", "front_kcycles")),
     "GPU arithmetic": Resource(
-        "GPU-bound, by arithmetic",
+        ARITHMETIC,
         rates=("dense_efficiency", "depthwise_efficiency", "elementwise_efficiency"),
     ),
-    "GPU memory": Resource("GPU-bound, by memory", rates=("memory_efficiency",)),
-    "begin and end of kernels": Resource(
-        "GPU-bound, by many small kernels", ("kernel_gap_kcycles",)
-    ),
+    "GPU memory": Resource(MEMORY, rates=("memory_efficiency",)),
+    "begin and end of kernels": Resource(BELOW_ROOF, ("kernel_gap_kcycles",)),
     "synchronising, loop, worker start": Resource(
-        "bound by the loop around the training",
-        ("sync_ms", "sync_kcycles", "loop_kcycles", "worker_start_ms"),
+        OVERHEAD, ("sync_ms", "sync_kcycles", "loop_kcycles", "worker_start_ms")
     ),
 }
 
@@ -86,12 +90,23 @@ def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, fl
     return shorter
 
 
-def words(shorter: Mapping[str, float]) -> str:
-    """Return the bottleneck in words: the largest share, and others nearly as large."""
-    order = sorted(shorter, key=lambda name: -shorter[name])
-    near = [n for n in order[1:] if shorter[n] >= NEARLY_PCT / 100.0 * shorter[order[0]]]
-    also = f"; nearly as much by: {', '.join(near)}" if near else ""
-    return RESOURCES[order[0]].bound + also
+def bottleneck_words(shorter: Mapping[str, float]) -> str:
+    """Return what holds an epoch back, and the resources that would help most, and nearly as much.
+
+    Parameters
+    ----------
+    shorter : as of `shorter_pct`
+    """
+    costs: dict[str, float] = defaultdict(float)
+    for name, resource in RESOURCES.items():
+        costs[resource.part] += shorter[name]
+    bound = find_bottleneck(costs)
+    parts = COMPUTING if bound.bound_by == COMPUTE else (bound.bound_by,)
+    most = max((n for n in RESOURCES if RESOURCES[n].part in parts), key=lambda n: shorter[n])
+    cause = "" if RESOURCES[most].part in (bound.limit, COPY, OVERHEAD) else f" ({most})"
+    near = [n for n in shorter if n != most and shorter[n] >= NEARLY_PCT / 100.0 * shorter[most]]
+    also = f"; nearly as much by: {', '.join(sorted(near, key=lambda n: -shorter[n]))}"
+    return f"bound by {str(bound).removeprefix('Bound by ')}{cause}{also if near else ''}"
 
 
 def assumed_in_play(setting: Setting, p: Parameters) -> dict[str, tuple[float, float]]:
