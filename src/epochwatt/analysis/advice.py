@@ -15,7 +15,6 @@ import pandas as pd
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
-<<<<<<< HEAD
 from epochwatt.epochs.bottleneck import (
     COLUMNS,
     LOADER,
@@ -25,9 +24,7 @@ from epochwatt.epochs.bottleneck import (
     Bottleneck,
     find_longest_part,
 )
-=======
 from epochwatt.tables import write_entries
->>>>>>> h/board
 from epochwatt.text import counted
 
 LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
