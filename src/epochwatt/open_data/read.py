@@ -24,7 +24,7 @@ from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 from epochwatt.sweeps.plausible import implausible
-from epochwatt.sweeps.public.checks import numbered
+from epochwatt.sweeps.public.convert import numbered
 from epochwatt.tables import checked_rows, filled, table_text
 
 PAGE = "docs/how-to/share-a-sweep.md"

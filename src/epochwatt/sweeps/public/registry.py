@@ -15,8 +15,8 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables, write_mode_tables
-from epochwatt.sweeps.public.formats import FORMATS, Converted, convert
-from epochwatt.sweeps.public.original import Wanted
+from epochwatt.sweeps.public.convert import Converted, convert
+from epochwatt.sweeps.public.readers import FORMATS, Wanted
 
 FOLDER = "config/sweeps"
 REGISTRY = f"{FOLDER}/registry.yaml"
