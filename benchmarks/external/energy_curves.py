@@ -31,16 +31,10 @@ SHAPE = {  # of a `Curve`: title, unit, by how much a range is widened
 
 
 class Curve(NamedTuple):
-    """Energy against one knob.
+    """Energy against one knob."""
 
-    Attributes
-    ----------
-    best : share of the highest setting at which energy is least
-    at_lowest, at_highest : energy there over the least
-    """
-
-    best: float
-    at_lowest: float
+    best: float  # share of the highest setting at which energy is least
+    at_lowest: float  # energy there over the least
     at_highest: float
 
 

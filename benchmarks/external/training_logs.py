@@ -54,16 +54,10 @@ RUNS = (
 
 
 class Readings(NamedTuple):
-    """Power readings of the part of a run that the authors' table holds: its training.
+    """Power readings of the part of a run that the authors' table holds: its training."""
 
-    Attributes
-    ----------
-    t_s : ascending, shape (n,), s
-    rails_w : by label, W, shape (n,)
-    """
-
-    t_s: NDArray[np.float64]
-    rails_w: dict[str, NDArray[np.float64]]
+    t_s: NDArray[np.float64]  # ascending, shape (n,), s
+    rails_w: dict[str, NDArray[np.float64]]  # by label, W, shape (n,)
 
     @property
     def module_w(self) -> NDArray[np.float64]:

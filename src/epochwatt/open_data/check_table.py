@@ -24,18 +24,11 @@ _NOT_KNOWN = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
 
 @dataclass
 class Lines:
-    """The lines of a CSV file.
+    """The lines of a CSV file."""
 
-    Attributes
-    ----------
-    header : names of the columns
-    rows : cells of each line below
-    numbers : the line of the file that each row ends in
-    """
-
-    header: list[str]
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    header: list[str]  # names of the columns
+    rows: list[list[str]] = field(default_factory=list)  # cells of each line below
+    numbers: list[int] = field(default_factory=list)  # the line of the file that each row ends in
 
 
 def check_table(folder: Path, resource: Mapping[str, Any], altered: set[str]) -> list[DataError]:

@@ -47,27 +47,16 @@ class File(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a package says of itself; texts may be empty where nobody gave them.
+    """What a package says of itself; texts may be empty where nobody gave them."""
 
-    Attributes
-    ----------
-    name : lower case, digits and hyphens; it says what is not measured
-    title : a line
-    licence : SPDX expression
-    creator : who measured or simulated
-    source, citation : where the rows come from, and how to cite them
-    created : day, ISO 8601
-    provenances : of its rows, in the order of `columns.PROVENANCES`
-    """
-
-    name: str
-    title: str
-    licence: str
-    creator: str
-    source: str
+    name: str  # lower case, digits and hyphens; it says what is not measured
+    title: str  # a line
+    licence: str  # SPDX expression
+    creator: str  # who measured or simulated
+    source: str  # where the rows come from, and how to cite them
     citation: str
-    created: str
-    provenances: tuple[str, ...]
+    created: str  # day, ISO 8601
+    provenances: tuple[str, ...]  # of its rows, in the order of `columns.PROVENANCES`
 
     @property
     def description(self) -> str:

@@ -27,6 +27,9 @@ def write_package(
 ) -> None:
     """Write a package whole or not at all, checked.
 
+    Raises DataError: a cell may not be passed on: file, line, column, what is allowed;
+    RecordWriteError: the disk is full, or may not be written to.
+
     Parameters
     ----------
     output : a folder, or a .zip file, that does not exist yet
@@ -34,11 +37,6 @@ def write_package(
     parts : its tables, none of them empty
     facts : name of a further JSON file -> what it holds
     licence : its text; empty: its name only
-
-    Raises
-    ------
-    DataError : a cell may not be passed on: file, line, column, what is allowed
-    RecordWriteError : the disk is full, or may not be written to
     """
     if output.exists():
         raise DataError(f"{output} exists already", do="remove it, or choose another name")

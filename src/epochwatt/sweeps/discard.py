@@ -19,6 +19,8 @@ TABLES = Path("results/sweeps")
 def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
     """Move the modes of a sweep to the trash, with the receipts that name them.
 
+    Raises EpochwattError: nothing is measured of the sweep, or it has no such mode.
+
     Parameters
     ----------
     name : of the sweep in config/sweeps.yaml, or its id; one mode only: `SWEEP/MODE`
@@ -27,10 +29,6 @@ def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
     Returns
     -------
     the paths they were moved to; none where there is no such sweep
-
-    Raises
-    ------
-    EpochwattError : nothing is measured of the sweep, or it has no such mode
     """
     sweep, _, mode = name.partition("/")
     sweep_id = _id_of(sweep, measured, root)

@@ -32,31 +32,23 @@ SAME_RATIO = 1e-6  # spread of the ratio of two tables' times where one is a cop
 
 
 class Converted(NamedTuple):
-    """Mode tables of others' files.
+    """Mode tables of others' files."""
 
-    Attributes
-    ----------
-    tables : one per workload and device
-    left_out : a sentence for each line that has no row
-    """
-
-    tables: list[ModeTable]
-    left_out: list[str]
+    tables: list[ModeTable]  # one per workload and device
+    left_out: list[str]  # a sentence for each line that has no row
 
 
 def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
     """Return the mode tables of the authors' own files.
+
+    Raises ConfigError: no such format; a file of another form; a cell that cannot be, with file,
+    line and column; a table that depends on no part of the mode, or is a copy of another one.
 
     Parameters
     ----------
     name : of the format, a key of `FORMATS`
     paths : the files, all of one format; a mode that is there again is its next repeat
     wanted : name of the sweep, and the device where the files do not say it
-
-    Raises
-    ------
-    ConfigError : no such format; a file of another form; a cell that cannot be, with file, line and
-        column; a table that depends on no part of the mode, or is a copy of another one
     """
     if name not in FORMATS:
         raise ConfigError("no such format", found=name, allowed=FORMATS)
@@ -112,9 +104,7 @@ def without_uninformative(table: ModeTable) -> ModeTable:
     most, where that knob and the times vary in it as they do elsewhere. Times that hardly vary
     are no fault: what waits for memory does not follow a core's clock.
 
-    Raises
-    ------
-    ConfigError : the whole table depends on no part of the mode
+    Raises ConfigError: the whole table depends on no part of the mode.
     """
     low, high = np.quantile(table.column("time_s"), (0.1, 0.9))
     if len(table.rows) < FEWEST or not table.varied() or high <= FLAT * low:
