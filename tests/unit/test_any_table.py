@@ -27,7 +27,7 @@ from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.figures import external, front, pairs
+from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
@@ -357,21 +357,6 @@ def test_replanning(style_file, shape):
     with made() as folder:
         write_table(folder / "slots.csv", "slots", SLOTS, rows)
         draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
-
-
-@any_shape()
-def test_external_curves(style_file, shape):
-    cells, names = Cells(shape), ("panel", "provenance", "curve", "setting", "energy")
-    rows = [
-        dict(zip(names, (panel, origin, curve, cells.number(), 1 + cells.number()), strict=True))
-        for panel in external.TITLES
-        for origin in external.LOOKS
-        for curve in ODD[: shape.n_things]
-        for _ in range(shape.few)
-    ]
-    with made() as folder:
-        table = write_csv(folder / "curves.csv", names, rows)
-        external.plot(table, style_file, str(folder / "curves"))
 
 
 @any_shape("jetson", "twin", "fake")

@@ -66,12 +66,6 @@ MADE_BY_NAME = (
         "how sure that is",
     ),
     Link(
-        "external.html",
-        "Checked against others",
-        "what others measured beside the parsers, the laws and the simulated boards of this "
-        "project",
-    ),
-    Link(
         "container-overheads/index.html",
         "What a container costs",
         "training inside and outside, in pairs: equivalent within a margin, different or undecided",

@@ -227,7 +227,6 @@ SIMULATED = {
     *("simulate_run", "simulate_idle", "simulate_sweep", "check_claims", "score_predictions"),
     "simulate_schedules",  # the tables of config/schedule.yaml, all of a simulated board
     *("validate_twin", "simulate_ceilings"),
-    "check_external",  # holds them, our parsers and tables of rails against others' measurements
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has

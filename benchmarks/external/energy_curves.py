@@ -5,18 +5,14 @@ that the strongest power mode is rarely the one with the least energy.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.external.check import AGREES, DIFFERS, PUBLIC, SIMULATED, Finding, held_by, show
-from epochwatt.external.inputs import Inputs
-from epochwatt.external.workloads import simulated_workloads
+from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads
 from epochwatt.sweeps.mode_table import ModeTable
-from epochwatt.tables import write_table
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.epoch import steady
 from epochwatt.twin.simulation.run import setting_at
@@ -24,7 +20,6 @@ from epochwatt.twin.simulation.run import setting_at
 Numbers = NDArray[np.float64]
 
 TX2 = "energy-time-fairness-tx2"
-PANELS = ("GPU alone", "whole module", "training, GPU")  # of the figure
 LIMITS = ("zeus-v100", "zeus-rtx6000")
 LEAST_LIMITS = 4  # of a curve
 N_CLOCKS = 40
@@ -36,16 +31,10 @@ SHAPE = {  # of a `Curve`: title, unit, by how much a range is widened
 
 
 class Curve(NamedTuple):
-    """Energy against one knob.
+    """Energy against one knob."""
 
-    Attributes
-    ----------
-    best : share of the highest setting at which energy is least
-    at_lowest, at_highest : energy there over the least
-    """
-
-    best: float
-    at_lowest: float
+    best: float  # share of the highest setting at which energy is least
+    at_lowest: float  # energy there over the least
     at_highest: float
 
 
@@ -75,13 +64,14 @@ def gpu_clock_findings(inputs: Inputs) -> Iterator[Finding]:
         yield _is_u(table, clocks, energies, measured)
         for what, (title, unit, margin) in SHAPE.items():
             values = [getattr(gpu, what) for gpu, _ in simulated]
-            yield held_by(
+            yield in_range(
                 f"{table.key.device} {table.key.workload}: {title}, GPU alone",
                 unit,
                 getattr(measured, what),
                 values,
                 margin,
-            )._replace(note=f"range of {len(values)} simulated workloads (three boards)")
+                f"range of {len(values)} simulated workloads (three boards)",
+            )
     yield _module_has_u([module for _, module in simulated])
 
 
@@ -95,75 +85,9 @@ def _module_has_u(curves: Sequence[Curve]) -> Finding:
         "",
         "least between both ends",
         count + where,
-        None,
-        AGREES if 2 * len(best) > len(curves) else DIFFERS,
+        2 * len(best) > len(curves),
         "no table here has the module's power over GPU clocks alone",
-        SIMULATED,
     )
-
-
-class CurvePoint(NamedTuple):
-    """A point of a drawn curve.
-
-    Attributes
-    ----------
-    panel : one of `PANELS`
-    curve : what it is one of the curves of
-    provenance : `PUBLIC` or `SIMULATED`
-    setting : share of the highest clock or limit
-    energy : over the least of its curve
-    """
-
-    panel: str
-    curve: str
-    provenance: str
-    setting: float
-    energy: float
-
-
-def curve_points(inputs: Inputs) -> Iterator[CurvePoint]:
-    """Yield the points of all curves that a figure shows: measured ones and simulated ones."""
-    for table in inputs.tables(TX2):
-        if table.key.work == "inference":
-            name = f"{table.key.device} {table.key.workload}"
-            points = (table.column("gpu_mhz"), _energies(table))
-            yield from _points(PANELS[0], name, PUBLIC, *points)
-    for device, factors in simulated_workloads(inputs.twin):
-        name = f"{device} {factors['model']}, {factors['num_workers']} workers"
-        gpu_mhz, energies = _simulated_energies(inputs, device, factors)
-        for panel, some in zip(PANELS[:2], energies, strict=True):
-            yield from _points(panel, name, SIMULATED, gpu_mhz, some)
-    for sweep in LIMITS:
-        yield from _limit_points(inputs.tables(sweep))
-
-
-def _limit_points(tables: Iterable[ModeTable]) -> Iterator[CurvePoint]:
-    """Yield a curve per network: the median over its batch sizes and optimisers."""
-    energies: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for table in tables:
-        limits, joule = table.column("power_limit_w"), _energies(table)
-        if len(limits) >= LEAST_LIMITS:
-            name = f"{table.key.device} {_network(table)}"
-            for limit, energy in zip(limits.tolist(), joule / joule[limits.argmax()], strict=True):
-                energies[name][limit].append(float(energy))
-    for name, by_limit in energies.items():
-        medians = np.array([np.median(some) for some in by_limit.values()])
-        yield from _points(PANELS[2], name, PUBLIC, np.array(list(by_limit)), medians)
-
-
-def _points(
-    panel: str, curve: str, provenance: str, settings: Numbers, energies: Numbers
-) -> Iterator[CurvePoint]:
-    order = np.argsort(settings)
-    shares, least = settings[order] / settings.max(), energies / energies.min()
-    for share, energy in zip(shares.tolist(), least[order].tolist(), strict=True):
-        yield CurvePoint(panel, curve, provenance, share, energy)
-
-
-def write_curves(path: Path, points: Iterable[CurvePoint]) -> None:
-    """Write the table that the figure is drawn from. Raises RecordWriteError."""
-    rows = ((*p[:3], f"{p.setting:.6g}", f"{p.energy:.6g}") for p in points)
-    write_table(path, "curves of energy", CurvePoint._fields, rows)
 
 
 def _network(table: ModeTable) -> str:
@@ -180,28 +104,20 @@ def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) ->
         "mJ",
         "least between both ends",
         " / ".join(f"{1e3 * joule:.0f}" for joule in ends),
-        None,
-        AGREES if is_u else DIFFERS,
+        is_u,
     )
 
 
 def _simulated(inputs: Inputs, device: str, factors: Mapping[str, object]) -> tuple[Curve, Curve]:
-    """Return the curves of a simulated GPU and its module."""
-    gpu_mhz, (gpu, module) = _simulated_energies(inputs, device, factors)
-    return curve_of(gpu_mhz, gpu), curve_of(gpu_mhz, module)
-
-
-def _simulated_energies(
-    inputs: Inputs, device: str, factors: Mapping[str, object]
-) -> tuple[Numbers, tuple[Numbers, Numbers]]:
-    """Return clocks of a simulated GPU, and energies of it and its module; all else at its most."""
+    """Return the curves of a simulated GPU and of its module, all other clocks at their highest."""
     board = inputs.twin.boards[device]
     gpu_mhz = np.linspace(*board.gpu_mhz, N_CLOCKS)
     highest = (float(board.cores), board.cpu_mhz[1], board.emc_mhz[1])
     cores, cpu_mhz, emc_mhz = (np.full(N_CLOCKS, value) for value in highest)
     setting = setting_at(Clocks(cores, cpu_mhz, gpu_mhz, emc_mhz), factors, inputs.twin)
     mean = steady(setting, inputs.twin.parameters)
-    return gpu_mhz, (np.asarray(mean.parts.gpu_w * mean.e2e_s), np.asarray(mean.energy_wh))
+    gpu, module = np.asarray(mean.parts.gpu_w * mean.e2e_s), np.asarray(mean.energy_wh)
+    return curve_of(gpu_mhz, gpu), curve_of(gpu_mhz, module)
 
 
 def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
@@ -228,8 +144,7 @@ def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
             "W",
             f"below the highest, {highest_w:g}",
             f"{show(float(np.median(best_w)))} ({best_w.min():g} to {best_w.max():g})",
-            100.0 * (float(np.median(best_w)) / highest_w - 1.0),
-            AGREES if below else DIFFERS,
+            bool(below),
             f"median of {len(curves)} batch sizes and optimisers: {100 * saved:.0f} % less energy, "
             f"{100 * longer:+.0f} % time; the lowest limit is best in {n_lowest}",
         )

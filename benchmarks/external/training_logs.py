@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.external import Finding, Inputs, near
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import ConfigError
-from epochwatt.external.check import AGREES, DIFFERS, Finding, near
-from epochwatt.external.inputs import Inputs
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.telemetry.tegrastats_line import parse_line
 
@@ -55,16 +54,10 @@ RUNS = (
 
 
 class Readings(NamedTuple):
-    """Power readings of the part of a run that the authors' table holds: its training.
+    """Power readings of the part of a run that the authors' table holds: its training."""
 
-    Attributes
-    ----------
-    t_s : ascending, shape (n,), s
-    rails_w : by label, W, shape (n,)
-    """
-
-    t_s: NDArray[np.float64]
-    rails_w: dict[str, NDArray[np.float64]]
+    t_s: NDArray[np.float64]  # ascending, shape (n,), s
+    rails_w: dict[str, NDArray[np.float64]]  # by label, W, shape (n,)
 
     @property
     def module_w(self) -> NDArray[np.float64]:
@@ -84,12 +77,7 @@ class Readings(NamedTuple):
 
 
 def findings(inputs: Inputs) -> Iterator[Finding]:
-    """Yield what the logs give, run by run, and which mode is best.
-
-    Raises
-    ------
-    NotHereError : the user's folder lacks the logs
-    """
+    """Yield what the logs give, run by run, and which mode is best."""
     paths, tables = _tables(inputs)
     energies_kj = {}
     for printed in RUNS:
@@ -101,12 +89,7 @@ def findings(inputs: Inputs) -> Iterator[Finding]:
 
 
 def module_powers(inputs: Inputs) -> tuple[Printed, Printed]:
-    """Return the runs in MAXN and in the 50 W mode, with the power of three rails.
-
-    Raises
-    ------
-    NotHereError : the user's folder lacks the logs
-    """
+    """Return the runs in MAXN and in the 50 W mode, with the power of three rails."""
     _, tables = _tables(inputs)
     strongest, weaker = (
         printed._replace(power_w=float(tables[printed.run].module_w.mean()))
@@ -141,39 +124,25 @@ def _of_run(printed: Printed, table: Readings, log: Readings | None) -> Iterator
     readings = log or table
     how = "raw log through our parser" if log else "the authors' table, as no raw log is here"
     all_rails_w = float(sum(watts.mean() for watts in readings.rails_w.values()))
-    yield near(
-        f"{printed.mode}: power, all four rails",
-        "W",
-        printed.power_w,
-        all_rails_w,
-        SAME_READINGS_PCT,
-    )._replace(note=f"expected: as printed; observed: {how}")
     energy_kj = _energy_kj(printed, readings.module_w)
+    late = "lines are missing for up to 12 s, and the integral weighs the others by time; "
+    note = f"expected: as printed; observed: {how}"
+    power = f"{printed.mode}: power, all four rails"
+    yield near(power, "W", printed.power_w, all_rails_w, SAME_READINGS_PCT, note)
+    energy = f"{printed.mode}: energy of an epoch"
     if log:
-        yield near(
-            f"{printed.mode}: energy of an epoch, three rails",
-            "kJ",
-            _energy_kj(printed, table.module_w),
-            energy_kj,
-            SAME_READINGS_PCT,
-        )._replace(note=f"expected: the authors' table of the same readings; observed: {how}")
-    late = "lines are missing for up to 12 s, and the integral weighs the others by time; " * bool(
-        log
-    )
-    yield near(
-        f"{printed.mode}: energy of an epoch by our integral, three rails",
-        "kJ",
-        energy_kj,
-        _energy_kj(printed, readings.integral_w),
-        SAME_INTEGRAL_PCT,
-    )._replace(note=f"{late}epochs of {printed.epoch_s:g} s as printed")
-    yield near(
-        f"{printed.mode}: energy of an epoch as printed, four rails",
-        "kJ",
-        energy_kj,
-        _energy_kj(printed, printed.power_w),
-        SAME_READINGS_PCT,
-    )._replace(note="printed watts count VDDQ_VDD2_1V8AO twice: it is a part of VIN_SYS_5V0")
+        of_table = _energy_kj(printed, table.module_w)
+        note = f"expected: the authors' table of the same readings; observed: {how}"
+        rails = f"{energy}, three rails"
+        yield near(rails, "kJ", of_table, energy_kj, SAME_READINGS_PCT, note)
+    integral_kj = _energy_kj(printed, readings.integral_w)
+    note = f"{late if log else ''}epochs of {printed.epoch_s:g} s as printed"
+    ours = f"{energy} by our integral, three rails"
+    yield near(ours, "kJ", energy_kj, integral_kj, SAME_INTEGRAL_PCT, note)
+    printed_kj = _energy_kj(printed, printed.power_w)
+    note = "printed watts count VDDQ_VDD2_1V8AO twice: it is a part of VIN_SYS_5V0"
+    theirs = f"{energy} as printed, four rails"
+    yield near(theirs, "kJ", energy_kj, printed_kj, SAME_READINGS_PCT, note)
 
 
 def _best(energies_kj: dict[str, float]) -> Finding:
@@ -189,8 +158,7 @@ def _best(energies_kj: dict[str, float]) -> Finding:
         "kJ",
         "between the strongest and the weakest",
         values,
-        None,
-        AGREES if between else DIFFERS,
+        between,
         "as SIGMETRICS 2023 has it of other boards",
     )
 
@@ -202,16 +170,7 @@ def _log(folder: Path, run: str, table: Readings) -> Readings | None:
 
 
 def read_log(path: Path, first: int, last: int) -> Readings:
-    """Return some lines of a log of tegrastats, each with a stamp before it.
-
-    Parameters
-    ----------
-    first, last : places of the lines, counted from 0
-
-    Raises
-    ------
-    ConfigError : it cannot be read, or has fewer lines
-    """
+    """Return some lines of a log of tegrastats, each with a stamp before it."""
     stamped = ((_stamp(line), line) for line in _text(path).splitlines())
     lines = [(stamp, line) for stamp, line in stamped if stamp is not None]
     if len(lines) <= last:
@@ -230,12 +189,7 @@ def read_log(path: Path, first: int, last: int) -> Readings:
 
 
 def read_table(path: Path) -> dict[str, Readings]:
-    """Return the readings of a table by run: its column `run`, else the name of the file.
-
-    Raises
-    ------
-    ConfigError : it cannot be read, or lacks a column
-    """
+    """Return the readings of a table by run: its column `run`, else the name of the file."""
     lines = _text(path).splitlines()
     head = next((i for i, line in enumerate(lines) if TIME in line), 0)  # a date is above it
     rows: dict[str, list[dict[str, str]]] = {}

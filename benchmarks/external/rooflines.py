@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from epochwatt.external.check import AGREES, DIFFERS, Finding, show
-from epochwatt.external.inputs import Inputs, NotHereError
+from benchmarks.external import Finding, Inputs, show
 from epochwatt.roofline.fit import fit_energy, fit_relative
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.model import Numbers
 from epochwatt.roofline.points import Point, read_points
-from epochwatt.roofline.public import KERNELS, ORIN_SOURCE, TX2_SWEEP, tx2_points
+from epochwatt.roofline.public import KERNELS, tx2_points
+from epochwatt.roofline.public import TX2_SWEEP as TX2
 
 FOLDER = "config/rooflines"
-ORIN = ORIN_SOURCE  # MIT: config/rooflines/LICENSE-branes.txt
-TX2 = TX2_SWEEP
 FOLDS = 9
 BETTER = 0.9  # of the error of constant power: less of it, and the fit says something
 CONVOLUTION = "conv2d"
@@ -28,8 +26,6 @@ CONVOLUTION = "conv2d"
 def roof_findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield, board by board, how many kernels were faster than the roof of their mode."""
     folder = inputs.root / FOLDER
-    if not folder.is_dir():
-        raise NotHereError(f"this checkout has no {FOLDER}")
     rows = fit_tables([folder / "orin-ceilings.csv.gz"], n_draws=0)
     fits = {(row.device, row.instance): row.ceilings for row in rows}
     points = read_points(folder / "orin-points.csv.gz")
@@ -45,8 +41,7 @@ def roof_findings(inputs: Inputs) -> Iterator[Finding]:
             "",
             f"0 of {len(shares)}",
             f"{above} of {len(shares)}",
-            None,
-            AGREES if not above else DIFFERS,
+            not above,
             f"closest to the roof: {100 * max(shares):.0f} % of it",
         )
 
@@ -71,20 +66,13 @@ def energy_findings(inputs: Inputs) -> Iterator[Finding]:
             "%",
             f"well below that of constant power alone, {show(plain)}",
             f"{show(median)} (90th percentile {show(float(np.quantile(fitted, 0.9)))})",
-            None,
-            AGREES if median < BETTER * plain else DIFFERS,
+            median < BETTER * plain,
             f"{len(fitted)} energies of the GPU's rail; operations and bytes are counted by us",
         )
 
 
 def held_out_errors_pct(points: Sequence[Point], predict: Predict) -> Numbers:
-    """Return the errors of energies, %, of kernels that were left out with all their modes.
-
-    Parameters
-    ----------
-    points : kernels in several modes, all with power
-    predict : fits to some kernels of a mode, and returns the energies of others, J
-    """
+    """Return the errors of energies, %, of kernels that were left out with all their modes."""
     names = np.random.default_rng(0).permutation(sorted({p.workload for p in points}))
     errors: list[float] = []
     for held in np.array_split(names, FOLDS):

@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from epochwatt.external import training_logs
-from epochwatt.external.check import AGREES, DIFFERS, SIMULATED, Finding, held_by, show
-from epochwatt.external.inputs import Inputs
-from epochwatt.external.workloads import simulated_workloads
+from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads, training_logs
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.simulation.sweep import simulate_sweep
@@ -43,35 +40,26 @@ def findings(name: str, inputs: Inputs) -> Iterator[Finding]:
             measured = exponents(rows, table.column(column))
             simulated = [exponents(modes, values[place]) for modes, values in swept]
             for i, knob in enumerate(KNOBS):
-                yield held_by(
+                yield in_range(
                     f"{_title(table)}: exponent of {title} by {TITLES[knob]}",
                     "",
                     float(measured[i]),
-                    [float(some[i]) for some in simulated],
+                    [float(each[i]) for each in simulated],
                     MARGIN,
-                )._replace(note=_note(len(rows), len(swept)))
+                    f"{len(rows)} measurements; range of {len(swept)} simulated workloads "
+                    "(training, three boards)",
+                )
         yield _regularity(table, rows, swept)
 
 
 def exponents(modes: Numbers, values: Numbers) -> Numbers:
-    """Return the exponents of each part of the modes, shape (parts,).
-
-    Parameters
-    ----------
-    modes : shape (n, parts), above 0
-    values : shape (n,), above 0
-    """
+    """Return the exponents of each part of the modes, shape (parts,)."""
     terms = np.column_stack([np.ones(len(modes)), np.log(modes)])
     return np.asarray(np.linalg.lstsq(terms, np.log(values), rcond=None)[0][1:])
 
 
 def law_error_pct(modes: Numbers, times: Numbers) -> float:
-    """Return the median error of a sum of 1, 1/f of each clock and 1/(f_cpu cores), fitted to all.
-
-    Parameters
-    ----------
-    modes : shape (n, 4): cores and clocks
-    """
+    """Return the median error of a fitted sum of 1, 1/f of each clock and 1/(f_cpu cores), %."""
     cores, cpu, gpu, emc = modes.T
     terms = np.column_stack([np.ones(len(modes)), 1 / gpu, 1 / emc, 1 / cpu, 1 / (cpu * cores)])
     scale = terms.max(axis=0)
@@ -80,12 +68,7 @@ def law_error_pct(modes: Numbers, times: Numbers) -> float:
 
 
 def carried_over(modes: Numbers, board: Board) -> Numbers:
-    """Return modes at the same shares of a board's highest clocks; its ends are not left.
-
-    Parameters
-    ----------
-    modes : shape (n, 4), of another board that reaches its own highest clocks in them
-    """
+    """Return modes at the same shares of a board's highest clocks; its ends are not left."""
     limits = np.array([(1.0, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz])
     shares = modes / modes.max(axis=0)
     moved = np.clip(shares * limits[:, 1], limits[:, 0], limits[:, 1])
@@ -116,22 +99,15 @@ def _regularity(
         "%",
         show(measured),
         f"{show(min(simulated))} to {show(max(simulated))}, median {show(middle)}",
-        None,
-        AGREES if middle >= SMOOTHER * measured else DIFFERS,
+        middle >= SMOOTHER * measured,
         "closer to the law than real times, which hold repeat noise too, flatters predictors",
-        SIMULATED,
     )
 
 
 def stock_mode_findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield what the step from MAXN to the 50 W mode does to training on AGX Orin, and in the twin.
 
-    The two modes that do not gate parts of the GPU, which the simulation cannot.
-
-    Raises
-    ------
-    NotHereError : the user's folder lacks the logs
-    """
+    The two modes that do not gate parts of the GPU, which the simulation cannot."""
     twin, (strongest, weaker) = inputs.twin, training_logs.module_powers(inputs)
     measured = {
         "time": weaker.epoch_s / strongest.epoch_s,
@@ -145,20 +121,10 @@ def stock_mode_findings(inputs: Inputs) -> Iterator[Finding]:
         for name, value in (("time", time), ("power", power), ("energy", time * power)):
             simulated[name].append(value)
     for name, ratio in measured.items():
-        yield held_by(
-            f"AGX Orin, 50W over MAXN: {name}", "", ratio, simulated[name], MARGIN
-        )._replace(
-            note="measured: ResNet-50, clocks not locked; range of "
-            f"{len(simulated[name])} simulated workloads"
-        )
+        note = "measured: ResNet-50, clocks not locked; range of "
+        note += f"{len(simulated[name])} simulated workloads"
+        yield in_range(f"AGX Orin, 50W over MAXN: {name}", "", ratio, simulated[name], MARGIN, note)
 
 
 def _title(table: ModeTable) -> str:
     return f"{table.key.device} {table.key.workload}"
-
-
-def _note(n_rows: int, n_workloads: int) -> str:
-    return (
-        f"{n_rows} measurements; range of {n_workloads} simulated workloads (training, three "
-        "boards)"
-    )

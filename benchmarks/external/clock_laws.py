@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from epochwatt.external.check import Finding, at_most
-from epochwatt.external.inputs import Inputs
+from benchmarks.external import Finding, Inputs, show
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.text import counted
 
@@ -52,11 +51,15 @@ def _judged(
             continue
         pooled = np.concatenate(judged)
         median = float(np.median(pooled))
-        finding = at_most(f"{device}: median error of {target}", "%", HOLDS_PCT, median)
-        yield finding._replace(
-            note=f"{counted(len(of_device[0].varied()), 'clocks')}; "
+        yield Finding(
+            f"{device}: median error of {target}",
+            "%",
+            f"at most {show(HOLDS_PCT)}",
+            show(median),
+            median <= HOLDS_PCT,
+            f"{counted(len(of_device[0].varied()), 'clocks')}; "
             f"{counted(len(judged), 'workloads')}, {pooled.size} settings; 90 % of them within "
-            f"{np.percentile(pooled, 90):.1f} %"
+            f"{np.percentile(pooled, 90):.1f} %",
         )
 
 

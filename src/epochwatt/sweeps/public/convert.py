@@ -8,13 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.columns import MODE_PARTS
 from epochwatt.errors import ConfigError
-from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow
+from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow, tables_of
+from epochwatt.sweeps.public.readers import FORMATS, Wanted
 
 FLAG = "no_dependence_on_mode"
 FEWEST = 40  # fewer rows are not judged: chance alone correlates them
@@ -26,6 +29,62 @@ CHANCE_OF_BLOCK = 2.5
 FLAT = 1.1  # 90th over 10th percentile of the times: where it is less, there is nothing to follow
 SPREAD = 0.5  # of a block's ranks over the whole table's: less of it, and it cannot be judged
 SAME_RATIO = 1e-6  # spread of the ratio of two tables' times where one is a copy
+
+
+class Converted(NamedTuple):
+    """Mode tables of others' files."""
+
+    tables: list[ModeTable]  # one per workload and device
+    left_out: list[str]  # a sentence for each line that has no row
+
+
+def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
+    """Return the mode tables of the authors' own files.
+
+    Raises ConfigError: no such format; a file of another form; a cell that cannot be, with file,
+    line and column; a table that depends on no part of the mode, or is a copy of another one.
+
+    Parameters
+    ----------
+    name : of the format, a key of `FORMATS`
+    paths : the files, all of one format; a mode that is there again is its next repeat
+    wanted : name of the sweep, and the device where the files do not say it
+    """
+    if name not in FORMATS:
+        raise ConfigError("no such format", found=name, allowed=FORMATS)
+    per_file = [list(FORMATS[name].read(path, wanted)) for path in paths]
+    left_out = [reason for some in per_file for reason in some if isinstance(reason, str)]
+    found_tables = []
+    for some in per_file:
+        tables, reasons = without_copies(tables_of(row for row in some if not isinstance(row, str)))
+        left_out += reasons
+        found_tables.append(tables)
+    if not any(found_tables):
+        raise ConfigError(
+            "no line of use", where=", ".join(map(str, paths)), found=left_out[:1] or "no line"
+        )
+    for first, second in combinations(found_tables, 2):
+        refuse_copies(first, second)
+    rows = (row for tables in found_tables for table in tables for row in table.rows)
+    return _judged(tables_of(numbered(rows)), left_out)
+
+
+def _judged(tables: Sequence[ModeTable], left_out: Sequence[str]) -> Converted:
+    """Return the tables that say something on modes. Raises ConfigError where none does."""
+    informative, reasons = [], list(left_out)
+    for table in tables:
+        try:
+            informative.append(without_uninformative(table))
+        except ConfigError as error:
+            if len(tables) == 1:
+                raise
+            reasons.append(f"{table.key.device} {table.key.workload}: {error.problem}")
+    if not informative:
+        raise ConfigError("no table says anything on modes", found=reasons[-1])
+    return Converted(informative, reasons)
+
+
+# -- does it say anything? -------------------------------------------------------------------------
 
 
 def dependence(table: ModeTable) -> float:
@@ -45,9 +104,7 @@ def without_uninformative(table: ModeTable) -> ModeTable:
     most, where that knob and the times vary in it as they do elsewhere. Times that hardly vary
     are no fault: what waits for memory does not follow a core's clock.
 
-    Raises
-    ------
-    ConfigError : the whole table depends on no part of the mode
+    Raises ConfigError: the whole table depends on no part of the mode.
     """
     low, high = np.quantile(table.column("time_s"), (0.1, 0.9))
     if len(table.rows) < FEWEST or not table.varied() or high <= FLAT * low:
