@@ -34,10 +34,10 @@ def _mounts(mountinfo: str) -> dict[str, str]:
     """Return mount points that somebody named, their labels, and servers, with replacements."""
     replacements: dict[str, str] = {}
     for n, line in enumerate(mountinfo.splitlines()):
-        place, source = _cells(line)
+        mount_point, source = _cells(line)
         if not source:
             continue
-        for point in (place[4], place[4].replace("\\040", " ")):
+        for point in (mount_point[4], mount_point[4].replace("\\040", " ")):
             if _is_named(point):
                 replacements[point] = f"/mount-{n}"
             if _LABELS.match(point):
@@ -51,8 +51,8 @@ def _mounts(mountinfo: str) -> dict[str, str]:
 def _cells(line: str) -> tuple[list[str], list[str]]:
     """Return the cells of a line of mountinfo before and after its dash; [] and [] if malformed."""
     before, _, after = line.partition(" - ")
-    place, source = before.split(), after.split()
-    return (place, source) if len(place) > 5 and len(source) > 1 else ([], [])
+    fields, source = before.split(), after.split()
+    return (fields, source) if len(fields) > 5 and len(source) > 1 else ([], [])
 
 
 def _is_named(point: str) -> bool:
@@ -83,13 +83,14 @@ def _bare_mount(line: str, n: int) -> str:
     The folder that was mounted, sources other than devices, and the options can contain labels,
     servers, addresses and users.
     """
-    place, source = _cells(line)
+    mount_point, source = _cells(line)
     if not source:
         return ""
-    folder = "/" if place[3] == "/" else f"/folder-{n}"
-    options = "ro" if "ro" in place[5].split(",") else "rw"
+    folder = "/" if mount_point[3] == "/" else f"/folder-{n}"
+    options = "ro" if "ro" in mount_point[5].split(",") else "rw"
     device = source[1] if source[1] == source[0] else f"source-{n}"
     if source[1].startswith("/dev/"):
         plain = re.match(r"/dev/[a-z0-9]+$", source[1])
         device = source[1] if plain else f"/dev/mapper/device-{n}"
-    return f"{' '.join([*place[:3], folder, place[4], options])} - {source[0]} {device} rw\n"
+    cells = [*mount_point[:3], folder, mount_point[4], options, "-", source[0], device, "rw"]
+    return " ".join(cells) + "\n"

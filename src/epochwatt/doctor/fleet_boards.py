@@ -52,7 +52,7 @@ class Board:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its jobs are told of the machine."""
+        """Return what its jobs are told of the machine."""
         is_real = self.device.sysroot == "/"
         factors = {
             "backend": ("jetson" if is_real else "fake") if self.device.board else "host",

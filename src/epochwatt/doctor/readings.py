@@ -132,9 +132,9 @@ def _real_name(root: str, name: str, readings: Readings) -> str | None:
 
     A link that leads out of the root counts as the file itself. None: an endless chain of links.
     """
-    left, real, n_links = name.split("/"), "", 0
-    while left:
-        here = os.path.join(real, left.pop(0))
+    parts, real, n_links = name.split("/"), "", 0
+    while parts:
+        here = os.path.join(real, parts.pop(0))
         path = os.path.join(root, here)
         target = os.readlink(path) if os.path.islink(path) else None
         aim = None if target is None else _below(root, real, target)
@@ -145,7 +145,7 @@ def _real_name(root: str, name: str, readings: Readings) -> str | None:
         if n_links > 40:
             return None
         readings.links[here] = aim
-        left, real = aim.split("/") + left, ""
+        parts, real = aim.split("/") + parts, ""
     return real
 
 

@@ -1,4 +1,4 @@
-"""What Slurm says of its nodes, and the command that starts a program on one of them."""
+"""Read what Slurm says of its nodes, and start programs on one of them."""
 
 import re
 import shutil

@@ -37,10 +37,10 @@ class CeilingFolder(ModeFolders):
         path = self.mode_path(mode)
         with again(path):
             meta = self.read_meta(mode, record_shapes.CEILINGS, "ceilings")
-            place, telemetry = os.path.join(path, TELEMETRY), {}
+            samples_file, telemetry = os.path.join(path, TELEMETRY), {}
             if TELEMETRY in self.sums(mode):
-                content = checksums.read_checked(place, self.sums(mode))
-                telemetry = files.parse_json(content, place, record_shapes.TELEMETRY)
+                content = checksums.read_checked(samples_file, self.sums(mode))
+                telemetry = files.parse_json(content, samples_file, record_shapes.TELEMETRY)
         return CeilingRecord(meta, telemetry, path)
 
     def verify(self, mode: Mapping[str, float]) -> CeilingRecord:

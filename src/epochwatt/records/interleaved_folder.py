@@ -111,19 +111,19 @@ def read(folder: str) -> InterleavedRecord:
     sums = checksums.read_sums(folder)
     if sums is None:
         raise DamagedError(f"{checksums.SUMS} is missing in {folder}")
-    place = os.path.join(folder, RECORD)
-    meta = files.parse_json(checksums.read_checked(place, sums), place, SHAPE)
+    record_file = os.path.join(folder, RECORD)
+    meta = files.parse_json(checksums.read_checked(record_file, sums), record_file, SHAPE)
     if meta["schema_version"] not in columns.READABLE_SCHEMAS:
         raise RecordError(
-            f"{place} cannot be read: schema version {meta['schema_version']}",
+            f"{record_file} cannot be read: schema version {meta['schema_version']}",
             allowed=[str(version) for version in columns.READABLE_SCHEMAS],
         )
-    place = os.path.join(folder, TIMES)
-    with np.load(io.BytesIO(checksums.read_checked(place, sums)), allow_pickle=False) as held:
+    times_file = os.path.join(folder, TIMES)
+    with np.load(io.BytesIO(checksums.read_checked(times_file, sums)), allow_pickle=False) as held:
         arrays = {name: held[name] for name in held.files}
     wrong = _fault(arrays)
     if wrong:
-        raise RecordError(f"{place} cannot be read: {wrong}")
+        raise RecordError(f"{times_file} cannot be read: {wrong}")
     return InterleavedRecord(
         dict(meta),
         {name: arrays[name] for name in REQUESTS},

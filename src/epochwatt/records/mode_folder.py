@@ -126,11 +126,11 @@ class ModeFolders:
         ------
         RecordError : it is missing or wrong; DamagedError: it is not as it was written
         """
-        place = os.path.join(self.mode_path(mode), RECORD)
-        meta = files.parse_json(checksums.read_checked(place, self.sums(mode)), place)
+        record_file = os.path.join(self.mode_path(mode), RECORD)
+        meta = files.parse_json(checksums.read_checked(record_file, self.sums(mode)), record_file)
         wrong = self._fault(meta, mode, shape, owner)
         if wrong is not None:
-            raise RecordError(f"{place} cannot be read: {wrong}")
+            raise RecordError(f"{record_file} cannot be read: {wrong}")
         return dict(meta)
 
     def sums(self, mode: Mapping[str, float]) -> Dict[str, str]:

@@ -250,7 +250,7 @@ def new_trash(root: str, name: str) -> str:
     """Return a folder of a run or sweep in `.trash` that is not there yet."""
     stamp = time.strftime("%Y%m%dT%H%M%S")
     stamps = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
-    trashes = (os.path.join(root, ".trash", one, name) for one in stamps)
+    trashes = (os.path.join(root, ".trash", stamp, name) for stamp in stamps)
     return next(path for path in trashes if not os.path.exists(path))
 
 

@@ -112,9 +112,9 @@ def expanded(
 def _rows(block: dict[str, Any], pairs: Pairs | None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a block; of each its two sides where the study has pairs: AB, BA, AB ..."""
     axes = [v if isinstance(v, list) else [v] for v in block.values()]
-    for place, values in enumerate(product(*axes)):
+    for index, values in enumerate(product(*axes)):
         row = dict(zip(block, values, strict=True))
-        sides = pairs.values[:: -1 if place % 2 else 1] if pairs else ()
+        sides = pairs.values[:: -1 if index % 2 else 1] if pairs else ()
         yield from ({**row, pairs.factor: side} for side in sides) if pairs else [row]
 
 

@@ -128,9 +128,9 @@ def canonical_json(factors: dict[str, Any]) -> str:
 def run_id(factors: dict[str, Any], canonical: str) -> str:
     """Return the id of a run: readable parts, protocol, first 8 hex digits of the hash."""
     backend, device = factors["backend"], factors["device"]
-    place = [backend] if backend == device else [backend, device]
+    prefix = [backend] if backend == device else [backend, device]
     parts = [
-        *place,
+        *prefix,
         factors["instance"],
         factors["model"],
         factors["storage"],

@@ -233,7 +233,7 @@ def _check_drawing(name: str, figure: Figure, root: Path) -> None:
     """Refuse a module that is neither of this package nor in src/ nor on the Python path."""
     top, *others = drawing_module(figure).split(".")
     path = Path(top, *others).with_suffix(".py")
-    is_there = any((place / path).is_file() for place in (PACKAGES, root / "src"))
+    is_there = any((folder / path).is_file() for folder in (PACKAGES, root / "src"))
     if not is_there and (top == __name__.split(".")[0] or find_spec(top) is None):
         raise ConfigError(
             f"figures.{name}.draw is {figure.draw!r}, and there is no such module",

@@ -38,15 +38,15 @@ def explained(error: ValidationError, model: type[BaseModel], path: str, where: 
     # an unknown key first: where a key is misspelt, the right one is missing too
     errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
     first = errors[0]
-    place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
+    key = ".".join(filter(None, [where, *map(str, first["loc"])]))
     if first["type"] == "extra_forbidden":
         owner = _model_at(model, first["loc"][:-1])
-        problem = f"unknown key {place!r} (value {first['input']!r})"
+        problem = f"unknown key {key!r} (value {first['input']!r})"
         return ConfigError(problem, where=path, allowed=owner.model_fields)
     if first["type"] == "missing":
         do = f"add it: {_description(model, first)}"
-        return ConfigError(f"key {place!r} is missing", where=path, do=do)
-    problem = f"{place or 'the file'} is {first['input']!r}"
+        return ConfigError(f"key {key!r} is missing", where=path, do=do)
+    problem = f"{key or 'the file'} is {first['input']!r}"
     return ConfigError(problem, where=path, allowed=_allowed(first))
 
 

@@ -41,8 +41,8 @@ def run_part(
         holder = {"run": folder.run, "epoch": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            left = [epoch for epoch in missing if not _is_measured(folder, epoch)]
-            _measure(folder, factors, left, data_root, machine)
+            missing = [epoch for epoch in missing if not _is_measured(folder, epoch)]
+            _measure(folder, factors, missing, data_root, machine)
     write_receipt(receipt, folder, first, last)
 
 

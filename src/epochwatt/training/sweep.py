@@ -94,21 +94,21 @@ def measure_chunk(
             "there are no such modes", found=f"{first} to {last}", allowed=f"0 to {len(modes) - 1}"
         )
     chunk = list(range(first, last + 1))
-    missing = [place for place in chunk if not _is_measured(folder, modes[place])]
+    missing = [number for number in chunk if not _is_measured(folder, modes[number])]
     if missing:
         holder = {"sweep": folder.name, "mode": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            left = [place for place in missing if not _is_measured(folder, modes[place])]
-            if left:
-                _measure(modes, left, machine, dvfs, opened)
+            missing = [number for number in missing if not _is_measured(folder, modes[number])]
+            if missing:
+                _measure(modes, missing, machine, dvfs, opened)
     log.info("modes %d to %d of %d are measured", first + 1, last + 1, len(modes))
     write_receipt(receipt, folder, modes, first, last)
 
 
 def _measure(
     modes: Sequence[Mode],
-    places: List[int],
+    numbers: List[int],
     machine: Machine,
     dvfs: str,
     opened: Callable[[Optional[float]], Any],
@@ -120,14 +120,14 @@ def _measure(
             measuring = opened(busy_pct)
         with measuring as session:
             limits = machine.settings["settle"]
-            for place in places:
-                mode = modes[place]
+            for number in numbers:
+                mode = modes[number]
                 applied = machine.change(mode, dvfs)
                 settled = None  # only after whatever was done before the job
-                if limits is not None and place == places[0]:
+                if limits is not None and number == numbers[0]:
                     settled = settle(machine.root, limits)
-                result = session.measure_mode(mode, place, applied, settled)
-                log.info("mode %d of %d: %s: %s", place + 1, len(modes), mode_name(mode), result)
+                result = session.measure_mode(mode, number, applied, settled)
+                log.info("mode %d of %d: %s: %s", number + 1, len(modes), mode_name(mode), result)
 
 
 def _check(factors: Dict[str, Any]) -> None:

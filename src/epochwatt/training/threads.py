@@ -1,4 +1,4 @@
-"""How many threads torch's CPU operators have (board side: Python 3.6 grammar)."""
+"""Give torch's CPU operators all cores as threads (board side: Python 3.6 grammar)."""
 
 import os
 

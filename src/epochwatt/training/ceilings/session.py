@@ -44,7 +44,7 @@ class CeilingSession:
         self.left_out = left_out(precisions, self.device)
         for precision, reason in self.left_out.items():
             log.warning("no ceilings of %s here: %s", precision, reason)
-        self.precisions = [one for one in precisions if one not in self.left_out]
+        self.precisions = [precision for precision in precisions if precision not in self.left_out]
         self.gpu = gpu_of(self.device, torch)
         self.sampler = Sampler.start(
             os.getpid(),
