@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.telemetry.transition import LEVEL_S, find_transition
@@ -108,6 +108,7 @@ def test_a_slow_sensor_is_at_its_level_when_it_counts(tau_s):
         assert found.level_w == pytest.approx(BEFORE_W + 10.0, rel=0.06)
 
 
+@settings(max_examples=15)  # each is a hundred searches
 @given(seed=st.integers(0, 10_000), step_w=st.floats(-3.0, 20.0), tau_s=st.floats(0.1, 3.0))
 def test_later_readings_never_change_an_answer(seed, step_w, tau_s):
     t_s, power_w = power_of(step_w=step_w, tau_s=tau_s, noise=0.02, seed=seed)
