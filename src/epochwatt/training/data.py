@@ -21,7 +21,7 @@ from epochwatt.training.dataset_files import (
 )
 from epochwatt.training.pictures import CocoPictures, ImagenetTree, JpegTree
 from epochwatt.training.references import is_reference, resolve
-from epochwatt.training.text_data import SquadQuestions, WikiWords
+from epochwatt.training.text import SquadQuestions, WikiWords
 
 __all__ = ["MANIFEST", "check_size", "open_dataset", "read_checked"]  # also of own data formats
 

@@ -18,8 +18,7 @@ from epochwatt.errors import ConfigError, DamagedError
 from epochwatt.records import files, shapes
 from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
-from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import exit_status, importing
+from epochwatt.training.exit_status import exit_status, importing, measuring_parser
 from epochwatt.training.job import log_waiting
 from epochwatt.training.preparation import others_pct, put_back
 from epochwatt.training.procedure import procedure_of

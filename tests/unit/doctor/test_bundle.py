@@ -8,9 +8,8 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE, LIBRARIES
 
-from epochwatt.doctor import bundle, disguise, examine
-from epochwatt.doctor.bundle import make_bundle
-from epochwatt.doctor.disguise import disguised, disguised_value, names_of
+from epochwatt.doctor import bundle, examine
+from epochwatt.doctor.bundle import disguised, disguised_value, make_bundle, names_of
 from epochwatt.errors import EpochwattError
 
 TOP = "epochwatt-bundle/"
@@ -23,7 +22,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(examine.sensors, "other_sources", lambda *_: iter(()))
     monkeypatch.setattr(bundle, "TEGRASTATS_LINES", 1)
     monkeypatch.setattr(platform, "node", lambda: "garden-shed")
-    monkeypatch.setattr(disguise.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(bundle.getpass, "getuser", lambda: "alice")
 
 
 @pytest.fixture

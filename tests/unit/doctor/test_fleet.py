@@ -8,9 +8,8 @@ from fake_board import make_board
 from fake_device import DEVICE, LIBRARIES
 
 from epochwatt.device.root_helper import VERSION
-from epochwatt.doctor import fleet, fleet_findings, slurm
-from epochwatt.doctor.fleet_boards import Board
-from epochwatt.doctor.slurm import Node, Partition
+from epochwatt.doctor import fleet
+from epochwatt.doctor.fleet import Board, Node, Partition
 from epochwatt.study.config import Device
 
 SINFO = """\
@@ -49,14 +48,14 @@ def board(name="agx1", seen_s=0.0, **answer) -> Board:
 
 def findings(one) -> list[tuple[str, str]]:
     """Return level and message of what is found on a board."""
-    return [(f.level, f.message) for f in fleet_findings.board_findings(one, HEAD)]
+    return [(f.level, f.message) for f in fleet.board_findings(one, HEAD)]
 
 
 # -- Slurm -----------------------------------------------------------------------------------------
 
 
 def test_nodes_and_partitions_are_read():
-    nodes, partitions = slurm.read_sinfo(SINFO.splitlines())
+    nodes, partitions = fleet.read_sinfo(SINFO.splitlines())
     assert nodes[0] == NODE
     assert [node.state for node in nodes] == ["idle", "mixed", "down*", "idle"]
     assert partitions == [Partition("boards", None, "NO"), Partition("others", 1800.0, "FORCE:4")]
@@ -82,15 +81,15 @@ def test_constraint_is_met_by_features(constraint, offered):
 def test_each_unit_is_one_node(instances, messages):
     nodes = [NODE._replace(features=NODE.features | {"twin", name}) for name in ("d1", "d2")]
     nodes[1] = nodes[1]._replace(features=frozenset(("agx", "d2", "twin")))
-    made = fleet_findings.unit_findings("agx", device(), instances, nodes)
+    made = fleet.unit_findings("agx", device(), instances, nodes)
     assert [f.message for f in made] == messages
 
 
 def test_a_partition_that_shares_or_ends_jobs_is_a_problem():
     limits = {0.0: 1, 3600.0: 2}
     for longest_s, n_problems in limits.items():
-        _, partitions = slurm.read_sinfo(SINFO.splitlines())
-        made = [f for p in partitions for f in fleet_findings.partition_findings(p, longest_s)]
+        _, partitions = fleet.read_sinfo(SINFO.splitlines())
+        made = [f for p in partitions for f in fleet.partition_findings(p, longest_s)]
         assert [f.topic for f in made] == ["others"] * n_problems
     assert "30 min 00 s" in made[-1].message
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from epochwatt.training.threads import SET_BY_SNAKEMAKE, take_the_board
+from epochwatt.training.exit_status import SET_BY_SNAKEMAKE, take_the_board
 
 
 def test_what_snakemake_allows_is_forgotten(monkeypatch):
