@@ -21,7 +21,7 @@ from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files
 from epochwatt.records.run_folder import RECORD
-from epochwatt.records.shapes import AMOUNT, COUNT, NUMBER, OBJECT, TEXT, TRUTH
+from epochwatt.records.shapes import AMOUNT, COUNT, NUMBER, OBJECT, TEXT, TRUTH, Document
 
 FOLDER, TIMES = "interleaved", "times.npz"
 UNMEASURED = "nothing of this measurement is kept"
@@ -73,7 +73,7 @@ def begin(root: str, name: str) -> str:
     return attempt
 
 
-def finish(attempt: str, meta: Dict[str, Any], log: Any) -> str:
+def finish(attempt: str, meta: Document, log: Any) -> str:
     """Write the record, flush everything and give the folder its final name; return that.
 
     Parameters

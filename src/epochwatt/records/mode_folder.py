@@ -26,6 +26,7 @@ from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.run_folder import EpochRecord, new_trash, read_arrays, write_record
 from epochwatt.records.samples import names_cut
+from epochwatt.records.shapes import Document
 
 RECORD = "mode.json"
 PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
@@ -141,7 +142,7 @@ class ModeFolders:
             raise DamagedError(f"{checksums.SUMS} is missing in {path}")
         return sums
 
-    def compare(self, mode: Mapping[str, float], telemetry: Dict[str, Any]) -> None:
+    def compare(self, mode: Mapping[str, float], telemetry: Document) -> None:
         """Compare all of a mode's files with their checksums; DamagedError where one differs.
 
         Samples that could not be written to their end may differ: that costs what they would tell.
@@ -186,9 +187,7 @@ class SweepFolder(ModeFolders):
         super().__init__(root, sweep)
         self.sweep = sweep
 
-    def finish(
-        self, mode: Mapping[str, float], meta: Dict[str, Any], minibatch_s: np.ndarray
-    ) -> None:
+    def finish(self, mode: Mapping[str, float], meta: Document, minibatch_s: np.ndarray) -> None:
         """Complete the attempt at a mode.
 
         Parameters

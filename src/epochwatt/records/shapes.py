@@ -11,8 +11,9 @@ A shape is one of
 """
 
 import math
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
+Document = Dict[str, Any]  # an object of JSON, in a file or on its way to one
 ANY_KEY = "*"
 _LARGEST = 1e300  # what is larger is no measurement, and its square no number
 _SHOWN = 60  # characters of a value in a message

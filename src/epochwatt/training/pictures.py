@@ -2,9 +2,10 @@
 
 import os
 import re
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Iterable, List, Tuple
 
 from epochwatt.errors import DataError
+from epochwatt.records.shapes import Document
 from epochwatt.training import coco, landmarks
 from epochwatt.training.dataset_files import check_size, read_checked, unreadable
 
@@ -41,7 +42,7 @@ class _Pictures:
     hashing them would read the whole data set into the page cache, whose state is measured.
     """
 
-    def __init__(self, folder: str, manifest: Dict[str, Any], names: List[str]) -> None:
+    def __init__(self, folder: str, manifest: Document, names: List[str]) -> None:
         from PIL import Image
 
         Image.preinit()  # its decoders, now and not in each worker
@@ -71,7 +72,7 @@ class _Pictures:
 class JpegTree(_Pictures):
     """GLD-23k's training set: pictures and a map of their classes."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, landmarks.MAP, manifest)
         rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
         names = [landmarks.image_name(row.image_id) for row in rows]
@@ -86,7 +87,7 @@ class JpegTree(_Pictures):
 class ImagenetTree(_Pictures):
     """ImageNet's validation set: a folder per synset, a list of the synsets."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, SYNSETS, manifest)
         synsets = decode_synsets(content, os.path.join(folder, SYNSETS))
         label_of = {f"val/{synset}": label for label, synset in enumerate(synsets)}
@@ -102,7 +103,7 @@ class ImagenetTree(_Pictures):
 class CocoPictures(_Pictures):
     """COCO's validation set: pictures, and the boxes of the objects on them."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, coco.INSTANCES, manifest)
         self.pictures = coco.decode_instances(content, os.path.join(folder, coco.INSTANCES))
         names = [coco.picture_name(picture.file_name) for picture in self.pictures]

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import ConfigError, DamagedError
@@ -32,7 +33,7 @@ MODES = [{part + "?": shapes.NUMBER for part in PARTS}]  # shape of the file of 
 
 def measure_modes(
     folder: SweepFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     modes: Sequence[Mode],
     first: int,
     last: int,
@@ -129,7 +130,7 @@ def _measure(
                 log.info("mode %d of %d: %s: %s", number + 1, len(modes), mode_name(mode), result)
 
 
-def _check(factors: Dict[str, Any]) -> None:
+def _check(factors: Factors) -> None:
     """Refuse factors that a sweep cannot have."""
     procedure_of(factors)
     if factors["gpu_timing"] != "synchronised":

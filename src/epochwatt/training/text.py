@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import numpy as np
 
 from epochwatt.errors import DataError
+from epochwatt.records.shapes import Document
 from epochwatt.training.dataset_files import read_checked
 
 SQUAD = "train-v1.1.json"
@@ -176,7 +177,7 @@ class SquadQuestions:
 
     in_memory = True
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, PIECES, manifest)
         self.vocabulary = decode_pieces(content, os.path.join(folder, PIECES))
         content = read_checked(folder, SQUAD, manifest)
@@ -195,7 +196,7 @@ class WikiWords:
 
     in_memory = True
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, WIKITEXT, manifest)
         self.words = decode_wikitext(content, os.path.join(folder, WIKITEXT))
 
