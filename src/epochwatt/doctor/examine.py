@@ -69,14 +69,7 @@ def report_lines(subject: Subject, findings: list[Finding]) -> list[str]:
 def examine(
     subject: Subject, seconds: float, and_then: Callable[[Recording], None] = lambda recorded: None
 ) -> list[Finding]:
-    """Return all findings, in order.
-
-    Parameters
-    ----------
-    subject : the device and its machine
-    seconds : how long to sample
-    and_then : called with the samples before they are removed
-    """
+    """Return all findings, in order."""
     findings: list[Finding] = []
 
     def helper_answers() -> bool:

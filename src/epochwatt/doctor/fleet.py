@@ -209,13 +209,7 @@ _PAGE = "docs/how-to/fleet.md"
 
 
 def node_findings(node: Node, devices: dict[str, Device]) -> Iterator[Finding]:
-    """Check that Slurm can use a node, and that a device file wants it.
-
-    Parameters
-    ----------
-    node : as sinfo shows it
-    devices : that ask for a board of the cluster, by name
-    """
+    """Check that Slurm can use a node, and that a device file wants it."""
     if not any(node.offers(device.constraint) for device in devices.values()):
         features = ", ".join(sorted(node.features)) or "it has none"
         yield info(
@@ -294,13 +288,7 @@ def partition_findings(partition: Partition, longest_s: float) -> Iterator[Findi
 
 
 def board_findings(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
-    """Check what a board answered; one line if all is well.
-
-    Parameters
-    ----------
-    board : with its answer
-    head : the same of this machine
-    """
+    """Check what a board answered; one line if all is well."""
     if board.error:
         do = f"try it by hand: {' '.join(board.python)} -V"
         yield problem(board.name, board.error, do)

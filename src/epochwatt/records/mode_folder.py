@@ -97,11 +97,6 @@ class ModeFolders:
     def complete(self, mode: Mapping[str, float], write: Callable[[str], Any]) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
 
-        Parameters
-        ----------
-        mode : which
-        write : writes the record into the folder that it is given
-
         Raises
         ------
         RecordWriteError : the mode then counts as not measured

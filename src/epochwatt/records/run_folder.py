@@ -258,12 +258,6 @@ def new_trash(root: str, name: str) -> str:
 def read_arrays(path: str, meta: Document, sums: Optional[Dict[str, str]]) -> EpochRecord:
     """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
 
-    Parameters
-    ----------
-    path : the folder
-    meta : its record
-    sums : its checksums
-
     Raises
     ------
     RecordError : a file cannot be read, or contradicts the record; DamagedError: it was altered

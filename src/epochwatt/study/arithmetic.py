@@ -17,15 +17,7 @@ LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch
 
 
 def refuse_arithmetic(factors: Factors, device: Device, path: str, where: str) -> None:
-    """Raise ConfigError for a value that the run's device cannot have.
-
-    Parameters
-    ----------
-    factors : of the run
-    device : that it names
-    path : file, for the message
-    where : place inside the file, for the message
-    """
+    """Raise ConfigError for a value that the run's device cannot have."""
     if factors["backend"] == columns.TWIN:
         for key in NOT_SIMULATED:
             if factors[key] != columns.FACTOR_DEFAULTS[key]:

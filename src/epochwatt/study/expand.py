@@ -32,11 +32,6 @@ OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     """Expand the selected studies.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds
-    root : the checkout
-
     Raises
     ------
     ConfigError : two lines that name file, key, value and what is allowed

@@ -192,11 +192,6 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
 
     What lies there of an earlier start and would have been made anew is removed: it is out of date.
 
-    Parameters
-    ----------
-    failures : of this start
-    folder : in which it was started
-
     Raises
     ------
     RecordWriteError, RecordError : of the files in which the starts tell each other what failed

@@ -72,12 +72,7 @@ class Settings:
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
-        """Return the figures that a backend has something for.
-
-        Parameters
-        ----------
-        idle : whether it has idle powers
-        """
+        """Return the figures that a backend has something for."""
         return [
             name
             for name, settings in self.plotting.figures.items()

@@ -18,15 +18,7 @@ _KINDS = {  # type of an error -> what is allowed
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
-    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong.
-
-    Parameters
-    ----------
-    model : schema
-    value : what the file holds
-    path : file, for the message
-    where : place inside the file, for the message
-    """
+    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

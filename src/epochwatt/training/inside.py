@@ -31,12 +31,7 @@ def measure_inside(
     machine: Machine,
     conditions: Document,
 ) -> None:
-    """Measure epochs in the run's container; raises TrainingError.
-
-    Parameters
-    ----------
-    conditions : how the machine was made ready, for the records
-    """
+    """Measure epochs in the run's container; raises TrainingError."""
     settings = container.settings_of(factors)
     assert settings is not None
     job = {

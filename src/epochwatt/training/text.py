@@ -132,13 +132,7 @@ def decode_pieces(content: bytes, where: str) -> Vocabulary:
 def answer_pieces(
     context: str, start: int, end: int, vocabulary: Vocabulary
 ) -> Tuple[List[int], Tuple[int, int]]:
-    """Return the pieces of a text and the numbers of an answer's first and last piece.
-
-    Parameters
-    ----------
-    context : the text
-    start, end : bounds of the answer in it, characters
-    """
+    """Return the pieces of a text and the numbers of an answer's first and last piece."""
     pieces: List[int] = []
     first = last = -1
     for word, begins, ends in words_of(context):
