@@ -5,7 +5,7 @@ import signal
 import sys
 
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
+from tests.fakeboard.kinds import find_kind
 
 from .build import KERNELS, build
 from .job import STAGES, check_job

@@ -16,19 +16,19 @@ sys.path.insert(0, "/board/src")
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import board_files, host, page_cache, storage
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.epochs.telemetry import scope_energy
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
-from epochwatt.fakeboard.tools.board_files import FACTS, NVFANCONTROL
-from epochwatt.fakeboard.tools.nvpmodel import GPU_IN_USE
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.records.samples import read_source
 from epochwatt.telemetry.client import Sampler
+from tests.fakeboard.kinds import find_kind
+from tests.fakeboard.tools.board_files import FACTS, NVFANCONTROL
+from tests.fakeboard.tools.nvpmodel import GPU_IN_USE
 
 USER = 1000
 PARAMETERS = Path("/sys/module/vboard/parameters")
@@ -474,7 +474,7 @@ def a_record(epoch):
     e2e_s = wait_s + copy_s + compute_s
     start_s = time.monotonic()
     return {
-        **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+        **{"schema_version": columns.SCHEMA_VERSION, "protocol": columns.PROTOCOL},
         **{"run": "r", "epoch": epoch, "factors": {"batch_size": 16}, "flags": [], "loss": None},
         **{"n_minibatches": len(SECONDS), "n_samples": 16 * len(SECONDS), "e2e_s": e2e_s},
         **{"wait_s": wait_s, "copy_s": copy_s, "compute_s": compute_s},

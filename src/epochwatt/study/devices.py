@@ -19,12 +19,7 @@ T = TypeVar("T", bound=Closed)
 
 
 class Devices:
-    """The devices of config/devices/, each read when it is first asked for.
-
-    Parameters
-    ----------
-    root : the checkout
-    """
+    """The devices of config/devices/, each read when it is first asked for."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
