@@ -21,8 +21,8 @@ from typing import Any
 import yaml
 
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import FakeKind
 from epochwatt.study.devices import Devices
+from tests.fakeboard.kinds import FakeKind
 
 from .build import (
     CACHE,
@@ -103,7 +103,7 @@ def _build_image() -> None:
         packages = more / VENV / f"lib/python{PYTHON}/site-packages"
         _install(packages, "--require-hashes", "-r", str(LOCK))
         _make_venv(more / VENV)
-        _compile(more)
+        _compile(more, "/")
         words = [debs, work / "tree", IMAGE.with_suffix(".new"), "3G", more]
         run("fakeroot", "sh", "-e", ROOT_SCRIPT, *words)
     IMAGE.with_suffix(".new").rename(IMAGE)
@@ -131,8 +131,8 @@ def _make_venv(folder: Path) -> None:
         script.chmod(0o755)
 
 
-def _compile(folder: Path) -> None:
-    """Compile all Python files, where this machine has the board's version: the board is slow."""
+def _compile(folder: Path, place: str) -> None:
+    """Compile what lies at a place on the board, where this machine has its Python: it is slow."""
     python = shutil.which(f"python{PYTHON}") or sys.executable
     asked = subprocess.run(
         [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
@@ -142,7 +142,7 @@ def _compile(folder: Path) -> None:
     )
     if asked.stdout.strip() == PYTHON:
         subprocess.run(
-            [*(python, "-m", "compileall", "-q", "-s", folder, "-p", "/"), folder],
+            [*(python, "-m", "compileall", "-q", "-s", folder, "-p", place), folder],
             check=False,  # some packages carry files of other versions' grammar
             stdout=subprocess.DEVNULL,
         )
@@ -157,6 +157,7 @@ def _check_stage(kernel: Kernel, fake: FakeKind, work: Path, log: Path, stage: s
     checkout = work / "checkout"
     _copy_checkout(work / "copy")
     _configure(work / "copy", fake, _python_over_ssh(keys) if stage == "ssh" else None)
+    _compile(work / "copy", str(checkout))
     make_image(work / "copy", work / "checkout.img", 1024)
     checkout.mkdir()
     fill(kernel, fake, work / "content")
