@@ -86,8 +86,10 @@ class Job:
         return time.monotonic()
 
     def end(self):
-        """Wait for its end; return its exit status."""
-        return self.process.wait(LIMIT_S)
+        """Wait for its end; return its exit status. The console keeps its last words."""
+        status = self.process.wait(LIMIT_S)
+        print("".join(f"job: {line}\n" for line in self.output.splitlines()[-12:]), flush=True)
+        return status
 
 
 def mount(device, point):

@@ -253,8 +253,8 @@ def _shown(console: Iterator[str]) -> Iterator[Line]:
         one, _ = json.JSONDecoder().raw_decode(words)
         if one["is_right"] is not None:
             verdict = "ok      " if one["is_right"] is True else "DIFFERS "
-            told = [_in_short(one[key]) for key in ("expected", "seen")]
-            _say(f"{verdict}{one['check']:<52} expected {told[0]}   seen {told[1]}")
+            words = [_in_short(one[key]) for key in ("expected", "seen")]
+            _say(f"{verdict}{one['check']:<52} expected {words[0]}   seen {words[1]}")
         yield one
 
 
