@@ -7,11 +7,11 @@ PY := $(VENV)/bin/python
 UV_VERSION := 0.13.8
 export PYTHONPATH := $(CURDIR)/src
 # runs on the board, so it keeps Python 3.6 grammar (docs/decisions/0003)
-BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records device telemetry training)
+BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py records device telemetry training)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench mutation gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -75,7 +75,6 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(PY) -m pylint --score=n src/epochwatt src/snakemake_logger_plugin_epochwatt workflow/scripts
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
@@ -97,6 +96,9 @@ mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in 
 	@$(PY) -m venv --clear .cache/mutation
 	@.cache/mutation/bin/python -m pip install -qq --disable-pip-version-check cosmic-ray==$(COSMIC_RAY)
 	@touch $@
+
+golden: run ## compare every simulated number of results/ with the frozen ones in tests/golden/
+	@$(PY) -m tests.golden
 
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check

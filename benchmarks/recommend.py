@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.observations import observations_from_rows
@@ -84,7 +84,7 @@ def fitted(device: str, kind: Kind) -> tuple[dict[str, Any], dict[str, Any], int
     time_s = [1e5 / mode.gpu_mhz + 1e5 / mode.cpu_mhz for mode in modes]
     power_w = [5 + mode.gpu_mhz / 100 + mode.cpu_mhz / 200 for mode in modes]
     seen = observations_from_rows("mobilenet", modes, time_s, power_w)
-    workload = {factor.name: factor.default for factor in fields.FACTORS} | {
+    workload = {factor.name: factor.default for factor in columns.FACTORS} | {
         **{"backend": "twin", "device": device, "instance": "d1", "model": "mobilenet"},
         **{"dataset": "gld23k", "dataset_source": "official", "storage": "ssd"},
     }

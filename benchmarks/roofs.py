@@ -17,12 +17,12 @@ from typing import Any
 import torch
 
 from benchmarks.results import REPOSITORY
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.counting.count_workload import launches
 from epochwatt.device.machine import open_machine
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow
-from epochwatt.roofline.collect_ceilings import Place, ceiling_rows
+from epochwatt.roofline.collect import Place, ceiling_rows
 from epochwatt.roofline.fit import fit_ceilings
 from epochwatt.roofline.model import Ceilings
 from epochwatt.training.ceilings.session import CeilingSession
@@ -48,7 +48,7 @@ def ceilings_here(threads: int) -> Ceilings:
         with CeilingSession(folder, ["fp32"], machine) as session:
             session.measure_mode(mode, 0, machine.change(mode, "on"))
         place = Place("ceilings", "measured", "host", "local", [dict(mode)])
-        effects = dict.fromkeys(fields.FLAGS, "informs")
+        effects = dict.fromkeys(columns.FLAGS, "informs")
         rows: list[CeilingRow] = ceiling_rows(folder.read(mode), place, effects)
     return fit_ceilings(rows)
 

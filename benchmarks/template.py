@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.results import REPOSITORY
 from benchmarks.synthetic import sampler_with
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device.machine import Machine, open_machine
@@ -37,7 +37,7 @@ def factors() -> dict[str, Any]:
         **{"storage": "ssd", "num_workers": 0, "power_mode": "native", "dvfs": "on"},
         **{"torch_threads": 1, "recipe": recipe("mnist", "digits", SCALE)},
     }
-    return fields.with_defaults(told)
+    return columns.with_defaults(told)
 
 
 def machine_settings(folder: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from xdist.scheduler import LoadFileScheduling
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import host
 from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.records.run_folder import RunFolder
@@ -87,6 +87,43 @@ def _locked(path: Path, how: int) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)  # forked children may have it open, too
+
+
+# -- texts of the terminal -----------------------------------------------------------------------
+
+TERMINAL = REPOSITORY / "tests/golden/terminal"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the texts in tests/golden/terminal"
+    )
+
+
+@pytest.fixture
+def golden(request, tmp_path):
+    """Return a function that compares what a command prints with its file in tests/golden/terminal.
+
+    A file has a block for each title, behind a line `$ title`. The test's folder is written as TMP.
+    """
+
+    def compare(command, title, text):
+        path = TERMINAL / f"{command}.txt"
+        texts = {}
+        if path.exists():
+            for block in path.read_text("utf-8").split("\n$ "):
+                name, _, content = block.removeprefix("$ ").partition("\n")
+                texts[name] = content.rstrip("\n")
+        shown = "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+        shown = shown.replace(str(tmp_path), "TMP")
+        if request.config.getoption("--update-golden"):
+            texts[title] = shown
+            path.parent.mkdir(parents=True, exist_ok=True)
+            blocks = [f"$ {name}\n{content}\n" for name, content in texts.items()]
+            path.write_text("\n".join(blocks), "utf-8")
+        assert shown == texts.get(title), f"if that is meant: pytest -n0 --update-golden ({path})"
+
+    return compare
 
 
 # -- a small checkout --------------------------------------------------------------------------
@@ -230,7 +267,7 @@ def measure():
         minibatch_s = np.array([[0.75, 0.25, 1.0], [0.25, 0.25, 1.25]], dtype=np.float32)
         meta = {
             **{"run": run.id, "epoch": epoch, "factors": run.factors, "flags": []},
-            **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+            **{"schema_version": columns.SCHEMA_VERSION, "protocol": columns.PROTOCOL},
             **{"t_start_mono_s": 10.0, "t_end_mono_s": 14.0, "e2e_s": 4.0},
             **{"t_start_unix_s": 1.75e9 + 10 * epoch, "t_end_unix_s": 1.75e9 + 10 * epoch + 4},
             **{"wait_s": 1.0, "copy_s": 0.5, "compute_s": 2.25},
@@ -262,7 +299,7 @@ def measure_mode():
         meta = {
             **{"sweep": sweep.id, "mode": mode, "task": "train", "repeat": 0},
             **{"factors": sweep.run.factors, "flags": [], "took_s": 6.0},
-            **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+            **{"schema_version": columns.SCHEMA_VERSION, "protocol": columns.PROTOCOL},
             **{"t_start_mono_s": 10.0, "t_end_mono_s": 14.0, "e2e_s": 4.0},
             **{"t_start_unix_s": 1.75e9, "t_end_unix_s": 1.75e9 + 4},
             **{"wait_s": 1.25, "copy_s": 0.5, "compute_s": 2.0},
@@ -294,8 +331,8 @@ def write_epochs():
             stall_s = row["wait_s"] + row["copy_s"]
             rows.append(
                 {
-                    **dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS)),
-                    **{k: factors[k] for k in fields.names(fields.FACTORS)},
+                    **dict.fromkeys(columns.names(columns.RUN_EPOCH_COLUMNS)),
+                    **{k: factors[k] for k in columns.FACTOR_NAMES},
                     **{"run": run_id, "epoch": number, "protocol": 1, "schema_version": 1},
                     **{"t_start_unix_s": 1.75e9, "t_end_unix_s": 1.75e9 + 4, "loss": 0.5},
                     **{"n_minibatches": 2, "n_samples": 32, "timing_method": "host_clock"},
@@ -307,7 +344,7 @@ def write_epochs():
         path = Path(root) / "results/runs" / run_id / "epochs.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, fields.names(fields.RUN_EPOCH_COLUMNS))
+            writer = csv.DictWriter(handle, columns.names(columns.RUN_EPOCH_COLUMNS))
             writer.writeheader()
             writer.writerows(rows)
         return str(path)

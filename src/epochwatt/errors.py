@@ -47,7 +47,7 @@ class EpochwattError(Exception):
         super().__init__(problem)
         self.problem = problem
         self.where = where
-        self.found = found  # pylint: disable=disallowed-name
+        self.found = found
         self.allowed = allowed
         self.do = do
 

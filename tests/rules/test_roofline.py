@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from epochwatt.counting.count_workload import write_workload
-from epochwatt.published.tables import write_entries
 from epochwatt.roofline.fits import FitRow
 from epochwatt.roofline.points import read_points
 from epochwatt.roofline.wanted import wanted_ceilings
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.table import load_sweeps
+from epochwatt.tables import write_entries
 
 CONFIG = {"studies": ["small"]}
 

@@ -1,7 +1,7 @@
 """Tables that a stranger may have: valid by the project's own schemas, and like none of ours.
 
 Hypothesis draws a `Shape`: how many rows, how numbers spread, what is flagged, what is empty, how
-things are called. The cells follow from it and from its seed, column by column, as `fields.py` and
+things are called. The cells follow from it and from its seed, column by column, as `columns.py` and
 the dataclasses of the readers type them.
 """
 
@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from epochwatt import fields as columns
+from epochwatt import columns as columns
 from epochwatt.claims.claims_table import ClaimRow
+from epochwatt.columns import CEILING_KERNELS
 from epochwatt.epochs.collect import write_rows
 from epochwatt.epochs.table import read_rows
-from epochwatt.fields import CEILING_KERNELS
 from epochwatt.records.run_folder import write_record
 from epochwatt.records.samples import SampleWriter
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
@@ -197,7 +197,7 @@ def epoch_rows(cells, run, factors):
         for name in row:
             if name.endswith("_pct"):
                 row[name] = min(float(row[name]), 100.0)
-        row.update({name: factors[name] for name in columns.names(columns.FACTORS)})
+        row.update({name: factors[name] for name in columns.FACTOR_NAMES})
         row.update(run=run, epoch=epoch, protocol=1, schema_version=columns.SCHEMA_VERSION)
         row.update(t_start_unix_s=1.75e9 + epoch * e2e_s, t_end_unix_s=1.75e9 + (epoch + 1) * e2e_s)
         row.update(e2e_s=e2e_s, wait_s=wait_s, copy_s=copy_s, compute_s=compute_s)
@@ -249,7 +249,7 @@ def _write_record(cells, folder, row):
         **{name: row[name] for name in columns.names(columns.RUN_EPOCH_COLUMNS)},
         **{
             "factors": {
-                **{name: row[name] for name in columns.names(columns.FACTORS)},
+                **{name: row[name] for name in columns.FACTOR_NAMES},
                 **({} if cells.is_empty() else {"power_mode_settings": mode}),
             }
         },

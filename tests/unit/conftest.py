@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import epochwatt
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device import host
 from epochwatt.records.run_folder import RunFolder
 
@@ -92,7 +92,7 @@ def factors(recipe):
         "torch_threads": 1,
         "recipe": recipe,
     }
-    return fields.with_defaults(canonical)
+    return columns.with_defaults(canonical)
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def make_meta(factors):
         wait_s, copy_s, compute_s = np.float32(minibatch_s).sum(axis=0, dtype=np.float64).tolist()
         e2e_s = wait_s + copy_s + compute_s + 0.25
         meta = {
-            "schema_version": fields.SCHEMA_VERSION,
-            "protocol": fields.PROTOCOL,
+            "schema_version": columns.SCHEMA_VERSION,
+            "protocol": columns.PROTOCOL,
             "run": run,
             "epoch": epoch,
             "factors": factors,

@@ -20,11 +20,9 @@ FILES = sorted(SOURCE.glob("epochwatt/**/*.py"))
 SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 
-BOARD_LAYERS = {"", "fields", "errors", "records", "device", "telemetry", "training"}
+BOARD_LAYERS = {"", "columns", "errors", "records", "device", "telemetry", "training"}
 OF_ONE_NETWORK = {"transformers"}  # imported when BERT is built: a board may do without
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
-
-LIMITS = {"module": 600, "adapter": 40, "rule file": 250}
 
 
 def layer(module):
@@ -163,19 +161,6 @@ def test_python_3_6_has_the_standard_library_that_board_side_files_use(python36)
     assert names
 
 
-def test_modules_are_short():
-    sizes = {shown(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
-    assert {name: size for name, size in sizes.items() if size > LIMITS["module"]} == {}
-
-
-def test_snakefile_and_rule_files_are_short():
-    for path in ("Snakefile", "workflow/Snakefile"):
-        assert len((REPOSITORY / path).read_text("utf-8").splitlines()) <= 100
-    sizes = {shown(path): len(path.read_text("utf-8").splitlines()) for path in RULE_FILES}
-    assert {name: size for name, size in sizes.items() if size > LIMITS["rule file"]} == {}
-    assert sizes
-
-
 def rules():
     """Return name -> text of each rule's body, without its docstring.
 
@@ -231,7 +216,6 @@ def test_no_rule_runs_python_in_place():
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_adapter_only_maps(path):
-    assert len(path.read_text("utf-8").splitlines()) <= LIMITS["adapter"]
     assert "pandas" not in imports(path)
     branches = (ast.For, ast.While, ast.IfExp, ast.Try, ast.ListComp, ast.DictComp)
     body = ast.parse(path.read_text("utf-8")).body[:-1]  # the last statement calls main

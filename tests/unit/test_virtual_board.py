@@ -11,7 +11,7 @@ import pytest
 
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
+from tests.fakeboard.kinds import find_kind
 from tests.virtual_board import build, run
 from tests.virtual_board.device_tree import board_tree
 
@@ -122,6 +122,51 @@ def test_power_is_cut_at_drawn_moments_and_each_boot_hears_what_had_ended(
     assert words == [*(f"cut:{3 * n}" for n in range(run.N_CUTS)), f"end:{3 * run.N_CUTS}"]
     assert len(set(moments)) == run.N_CUTS + 1
     assert capsys.readouterr().out.count("power cut ") == run.N_CUTS
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """What a build makes, in order; nothing is fetched or compiled."""
+    steps = []
+    for name in ("root", "modules", "initrd"):
+        monkeypatch.setattr(build, f"_build_{name}", lambda *_, name=name: steps.append(name))
+    monkeypatch.setattr(build, "_fetch_kernel", lambda *_: steps.append("kernel"))
+    monkeypatch.setattr(build, "check_needs", lambda: None)
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+
+    def now():
+        steps.clear()
+        build.build(build.KERNELS["6.1"])
+        return list(steps)
+
+    return now
+
+
+def test_only_what_has_changed_is_built_anew(made, monkeypatch, tmp_path):
+    assert made() == ["root", "kernel", "modules", "initrd"]
+    assert made() == []
+    monkeypatch.setattr(build, "DRIVERS", (*build.DRIVERS, "another"))
+    assert made() == ["initrd"]
+    shutil.copytree(build.HERE, tmp_path / "here")
+    monkeypatch.setattr(build, "HERE", tmp_path / "here")
+    assert made() == []
+    with open(tmp_path / "here/vboard.c", "a") as source:
+        source.write("\n")
+    assert made() == ["modules"]
+    monkeypatch.setattr(build, "PROGRAMS", (*build.PROGRAMS, "another"))
+    assert made() == ["root"]
+
+
+def test_a_build_that_failed_is_tried_again(made, monkeypatch):
+    def fails(*_):
+        raise EpochwattError("no network")
+
+    fetch = build._fetch_kernel
+    monkeypatch.setattr(build, "_fetch_kernel", fails)
+    with pytest.raises(EpochwattError, match="no network"):
+        made()
+    monkeypatch.setattr(build, "_fetch_kernel", fetch)
+    assert made() == ["kernel", "modules", "initrd"]
 
 
 def test_missing_packages_are_named_before_anything_is_built(monkeypatch, tmp_path):

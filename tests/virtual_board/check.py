@@ -22,12 +22,12 @@ from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.epochs.telemetry import scope_energy
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
-from epochwatt.fakeboard.tools.board_files import FACTS, NVFANCONTROL
-from epochwatt.fakeboard.tools.nvpmodel import GPU_IN_USE
 from epochwatt.records.samples import read_source
 from epochwatt.telemetry import open_files
 from epochwatt.telemetry.client import Sampler
+from tests.fakeboard.kinds import find_kind
+from tests.fakeboard.tools.board_files import FACTS, NVFANCONTROL
+from tests.fakeboard.tools.nvpmodel import GPU_IN_USE
 
 USER = 1000
 PARAMETERS = Path("/sys/module/vboard/parameters")
@@ -326,7 +326,8 @@ def check_named_mode(mode):
         ("cpu_mhz", stock.cpu_khz[1] / 1e3, facts["cpu_khz"]),
         ("gpu_mhz", stock.gpu_hz[1] / 1e6, facts["gpu_hz"]),
     ):
-        limits[key] = top if top > 0 else steps[-1] / (1e3 if key == "cpu_mhz" else 1e6)
+        mhz = [step / (1e3 if key == "cpu_mhz" else 1e6) for step in steps]
+        limits[key] = min(mhz, key=lambda step: abs(step - top)) if top > 0 else mhz[-1]
     check(f"{mode.name} is verified", True, as_user(applied, {"nvpmodel": mode.name}, "on"))
     now = settings()
     check(f"{mode.name}: in the kernel", limits, as_mode(now, "max", limits))

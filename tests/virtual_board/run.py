@@ -2,13 +2,11 @@
 
 import compileall
 import json
-import os
 import random
 import re
 import resource
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,19 +21,18 @@ from typing import Any
 import yaml
 
 from epochwatt.device.kinds import Kind
-from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
-from epochwatt.fakeboard.kinds import FakeKind, find_kind
+from tests.fakeboard.board import make_board
+from tests.fakeboard.kinds import FakeKind
 
-from .build import CACHE, HERE, KERNELS, Kernel, build, make_image, run
+from .build import CACHE, HERE, Kernel, make_image, run
 from .device_tree import write_blob
 
-SOURCES, FLAGS = HERE.parents[1] / "src/epochwatt", HERE.parents[1] / "config/flags.yaml"
+REPOSITORY = HERE.parents[1]
+FLAGS = REPOSITORY / "config/flags.yaml"
 MEMORY_MIB = 1536
 BOARD_PYTHON = (3, 11)
 LIMIT_S = 900  # of a board; its checks take two to four minutes, on a busy machine longer
 N_AT_ONCE = 2  # boards: each waits for seconds at a time
-BOARD = "agx_orin-jp6"
 FIRST_ADDRESS = 0x40
 N_CUTS, SEED = 5, 0
 LATEST_CUT_S = 5.0  # after an epoch has ended; the next takes two seconds, its record one or two
@@ -58,8 +55,8 @@ def check_board(kernel: Kernel, fake: FakeKind) -> bool:
         boot = _prepared(kernel, fake, Path(work))
         parts: list[Callable[[], list[Line]]] = [
             lambda: cut_power(boot, Path(work)),
-            lambda: list(_shown(boot("faults"))),
-            lambda: list(_shown(boot("check"))),
+            lambda: list(shown(boot("faults"))),
+            lambda: list(shown(boot("check"))),
         ]
         with ThreadPoolExecutor(N_AT_ONCE) as pool:
             try:
@@ -69,15 +66,20 @@ def check_board(kernel: Kernel, fake: FakeKind) -> bool:
                 for board in _running:
                     board.kill()
                 raise
-    failed = [line["check"] for line in lines if line["is_right"] not in (True, None)]
+    what = f"{fake.name} with Linux {kernel.version}, {_cpu_s() - cpu_s:.0f} s of CPU"
+    return has_passed(what, lines, len(parts), time.monotonic() - start_s, kernel.folder)
+
+
+def has_passed(what: str, lines: list[Line], n_boots: int, seconds: float, log: Path) -> bool:
+    """Print a verdict; return whether every board came to its end and nothing differs."""
+    n_failed = sum(line["is_right"] not in (True, None) for line in lines)
     n_ended = sum(line["is_right"] is None for line in lines)
-    early = "" if n_ended == len(parts) else ", and a board did not end where it should"
+    early = "" if n_ended == n_boots else ", and a board did not end where it should"
     print(
-        f"{fake.name} with Linux {kernel.version}: {len(lines) - n_ended} checks, "
-        f"{len(failed)} differ{early} ({time.monotonic() - start_s:.0f} s, "
-        f"{_cpu_s() - cpu_s:.0f} s of CPU; consoles: {kernel.folder})"
+        f"{what}: {len(lines) - n_ended} checks, {n_failed} differ{early} "
+        f"({seconds:.0f} s; console: {log})"
     )
-    return n_ended == len(parts) and not failed
+    return n_ended == n_boots and not n_failed
 
 
 def _cpu_s() -> float:
@@ -99,13 +101,13 @@ def cut_power(boot: Boot, work: Path) -> list[Line]:
     for n in range(1, N_CUTS + 1):
         cut_s = draw.uniform(0.0, LATEST_CUT_S)
         ended: list[str] = []
-        console = boot("faults", f"cut:{n_ended}", disks, cut_s)
-        lines += _shown(line for line in console if not _tells_epoch(line, ended))
+        board = boot("faults", f"cut:{n_ended}", disks, cut_s)
+        lines += shown(line for line in board if not _tells_epoch(line, ended))
         n_ended = int(ended[-1]) + 1 if ended else n_ended
         _say(
             f"power cut {n} of {N_CUTS}: {cut_s:.2f} s (seed {SEED}) after epoch {ended[1:2]} ended"
         )
-    return lines + list(_shown(boot("faults", f"end:{n_ended}", disks)))
+    return lines + list(shown(boot("faults", f"end:{n_ended}", disks)))
 
 
 def _tells_epoch(line: str, ended: list[str]) -> bool:
@@ -123,17 +125,11 @@ def _prepared(kernel: Kernel, fake: FakeKind, work: Path) -> Boot:
     (none: a fresh root that forgets, and one disk of each medium), and when to cut its power; it
     gives the lines of the console.
     """
-    machine = ["-M", "virt,gic-version=3", "-cpu", "cortex-a57", "-smp", str(fake.board.cores)]
-    machine += ["-m", str(MEMORY_MIB)]
-    write_blob(machine, fake.board, fake.release, work / "board.dtb")
-    _fill(kernel, fake, work / "content")
+    command = [*machine(kernel, fake, work, MEMORY_MIB), "-nic", "none"]
+    fill(kernel, fake, work / "content")
     make_image(work / "content", work / "board.img", 64)
     for medium in MEDIA:
         make_image(None, work / f"{medium}.img", 64)
-    command = ["qemu-system-aarch64", *machine, "-accel", "tcg,thread=multi"]
-    command += ["-nodefaults", "-nic", "none", "-display", "none", "-serial", "stdio"]
-    command += ["-no-reboot", "-dtb", f"{work}/board.dtb", "-kernel", f"{kernel.folder}/vmlinuz"]
-    command += ["-initrd", f"{kernel.folder}/initrd.img"]
 
     def boot(
         program: str, word: str = "", disks: Sequence[Path] = (), cut_s: float | None = None
@@ -150,15 +146,31 @@ def _prepared(kernel: Kernel, fake: FakeKind, work: Path) -> Boot:
             image = f"file={work}/{medium}.img,format=raw{forgets}"
             options += ["-drive", f"{image},if=none,id={medium}", *devices]
         log = kernel.folder / f"console-{fake.name}-{program}-{word.replace(':', '-')}.log"
-        return _console([*command, *options], log, cut_s)
+        return console([*command, *options], log, cut_s)
 
     return boot
 
 
-def _fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
+def machine(kernel: Kernel, fake: FakeKind, work: Path, memory_mib: int) -> list[str]:
+    """Return the words that start a board but for its disks; its device tree is written."""
+    options = ["-M", "virt,gic-version=3", "-cpu", "cortex-a57", "-smp", str(fake.board.cores)]
+    options += ["-m", str(memory_mib)]
+    write_blob(options, fake.board, fake.release, work / "board.dtb")
+    return [
+        *("qemu-system-aarch64", *options, "-accel", "tcg,thread=multi", "-nodefaults"),
+        *("-display", "none", "-serial", "stdio", "-no-reboot", "-dtb", f"{work}/board.dtb"),
+        *("-kernel", f"{kernel.folder}/vmlinuz", "-initrd", f"{kernel.folder}/initrd.img"),
+    ]
+
+
+def fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
     """Gather what a board has beside its root: our code, its modules and its text files."""
     no_bytecode = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCES, folder / "src/epochwatt", ignore=no_bytecode)
+    for package, target in (
+        ("src/epochwatt", "src/epochwatt"),
+        ("tests/fakeboard", "src/tests/fakeboard"),
+    ):
+        shutil.copytree(REPOSITORY / package, folder / target, ignore=no_bytecode)
     if sys.version_info[:2] == BOARD_PYTHON:  # each of its processes would compile what it imports
         compileall.compile_dir(
             folder / "src",
@@ -209,7 +221,9 @@ def _below_devices(path: str) -> str:
     return path.removeprefix("sys/devices/")
 
 
-def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str]:
+def console(
+    command: list[str], log: Path, cut_s: float | None, limit_s: float = LIMIT_S
+) -> Iterator[str]:
     """Start a board, give the lines of its console, keep them in a file; it never outlives this.
 
     With `cut_s` it is killed that long after it has recorded its second epoch.
@@ -226,7 +240,7 @@ def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str
             errors="replace",
         )
         _running.add(board)
-        end = threading.Timer(LIMIT_S, board.kill)
+        end = threading.Timer(limit_s, board.kill)
         end.start()
         try:
             for line in board.stdout or ():
@@ -244,7 +258,7 @@ def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str
             _running.discard(board)
 
 
-def _shown(console: Iterator[str]) -> Iterator[Line]:
+def shown(console: Iterator[str]) -> Iterator[Line]:
     """Print the checks that a console tells of, and give them; the last has no verdict."""
     for line in console:
         _, mark, words = line.partition(MARK)
@@ -269,21 +283,3 @@ def _in_short(value: object) -> str:
     if isinstance(value, dict):
         value = ", ".join(f"{key} {item}" for key, item in value.items())
     return " ".join(str(value).split())[:110]
-
-
-def main() -> int:
-    """Build and check what the environment asks for; return the exit status."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the board ends with us
-    try:
-        boards = [find_kind(name) for name in os.environ.get("BOARD", BOARD).split()]
-        passed = []
-        for fake in boards:
-            version = os.environ.get("KERNEL") or ("6.1" if fake.jetpack > 5 else "5.10")
-            if version not in KERNELS:
-                raise EpochwattError(f"no kernel {version}", allowed=list(KERNELS))
-            build(KERNELS[version])
-            passed.append(check_board(KERNELS[version], fake))
-    except EpochwattError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return int(not all(passed))

@@ -12,7 +12,7 @@ from fake_board import FakeBoard, make_board
 from full_checkout import FullCheckout, block
 from slurm_cluster import FLEET, KINDS, Node, SlurmCluster, started_cluster
 
-from epochwatt import fields
+from epochwatt import columns
 
 # A node has processes, a host name and mounts of its own; all of it ends with its first process.
 UNSHARED = ("unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--mount", "--uts")
@@ -22,7 +22,7 @@ BOARDS = {"agx_orin": "agx_orin-jp5"}  # kind -> fake board, where they have dif
 # Columns of tables with what is measured, by their units; the others depend on the study alone.
 MEASURED = {
     field.name
-    for field in (*fields.EPOCH_COLUMNS, *fields.RUNS_COLUMNS)
+    for field in (*columns.EPOCH_COLUMNS, *columns.RUNS_COLUMNS)
     if field.unit in ("s", "Wh", "J", "W", "%", "MiB", "1/s", "MiB/s")
 }
 # Flags that tell how busy this machine was, as others use it, too: of sensors read too late or

@@ -11,20 +11,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt.columns import (
+    EPOCH_COLUMNS,
+    FACTOR_NAMES,
+    FACTORS,
+    RUN_EPOCH_COLUMNS,
+    RUNS_COLUMNS,
+    STATISTIC_COLUMNS,
+    current_names,
+    names,
+)
 from epochwatt.epochs.table import DEFAULTS, REMAKE
 from epochwatt.errors import RecordError
+from epochwatt.tables import write_frame
 from epochwatt.text import ORIGINS
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
-_COLUMNS = {f.name: _DTYPES[f.kind] for f in fields.RUN_EPOCH_COLUMNS}
+_COLUMNS = {f.name: _DTYPES[f.kind] for f in RUN_EPOCH_COLUMNS}
 _COLUMNS["valid"] = "bool"  # no epoch's cell is empty
 
 # What every table of epochs has; other columns may be younger.
 _NEEDED = (
-    *("run", *(f.name for f in fields.FACTORS if f.name not in DEFAULTS)),
+    *("run", *(f.name for f in FACTORS if f.name not in DEFAULTS)),
     *("epoch", "e2e_s", "wait_s", "copy_s", "stall_s", "compute_s"),
-    *(f.name for f in fields.EPOCH_COLUMNS if f.kind == "bool"),
+    *(f.name for f in EPOCH_COLUMNS if f.kind == "bool"),
     "flags",
 )
 # pandas only warns of cells that it leaves out, and of numbers that it cannot hold
@@ -35,7 +45,7 @@ _DAMAGED = (ValueError, TypeError, OverflowError, *_WARNINGS)  # pandas' own err
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
-    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Raises
+    Columns are `RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Raises
     RecordError for a file that is damaged.
     """
     frames = _frames(list(paths))
@@ -92,7 +102,7 @@ def _parsed(text: str) -> pd.DataFrame:
             StringIO(text), dtype=dict(_COLUMNS), index_col=False,
             keep_default_na=False, na_values=[""],
         )  # fmt: skip
-    table.columns = pd.Index(fields.current_names(table.columns))
+    table.columns = pd.Index(current_names(table.columns))
     missing = [name for name in _NEEDED if name not in table]
     if missing:
         raise ValueError(f"it has no column {missing[0]}")
@@ -114,14 +124,14 @@ def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataFrame:
-    """Return one row per run, epoch set and statistic (columns `fields.RUNS_COLUMNS`).
+    """Return one row per run, epoch set and statistic (columns `RUNS_COLUMNS`).
 
     Epochs that are not valid are left out of the statistics and counted in `n_invalid`; a set
     without a valid epoch keeps its row, with empty values.
     """
     rows = []
-    factors = list(fields.names(fields.FACTORS))
-    numbers = epochs[list(fields.STATISTIC_COLUMNS)].to_numpy(float)
+    factors = list(FACTOR_NAMES)
+    numbers = epochs[list(STATISTIC_COLUMNS)].to_numpy(float)
     for run, of_run in epochs.reset_index(drop=True).groupby("run", sort=False):
         settings = of_run.iloc[0][factors].to_dict()
         for name, of_set in epoch_sets(of_run).items():
@@ -136,12 +146,12 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
                     "statistic": statistic,
                     "n_epochs": len(valid),
                     "n_invalid": len(of_set) - len(valid),
-                    **dict(zip(fields.STATISTIC_COLUMNS, of_columns(valid), strict=True)),
+                    **dict(zip(STATISTIC_COLUMNS, of_columns(valid), strict=True)),
                     "flags": " ".join(flags),
                 }
                 for statistic, of_columns in (("mean", _means), ("median", _medians))
             ]
-    return pd.DataFrame(rows, columns=list(fields.names(fields.RUNS_COLUMNS)))
+    return pd.DataFrame(rows, columns=list(names(RUNS_COLUMNS)))
 
 
 def _means(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,6 +180,6 @@ def export_tables(
     epochs_csv, runs_csv : where to write
     """
     epochs = read_epochs(paths)
-    summarise_runs(epochs, studies).to_csv(runs_csv, index=False)
+    write_frame(runs_csv, "the table of runs", summarise_runs(epochs, studies))
     epochs.insert(0, "studies", epochs.run.map(lambda run: studies.get(run, "")))
-    epochs.to_csv(epochs_csv, index=False)
+    write_frame(epochs_csv, "the table of epochs", epochs)

@@ -23,9 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from epochwatt import fields
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
+from epochwatt.tables import write_frame
 from epochwatt.text import aligned, counted, first_of, origin
 
 PARTS = {
@@ -35,7 +36,7 @@ PARTS = {
     "overhead": "overhead_s",
     "energy": "energy_wh",
 }
-FACTORS = [*fields.names(fields.FACTORS), "protocol"]
+SETTINGS = (*FACTOR_NAMES, "protocol")
 CONFIDENCE = 0.95
 SHORT = "not enough epochs"
 VERDICTS = ("equivalent", "different", SHORT, "not comparable")
@@ -109,7 +110,7 @@ def _own_runs() -> list[Path]:
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Return the factors in which all of A differ from all of B, with the two values."""
     differing = {}
-    for name in FACTORS:
+    for name in SETTINGS:
         one, other = (_values(table, name) for table in (a, b))
         if len(one) == len(other) == 1 and one != other:
             differing[name] = (one.pop(), other.pop())
@@ -128,7 +129,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
     ------
     EpochwattError : several runs of a set would have the same partner
     """
-    shared = [name for name in FACTORS if name not in compared_factors(a, b)]
+    shared = [name for name in SETTINGS if name not in compared_factors(a, b)]
     ours, theirs = _sides(a, shared, "A"), _sides(b, shared, "B")
     rows = [
         ratio_of(ours[key], theirs[key], part, margin)
@@ -321,7 +322,7 @@ def _why_alone(rows: Sequence[Ratio], a: pd.DataFrame, b: pd.DataFrame) -> list[
     if any(row.part for row in rows):
         return []
     compared, lines = compared_factors(a, b), []
-    for name in FACTORS:
+    for name in SETTINGS:
         one, other = (sorted(_values(table, name)) for table in (a, b))
         if name not in compared and not set(one) & set(other):
             lines.append(f"  {name}: {first_of(one)} in A; {first_of(other)} in B")
@@ -337,4 +338,4 @@ def _values(table: pd.DataFrame, factor: str) -> set[str]:
 def write_csv(rows: Iterable[Ratio], path: Path) -> None:
     """Write the ratios, a row each; the columns are the attributes of `Ratio`."""
     columns = [column.name for column in columns_of(Ratio)]
-    pd.DataFrame(map(asdict, rows), columns=columns, dtype=object).to_csv(path, index=False)
+    write_frame(path, "ratios", pd.DataFrame(map(asdict, rows), columns=columns, dtype=object))

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.text import counted
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
-FACTORS = fields.names(fields.FACTORS)
 # settings in which runs of a workload may differ, and how they are shown
 SETTING = {
     "power_mode": "mode {}",
@@ -37,7 +37,7 @@ SETTING = {
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }
-MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
+MEANS = ("e2e_s", "wait_s", "copy_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
 class WorkloadSummary(NamedTuple):
@@ -77,10 +77,16 @@ class Choice(NamedTuple):
     n_runs: int
 
 
-def bound_by(shares: Mapping[str, float]) -> str:
-    """Return the longest part of the epoch: what would have to shrink first."""
-    longest = max(shares, key=lambda part: shares[part])
-    return "input" if longest == "stall" else longest
+def setting_words(row: Mapping[str, str]) -> str:
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
+    words = [
+        counted(int(row["num_workers"]), "workers"),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+    ]
+    if row["power_mode"] != "asis":
+        words.append(SETTING["power_mode"].format(row["power_mode"]))
+    return ", ".join(words)
 
 
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
@@ -94,7 +100,7 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)
-    means = runs[[*FACTORS, "power_scope"]].first()
+    means = runs[[*columns.FACTOR_NAMES, "power_scope"]].first()
     return means.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
 
 

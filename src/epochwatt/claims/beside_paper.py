@@ -12,7 +12,7 @@ import numpy as np
 
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 
 Row = Mapping[str, str]
 TABLES = {  # statistic of a number -> our table that has it as a column; of others EXAMPLE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from epochwatt.claims.evaluate import Claim
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 FILE = "mechanisms.csv"
 RESTS_ON = ("mechanism", "fitted", "assumed")  # each weaker evidence than the one before

@@ -112,9 +112,9 @@ class EpochTable:
 
     Parameters
     ----------
-    epochs : rows with `fields.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may
+    epochs : rows with `columns.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may
         follow; inference and other arithmetic than the papers' is left out
-    idle : rows with `fields.IDLE_COLUMNS`
+    idle : rows with `columns.IDLE_COLUMNS`
     predictions : (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
         the letters of the best modes in order
     power_modes : device -> mode -> settings (cores, cpu_mhz, gpu_mhz, emc_mhz)

@@ -30,7 +30,7 @@ from epochwatt.published.folds import (
     points,
 )
 from epochwatt.published.numbers import PAPERS, Published, load_published
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 from epochwatt.text import counted
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 

@@ -18,7 +18,7 @@ from epochwatt.claims import expression, functions
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import Judgement, NotEvaluable, Percentage, shown
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import checked_rows, write_table
+from epochwatt.tables import checked_rows, write_table
 
 Row = Mapping[str, str]
 PROVENANCE = "provenance"

@@ -18,7 +18,7 @@ from epochwatt.cli.command import (
     Whole,
     say,
 )
-from epochwatt.fields import TWIN
+from epochwatt.columns import TWIN
 
 MEDIA = ("ssd", "hdd", "sd", "emmc")
 WHOLE = Whole(min=1)

@@ -7,8 +7,8 @@ import click
 
 from epochwatt.cli.command import COUNT, DEVICE, MODEL, POSITIVE, Command, Integer, say
 from epochwatt.cli.sweeps import sweep_names
+from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
-from epochwatt.fields import TWIN
 
 
 @click.command(

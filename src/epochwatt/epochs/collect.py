@@ -1,16 +1,23 @@
 """Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
-import csv
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt.columns import (
+    FORMER_BOARDS,
+    RUN_ENERGY_COLUMNS,
+    RUN_EPOCH_COLUMNS,
+    SCHEMA_VERSION,
+    TWIN,
+    names,
+)
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
+from epochwatt.records.shapes import Document
+from epochwatt.tables import write_table
 
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
@@ -92,8 +99,8 @@ def write_tables(
     mark_from_change(rows)
     for row in rows:
         row["valid"] = is_valid(row["flags"], flag_effects)
-    write_rows(epochs_csv, fields.names(fields.RUN_EPOCH_COLUMNS), rows)
-    write_rows(energy_csv, fields.names(fields.RUN_ENERGY_COLUMNS), energy_rows)
+    write_rows(epochs_csv, names(RUN_EPOCH_COLUMNS), rows)
+    write_rows(energy_csv, names(RUN_ENERGY_COLUMNS), energy_rows)
 
 
 def epoch_row(
@@ -108,10 +115,10 @@ def epoch_row(
     """
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
-    row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
+    row: dict[str, Any] = dict.fromkeys(names(RUN_EPOCH_COLUMNS))
     row.update((k, v) for k, v in meta["factors"].items() if k in row)
     row.update((k, v) for k, v in meta.items() if k in row)
-    row["schema_version"] = fields.SCHEMA_VERSION  # of the row; its record may be older
+    row["schema_version"] = SCHEMA_VERSION  # of the row; its record may be older
     row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
@@ -142,7 +149,7 @@ def epoch_row(
 _CACHE_UNKNOWN = {"before_pct": None, "after_pct": None, "action": None, "in_memory": False}
 
 
-def _cache(meta: dict[str, Any]) -> dict[str, Any]:
+def _cache(meta: Document) -> dict[str, Any]:
     """Return what a record says of the page cache; None where it says nothing."""
     return {**_CACHE_UNKNOWN, **(meta.get("cache") or {})}
 
@@ -157,18 +164,18 @@ _VOID = (
 )
 
 
-def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
+def derived_flags(meta: Document, overhead_s: float) -> set[str]:
     """Return the flags that follow from a record alone."""
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    learns = meta.get("backend") != fields.TWIN and meta["factors"].get("task") != "infer"
+    learns = meta.get("backend") != TWIN and meta["factors"].get("task") != "infer"
     if meta["loss"] is None and learns and "loss" not in meta.get("unknown", ()):
         flags.add("loss_not_finite")
     return flags
 
 
-def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
+def changed(meta: Document, first: dict[str, Any]) -> bool:
     """Return whether machine, software or container differ from those of the run's first epoch.
 
     So does another number of threads, another `environment`, and another way to a board's power.
@@ -187,17 +194,17 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
     return max(map(len, (cards, threads, sensors))) > 1 or is_other or not same
 
 
-def _environment(meta: dict[str, Any]) -> dict[str, str]:
+def _environment(meta: Document) -> dict[str, str]:
     """Return the environment of a record without what it says in other words."""
     implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
     return {k: value for k, value in meta["environment"].items() if not k.endswith(implied)}
 
 
-def _machine(meta: dict[str, Any]) -> dict[str, Any]:
+def _machine(meta: Document) -> dict[str, Any]:
     """Return what a record says about its machine, with today's name of the kind of board."""
     machine: dict[str, Any] = meta["machine"]
     kind = machine.get("board", "")
-    return {**machine, "board": fields.FORMER_BOARDS.get(kind, kind)}
+    return {**machine, "board": FORMER_BOARDS.get(kind, kind)}
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
@@ -233,12 +240,6 @@ def mark_from_change(rows: list[dict[str, Any]]) -> None:
 
 
 def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    """Write rows in the order of `columns`; None becomes an empty cell, flags a text."""
-    with files.writing("the epochs of a run", path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow(columns)
-            for row in rows:
-                cells = dict(row, flags=" ".join(sorted(row["flags"])))
-                writer.writerow([cells[name] for name in columns])
+    """Write rows in the order of `columns`; flags become a text."""
+    cells = ({**row, "flags": " ".join(sorted(row["flags"]))} for row in rows)
+    write_table(path, "the epochs of a run", columns, cells, durable=False)

@@ -73,7 +73,7 @@ def _place_in(folder: Path, module: str) -> Path | None:
 
 
 class _Parsed(NamedTuple):
-    """What a fingerprint takes of a file."""
+    """The content of a file that its fingerprint covers."""
 
     imports: frozenset[str]  # modules of this package, and of the user's own in src/
     digest: str  # of its code
@@ -108,7 +108,7 @@ def _parsed(path: Path) -> _Parsed:
             first = statement.body[0] if statement.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statement.body = statement.body[1:]
-    if path == ROOT / PACKAGE / "fields.py":
+    if path == ROOT / PACKAGE / "columns.py":
         _forget_descriptions(tree)
     files = path.parent.iterdir() if path.name == "__init__.py" else ()
     beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js"))
@@ -126,7 +126,10 @@ def _statements(node: Any) -> Iterator[Any]:
 
 
 def _forget_descriptions(tree: ast.AST) -> None:
-    """Empty the strings with a space: they describe columns, for docs/reference/columns.md."""
+    """Empty the descriptions of columns and flags, which only docs/reference/columns.md shows."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and " " in str(node.value):
-            node.value = ""
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_column":
+            node.args[3] = ast.Constant("")
+        elif isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "FLAGS":
+            assert isinstance(node.value, ast.Dict)
+            node.value.values = []

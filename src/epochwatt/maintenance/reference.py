@@ -1,7 +1,7 @@
 """Generate the reference tables of the documentation from the code (`make docs`).
 
 A page holds prose and blocks; a block is the text between ``<!-- made: NAME -->`` and
-``<!-- end -->``. The blocks of docs/reference/columns.md come from `epochwatt.fields` and
+``<!-- end -->``. The blocks of docs/reference/columns.md come from `epochwatt.columns` and
 config/flags.yaml, those of config/README.md from the schemas of `epochwatt.study.config`, that of
 docs/reference/cli.md from `epochwatt --help`, that of docs/explanation/predictions.md from the
 registry of prediction methods, those of docs/how-to/use-public-sweeps.md from
@@ -18,13 +18,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt.columns import (
+    CEILING_COLUMNS,
+    EPOCH_COLUMNS,
+    FACTORS,
+    FLAGS,
+    IDLE_COLUMNS,
+    MINIBATCH_COLUMNS,
+    PROTOCOL,
+    REQUIRED,
+    RUN_COLUMN,
+    RUNS_COLUMNS,
+    SCHEMA_VERSION,
+    STATISTIC_COLUMNS,
+    STUDIES_COLUMN,
+    Column,
+)
 from epochwatt.maintenance.schemas import write_schemas
 from epochwatt.open_data.schema import TABLES
 from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.public.formats import FORMATS
+from epochwatt.sweeps.public.readers import FORMATS
 from epochwatt.sweeps.public.registry import Registry, load_registry
 
 PAGES = (
@@ -68,22 +83,20 @@ def pages(root: Path = Path()) -> dict[str, str]:
 def blocks(root: Path) -> dict[str, str]:
     """Return name and text of every block; each appears in exactly one page."""
     effects = load_settings(root=root).flag_effects
-    identity = (fields.STUDIES_COLUMN, fields.RUN_COLUMN)
-    elsewhere = {*identity, *fields.FACTORS, *fields.EPOCH_COLUMNS}
-    factors = [(*_cells(f)[:3], _default(f.default), f.description) for f in fields.FACTORS]
-    flags = [
-        (f"`{name}`", effects[name], description) for name, description in fields.FLAGS.items()
-    ]
+    identity = (STUDIES_COLUMN, RUN_COLUMN)
+    elsewhere = {*identity, *FACTORS, *EPOCH_COLUMNS}
+    factors = [(*_cells(f)[:3], _default(f.default), f.description) for f in FACTORS]
+    flags = [(f"`{name}`", effects[name], description) for name, description in FLAGS.items()]
     return {
-        "versions": f"Schema version {fields.SCHEMA_VERSION}, protocol {fields.PROTOCOL}.\n",
+        "versions": f"Schema version {SCHEMA_VERSION}, protocol {PROTOCOL}.\n",
         "identity": _columns(identity),
         "factors": _table(("name", "type", "unit", "default", "meaning"), factors),
-        "epoch_columns": _columns(fields.EPOCH_COLUMNS),
-        "sets": _columns(f for f in fields.RUNS_COLUMNS if f not in elsewhere),
-        "statistics": _listed(fields.STATISTIC_COLUMNS),
-        "minibatches": _listed(fields.MINIBATCH_COLUMNS),
-        "idle": _columns(fields.IDLE_COLUMNS),
-        "ceilings": _columns(fields.CEILING_COLUMNS),
+        "epoch_columns": _columns(EPOCH_COLUMNS),
+        "sets": _columns(f for f in RUNS_COLUMNS if f not in elsewhere),
+        "statistics": _listed(STATISTIC_COLUMNS),
+        "minibatches": _listed(MINIBATCH_COLUMNS),
+        "idle": _columns(IDLE_COLUMNS),
+        "ceilings": _columns(CEILING_COLUMNS),
         "sweeps": _table(
             ("name", "allowed", "meaning"),
             ((f"`{c.name}`", c.allowed(), c.field.description) for c in TABLES["sweeps"].columns),
@@ -97,15 +110,15 @@ def blocks(root: Path) -> dict[str, str]:
     }
 
 
-def _cells(field: fields.Field) -> tuple[str, ...]:
+def _cells(field: Column) -> tuple[str, ...]:
     return (f"`{field.name}`", _TYPES[field.kind], field.unit, field.description)
 
 
 def _default(value: Any) -> str:
-    return "none: always given" if value is fields.REQUIRED else f"`{value}`"
+    return "none: always given" if value is REQUIRED else f"`{value}`"
 
 
-def _columns(columns: Iterable[fields.Field]) -> str:
+def _columns(columns: Iterable[Column]) -> str:
     return _table(("name", "type", "unit", "meaning"), map(_cells, columns))
 
 
@@ -172,9 +185,7 @@ def _leaves(model: type[config.Closed]) -> Iterator[type[config.Closed]]:
 def _keys(model: type[config.Closed]) -> str:
     """Return the table of a schema's keys; a factor is described by `fields`."""
     schema = model.model_json_schema()
-    factors = (
-        {f.name: f.description for f in fields.FACTORS} if model is config.FactorValues else {}
-    )
+    factors = {f.name: f.description for f in FACTORS} if model is config.FactorValues else {}
     rows = [
         (
             f"`{key}`",
@@ -206,9 +217,9 @@ def _allowed(schema: dict[str, Any]) -> str:
     for inner in (schema.get("items", {}), *schema.get("anyOf", ())):
         schema = {**schema, **{k: v for k, v in inner.items() if k in (*_LIMITS, "enum", "const")}}
     words = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    some = ["at least one"] if schema.keys() & {"minItems", "minProperties"} else []
+    notes = ["at least one"] if schema.keys() & {"minItems", "minProperties"} else []
     limits = [f"{sign} {schema[key]:g}" for key, sign in _LIMITS.items() if key in schema]
-    return ", ".join([*map("`{}`".format, words), *some, *limits])
+    return ", ".join([*map("`{}`".format, words), *notes, *limits])
 
 
 def _key_default(key: str, model: type[config.Closed]) -> str:

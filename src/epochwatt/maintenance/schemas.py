@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.transfer.config import PowertrainStudy
 from epochwatt.schedule.config import ScheduleStudy
@@ -55,7 +55,7 @@ def schema_files() -> dict[str, str]:
     entry["workload"] = _workload()
     grid = {"$ref": entry["grid"].pop("$ref")}
     entry["grid"]["anyOf"] = [{"type": "string", "enum": [ALL, *NAMED]}, grid]
-    schemas["flags"]["propertyNames"] = {"enum": list(fields.FLAGS)}
+    schemas["flags"]["propertyNames"] = {"enum": list(columns.FLAGS)}
     for name in ("Board", "Parameter", "SampleFacts"):  # rows that a kind or a group completes
         (schema,) = (s["$defs"][name] for s in schemas.values() if name in s.get("$defs", {}))
         schema.pop("required")
@@ -66,7 +66,7 @@ def schema_files() -> dict[str, str]:
 def _block() -> dict[str, Any]:
     """Return the schema of a block of a sweep: for each factor a value or a list of values."""
     block = config.FactorValues.model_json_schema()
-    meanings = {field.name: field.description for field in fields.FACTORS}
+    meanings = {field.name: field.description for field in columns.FACTORS}
     for name, value in block["properties"].items():
         choices = value.pop("anyOf", [{k: value.pop(k) for k in list(value) if k not in _SHOWN}])
         choices = [choice for choice in choices if choice != {"type": "null"}]
@@ -78,7 +78,7 @@ def _block() -> dict[str, Any]:
 def _workload() -> dict[str, Any]:
     """Return the schema of a sweep's workload: for each of its factors a value."""
     factors = config.FactorValues.model_json_schema()
-    meanings = {field.name: field.description for field in fields.FACTORS}
+    meanings = {field.name: field.description for field in columns.FACTORS}
     for name in NOT_OURS:
         del factors["properties"][name]
     for name, value in factors["properties"].items():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.records import files
@@ -23,6 +23,8 @@ Records = dict[str, dict[str, str]]
 def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]]) -> Records:
     """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
 
+    Raises DataError: something is measured, and its records are not in this checkout.
+
     Parameters
     ----------
     tables : those that are not `measured` have no records
@@ -31,10 +33,6 @@ def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]
     Returns
     -------
     name of a sweep or id of a run -> folder below `measured/` -> SHA-256
-
-    Raises
-    ------
-    DataError : something is measured, and its records are not in this checkout
     """
     records: Records = {}
     for run, row in runs.items():
@@ -72,7 +70,7 @@ def _mode_folders(workload: Workload) -> list[Path]:
 
 def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
     """Return whether factors of a record are those of a workload; what it leaves open counts."""
-    recorded = {**fields.FACTOR_DEFAULTS, **factors}
+    recorded = {**columns.FACTOR_DEFAULTS, **factors}
     ours = {
         "model": workload.workload,
         "instance": workload.instance,
@@ -84,12 +82,7 @@ def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
 
 
 def machines(places: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the different machines of some records, with their software.
-
-    Parameters
-    ----------
-    places : folders of the records, below `measured/`
-    """
+    """Return the different machines of some records, with their software."""
     different: dict[str, dict[str, Any]] = {}
     for place in places:
         path = next(p for name in (EPOCH, MODE) if (p := MEASURED / place / name).is_file())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
@@ -29,7 +29,7 @@ RUN_RESULTS = Path("results/runs")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
 # a factor that is younger than a table had its default when the table was made
-_DEFAULTS = {name: str(value) for name, value in fields.FACTOR_DEFAULTS.items()}
+_DEFAULTS = {name: str(value) for name, value in columns.FACTOR_DEFAULTS.items()}
 
 Rows = list[dict[str, str]]
 
@@ -37,20 +37,18 @@ Rows = list[dict[str, str]]
 def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     """Write a package; return what was written, as lines of text.
 
+    Raises ConfigError, DataError: no such name, no licence, or a cell that may not be passed on;
+    RecordWriteError: it cannot be written.
+
     Parameters
     ----------
     names : of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
     output : folder or .zip file; its name gets what is not measured, where it does not say so
     given : what the package says of itself; public sweeps and packages have terms of their own
-
-    Raises
-    ------
-    ConfigError, DataError : no such name, no licence, or a cell that may not be passed on
-    RecordWriteError : it cannot be written
     """
     terms = terms_of(names, given)
     parts, facts = gather(names)
-    provenances = tuple(p for p in fields.PROVENANCES if p in {part.provenance for part in parts})
+    provenances = tuple(p for p in columns.PROVENANCES if p in {part.provenance for part in parts})
     suffix = ".zip" if output.suffix == ".zip" else ""
     name = layout.marked(output.name.removesuffix(suffix), provenances)
     target = output.with_name(name + suffix)
@@ -123,9 +121,9 @@ def _row(cells: Iterable[object]) -> dict[str, str]:
 
 
 def _split(name: str, rows: Iterable[Mapping[str, str]]) -> Iterator[Part]:
-    """Yield a table per provenance, in the order of `fields.PROVENANCES`."""
+    """Yield a table per provenance, in the order of `columns.PROVENANCES`."""
     table = TABLES[name]
-    by: dict[str, list[list[str]]] = {provenance: [] for provenance in fields.PROVENANCES}
+    by: dict[str, list[list[str]]] = {provenance: [] for provenance in columns.PROVENANCES}
     for row in rows:
         by[row["provenance"]].append(
             [_cell(column.field.kind, row.get(column.name, "")) for column in table.columns]

@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from epochwatt import fields
+from epochwatt.columns import MODE_PARTS
+from epochwatt.columns import Column as OurColumn
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.check_table import check_cells, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
-from epochwatt.published.tables import checked_rows, filled, table_text
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 from epochwatt.sweeps.plausible import implausible
-from epochwatt.sweeps.public.checks import numbered
+from epochwatt.sweeps.public.convert import numbered
+from epochwatt.tables import checked_rows, filled, table_text
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
@@ -51,14 +52,13 @@ _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
 def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     """Return tables of modes, wherever they come from.
 
+    Raises ConfigError, DataError: there is none, or it is not as it has to be: where, what is
+    allowed.
+
     Parameters
     ----------
     what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
     public_data : folder of others' repositories (`sweeps.find.find_tables`)
-
-    Raises
-    ------
-    ConfigError, DataError : there is none, or it is not as it has to be: where, what is allowed
     """
     path = Path(what)
     if is_package(what):
@@ -80,9 +80,7 @@ def _is_ours(path: Path) -> bool:
 def read_package(path: Path) -> list[ModeTable]:
     """Return the tables of modes of a package; what is `measured` in it becomes `public`.
 
-    Raises
-    ------
-    DataError : it is not whole, altered, or holds no table of modes
+    Raises DataError: it is not whole, altered, or holds no table of modes.
     """
     with unpacked(path) as folder:
         problems = [p for p in check_folder(folder) if p.where != layout.FOLDER]
@@ -112,9 +110,7 @@ def as_others(tables: Sequence[ModeTable]) -> list[ModeTable]:
 def unpacked(path: Path) -> Iterator[Path]:
     """Give the folder of a package, of a .zip file for as long as the block lasts.
 
-    Raises
-    ------
-    DataError : there is none, or the file is damaged
+    Raises DataError: there is none, or the file is damaged.
     """
     if path.is_dir():
         yield path
@@ -152,9 +148,8 @@ def read_plain(path: Path) -> list[ModeTable]:
     Where it does not say so, its rows are `public`, its sweep is named after the file, and lines of
     one mode are its repeats.
 
-    Raises
-    ------
-    ConfigError, DataError : a column is missing or misspelt, or a cell wrong: line, column, allowed
+    Raises ConfigError, DataError: a column is missing or misspelt, or a cell wrong: line, column,
+    allowed.
     """
     problems = check_plain(path)
     if problems:
@@ -237,9 +232,9 @@ def _missing(path: str, header: Sequence[str]) -> Iterator[DataError]:
             yield DataError(
                 f"no column {name}: {meaning}", where=where, found=near or None, do=f"see {PAGE}"
             )
-    if not set(header) & set(fields.MODE_PARTS):
+    if not set(header) & set(MODE_PARTS):
         yield DataError(
-            "no column of a mode", where=where, allowed=fields.MODE_PARTS, do="add what was varied"
+            "no column of a mode", where=where, allowed=MODE_PARTS, do="add what was varied"
         )
 
 
@@ -266,5 +261,5 @@ def _twice(path: str, header: Sequence[str]) -> Iterator[DataError]:
 
 def _plain_column(name: str) -> Column:
     """Return what a column may hold; one that is not ours may hold anything."""
-    column = _COLUMNS.get(name) or Column(fields.Field(name, "str", "", "", ""))
+    column = _COLUMNS.get(name) or Column(OurColumn(name, "str", "", "", "", name))
     return replace(column, required=column.required and name not in _OPTIONAL)

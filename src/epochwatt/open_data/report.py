@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
@@ -64,7 +64,7 @@ def _described(tables: Sequence[ModeTable], is_package: bool) -> list[str]:
 
 def _ends(tables: Sequence[ModeTable]) -> str:
     """Return from where to where the numbers go that vary, with units: are these what was meant?"""
-    units = {field.name: field.unit for field in fields.SWEEP_COLUMNS}
+    units = {field.name: field.unit for field in columns.SWEEP_COLUMNS}
     names = dict.fromkeys(name for table in tables for name in table.varied())
     texts = []
     for name in (*names, "time_s", "power_w"):

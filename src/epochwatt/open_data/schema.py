@@ -12,7 +12,20 @@ from dataclasses import fields as attributes
 from functools import cached_property
 from typing import Any
 
-from epochwatt import fields
+from epochwatt.columns import (
+    FACTORS,
+    MODE_PARTS,
+    REQUIRED,
+    RUN_ENERGY_COLUMNS,
+    RUN_EPOCH_COLUMNS,
+    RUNS_COLUMNS,
+    STATISTICS,
+    STUDIES_COLUMN,
+    SWEEP_COLUMNS,
+)
+from epochwatt.columns import (
+    Column as OurColumn,
+)
 from epochwatt.study.config import FactorValues
 from epochwatt.sweeps.mode_table import POSITIVE, SweepRow
 from epochwatt.text import CELL_TEXT, ORIGINS
@@ -28,25 +41,17 @@ _FORMS = {
 # Differences of rounded numbers, and losses that may be negative; all others are 0 or more.
 _SIGNED = ("overhead_s", "loss", "energy_paper_missing_pct")
 
-PROVENANCE = next(f for f in fields.SWEEP_COLUMNS if f.name == "provenance")
+PROVENANCE = next(f for f in SWEEP_COLUMNS if f.name == "provenance")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and what a cell of it may be.
+    """A column, and what a cell of it may be."""
 
-    Attributes
-    ----------
-    field : name, kind, unit and meaning
-    required : a cell may not be empty
-    choices : the only texts that are allowed; none: any
-    least, above : limits of a number, in `field.unit`: least allowed, and excluded
-    """
-
-    field: fields.Field
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    least: float | None = None
+    field: OurColumn  # name, kind, unit and meaning
+    required: bool = False  # a cell may not be empty
+    choices: tuple[str, ...] = ()  # the only texts that are allowed; none: any
+    least: float | None = None  # limits of a number, in `field.unit`: least allowed, and excluded
     above: float | None = None
 
     @property
@@ -101,20 +106,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A kind of table that is passed on.
+    """A kind of table that is passed on."""
 
-    Attributes
-    ----------
-    name : sweeps, epochs, runs or energy
-    title : what a row is
-    columns : in the order of the file
-    key : columns that tell a row from all others
-    """
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
+    name: str  # sweeps, epochs, runs or energy
+    title: str  # what a row is
+    columns: tuple[Column, ...]  # in the order of the file
+    key: tuple[str, ...]  # columns that tell a row from all others
 
     @property
     def header(self) -> list[str]:
@@ -136,7 +133,7 @@ def _sweep_columns() -> tuple[Column, ...]:
     types = typing.get_type_hints(SweepRow)
     defaults = {a.name: a.default for a in attributes(SweepRow)}
     columns = []
-    for field in fields.SWEEP_COLUMNS:
+    for field in SWEEP_COLUMNS:
         default = defaults[field.name]
         number = field.kind in ("int", "float")
         positive = field.name in POSITIVE
@@ -169,18 +166,16 @@ _CHOICES = {
         if _choices(f.annotation)
     },
     "backend": tuple(ORIGINS),
-    "statistic": fields.STATISTICS,
+    "statistic": STATISTICS,
     "epoch_set": ("0", "1+", "all"),
 }
 _REQUIRED = (
     *("provenance", "run", "epoch", "e2e_s", "valid", "epoch_set", "statistic", "n_epochs"),
-    *(f.name for f in fields.FACTORS if f.default is fields.REQUIRED),
+    *(f.name for f in FACTORS if f.default is REQUIRED),
 )
 
 
-def _run_columns(
-    columns: Iterable[fields.Field], optional: Iterable[str] = ()
-) -> tuple[Column, ...]:
+def _run_columns(columns: Iterable[OurColumn], optional: Iterable[str] = ()) -> tuple[Column, ...]:
     """Return the columns of a table of runs, with the provenance in front."""
     return tuple(
         Column(
@@ -202,25 +197,25 @@ TABLES: dict[str, Table] = {
             _SWEEPS,
             (
                 *("sweep", "device", "instance", "workload", "task", "batch_size"),
-                *("precision", "work", *fields.MODE_PARTS, "repeat"),
+                *("precision", "work", *MODE_PARTS, "repeat"),
             ),
         ),
         Table(
             "epochs",
             "an epoch of a run",
-            _run_columns((fields.STUDIES_COLUMN, *fields.RUN_EPOCH_COLUMNS)),
+            _run_columns((STUDIES_COLUMN, *RUN_EPOCH_COLUMNS)),
             ("run", "epoch"),
         ),
         Table(
             "runs",
             "a run, a set of its epochs, and a statistic over them",
-            _run_columns(fields.RUNS_COLUMNS, ("e2e_s",)),
+            _run_columns(RUNS_COLUMNS, ("e2e_s",)),
             ("run", "epoch_set", "statistic"),
         ),
         Table(
             "energy",
             "an epoch of a run, and a power scope",
-            _run_columns(fields.RUN_ENERGY_COLUMNS),
+            _run_columns(RUN_ENERGY_COLUMNS),
             ("run", "epoch", "power_scope"),
         ),
     )

@@ -21,7 +21,7 @@ from epochwatt.published.numbers import (
     load_published,
     single,
 )
-from epochwatt.published.tables import read_table, write_table
+from epochwatt.tables import read_table, write_table
 
 COLUMNS = (
     *("backend", "quantity", "value", "value_hi", "published", "published_hi"),

@@ -47,7 +47,7 @@ from epochwatt.published.numbers import (
     Published,
     run_key,
 )
-from epochwatt.published.tables import checked_rows, read_table
+from epochwatt.tables import checked_rows, read_table
 
 FOLDS = "folds.csv"
 LEAKS = "overlapping_numbers.csv"

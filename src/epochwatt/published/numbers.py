@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
+from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.errors import ConfigError
-from epochwatt.fields import FACTOR_DEFAULTS
-from epochwatt.published.tables import checked_rows
+from epochwatt.tables import checked_rows
 
 MEASUREMENTS = "measurements.csv"
 RELATIONS = "relations.csv"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import checked_rows
+from epochwatt.tables import checked_rows
 
 Exactness = Literal["printed", "from notes", "read by eye"]
 Qualifier = Literal["exact", "approx", "less_than"]

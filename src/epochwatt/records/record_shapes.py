@@ -6,7 +6,7 @@ more.
 
 from typing import Any, Dict
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.records.shapes import (
     AMOUNT,
     ANY_KEY,
@@ -45,7 +45,7 @@ _BOARD = {
     "busy_pct": (None, NUMBER),
     "settled": (None, {"steady": TRUTH}),
 }
-FACTORS: Dict[str, Any] = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.FACTORS}
+FACTORS: Dict[str, Any] = {f.name + "?": (_OF_KIND[f.kind], None) for f in columns.FACTORS}
 FACTORS["board_settings?"] = {"power_source?": TEXT}
 FACTORS["container_settings?"] = {ANY_KEY: TEXT}
 FACTORS["power_mode_settings?"] = {ANY_KEY: (NUMBER, TEXT)}
@@ -90,7 +90,7 @@ _CACHE = {
 # Also what becomes a column of epochs.csv as it stands, and what columns are made of.
 RECORD: Dict[str, Any] = {
     f.name + "?": (_OF_KIND[f.kind], None)
-    for f in fields.RUN_EPOCH_COLUMNS
+    for f in columns.RUN_EPOCH_COLUMNS
     if f.name not in _REQUIRED
 }
 RECORD.update(_REQUIRED)

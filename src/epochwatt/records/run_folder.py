@@ -27,10 +27,11 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.samples import names_cut
+from epochwatt.records.shapes import Document
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ class RunFolder:
         except RecordError:  # died before it could say when it began
             return {"started_unix_s": os.path.getmtime(attempt)}
 
-    def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
+    def finish(self, epoch: int, meta: Document, minibatch_s: np.ndarray) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
 
         A checkpoint is expected in `attempt_path(epoch)` already; the one of the epoch before goes.
@@ -250,18 +251,12 @@ def new_trash(root: str, name: str) -> str:
     """Return a folder of a run or sweep in `.trash` that is not there yet."""
     stamp = time.strftime("%Y%m%dT%H%M%S")
     stamps = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
-    trashes = (os.path.join(root, ".trash", one, name) for one in stamps)
+    trashes = (os.path.join(root, ".trash", stamp, name) for stamp in stamps)
     return next(path for path in trashes if not os.path.exists(path))
 
 
-def read_arrays(path: str, meta: Dict[str, Any], sums: Optional[Dict[str, str]]) -> EpochRecord:
+def read_arrays(path: str, meta: Document, sums: Optional[Dict[str, str]]) -> EpochRecord:
     """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
-
-    Parameters
-    ----------
-    path : the folder
-    meta : its record
-    sums : its checksums
 
     Raises
     ------
@@ -285,7 +280,7 @@ def read_arrays(path: str, meta: Dict[str, Any], sums: Optional[Dict[str, str]])
 
 def write_record(
     folder: str,
-    meta: Dict[str, Any],
+    meta: Document,
     minibatch_s: np.ndarray,
     durable: bool = True,
     name: str = RECORD,
@@ -314,10 +309,10 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     if not isinstance(meta, dict):
         raise RecordError(f"{path} holds no record")
     version = meta.get("schema_version")
-    if version not in fields.READABLE_SCHEMAS:
+    if version not in columns.READABLE_SCHEMAS:
         raise RecordError(
             f"{path} has schema version {version}",
-            allowed=fields.READABLE_SCHEMAS,
+            allowed=columns.READABLE_SCHEMAS,
             do="read it with the version of epochwatt that wrote it",
         )
     wrong = shapes.problem(meta, record_shapes.RECORD)
@@ -335,15 +330,15 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
         )
 
 
-def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
+def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> None:
     """Refuse times that do not fit their record; RecordError says why."""
-    shape = (meta["n_minibatches"], len(fields.MINIBATCH_COLUMNS))
+    shape = (meta["n_minibatches"], len(columns.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
         raise RecordError(
             f"{path} holds {minibatch_s.dtype} {minibatch_s.shape}, the record says float32 {shape}"
         )
     sums = minibatch_s.sum(axis=0, dtype=np.float64)
-    for name, total in zip(fields.MINIBATCH_COLUMNS, sums):
+    for name, total in zip(columns.MINIBATCH_COLUMNS, sums):
         if not abs(total - meta[name]) <= 1e-6 + 1e-5 * meta[name]:
             raise RecordError(
                 f"{path}: {name} sums to {total:.9g} s, the record says {meta[name]:.9g} s"

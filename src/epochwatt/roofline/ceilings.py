@@ -1,6 +1,6 @@
 """Table of ceilings: what a device reached with micro-kernels of known work, mode by mode.
 
-A CSV file of `fields.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
+A CSV file of `columns.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
 measured: `epochwatt.training.ceilings`.
 """
 
@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import cell_text, checked_rows, filled, write_table
+from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
-COLUMNS = fields.names(fields.CEILING_COLUMNS)
+COLUMNS = columns.names(columns.CEILING_COLUMNS)
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "size", "repeats", "time_s", "best_s")
 NOT_NEGATIVE = ("flops", "bytes", "time_sd_s", "power_w", "clock_mhz")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt import fields
-from epochwatt.published.tables import write_entries
+from epochwatt import columns
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow, read_mode_tables
+from epochwatt.tables import write_entries
 
 MAXN = "maxn"
 FASTEST = "fastest"
@@ -81,7 +81,7 @@ def tune(table: ModeTable) -> Iterator[Tuned]:
             power_scope=rows[0].power_scope,
             aim=aim,
             against=MAXN if len(top) else FASTEST,
-            **dict(zip(fields.MODE_PARTS[:4], mode, strict=False)),  # type: ignore[arg-type]
+            **dict(zip(columns.MODE_PARTS[:4], mode, strict=False)),  # type: ignore[arg-type]
             time_s=float(time_s[place]),
             power_w=float(power_w[place]),
             energy_j=float(energy_j[place]),
@@ -95,7 +95,7 @@ def _by_mode(rows: Sequence[SweepRow]) -> dict[tuple[float | None, ...], tuple[f
     """Return time and power of each mode, the medians of its repeats."""
     repeats: dict[tuple[float | None, ...], list[tuple[float, float]]] = {}
     for row in rows:
-        mode = tuple(getattr(row, name) for name in fields.MODE_PARTS)
+        mode = tuple(getattr(row, name) for name in columns.MODE_PARTS)
         repeats.setdefault(mode, []).append((row.time_s, row.power_w or 0.0))
     middles: dict[tuple[float | None, ...], Numbers] = {
         mode: np.median(some, axis=0) for mode, some in repeats.items()

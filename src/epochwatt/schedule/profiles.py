@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.columns import MODE_PARTS
 from epochwatt.errors import ConfigError
-from epochwatt.fields import MODE_PARTS
 from epochwatt.prediction.data.mode_tables import name_of, observations_of
 from epochwatt.sweeps.mode_table import ModeTable
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.prediction.evaluation.workers import workers
-from epochwatt.published.tables import write_table
 from epochwatt.schedule import curves, played
 from epochwatt.schedule.config import required_schedule
 from epochwatt.schedule.evaluation import COLUMNS, evaluate
@@ -15,6 +14,7 @@ from epochwatt.schedule.profiles import workload_of
 from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
 from epochwatt.schedule.sets import Set, named_solvers, sets_of, tables_by_job, tables_of
 from epochwatt.sweeps.mode_table import read_mode_tables
+from epochwatt.tables import write_table
 
 
 def write_learned_job(

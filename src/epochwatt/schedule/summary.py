@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from epochwatt.published.tables import read_table, write_table
+from epochwatt.tables import read_table, write_table
 
 Row = Mapping[str, str]
 COLUMNS = (

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import KINDS
 from epochwatt.study.runs import MODE_NUMBERS
 
@@ -35,7 +35,7 @@ Title = Annotated[str, AfterValidator(_plain)]
 
 def _board_kind(kind: str) -> str:
     """Return the kind by its name of today."""
-    name = fields.FORMER_BOARDS.get(kind, kind)
+    name = columns.FORMER_BOARDS.get(kind, kind)
     if name and name not in KINDS:
         raise ValueError(", ".join(map(repr, KINDS)))
     return name
@@ -52,7 +52,7 @@ class Config(Closed):
     studies: str | list[str] = Field(
         description="names of the studies to run, in order of priority; `paper`: all studies of "
         "the two papers; `simulated`: all studies that the twin may run, on the twin; `imported`: "
-        "runs taken over by `epochwatt import-2023`; `starter`: made for the board at hand; "
+        "runs taken over by `contrib/import_2023`; `starter`: made for the board at hand; "
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )
@@ -134,25 +134,25 @@ class FactorValues(Closed):
     model: str
     dataset_source: str | None = None
     dataset_scale: float = Field(
-        fields.FACTOR_DEFAULTS["dataset_scale"], gt=0, allow_inf_nan=False, strict=True
+        columns.FACTOR_DEFAULTS["dataset_scale"], gt=0, allow_inf_nan=False, strict=True
     )
     storage: str | None = None
-    num_workers: int = Field(fields.FACTOR_DEFAULTS["num_workers"], ge=0, le=256, strict=True)
+    num_workers: int = Field(columns.FACTOR_DEFAULTS["num_workers"], ge=0, le=256, strict=True)
     prefetch_factor: int = Field(
-        fields.FACTOR_DEFAULTS["prefetch_factor"], ge=1, le=1024, strict=True
+        columns.FACTOR_DEFAULTS["prefetch_factor"], ge=1, le=1024, strict=True
     )
-    batch_size: int = Field(fields.FACTOR_DEFAULTS["batch_size"], ge=1, strict=True)
+    batch_size: int = Field(columns.FACTOR_DEFAULTS["batch_size"], ge=1, strict=True)
     power_mode: str | None = None
     dvfs: Literal["on", "off"] | None = None
     torch_threads: int | None = Field(None, ge=0, le=1024, strict=True)
-    cache_policy: Literal["kept", "dropped"] = fields.FACTOR_DEFAULTS["cache_policy"]
-    gpu_timing: Literal["synchronised", "pooled"] = fields.FACTOR_DEFAULTS["gpu_timing"]
-    seed: int = Field(fields.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
-    epochs_per_job: int = Field(fields.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
-    task: Literal["train", "infer"] = fields.FACTOR_DEFAULTS["task"]
-    precision: Literal["fp32", "tf32", "fp16", "bf16"] = fields.FACTOR_DEFAULTS["precision"]
-    compile: Literal["on", "off"] = fields.FACTOR_DEFAULTS["compile"]
-    container: str = fields.FACTOR_DEFAULTS["container"]
+    cache_policy: Literal["kept", "dropped"] = columns.FACTOR_DEFAULTS["cache_policy"]
+    gpu_timing: Literal["synchronised", "pooled"] = columns.FACTOR_DEFAULTS["gpu_timing"]
+    seed: int = Field(columns.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
+    epochs_per_job: int = Field(columns.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
+    task: Literal["train", "infer"] = columns.FACTOR_DEFAULTS["task"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"] = columns.FACTOR_DEFAULTS["precision"]
+    compile: Literal["on", "off"] = columns.FACTOR_DEFAULTS["compile"]
+    container: str = columns.FACTOR_DEFAULTS["container"]
 
 
 class Storage(Closed):
@@ -234,7 +234,7 @@ class Container(Closed):
 
 
 class Settling(Closed):
-    """How long a board may settle before epoch 0 of a run."""
+    """Limits of a board's settling before epoch 0 of a run."""
 
     max_s: float = Field(gt=0, description="time limit, s; a board still restless then is flagged")
     window_s: float = Field(
@@ -395,7 +395,7 @@ class Panel(Closed):
 
 
 class Figure(Closed):
-    """What one figure draws, and how."""
+    """A figure: the studies it draws, its panels and parameters."""
 
     draw: str = Field(
         pattern=REFERENCE,

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import Settings
@@ -53,7 +53,7 @@ def _idle(run: Run, seconds: float) -> Idle:
     digest = hashlib.sha256(identity.encode("utf-8")).hexdigest()[:8]
     words = ["idle", f["backend"], f["device"], f["instance"], f["power_mode"], f"dvfs{f['dvfs']}"]
     return Idle(
-        id="-".join([*words, f"p{fields.PROTOCOL}", digest]).lower(),
+        id="-".join([*words, f"p{columns.PROTOCOL}", digest]).lower(),
         place=place,
         settings=json.dumps(settings, sort_keys=True),
         seconds=seconds,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device
 from epochwatt.study.devices import Devices
@@ -96,7 +96,7 @@ def _simulated_idle(
     identity = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
     words = [place[key] for key in ("device", "instance", "power_mode", "state")]
-    name = "-".join(["idle", TWIN, *words, study.power_scope, f"p{fields.PROTOCOL}", digest])
+    name = "-".join(["idle", TWIN, *words, study.power_scope, f"p{columns.PROTOCOL}", digest])
     return {
         "id": name.lower(),
         "place": place,

@@ -5,7 +5,7 @@ Their records lie in `measured/` like all others; `source.json` beside them says
 
 from pathlib import Path
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import files
 from epochwatt.records.record_shapes import FACTORS
@@ -19,7 +19,7 @@ SOURCE = "source.json"
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,
-    "factors": {name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)},
+    "factors": {name: FACTORS[name + "?"] for name in columns.FACTOR_NAMES},
     "canonical": TEXT,
 }
 _AGAIN = "import its logs again, or remove its folder"

@@ -9,12 +9,12 @@ measurement is ever repeated because of a changed parameter (docs/decisions/0002
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.records.dataset_folder import folder_name
 
-TWIN = fields.TWIN
+TWIN = columns.TWIN
 MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a power mode; the twin needs all
 
 
@@ -23,7 +23,7 @@ class Run:
     """One row of the run table."""
 
     id: str
-    factors: dict[str, Any]  # all of fields.FACTORS, and `recipe`
+    factors: Factors  # all of columns.FACTORS, and `recipe`
     canonical: str  # JSON of the factors that differ from their default: what is hashed
     epochs: int  # the most that any selected study asks for
     studies: tuple[str, ...]
@@ -115,29 +115,29 @@ def receipt_path(run_id: str, first: int, last: int) -> str:
     return f"results/runs/{run_id}/part-{first}-{last}.json"
 
 
-def canonical_json(factors: dict[str, Any]) -> str:
+def canonical_json(factors: Factors) -> str:
     """Return the JSON that is hashed: factors that differ from their default, keys sorted."""
     differing = {
         k: v
         for k, v in factors.items()
-        if not (k in fields.FACTOR_DEFAULTS and v == fields.FACTOR_DEFAULTS[k])
+        if not (k in columns.FACTOR_DEFAULTS and v == columns.FACTOR_DEFAULTS[k])
     }
     return json.dumps(differing, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def run_id(factors: dict[str, Any], canonical: str) -> str:
+def run_id(factors: Factors, canonical: str) -> str:
     """Return the id of a run: readable parts, protocol, first 8 hex digits of the hash."""
     backend, device = factors["backend"], factors["device"]
-    place = [backend] if backend == device else [backend, device]
+    prefix = [backend] if backend == device else [backend, device]
     parts = [
-        *place,
+        *prefix,
         factors["instance"],
         factors["model"],
         factors["storage"],
         f"w{factors['num_workers']}",
         f"bs{factors['batch_size']}",
         factors["power_mode"],
-        f"p{fields.PROTOCOL}",
+        f"p{columns.PROTOCOL}",
         hashlib.sha256(canonical.encode("ascii")).hexdigest()[:8],
     ]
     return "-".join(parts).lower()

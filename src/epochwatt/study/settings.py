@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
@@ -72,12 +72,7 @@ class Settings:
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
-        """Return the figures that a backend has something for.
-
-        Parameters
-        ----------
-        idle : whether it has idle powers
-        """
+        """Return the figures that a backend has something for."""
         return [
             name
             for name, settings in self.plotting.figures.items()
@@ -202,10 +197,10 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
 
 def _flag_effects(root: Path) -> dict[str, str]:
     rows = read_rows(Flag, root / FLAGS)
-    for flag in rows.keys() ^ fields.FLAGS.keys():
-        problem = "is missing" if flag in fields.FLAGS else "is not a flag"
-        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=fields.FLAGS)
-    return {flag: rows[flag].effect for flag in fields.FLAGS}
+    for flag in rows.keys() ^ columns.FLAGS.keys():
+        problem = "is missing" if flag in columns.FLAGS else "is not a flag"
+        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=columns.FLAGS)
+    return {flag: rows[flag].effect for flag in columns.FLAGS}
 
 
 def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -> None:
@@ -221,7 +216,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
             if not re.fullmatch(f"{name}[a-z]?", panel):
                 _check_key(f"figures.{name}.panels", panel, [name, f"{name}a", f"{name}b", "..."])
         for factor in figure.where:
-            _check_key(f"figures.{name}.where", factor, fields.names(fields.FACTORS))
+            _check_key(f"figures.{name}.where", factor, columns.FACTOR_NAMES)
         for study in figure.studies:
             if study not in (*studies, STARTER, IMPORTED):
                 raise ConfigError(
@@ -233,7 +228,7 @@ def _check_drawing(name: str, figure: Figure, root: Path) -> None:
     """Refuse a module that is neither of this package nor in src/ nor on the Python path."""
     top, *others = drawing_module(figure).split(".")
     path = Path(top, *others).with_suffix(".py")
-    is_there = any((place / path).is_file() for place in (PACKAGES, root / "src"))
+    is_there = any((folder / path).is_file() for folder in (PACKAGES, root / "src"))
     if not is_there and (top == __name__.split(".")[0] or find_spec(top) is None):
         raise ConfigError(
             f"figures.{name}.draw is {figure.draw!r}, and there is no such module",

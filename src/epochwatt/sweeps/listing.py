@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.find import find_tables, names
 from epochwatt.sweeps.mode_table import ModeTable, Numbers
@@ -27,7 +27,7 @@ HEADINGS = (
 )
 NOT_HERE = "not here"
 KNOBS = dict(
-    zip(fields.MODE_PARTS, ("cores", "cpu", "gpu", "memory", "gpu share", "limit"), strict=True)
+    zip(columns.MODE_PARTS, ("cores", "cpu", "gpu", "memory", "gpu share", "limit"), strict=True)
 )
 
 
@@ -111,9 +111,7 @@ def _distinct(words: Iterable[str]) -> list[str]:
 def details(name: str, root: Path, public_data: Path | None) -> list[str]:
     """Return who measured a sweep, on which terms, what to know of it, and a line per workload.
 
-    Raises
-    ------
-    ConfigError : there is no such sweep
+    Raises ConfigError: there is no such sweep.
     """
     public, lines = origin_of(name, root), []
     if public is not None:
@@ -147,7 +145,7 @@ def _without_power(tables: Sequence[ModeTable]) -> list[str]:
         if "power" in flag
     )
     return [
-        f"no power of {counted(n, 'rows')}: {flag} ({fields.FLAGS.get(flag, 'not known')})"
+        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS.get(flag, 'not known')})"
         for flag, n in flags.items()
     ]
 

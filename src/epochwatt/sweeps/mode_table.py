@@ -1,7 +1,7 @@
 """Mode table: time and power of one workload on one device, mode by mode.
 
 What predictors, scores and schedulers learn from and are judged on. Tables are CSV files of
-`fields.SWEEP_COLUMNS`, compressed where the name ends in .gz; a file may hold several workloads.
+`columns.SWEEP_COLUMNS`, compressed where the name ends in .gz; a file may hold several workloads.
 """
 
 from collections import defaultdict
@@ -13,19 +13,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import cell_text, checked_rows, filled, write_table
+from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
 Numbers = NDArray[np.float64]
 
-COLUMNS = fields.names(fields.SWEEP_COLUMNS)
+COLUMNS = columns.names(columns.SWEEP_COLUMNS)
 # the columns of numbers that are above zero where they are known
-POSITIVE = (*fields.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
+POSITIVE = (*columns.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
 
 
 class Workload(NamedTuple):
-    """What rows of one table share: the columns of `fields.SWEEP_COLUMNS` of the same names."""
+    """What rows of one table share: the columns of `columns.SWEEP_COLUMNS` of the same names."""
 
     sweep: str
     provenance: str
@@ -84,16 +84,10 @@ class SweepRow:
 
 @dataclass(frozen=True, eq=False)
 class ModeTable:
-    """One workload on one device, in every mode that was tried.
+    """One workload on one device, in every mode that was tried."""
 
-    Attributes
-    ----------
-    key : what the rows share
-    rows : in the order of the file
-    """
-
-    key: Workload
-    rows: tuple[SweepRow, ...]
+    key: Workload  # what the rows share
+    rows: tuple[SweepRow, ...]  # in the order of the file
 
     def column(self, name: str) -> Numbers:
         """Return a column of numbers, shape (n,); NaN where a cell is empty."""
@@ -102,8 +96,8 @@ class ModeTable:
 
     @property
     def modes(self) -> Numbers:
-        """Parts of each row's mode, `fields.MODE_PARTS`, shape (n, 6); NaN where not known."""
-        return np.column_stack([self.column(name) for name in fields.MODE_PARTS])
+        """Parts of each row's mode, `columns.MODE_PARTS`, shape (n, 6); NaN where not known."""
+        return np.column_stack([self.column(name) for name in columns.MODE_PARTS])
 
     @property
     def power_scope(self) -> str:
@@ -115,7 +109,7 @@ class ModeTable:
         """Parts of the mode that some row has a number of."""
         return tuple(
             name
-            for name in fields.MODE_PARTS
+            for name in columns.MODE_PARTS
             if any(getattr(row, name) is not None for row in self.rows)
         )
 
@@ -123,7 +117,7 @@ class ModeTable:
         """Return the parts of a mode that differ among the valid rows, in order."""
         valid = [row for row in self.rows if row.valid]
         return tuple(
-            name for name in fields.MODE_PARTS if len({getattr(row, name) for row in valid}) > 1
+            name for name in columns.MODE_PARTS if len({getattr(row, name) for row in valid}) > 1
         )
 
     def valid(self) -> "ModeTable":
@@ -134,9 +128,7 @@ class ModeTable:
 def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
     """Return a table per workload, in the order of their first rows.
 
-    Raises
-    ------
-    ConfigError : a workload with power of several scopes, which are never mixed
+    Raises ConfigError: a workload with power of several scopes, which are never mixed.
     """
     grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
     for row in rows:
@@ -156,9 +148,8 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
 def read_mode_tables(path: Path) -> list[ModeTable]:
     """Return the tables of a file, one per workload.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    Raises ConfigError: it cannot be read, holds no row, or a cell is wrong: file, line, column,
+    allowed.
     """
     rows = [row for _, _, row in checked_rows(SweepRow, path, filled)]
     if not rows:

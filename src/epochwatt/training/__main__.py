@@ -4,11 +4,10 @@ import json
 import sys
 from typing import List, Optional
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.machine import open_machine
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import exit_status
+from epochwatt.training.exit_status import exit_status, measuring_parser
 from epochwatt.training.job import run_part
 
 
@@ -21,7 +20,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     def measure() -> None:
         run_part(
             folder,
-            fields.with_defaults(json.loads(arguments.factors)),
+            columns.with_defaults(json.loads(arguments.factors)),
             arguments.first,
             arguments.last,
             arguments.data_root,

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import TrainingError
@@ -61,8 +61,8 @@ def measure_idle(
             record = _observed(machine, attempt, seconds)
         record.update(
             machine.describe(),
-            schema_version=fields.SCHEMA_VERSION,
-            protocol=fields.PROTOCOL,
+            schema_version=columns.SCHEMA_VERSION,
+            protocol=columns.PROTOCOL,
             backend=machine.backend,
             idle=idle,
             board=conditions,

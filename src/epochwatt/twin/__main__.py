@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.twin.inputs.twin import Twin, load_twin
@@ -46,7 +46,7 @@ def prepare(arguments: Sequence[str]) -> None:
 
 def _simulate(job: argparse.Namespace) -> None:
     try:
-        factors = fields.with_defaults(json.loads(job.factors))
+        factors = columns.with_defaults(json.loads(job.factors))
     except ValueError as error:
         allowed = "a run's factors, as JSON"
         raise ConfigError(str(error), where="--factors", allowed=allowed) from None

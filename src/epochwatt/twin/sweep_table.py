@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepMode, mode_rows
@@ -47,7 +47,7 @@ def simulated_rows(sweep: SweepFacts, twin: Twin) -> list[SweepRow]:
     ------
     EpochwattError : a board, a network or a mode that cannot be simulated
     """
-    factors = fields.with_defaults(json.loads(sweep.factors))
+    factors = columns.with_defaults(json.loads(sweep.factors))
     modes = [SweepMode(*mode) for mode in sweep.modes]
     time_s, power_w = simulate_sweep(mode_rows(modes), factors, twin, twin.parameters)
     return [

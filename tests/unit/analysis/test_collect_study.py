@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets, export_tables, read_epochs, summarise_runs
 from epochwatt.errors import RecordError
 
@@ -31,7 +31,7 @@ def test_types_are_those_of_fields(run, write_epochs):
     table = read_epochs([write_epochs(run.id, run.factors, {})])
     kinds = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
     assert {name: str(dtype) for name, dtype in table.dtypes.items()} == {
-        field.name: kinds[field.kind] for field in fields.RUN_EPOCH_COLUMNS
+        field.name: kinds[field.kind] for field in columns.RUN_EPOCH_COLUMNS
     } | {"valid": "bool"}
 
 
@@ -64,7 +64,7 @@ def test_runs_are_read_one_after_the_other(checkout, write_epochs):
 def test_no_run_at_all_is_an_empty_table():
     table = read_epochs([])
     assert table.empty
-    assert tuple(table.columns) == fields.names(fields.RUN_EPOCH_COLUMNS)
+    assert tuple(table.columns) == columns.names(columns.RUN_EPOCH_COLUMNS)
 
 
 def test_epoch_sets_are_the_first_the_later_and_all(run, write_epochs):
@@ -85,7 +85,7 @@ def test_every_run_has_a_row_per_set_and_statistic(summarised):
 
 def test_columns_are_those_of_fields_in_their_order(run, write_epochs):
     table = summarise_runs(read_epochs([write_epochs(run.id, run.factors, {})]), {})
-    assert tuple(table.columns) == fields.names(fields.RUNS_COLUMNS)
+    assert tuple(table.columns) == columns.names(columns.RUNS_COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ class TestExport:
 
     def test_has_a_row_per_run_and_epoch_studies_first(self, exported):
         epochs, _ = exported
-        assert tuple(epochs.columns) == ("studies", *fields.names(fields.RUN_EPOCH_COLUMNS))
+        assert tuple(epochs.columns) == ("studies", *columns.names(columns.RUN_EPOCH_COLUMNS))
         assert list(epochs.epoch) == ["0", "1", "0", "1"]
         assert set(epochs.studies) == {"small other"}
 

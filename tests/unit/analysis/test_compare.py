@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.compare import (
     compare,
     compare_lines,
@@ -34,7 +34,7 @@ def put(tmp_path, monkeypatch, write_epochs):
     monkeypatch.chdir(tmp_path)
 
     def write(run, *epochs, root=".", **factors):
-        told = fields.with_defaults({"backend": "jetson", **FACTORS, **factors})
+        told = columns.with_defaults({"backend": "jetson", **FACTORS, **factors})
         return write_epochs(run, told, *(epochs or E2E), root=root)
 
     return write

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.pairs import (
     DIFFERENT,
     EQUIVALENT,
@@ -144,7 +144,7 @@ def study(tmp_path, monkeypatch, write_epochs, add_epoch):
                     {"e2e_s": e2e_s * k, "compute_s": 0.9 * e2e_s, "wait_s": 0.02, "copy_s": 0.0}
                     for k in (3.0, 1.0, 1.0)
                 ]
-                write_epochs(f"{side}-{seed}", fields.with_defaults(about), *epochs, root=".")
+                write_epochs(f"{side}-{seed}", columns.with_defaults(about), *epochs, root=".")
                 told = {"software": software} if software and side == "box" else {}
                 for epoch, k in enumerate((3.0, 1.0, 1.0)):
                     parts_s = quiet_s * factor * k * np.array([[0.5, 0.1, 0.9]] * 9)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
 from epochwatt.claims.evaluate import Claim, load_claims
 from epochwatt.claims.tolerances import load_terms
+from epochwatt.columns import EPOCH_COLUMNS, names, with_defaults
 from epochwatt.published.numbers import load_published
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,7 +42,7 @@ def claim():
     return make
 
 
-FACTORS = fields.with_defaults(
+FACTORS = with_defaults(
     {
         **{"setup": "sigmetrics2023", "backend": "twin", "device": "agx", "instance": "d1"},
         **{"model": "lenet", "dataset": "mnist", "dataset_source": "official"},
@@ -58,7 +58,7 @@ def epochs():
     def make(factors, *of_epochs):
         told = {**FACTORS, **factors}
         run = "-".join(str(value) for value in told.values())
-        empty = dict.fromkeys(fields.names(fields.EPOCH_COLUMNS), "")
+        empty = dict.fromkeys(names(EPOCH_COLUMNS), "")
         return [
             {
                 **{"run": run, **told, **empty, "epoch": number, "valid": True},

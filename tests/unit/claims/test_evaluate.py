@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from published_table import PublishedTable
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.number_sources import EpochTable
@@ -254,7 +254,7 @@ def test_every_predicate_finds_its_runs_in_the_papers_studies(claims, terms, epo
         row
         for run in load_settings({"studies": "simulated"}, ROOT).table.runs.values()
         for row in epochs(
-            fields.with_defaults(run.factors), *[dict.fromkeys(metrics, 1.0)] * run.epochs
+            columns.with_defaults(run.factors), *[dict.fromkeys(metrics, 1.0)] * run.epochs
         )
     ]
     found = evaluate(claims.values(), EpochTable(rows), terms)

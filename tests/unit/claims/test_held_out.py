@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from epochwatt import fields
 from epochwatt.claims.check_claims import check_claims, rests_on
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.claims.evaluate import evaluate
@@ -21,6 +20,7 @@ from epochwatt.claims.held_out import (
 from epochwatt.claims.mechanisms import Mechanisms
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.required_runs import needed
+from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
@@ -62,7 +62,7 @@ def made(settings, claimed, root, tmp_path_factory):
         (folder / "tables" / run.id).mkdir(parents=True)
         (folder / "records").mkdir(exist_ok=True)
         records, tables = str(folder / "records" / run.id), str(folder / "tables" / run.id)
-        factors = fields.with_defaults(json.loads(run.canonical))
+        factors = with_defaults(json.loads(run.canonical))
         twin = load_twin(root / "config/twin", [counts])
         epochs = simulate(factors, N_EPOCHS, twin)
         write_run(run.id, records, factors, epochs, settings.flag_effects, tables)
@@ -200,7 +200,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
     claims, claimed, simulation, paths, made, root, tmp_path
 ):
     idle, table, text = (str(tmp_path / name) for name in ("idle.csv", "claims.csv", "claims.txt"))
-    columns = fields.names(fields.IDLE_COLUMNS)
+    columns = names(IDLE_COLUMNS)
     empty = {**dict.fromkeys(columns), "flags": ()}
     write_rows(idle, columns, [{**empty, **row} for row in simulation.idle])
     records = {run: str(made / "records" / run) for run in claimed.records}

@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from epochwatt import fields
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.verdict import NotEvaluable, Percentage
+from epochwatt.columns import RUN_EPOCH_COLUMNS, names
 from epochwatt.errors import RecordError
 
 
@@ -163,7 +163,7 @@ def test_what_was_read_is_remembered(six, factors):
 def test_rows_are_read_from_the_runs_epochs_csv(six, factors, tmp_path):
     path = tmp_path / "epochs.csv"
     with path.open("w", newline="") as handle:
-        writer = csv.DictWriter(handle, fields.names(fields.RUN_EPOCH_COLUMNS))
+        writer = csv.DictWriter(handle, names(RUN_EPOCH_COLUMNS))
         writer.writeheader()
         writer.writerows(six)
     rows = read_rows([path, path])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.epochs.collect import collect_run
@@ -23,7 +23,7 @@ from epochwatt.records.run_folder import RunFolder
 OLD = Path(__file__).parents[2] / "data/schema-1"
 TABLE = OLD / "tables/epochs.csv"
 RUN = "host-local-slow-ssd-w0-bs16-native-p1-0123abcd"
-EFFECTS = dict.fromkeys(fields.FLAGS, "informs")
+EFFECTS = dict.fromkeys(columns.FLAGS, "informs")
 PAPER_WH, ACCURATE_WH = 0.0021819422222243805, 0.010668743802160338  # of epoch 1, as it was
 
 
@@ -46,7 +46,7 @@ def test_old_records_give_todays_columns_and_the_same_numbers(measured):
     with TABLE.open(newline="", encoding="utf-8") as handle:
         header, *old = csv.reader(handle)
     for row, cells in zip(rows, old, strict=True):
-        before = dict(zip(fields.current_names(header), cells, strict=True))
+        before = dict(zip(columns.current_names(header), cells, strict=True))
         assert row.pop("schema_version") == "2"
         assert before.pop("schema_version") == "1"
         younger = row.keys() - before.keys()
@@ -69,7 +69,7 @@ def test_a_run_goes_on_where_the_older_version_stopped(
     run_part(folder, factors, 0, 2, data_root, str(measured.parent / "receipt.json"), machine)
     assert {path: path.read_bytes() for path in before} == before
     third = folder.read(2).meta
-    assert (third["schema_version"], third["weights"]) == (fields.SCHEMA_VERSION, "checkpoint")
+    assert (third["schema_version"], third["weights"]) == (columns.SCHEMA_VERSION, "checkpoint")
     assert [row["epoch"] for row in collected(measured, 3)] == ["0", "1", "2"]
 
 

@@ -9,8 +9,8 @@ from fake_board import FakeBoard, make_board
 from epochwatt.device import board_files
 from epochwatt.device.root_helper import INSTALLED as HELPER
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.fakeboard.tree import INSTALLED, IO_ERROR
+from tests.fakeboard.kinds import KINDS
+from tests.fakeboard.tree import INSTALLED, IO_ERROR
 
 NVPMODEL = "usr/sbin/nvpmodel"
 
@@ -161,7 +161,7 @@ def test_the_living_board_s_energy_is_what_its_rails_show(board):
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     parent = subprocess.Popen(["sleep", "60"])
-    words = [sys.executable, "-m", "epochwatt.fakeboard", "nano", str(tmp_path / "nano")]
+    words = [sys.executable, "-m", "tests.fakeboard", "nano", str(tmp_path / "nano")]
     with subprocess.Popen([*words, "--parent", str(parent.pid)], stdout=subprocess.PIPE) as living:
         assert living.stdout.readline().endswith(b"lives\n")
         assert living.poll() is None

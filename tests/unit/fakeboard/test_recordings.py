@@ -18,10 +18,10 @@ from fake_board import make_board
 from epochwatt.device import alarms, board_files, identity, root_helper
 from epochwatt.device.board_files import parse_conf
 from epochwatt.device.stock_modes import stock_conf
-from epochwatt.fakeboard.kinds import _RECORDED, KINDS
-from epochwatt.fakeboard.kinds import RECORDED as RECORDED_CONFS
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
+from tests.fakeboard.kinds import _RECORDED, KINDS
+from tests.fakeboard.kinds import RECORDED as RECORDED_CONFS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -30,6 +30,7 @@ RECORDED = {
     "nano": ("nano", "32"),
     "xavier_nx": ("xavier_nx", "32"),
     "agx_xavier": ("agx_xavier", "32"),
+    "agx_xavier-jp5": ("xavier_nx", "35"),  # its sister's
     "agx_orin-jp5": ("agx_orin", "34"),
     "agx_orin-jp6": ("orin_nx", "36"),
     "orin_nano-jp6.2": ("orin_nano", "36.4"),

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from panels import KeepingJob
 
-from epochwatt import fields
+from epochwatt.columns import with_defaults
 from epochwatt.figures.common.relations import load_relations
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
@@ -35,7 +35,7 @@ def made_up(tmp_path, write_epochs):
     numbers = count()
 
     def write(*epochs, **factors):
-        told = fields.with_defaults({**FACTORS, **factors})
+        told = with_defaults({**FACTORS, **factors})
         return write_epochs(f"run-{next(numbers)}", told, *(epochs or ({}, {})), root=tmp_path)
 
     return write
@@ -46,7 +46,7 @@ def gone():
     """Return a function that gives a run that cannot be had."""
 
     def row(reason="out of memory", **factors):
-        told = fields.with_defaults({**FACTORS, **factors})
+        told = with_defaults({**FACTORS, **factors})
         return {**told, "run": "gone", "reason": reason}
 
     return row

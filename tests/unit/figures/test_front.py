@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.board_files import Tables
 from epochwatt.figures import front
 from epochwatt.prediction.data.modes import Board, Mode, as_rows
@@ -120,7 +120,7 @@ def test_several_ticks_are_labelled_on_any_span(low, high):
 def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):
     answer = advice()
     about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
-    about = fields.with_defaults(about)
+    about = columns.with_defaults(about)
     later = {"e2e_s": 123.456789, "energy_wh": 0.25, "energy_paper_wh": 0.2}
     energy = {"power_scope": "module"}
     write_epochs(answer.fitted.runs[1], about, {}, later | energy, later | energy, root=tmp_path)

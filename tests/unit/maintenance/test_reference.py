@@ -1,19 +1,28 @@
 """The pages of docs/ and config/: made blocks agree with the code."""
 
 import difflib
+import functools
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.maintenance import reference
 from epochwatt.study import config
 from epochwatt.study.expand import load_table
 from epochwatt.study.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _made_once():
+    """All blocks of a checkout are made once."""
+    with mock.patch.object(reference, "blocks", functools.cache(reference.blocks)):
+        yield
 
 
 @pytest.mark.parametrize("page", reference.PAGES)
@@ -34,7 +43,7 @@ def test_every_schema_describes_its_keys_and_every_factor_without_value_is_expla
         for key, field in model.model_fields.items():
             assert model is config.FactorValues or field.description, f"{model.__name__}.{key}"
     factors = config.FactorValues.model_fields
-    assert factors.keys() <= set(fields.names(fields.FACTORS))
+    assert factors.keys() <= set(columns.FACTOR_NAMES)
     empty = {k for k, f in factors.items() if not f.is_required() and f.default is None}
     told = empty | config.PowerMode.model_fields.keys() | {"settle", "random", "pairs"}
     told |= {"changing", "file"}  # of schedules

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.maintenance import shared
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
@@ -48,7 +48,7 @@ def ceilings(checkout, runs):
     times = {"way": "", "n_calls": 1, "start_s": 1.0, "end_s": 2.0, "blocks_s": [1.0], "n_power": 0}
     meta = {
         **{
-            "schema_version": fields.SCHEMA_VERSION,
+            "schema_version": columns.SCHEMA_VERSION,
             "ceilings": job.id,
             "mode": job.settings[0],
             "backend": "host",
@@ -87,12 +87,6 @@ def test_nothing_is_moved_while_others_use_the_machine(machine, runs, ceilings):
     (line,) = shared.discard_shared(60.0)
     assert there() == before
     assert "2 runs and ceilings were measured while others used the machine" in line
-
-
-def test_asked_for_all_of_it_is_discarded(machine, runs, ceilings):
-    machine.others_pct = 60.0
-    shared.discard_shared()
-    assert there() == {runs[2].id}
 
 
 def test_where_nobody_disturbed_there_is_nothing_to_say(machine, checkout, measure, write_epochs):

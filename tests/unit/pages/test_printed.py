@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.pages.printed import write_printed
 
 RUN = {
@@ -22,7 +22,7 @@ def printed(checkout, write_epochs, pytestconfig, tmp_path):
     def call(*runs, idle=""):
         lines = []
         for n, (factors, *epochs) in enumerate(runs):
-            path = write_epochs(f"r{n}", fields.with_defaults(RUN | factors), *epochs)
+            path = write_epochs(f"r{n}", columns.with_defaults(RUN | factors), *epochs)
             header, *rows = Path(path).read_text("utf-8").splitlines()
             lines += rows
         table = tmp_path / "all.csv"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import measured
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import observations_from_rows
@@ -138,7 +138,7 @@ def planted(tmp_path, write_epochs):
                 about = {**{"setup": "sigmetrics2023", "backend": "twin", "device": "agx"},
                          **{"instance": "d1", "dataset": "some", "dataset_source": "official"},
                          **{"storage": "ssd"}, **factors}  # fmt: skip
-                about = fields.with_defaults({**about, "model": network, "power_mode": letter})
+                about = columns.with_defaults({**about, "model": network, "power_mode": letter})
                 epochs = [{"e2e_s": 2 * time_s}, *[{"e2e_s": time_s, **told}] * n_later]
                 paths.append(write_epochs(run, about, *epochs, root=tmp_path))
                 modes[run] = list(mode)

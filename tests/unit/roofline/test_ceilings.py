@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.roofline.ceilings import COLUMNS, CeilingRow, read_ceilings, write_ceilings
 
@@ -32,7 +32,7 @@ def test_rows_come_back_as_they_were_written(data, tmp_path_factory):
     row = CeilingRow(
         **{
             **ROW,
-            "kernel": data.draw(st.sampled_from(fields.CEILING_KERNELS)),
+            "kernel": data.draw(st.sampled_from(columns.CEILING_KERNELS)),
             "cores": data.draw(st.none() | st.integers(1, 128)),
             **{name: data.draw(OPTIONAL) for name in ("cpu_mhz", "gpu_mhz", "emc_mhz")},
             "flops": data.draw(st.just(0.0) | ABOVE_ZERO),

@@ -6,12 +6,12 @@ The module takes 10 W, and 20 W in every other reading.
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt.columns import with_defaults
 from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
 
 RUN = "twin-agx-d1-lenet-ssd-w4-bs16-g-p1-0123abcd"
 MODE = {"cores": 8, "cpu_mhz": 2265.0, "gpu_mhz": 1377.0, "emc_mhz": 2133.0}
-FACTORS = fields.with_defaults(
+FACTORS = with_defaults(
     {
         **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet"},
         **{"dataset": "mnist", "dataset_source": "official", "storage": "ssd", "power_mode": "g"},

@@ -14,11 +14,12 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from epochwatt.columns import FACTOR_NAMES
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
 from epochwatt.figures.common.relations import key_of
-from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row, data_words
+from epochwatt.figures.common.runs import Number, RunData, csv_row, data_words
 from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key
 
 PARTS = ("stall", "compute", "overhead")
@@ -99,7 +100,7 @@ def group_labels(
     def differs(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         return len({row[name] for row in rows}) > 1
 
-    others = [f for f in FACTORS if f not in ("model", "device", "batch_size", *within)]
+    others = [f for f in FACTOR_NAMES if f not in ("model", "device", "batch_size", *within)]
     labels = []
     for f in factors:
         alike = [o for o in factors if (o["model"], o["device"]) == (f["model"], f["device"])]

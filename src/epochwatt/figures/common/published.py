@@ -123,7 +123,7 @@ def mark(
 
     Parameters
     ----------
-    factors : of the run (`fields.FACTORS`)
+    factors : of the run (`columns.FACTORS`)
     quantity : a column of epochs.csv, or a metric of measurements.csv
     epoch_set : 0, 1+ or all
     """

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
@@ -17,7 +17,6 @@ from epochwatt.records.shapes import COUNT, TEXT
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, origin
 
-FACTORS = fields.names(fields.FACTORS)
 SHOWN = (  # factors in the CSV beside a panel
     *("backend", "device", "instance", "model", "storage", "num_workers", "prefetch_factor"),
     *("batch_size", "power_mode", "dvfs", "cache_policy", "dataset_source", "dataset_scale"),
@@ -44,7 +43,7 @@ class RunData:
     Attributes
     ----------
     id : of the run
-    factors : all of `fields.FACTORS`; those that hold nothing are None
+    factors : all of `columns.FACTORS`; those that hold nothing are None
     epochs : a row per epoch, columns of `epochs.csv`; empty cells are None. No rows where the run
         is not available
     reason : why it is not available
@@ -92,7 +91,9 @@ def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> lis
     EpochwattError : runs of several backends
     """
     tables = [rows for rows in map(read_rows, paths) if rows]
-    runs = [RunData(t[0]["run"], {name: t[0][name] for name in FACTORS}, t) for t in tables]
+    runs = [
+        RunData(t[0]["run"], {name: t[0][name] for name in columns.FACTOR_NAMES}, t) for t in tables
+    ]
     runs += [RunData(row["run"], row, (), row["reason"]) for row in missing]
     if len(backends := {run.factors["backend"] for run in runs}) > 1:
         raise EpochwattError(f"a figure of several backends: {', '.join(sorted(backends))}")

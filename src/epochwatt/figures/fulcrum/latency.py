@@ -12,7 +12,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
 from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, NOTES, ORIGINS
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TITLE = FIGURES["fulcrum_latency"]
 COLOURS = {"constant": "#0072B2", "poisson": "#D55E00", "trace": "#009E73"}

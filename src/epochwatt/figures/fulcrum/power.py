@@ -11,7 +11,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
 from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, HOLLOW, NOTES, ORIGINS, look
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TITLE = FIGURES["fulcrum_power"]
 DRAWN = "random_"

@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.claims.claim_words import MEDIA
+from epochwatt.columns import FACTOR_NAMES
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     Bar,
@@ -33,7 +34,7 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import MARK
 from epochwatt.figures.common.published import METRICS, cells, draw_mark, handles, inferred
 from epochwatt.figures.common.relations import Related
-from epochwatt.figures.common.runs import FACTORS, RunData
+from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import Config, Measurement, load_published, single
 from epochwatt.text import counted
 
@@ -59,7 +60,9 @@ def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
     Further factors that differ are named with the group.
     """
     grouping = {"id", group, tick, *ALONG.get(group, ()), *ALONG.get(tick, ())}
-    others = [f for f in FACTORS if f not in grouping and len({run.factors[f] for run in runs}) > 1]
+    others = [
+        f for f in FACTOR_NAMES if f not in grouping and len({run.factors[f] for run in runs}) > 1
+    ]
 
     def name(run: RunData) -> str:
         return "\n".join([f"{run.factors[group]:g}", *(f"{f} {run.factors[f]}" for f in others)])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from epochwatt.claims.functions import spread
 from epochwatt.claims.tolerances import load_terms
-from epochwatt.fields import MINIBATCH_COLUMNS
+from epochwatt.columns import MINIBATCH_COLUMNS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job

@@ -8,7 +8,7 @@ from epochwatt.claims.table_claims import read_rows
 from epochwatt.figures.powertrain import example, learning, limits, looks, matrix
 from epochwatt.figures.powertrain.specs import write_spec
 from epochwatt.published.paper_numbers import load_paper_numbers
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TARGETS = {"time": "time_s", "power": "power_w"}
 

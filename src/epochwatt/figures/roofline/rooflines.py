@@ -18,10 +18,10 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.roofline import look, words
 from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
-from epochwatt.published.tables import read_table
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, Numbers
 from epochwatt.roofline.points import Point, read_points
+from epochwatt.tables import read_table
 
 BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
 N_POINTS = 60  # of a curve

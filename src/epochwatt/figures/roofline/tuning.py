@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.roofline import look
-from epochwatt.published.tables import read_table
+from epochwatt.tables import read_table
 
 TITLE = "Energy saved by tuning the mode, and what it costs in time"
 ORIGINS = ("simulated", "public")  # a field each

@@ -13,8 +13,8 @@ from typing import Any
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.figures.tables import table_files
-from epochwatt.published.tables import read_table
 from epochwatt.study.devices import Devices
+from epochwatt.tables import read_table
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.samples import load_samples
 

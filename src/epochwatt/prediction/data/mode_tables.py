@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError
 from epochwatt.prediction.data.observations import (
     PROCESSES,
@@ -30,11 +30,8 @@ def observations_of(table: ModeTable) -> Observations:
 
     Power is the mean over the repeats that have it, weighted by their time, so that power times
     time is their energy; it is NaN where no repeat of a mode has any. Energy is that of the table's
-    `work`, in Wh.
-
-    Raises
-    ------
-    PredictionError : no valid row, or a part of the mode that is known of some rows only
+    `work`, in Wh. Raises PredictionError: no valid row, or a part of the mode that is known of some
+    rows only.
     """
     rows = table.valid().rows
     if not rows:
@@ -66,7 +63,7 @@ def name_of(table: ModeTable) -> str:
 def _modes(table: ModeTable, rows: Sequence[SweepRow]) -> list[Mode]:
     """Return the mode of each row, a constant for what no row knows. Raises PredictionError."""
     columns = []
-    for part, constant in zip(fields.MODE_PARTS, UNKNOWN, strict=True):
+    for part, constant in zip(MODE_PARTS, UNKNOWN, strict=True):
         values = [getattr(row, part) for row in rows]
         n_known = sum(value is not None for value in values)
         if 0 < n_known < len(rows):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.study.runs import MODE_NUMBERS, Run, RunTable
 
 PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
@@ -11,15 +11,11 @@ LEAST_MODES = 2
 
 
 class Fitted(NamedTuple):
-    """What the models of one backend need of a run table.
+    """What the models of one backend need of a run table."""
 
-    Attributes
-    ----------
-    runs : those that share all but the power mode with another one, in the order of the table
-    modes : run -> numbers of its `prediction.modes.Mode`, as the device file states them
-    """
-
+    # those that share all but the power mode with another one, in the order of the table
     runs: list[Run]
+    # run -> numbers of its `prediction.modes.Mode`, as the device file states them
     modes: dict[str, list[float]]
 
 
@@ -47,7 +43,7 @@ def backends(table: RunTable) -> list[str]:
 
 
 def _workload(run: Run) -> tuple[Any, ...]:
-    names = [name for name in fields.names(fields.FACTORS) if name not in PER_MODE]
+    names = [name for name in columns.FACTOR_NAMES if name not in PER_MODE]
     return tuple(run.factors[name] for name in names)
 
 

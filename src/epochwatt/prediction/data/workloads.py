@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.table import read_rows
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
@@ -22,29 +22,22 @@ NO_ENERGY = "energy was not measured"
 SCOPES = "energy was measured by several power scopes: {}"
 IN_PART = "energy was measured in {} of {} epochs after the first"
 
-FACTORS = [name for name in fields.names(fields.FACTORS) if name != "power_mode"]
+FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
 Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
 
 
 @dataclass(frozen=True, eq=False)
 class ProfiledWorkload:
-    """Runs of one network on one board that differ in the power mode only.
+    """Runs of one network on one board that differ in the power mode only."""
 
-    Attributes
-    ----------
-    factors : all factors of its runs except `power_mode`; empty ones are None
-    runs : their ids, one per mode
-    modes : name -> mode
-    observed : valid epochs, the first included; energy as the papers sum it, once a second
-    metered : the same epochs with accurate energy: the papers' sum leaves out up to a second of an
-        epoch, which matters where epochs are short
-    """
-
-    factors: Mapping[str, Any]
-    runs: tuple[str, ...]
-    modes: Mapping[str, Mode]
+    factors: Mapping[str, Any]  # all factors of its runs except `power_mode`; empty ones are None
+    runs: tuple[str, ...]  # their ids, one per mode
+    modes: Mapping[str, Mode]  # name -> mode
+    # valid epochs, the first included; energy as the papers sum it, once a second
     observed: Observations
+    # the same epochs with accurate energy: the papers' sum leaves out up to a second of an epoch,
+    # which matters where epochs are short
     metered: Observations
 
     @property
@@ -60,16 +53,10 @@ class ProfiledWorkload:
 
 @dataclass(frozen=True)
 class BoardGroup:
-    """A board and its workloads, which differ in the network and its data only.
+    """A board and its workloads, which differ in the network and its data only."""
 
-    Attributes
-    ----------
-    factors : factors that they share
-    workloads : network -> its workload
-    """
-
-    factors: Mapping[str, Any]
-    workloads: Mapping[str, ProfiledWorkload]
+    factors: Mapping[str, Any]  # factors that they share
+    workloads: Mapping[str, ProfiledWorkload]  # network -> its workload
 
 
 def read_workloads(
@@ -79,7 +66,6 @@ def read_workloads(
 
     Parameters
     ----------
-    epochs : path of the `epochs.csv` of each run
     modes : run -> numbers of its power mode, in the order of `Mode`
     """
     return workloads_of([rows for rows in map(read_rows, epochs) if rows], modes)
@@ -88,7 +74,7 @@ def read_workloads(
 def workloads_of(
     runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]
 ) -> list[ProfiledWorkload]:
-    """Return the workloads of some runs, given the rows of each (`fields.RUN_EPOCH_COLUMNS`)."""
+    """Return the workloads of some runs, given the rows of each (`columns.RUN_EPOCH_COLUMNS`)."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
         groups[tuple(rows[0][name] for name in FACTORS)].append(rows)

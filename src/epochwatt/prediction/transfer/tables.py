@@ -10,20 +10,13 @@ import numpy as np
 from epochwatt.prediction.transfer.config import PowertrainExample
 from epochwatt.prediction.transfer.names import OF_JOBS, TABLES
 from epochwatt.prediction.transfer.summary import example_rows, transfer_rows
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 
 DIGITS = 6  # of numbers; more would say nothing
 
 
 def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
-    """Join the tables of all jobs, and make of them what is about several.
-
-    Parameters
-    ----------
-    folders : of the jobs, in order
-    example : `config.PowertrainExample` as plain values
-    folder : where all tables of `names.TABLES` are written
-    """
+    """Join the tables of all jobs, and make of them what is about several."""
     joined = {
         name: [row for place in folders for row in read_rows(Path(place) / f"{name}.csv")]
         for name in OF_JOBS

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import write_table
 from epochwatt.schedule.config import required_schedule
 from epochwatt.schedule.dynamic import policies
 from epochwatt.schedule.dynamic.config import Changing, ChangingJobs
@@ -17,6 +16,7 @@ from epochwatt.schedule.dynamic.slots import Slots, play_slots
 from epochwatt.schedule.profiles import workload_of
 from epochwatt.schedule.space import Places, Space
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
+from epochwatt.tables import write_table
 
 ORACLE = "oracle"
 ARRIVALS = {"steady": None, "poisson": 0}  # kind -> seed

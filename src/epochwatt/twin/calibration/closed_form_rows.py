@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer_each
 from epochwatt.twin.inputs.numbers import Array, Values, number
 from epochwatt.twin.inputs.twin import Twin
@@ -120,7 +120,7 @@ def _rows(
     rows: Sequence[Row], answers: Sequence[Mapping[str, float]], twin: Twin, p: Values, seed: int
 ) -> list[dict[str, Any]]:
     """Return a run's rows, its epochs spread."""
-    factors = {name: rows[0][name] for name in ("run", *fields.names(fields.FACTORS))}
+    factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
     board = twin.boards[factors["device"]]
     spread = spread_of(factors, len(rows), board, random, p)

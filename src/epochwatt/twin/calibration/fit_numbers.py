@@ -13,7 +13,7 @@ from pathlib import Path
 
 from epochwatt.published.folds import ID, SEEN, Judged, judged
 from epochwatt.published.numbers import PAPERS, Fact, Published, load_published
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 from epochwatt.twin.calibration.queries import QUANTITIES
 
 ALSO_SEEN = ("n_epochs_in_15h",)  # counts are not judged, but these are times in other words

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import ConfigError
 from epochwatt.twin.inputs.yaml_rows import entry, read_rows
@@ -77,7 +77,7 @@ def _with_kind(row: Any, where: str) -> Any:
     """Return a row with what its kind of board adds to it."""
     if not isinstance(row, dict) or "kind" not in row:
         return row
-    name = fields.FORMER_BOARDS.get(row["kind"], row["kind"])
+    name = columns.FORMER_BOARDS.get(row["kind"], row["kind"])
     if name not in KINDS:
         raise ConfigError("unknown kind of board", where=where, found=repr(name), allowed=KINDS)
     return {**_of_kind(KINDS[name]), **row, "kind": name}

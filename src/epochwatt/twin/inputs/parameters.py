@@ -43,7 +43,7 @@ class Parameter:
     value: float
     unit: str
     source: str
-    about: str  # pylint: disable=disallowed-name
+    about: str
     prior: float = 0.0
     factor: float = 0.0
     serves: tuple[str, ...] = ()

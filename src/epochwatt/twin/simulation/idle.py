@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import epochwatt
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.samples import write_samples
@@ -86,9 +86,9 @@ def _write(folder: str, idle: dict[str, Any], power_w: float) -> None:
     values = np.full((t_s.size, 1), power_w)
     source = Samples(SOURCE[scope], scope, PERIOD_S[scope], (total,), total, t_s, values)
     record = {
-        "schema_version": fields.SCHEMA_VERSION,
-        "protocol": fields.PROTOCOL,
-        "backend": fields.TWIN,
+        "schema_version": columns.SCHEMA_VERSION,
+        "protocol": columns.PROTOCOL,
+        "backend": columns.TWIN,
         "idle": idle["id"],
         "t_start_mono_s": 0.0,
         "t_end_mono_s": seconds,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import epochwatt
-from epochwatt import fields
+from epochwatt.columns import MINIBATCH_COLUMNS, PROTOCOL, SCHEMA_VERSION, TWIN
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import write_tables
 from epochwatt.records import files
@@ -122,18 +122,18 @@ def epoch_meta(
     first = epoch.epoch == 0
     dropped = first or factors["cache_policy"] == "dropped"
     return {
-        "schema_version": fields.SCHEMA_VERSION,
-        "protocol": fields.PROTOCOL,
+        "schema_version": SCHEMA_VERSION,
+        "protocol": PROTOCOL,
         "run": run,
         "epoch": epoch.epoch,
-        "backend": fields.TWIN,
+        "backend": TWIN,
         "factors": factors,
         "t_start_mono_s": start_s,
         "t_end_mono_s": end_s,
         "t_start_unix_s": start_s,
         "t_end_unix_s": end_s,
         "e2e_s": end_s - start_s,
-        **dict(zip(fields.MINIBATCH_COLUMNS, totals, strict=True)),
+        **dict(zip(MINIBATCH_COLUMNS, totals, strict=True)),
         "fetch_s": epoch.fetch_s,
         "preprocess_s": epoch.preprocess_s,
         "tail_s": 0.0,  # the simulation spreads worker shut-down like all overhead
@@ -154,7 +154,7 @@ def epoch_meta(
             "after_pct": epoch.cached_after_pct,
         },
         "measurement_id": f"{run}/{epoch.epoch}",
-        "boot_id": fields.TWIN,
+        "boot_id": TWIN,
     }
 
 
@@ -175,7 +175,7 @@ def _mode(factors: dict[str, Any]) -> dict[str, Any]:
 def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
     """Return `telemetry.json` of an epoch or an idle power: what the sampler would say."""
     return {
-        "schema_version": fields.SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "epochwatt": epochwatt.__version__,
         "lost": False,
         "clock_jumps": 0,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Values, number
@@ -122,7 +122,7 @@ def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[Simu
 
 def _seeds(factors: Mapping[str, Any]) -> list[int]:
     """Return seeds of a run: the same run is always the same."""
-    defaults = {name: fields.FACTOR_DEFAULTS[name] for name in YOUNGER}
+    defaults = {name: columns.FACTOR_DEFAULTS[name] for name in YOUNGER}
     seeding = {k: v for k, v in factors.items() if k not in YOUNGER or v != defaults[k]}
     return list(hashlib.sha256(json.dumps(seeding, sort_keys=True).encode()).digest()[:16])
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt import fields
+from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array, Values
@@ -67,11 +67,11 @@ def simulate_sweep(
     EpochwattError : a board, network, data set or arithmetic that is not simulated, or a mode
         that the board cannot have; no simulated GPU is on in part
     """
-    complete = {**fields.FACTOR_DEFAULTS, **factors}
+    complete = {**FACTOR_DEFAULTS, **factors}
     for name in NOT_SIMULATED:
-        if complete[name] != fields.FACTOR_DEFAULTS[name]:
+        if complete[name] != FACTOR_DEFAULTS[name]:
             raise EpochwattError(
-                f"{name} {complete[name]} is not simulated", allowed=fields.FACTOR_DEFAULTS[name]
+                f"{name} {complete[name]} is not simulated", allowed=FACTOR_DEFAULTS[name]
             )
     twin.find(complete["device"], complete["model"], complete["dataset"], complete["task"])
     time, power = of_unit(complete["instance"], twin.boards[complete["device"]])

@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from epochwatt.published.tables import write_entries
+from epochwatt.tables import write_entries
 from epochwatt.twin.validation.cross_validation import CONTRADICTS, GOAL_CLASSES, Row
 
 TAKE_AWAY, TRANSFER = "take-away", "main paper to HiPCW"

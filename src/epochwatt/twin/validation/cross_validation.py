@@ -23,7 +23,7 @@ from typing import Any
 
 from epochwatt.published.folds import Judged
 from epochwatt.published.numbers import PAPERS, Fact, Published
-from epochwatt.published.tables import write_entries
+from epochwatt.tables import write_entries
 from epochwatt.twin.calibration.calibrate import log_error, visible
 from epochwatt.twin.calibration.fit_numbers import ALSO_SEEN, seen_by_setups
 from epochwatt.twin.calibration.predicted import predict

@@ -20,7 +20,7 @@ import numpy as np
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import POWER_MODES, Fold, Leak
 from epochwatt.published.numbers import Fact
-from epochwatt.published.tables import read_table, write_table
+from epochwatt.tables import read_table, write_table
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.inputs.parameters import Parameters, rounded

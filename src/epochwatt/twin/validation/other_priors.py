@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from epochwatt.published.tables import checked_rows, write_entries
+from epochwatt.tables import checked_rows, write_entries
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.validation.cross_validation import GOAL_CLASSES, Row
 

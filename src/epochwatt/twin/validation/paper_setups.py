@@ -18,7 +18,7 @@ import numpy as np
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import Fold, Judged
 from epochwatt.published.numbers import Fact, Published
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 from epochwatt.twin.calibration.calibrate import misfits_of_sets
 from epochwatt.twin.calibration.fit_numbers import seen_by_setups
 from epochwatt.twin.calibration.predicted import Batch, predict

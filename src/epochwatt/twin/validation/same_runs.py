@@ -21,7 +21,7 @@ from epochwatt.published.folds import (
     point,
 )
 from epochwatt.published.numbers import SPREADS, Fact, Measurement, Published
-from epochwatt.published.tables import write_table
+from epochwatt.tables import write_table
 from epochwatt.twin.calibration.predicted import Batch
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.parameters import Parameters

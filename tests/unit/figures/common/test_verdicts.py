@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.text import Annotation
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
@@ -185,7 +185,7 @@ def test_a_measured_board_is_judged_by_the_general_form_as_the_page_does(backend
     """One worker stalls less than none (T5.1.3a): not here."""
     names = {"backend": backend, "device": "host", "instance": "local", "model": "lenet"}
     data = {"dataset": "mnist", "dataset_source": "digits", "storage": "disk", "power_mode": "asis"}
-    factors = fields.with_defaults({**names, **data})
+    factors = columns.with_defaults({**names, **data})
     rows = [
         {**factors, "num_workers": n, "epoch": 1, "run": f"w{n}", "valid": True,
          "power_scope": "", "stall_s": stall_s}

@@ -9,9 +9,9 @@ from panels import assert_readable, drawn_texts
 from epochwatt.figures.fulcrum.draw import draw_schedules
 from epochwatt.figures.fulcrum.names import gallery_entries, stems
 from epochwatt.figures.fulcrum.power import shown_solvers
-from epochwatt.published.tables import write_table
 from epochwatt.schedule.curves import LATENCY_COLUMNS, POWER_COLUMNS
 from epochwatt.schedule.evaluation import COLUMNS
+from epochwatt.tables import write_table
 
 STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
 PAIR = {"jobs": "train_and_infer", "train": "a", "infer": "b", "device": "board"}

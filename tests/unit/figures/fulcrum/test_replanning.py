@@ -5,8 +5,8 @@ from itertools import product
 from pathlib import Path
 
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
-from epochwatt.published.tables import write_table
 from epochwatt.schedule.dynamic.study import SLOTS
+from epochwatt.tables import write_table
 
 STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
 NUMBERS = (5.0, 6.0, 0.3, 1.0, 9.0)

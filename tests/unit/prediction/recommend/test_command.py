@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fake_board import make_board
 
-from epochwatt import cli, fields
+from epochwatt import cli, columns
 from epochwatt.device.board_files import parse_conf
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
@@ -50,7 +50,7 @@ def model(target, terms, coefficients, labels=LABELS):
 
 def fitted(labels=LABELS, power=True, **factors):
     """A workload of the models' files, and the same of the power."""
-    usual = {f.name: f.default for f in fields.FACTORS if f.name != "power_mode"}
+    usual = {f.name: f.default for f in columns.FACTORS if f.name != "power_mode"}
     workload = usual | {
         **{"setup": "sigmetrics2023", "backend": "twin", "device": "agx", "instance": "d1"},
         **{"model": "mobilenet", "dataset": "gld23k", "dataset_source": "official"},

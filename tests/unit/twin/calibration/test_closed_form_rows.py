@@ -5,14 +5,14 @@ import csv
 import pytest
 from made_up import RUN
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.calibration.closed_form_rows import COLUMNS, epoch_rows, idle_rows, runs_of
 from epochwatt.twin.model.power import idle_w
 from epochwatt.twin.simulation.records import write_run
 from epochwatt.twin.simulation.run import simulate
 
-EFFECTS = dict.fromkeys(fields.FLAGS, "informs")
+EFFECTS = dict.fromkeys(columns.FLAGS, "informs")
 # of a short run: its pipeline starts; some forty readings of a power that jumps between two levels
 NEAR = {"stall_s": 0.1, "energy_wh": 0.15, "power_mean_w": 0.15}
 
@@ -32,7 +32,7 @@ def written(twin, factors_of, tmp_path):
 
 
 def _numbers(row):
-    kinds = {field.name: field.kind for field in fields.RUN_EPOCH_COLUMNS}
+    kinds = {field.name: field.kind for field in columns.RUN_EPOCH_COLUMNS}
     number = {"int": int, "float": float}
     return {k: number.get(kinds[k], str)(v) if v else v for k, v in row.items()}
 
@@ -54,8 +54,8 @@ def test_rows_are_those_of_the_event_simulation(written, twin, changes):
     found = epoch_rows([simulated], twin, twin.parameters)
     assert len(found) == len(simulated)
     for row, told in zip(found, simulated, strict=True):
-        assert {k: row[k] for k in fields.names(fields.FACTORS)} == {
-            k: told[k] for k in fields.names(fields.FACTORS)
+        assert {k: row[k] for k in columns.FACTOR_NAMES} == {
+            k: told[k] for k in columns.FACTOR_NAMES
         }
         for of in (row, told):
             mean_w = of["energy_wh"] * 3600 / of["e2e_s"]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.published.tables import read_table
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
+from epochwatt.tables import read_table
 from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer, answer_each
 from epochwatt.twin.model.epoch import epoch
 

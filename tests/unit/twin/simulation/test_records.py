@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import FACTORS, MODE, RUN, STEP_S, TIMES_S, epoch
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
 from epochwatt.records.run_folder import RunFolder
@@ -53,9 +53,9 @@ class TestTables:
 
     def test_have_the_columns_of_a_measured_run(self, written):
         rows = written(epoch(0), epoch(1))
-        assert tuple(rows[0]) == fields.names(fields.RUN_EPOCH_COLUMNS)
+        assert tuple(rows[0]) == columns.names(columns.RUN_EPOCH_COLUMNS)
         energy = read(f"results/runs/{RUN}/energy.csv")
-        assert tuple(energy[0]) == fields.names(fields.RUN_ENERGY_COLUMNS)
+        assert tuple(energy[0]) == columns.names(columns.RUN_ENERGY_COLUMNS)
         assert [row["epoch"] for row in energy] == ["0", "1"]
 
     def test_say_in_every_row_that_they_are_simulated(self, written):

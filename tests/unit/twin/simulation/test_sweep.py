@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt import fields
+from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.model.epoch import cached_share, epoch
@@ -144,7 +144,7 @@ def test_factors_with_a_default_may_be_left_out(twin, factors_of):
     modes = random_modes(twin.boards["agx"], np.random.default_rng(6), 3)
     whole, short = (simulate_sweep(modes, f, twin, twin.parameters) for f in (factors, few))
     assert short.time_s.tolist() == whole.time_s.tolist()
-    complete = {**fields.FACTOR_DEFAULTS, **few}
+    complete = {**columns.FACTOR_DEFAULTS, **few}
     (epochs_s,) = mode_by_mode(
         modes, complete, twin, lambda setting: (epoch(setting, twin.parameters).e2e_s,)
     )

@@ -1,0 +1,111 @@
+"""Columns, factors, flags: their names, order and defaults."""
+
+import pytest
+import yaml
+
+from epochwatt import columns as c
+
+# The columns that a table of epochs begins with, in this order.
+ASKED = [
+    *("studies", "run", "setup", "backend", "device", "instance", "model"),
+    *("dataset", "dataset_source", "dataset_scale", "storage", "num_workers", "prefetch_factor"),
+    *("batch_size", "power_mode", "dvfs", "torch_threads", "protocol", "schema_version", "epoch"),
+    *("e2e_s", "wait_s", "copy_s", "stall_s", "compute_s", "overhead_s", "fetch_s"),
+    *("preprocess_s", "n_minibatches", "loss", "timing_method", "cold_process", "valid", "flags"),
+]
+
+# Found in published ids: a changed default gives an old id a new meaning.
+DEFAULTS = {
+    "setup": "own",
+    "dataset_scale": 1,
+    "num_workers": 4,
+    "prefetch_factor": 2,
+    "batch_size": 16,
+    "dvfs": "off",
+    "torch_threads": 0,
+    "cache_policy": "kept",
+    "gpu_timing": "synchronised",
+    "seed": 0,
+    "epochs_per_job": 1,
+    "imported": "",
+    "task": "train",
+    "precision": "fp32",
+    "compile": "off",
+    "container": "none",
+}
+
+UNIT_ENDINGS = {
+    **{"s": "_s", "J": "_j", "Wh": "_wh", "W": "_w", "%": "_pct", "MiB": "_mib", "1/s": "_iops"},
+    **{"MiB/s": "_mib_s"},
+}
+
+
+@pytest.fixture
+def complete():
+    """Every factor, each without a default named after itself."""
+    return c.with_defaults({f.name: f.name for f in c.FACTORS if f.default is None})
+
+
+def test_export_has_the_asked_columns_in_the_asked_order():
+    exported = ("studies", *c.names(c.RUN_EPOCH_COLUMNS))
+    assert [name for name in exported if name in ASKED] == ASKED
+
+
+@pytest.mark.parametrize("columns", [c.RUN_EPOCH_COLUMNS, c.RUNS_COLUMNS])
+def test_no_column_stands_twice(columns):
+    names = c.names(columns)
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_unit_ends_the_name_of_every_column_that_has_a_physical_one():
+    physical = [f for f in c.RUN_EPOCH_COLUMNS if f.unit in UNIT_ENDINGS]
+    assert [f.name for f in physical if not f.name.endswith(UNIT_ENDINGS[f.unit])] == []
+    assert len(physical) > 10
+
+
+def test_every_column_says_its_kind_and_what_it_is():
+    columns = c.RUN_EPOCH_COLUMNS + c.RUNS_COLUMNS
+    assert [f.name for f in columns if f.kind not in ("str", "int", "float", "bool")] == []
+    assert [f.name for f in columns if len(f.description) < 10] == []
+
+
+def test_defaults_of_factors_are_what_they_were():
+    assert {k: v for k, v in c.FACTOR_DEFAULTS.items() if k in DEFAULTS} == DEFAULTS
+
+
+def test_clocks_have_no_statistic():
+    assert [name for name in c.STATISTIC_COLUMNS if name.startswith("t_")] == []
+    assert {"e2e_s", "stall_s", "loss", "energy_wh"} <= set(c.STATISTIC_COLUMNS)
+
+
+def test_every_flag_has_an_effect_in_the_shipped_configuration(pytestconfig):
+    shipped = yaml.safe_load((pytestconfig.rootpath / "config/flags.yaml").read_text("utf-8"))
+    assert list(shipped) == list(c.FLAGS)
+
+
+def test_flags_fit_into_one_cell():
+    assert [flag for flag in c.FLAGS if " " in flag or "," in flag] == []
+
+
+def test_with_defaults_gives_every_factor_in_order(complete):
+    assert tuple(complete) == c.names(c.FACTORS)
+    assert complete["batch_size"] == 16
+
+
+def test_with_defaults_keeps_what_was_said(complete):
+    assert c.with_defaults({**complete, "batch_size": 32})["batch_size"] == 32
+
+
+def test_with_defaults_keeps_a_factor_that_is_said_to_be_none(complete):
+    assert c.with_defaults({**complete, "prefetch_factor": None})["prefetch_factor"] is None
+
+
+def test_with_defaults_puts_extra_keys_last(complete):
+    given = {"recipe": {"version": 1}, **complete}
+    assert tuple(c.with_defaults(given)) == (*c.names(c.FACTORS), "recipe")
+
+
+def test_with_defaults_names_the_factor_that_is_missing(complete):
+    del complete["storage"]
+    with pytest.raises(ValueError, match="'storage'"):
+        c.with_defaults(complete)
