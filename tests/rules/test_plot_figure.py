@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.figures.common.job import Job, draw_figure
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.draw_figure import draw_figure
 
 FOLDER = "results/figures/host"
 INVALID = {"valid": False, "flags": {"fresh_weights"}, "e2e_s": 1000.0}
