@@ -8,8 +8,7 @@ from benchmarks.results import REPOSITORY, Budget, Row, at_most
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-from epochwatt.prediction.evaluation.sweep_files import as_text
-from epochwatt.prediction.evaluation.sweep_names import HELD
+from epochwatt.prediction.evaluation.sweep_table import HELD, as_text
 from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
 from epochwatt.prediction.names import EVERY, POWER, TIME
 from epochwatt.prediction.registry import load_methods

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.evaluation.sweep_names import (
+from epochwatt.prediction.evaluation.sweep_table import (
     BROKEN,
     MEDIAN,
     N_PROFILED,

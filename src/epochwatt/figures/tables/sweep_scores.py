@@ -6,19 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.figures.tables.draw_sweep_scores import CURVES, DRAWINGS
-from epochwatt.prediction.evaluation.sweep_text import (
-    NOTE,
-    TITLES,
-    Judged,
-    Row,
-    choice_table,
-    error_table,
-    held_table,
-    judged,
-    left_out_lines,
-    sentences,
-    summary,
-)
+from epochwatt.prediction.evaluation.sweep_text import NOTE, Judged, Row, judged, summary_table
 from epochwatt.templates import render
 
 TITLE = "Prediction on real sweeps"
@@ -39,7 +27,7 @@ def write_page(rows: Sequence[Row], drawings: Path, path: Path) -> None:
         "sweep_scores.html",
         title=TITLE,
         note=NOTE,
-        summary=summary(units),
+        summary=_rows(summary_table(units)),
         drawings=[
             {
                 "path": f"{folder}/sweep_{name}.svg",
@@ -54,16 +42,12 @@ def write_page(rows: Sequence[Row], drawings: Path, path: Path) -> None:
 
 
 def _shown(unit: Judged) -> dict[str, Any]:
-    tables = [*(error_table(unit, target) for target in TITLES), held_table(unit)]
-    tables.append(choice_table(unit))
     return {
         "heading": f"{unit.title} ({unit.shared['provenance']})",
-        "sentences": sentences(unit),
-        "tables": [_rows(table) for table in tables if table],
-        "left_out": left_out_lines(unit),
+        "tables": [_rows(table) for table in unit.tables()],
+        "left_out": unit.left_out_lines(),
     }
 
 
 def _rows(table: list[list[str]]) -> list[dict[str, str]]:
-    head, *rows = table
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    return [dict(zip(table[0], row, strict=True)) for row in table[1:]]

@@ -69,7 +69,7 @@ def test_correlation_leans_to_what_the_profiled_modes_show(plant, sign):
         power_w=seen.power_w * np.exp(sign * time_off),
     )
     time, power = fit_physical_time(seen), fit_power(seen)
-    left = time.left_over(), power.left_over()
+    left = time.residuals(), power.residuals()
     shown = left[0] @ left[1] / np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
     assert sign * shown > 0.4
     expected = (TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + 10 * shown) / (
