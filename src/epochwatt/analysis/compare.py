@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
+from epochwatt.tables import write_frame
 from epochwatt.text import aligned, counted, first_of, origin
 
 PARTS = {
@@ -337,4 +338,4 @@ def _values(table: pd.DataFrame, factor: str) -> set[str]:
 def write_csv(rows: Iterable[Ratio], path: Path) -> None:
     """Write the ratios, a row each; the columns are the attributes of `Ratio`."""
     columns = [column.name for column in columns_of(Ratio)]
-    pd.DataFrame(map(asdict, rows), columns=columns, dtype=object).to_csv(path, index=False)
+    write_frame(path, "ratios", pd.DataFrame(map(asdict, rows), columns=columns, dtype=object))

@@ -20,7 +20,6 @@ for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biop
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.tables import write_frame
 
 ALPHA = 0.05  # of each one-sided test; the interval is of 1 - 2 ALPHA
 LEAST_PAIRS = 5
@@ -171,8 +171,12 @@ def compare_pairs(
         (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
     }
     rows = pair_rows(means, differs, factor)
-    _write(rows, PAIR_COLUMNS, pairs_csv)
-    _write(verdict_rows(rows, means, factor, margin_pct), VERDICT_COLUMNS, verdicts_csv)
+    verdicts = verdict_rows(rows, means, factor, margin_pct)
+    for path, columns, lines in (
+        (pairs_csv, PAIR_COLUMNS, rows),
+        (verdicts_csv, VERDICT_COLUMNS, verdicts),
+    ):
+        write_frame(path, "pairs of runs", pd.DataFrame(lines, columns=[*columns], dtype=object))
 
 
 def _meta(measured: str, run: str) -> dict[str, Any]:
@@ -288,8 +292,3 @@ def verdict_rows(
             if len(alike) > len(counted) and not is_decided:
                 verdicts[-1]["reason"] += f"; left out: {alike[0]['differs'] or 'other software'}"
     return verdicts
-
-
-def _write(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=list(columns), dtype=object).to_csv(path, index=False)

@@ -37,8 +37,7 @@ def test_inference_has_no_phases():
     assert not any(line.startswith(("phase", "optimiser")) for line in lines)
 
 
-def test_a_network_from_a_library_needs_one_of_the_same_input(monkeypatch):
-    monkeypatch.setattr("epochwatt.training.workloads.WORKLOADS", dict(WORKLOADS))
+def test_a_network_from_a_library_needs_one_of_the_same_input():
     name = "epochwatt.training.networks.lenet5"
     ours = count_lines(name, like="lenet", root=REPOSITORY)
     assert ours[1:] == count_lines("lenet", root=REPOSITORY)[1:]

@@ -103,12 +103,6 @@ def test_paper_has_no_interval_and_is_its_own_mean(plant, modes):
     assert model.mean(modes).tolist() == model.predict(modes).tolist()
 
 
-def test_parts_outside_all_profiled_modes_are_named(plant, efij):
-    model = fit_physical_time(plant(SHARES).only(efij))
-    assert model.extrapolated(Mode(4, 2112.0, 1032.75, 1600.0)) == ()
-    assert model.extrapolated(Mode(4, 1190.4, 1032.75, 2133.0)) == ("cpu_mhz", "emc_mhz")
-
-
 def test_model_meets_what_it_was_fitted_to_and_is_the_plain_sum_far_away(plant, efij):
     """No sum of shapes is the observed world: 10 % either side of one."""
     seen = plant(SHARES, deviation=0.1).only(efij)
