@@ -114,11 +114,6 @@ def draw(
     """Draw prediction / published over the published value, the goal's band and the median error.
 
     Both axes are logarithmic: over five decades the ratio alone shows how far off a number is.
-
-    Parameters
-    ----------
-    facts : what is published
-    names : id -> what a number is of, in words
     """
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
     edge = colour[COLOURS[panel]]
@@ -288,11 +283,6 @@ def plot(
     ----------
     table, groupings : `validation.csv` and `groupings.csv`
     priors : config/twin/priors.csv
-    published : folder config/published
-    style_file : matplotlib style
-    palette : thing -> colour
-    titles : model or device -> name for people
-    stem : path of its files without ending
     """
     points, medians = read_points(table), read_medians(groupings, priors)
     facts = load_published(Path(published))
@@ -343,14 +333,7 @@ MEDIAN_NUMBERS = ("median_error_pct", "low_pct", "high_pct", "n")
 def write_validation_spec(
     stem: str, title: str, note: str, palette: Mapping[str, str], names: Mapping[str, str]
 ) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
-
-    Parameters
-    ----------
-    title, note : of the figure; the note says that it is simulated
-    palette : thing -> colour
-    names : id -> what a published number is of, in words
-    """
+    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells."""
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     points, medians = list[vega.Spec](), list[vega.Spec]()

@@ -134,12 +134,7 @@ def _point(row: Mapping[str, str]) -> Point:
 
 
 def read_names(facts: Published, titles: Mapping[str, str]) -> dict[str, str]:
-    """Return in words what each published number is of, by its id.
-
-    Parameters
-    ----------
-    titles : model or device -> name for people
-    """
+    """Return in words what each published number is of, by its id."""
     shown = MEDIA | dict(titles)
     names = {
         id_: f"{_settings(fact.config, shown)}: {METRICS.get(fact.metric, fact.metric)}"

@@ -14,14 +14,7 @@ KEPT = ("subject", "unit", "expected", "observed", "deviation_pct", "verdict", "
 
 
 def write_external(table: str, figure: str, path: str) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    table : results/tables/external.csv
-    figure : SVG of the curves of energy
-    path : where to write
-    """
+    """Write the page."""
     with open(table, newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     questions = {

@@ -18,13 +18,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page.
-
-    Parameters
-    ----------
-    template : file name of a template
-    values : by the names that the template uses; a name that is missing is an error
-    """
+    """Return a page."""
     return _environment().get_template(template).render(**values)
 
 

@@ -45,7 +45,6 @@ def draw_example(
 
     Parameters
     ----------
-    stem : path of the files without ending
     modes : the table of the example's modes
     fronts, example : rows of fronts.csv and example.csv; of a method the first counts
     numbers : the paper's; they are in the CSV and a table below, since another board's seconds

@@ -55,14 +55,7 @@ def draw_learning(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw the curves of one target and one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    errors : rows of errors.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw the curves of one target and one provenance; return the caption."""
     rows = learning_rows([row for row in errors if row["provenance"] == provenance], target)
     fields = curves(rows)
     title = f"Error of predicted {looks.TARGETS[target]}, by how many modes were profiled"

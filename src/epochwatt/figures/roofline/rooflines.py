@@ -108,10 +108,7 @@ def draw(
     ----------
     fits, points : tables of one origin
     peaks : config/rooflines/peaks.csv
-    style_file : config/paper.mplstyle
-    folder : results/figures/roofline
     origin : measured, simulated or public
-    titles : model -> name for people
     records : folders of the epochs that were measured on this machine: they name it
     """
     shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
@@ -137,12 +134,7 @@ def read_peaks(path: Path) -> Peaks:
 def fields_of(
     fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks, machines: Sequence[str] = ()
 ) -> list[Field]:
-    """Return a field of each device of which there are points.
-
-    Parameters
-    ----------
-    machines : what this machine is
-    """
+    """Return a field of each device of which there are points."""
     fields = []
     for device in dict.fromkeys(point.device for point in points):
         rows = [r for r in fits if r.device == device and r.precision == PRECISION]
@@ -203,12 +195,7 @@ def _figure(
 
 
 def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -> None:
-    """Give a field its axes, and above it its device and modes.
-
-    Parameters
-    ----------
-    width_in : of the field, with the labels of its axis
-    """
+    """Give a field its axes, and above it its device and modes."""
     if any(text.get_gid() != CEILING for text in axes.texts):  # names below what they are of
         low, high = axes.get_ylim()
         axes.set_ylim(low / (high / low) ** ROOM, high)

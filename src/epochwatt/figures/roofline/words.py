@@ -43,13 +43,7 @@ MARKS = {"train": "Filled circles: training", "infer": "triangles: inference"}
 
 
 def title(what: str, origin: str, n_roofs: int) -> str:
-    """Return the title of a figure.
-
-    Parameters
-    ----------
-    what : time or energy
-    n_roofs : that are drawn
-    """
+    """Return the title of a figure."""
     return style.titled(f"{what.capitalize()} roofline{'s' * (n_roofs != 1)}", HEADS[origin])
 
 

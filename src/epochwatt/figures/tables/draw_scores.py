@@ -19,13 +19,7 @@ OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one co
 
 
 def draw_scores(folder: str, backend: str) -> None:
-    """Draw median and 90th percentile of each method's errors, by board group and target.
-
-    Parameters
-    ----------
-    folder : results/models/{backend}, with scores.csv; methods.svg, .png and .csv go there
-    backend : whose predictions they are
-    """
+    """Draw median and 90th percentile of each method's errors, by board group and target."""
     with open(f"{folder}/scores.csv", newline="", encoding="utf-8") as handle:
         rows = [row for row in csv.DictReader(handle) if row["learned_from"] == EVERY]
     groups = list(dict.fromkeys(row["board_group"] for row in rows))

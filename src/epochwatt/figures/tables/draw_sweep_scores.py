@@ -62,14 +62,7 @@ Look = Mapping[str, tuple[str, str]]
 
 
 def draw_sweep_scores(rows: Sequence[Row], folder: Path, style_file: str) -> None:
-    """Draw all of `DRAWINGS`.
-
-    Parameters
-    ----------
-    rows : of results/sweeps/scores.csv
-    folder : where to
-    style_file : config/paper.mplstyle
-    """
+    """Draw all of `DRAWINGS`."""
     units = judged(rows)
     methods = list(dict.fromkeys(row["method"] for row in rows if row["target"] in TITLES))
     looks = dict(zip(methods, LOOKS * len(methods), strict=False))

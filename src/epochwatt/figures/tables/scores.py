@@ -16,14 +16,7 @@ Row = Mapping[str, str]
 
 
 def write_page(folder: str, backend: str, path: str) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    folder : results/models/{backend}, with statistics.csv and scores.csv
-    backend : whose predictions they are
-    path : where to write
-    """
+    """Write the page."""
     counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
     text = render(
         "scores.html",

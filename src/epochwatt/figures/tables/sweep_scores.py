@@ -25,14 +25,7 @@ TITLE = "Prediction on real sweeps"
 
 
 def write_page(rows: Sequence[Row], drawings: Path, path: Path) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    rows : of results/sweeps/scores.csv
-    drawings : folder of the drawings, which the page shows from there
-    path : where to write
-    """
+    """Write the page."""
     units = judged(rows)
     folder = os.path.relpath(drawings, path.parent)
     text = render(

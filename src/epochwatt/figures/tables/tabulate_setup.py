@@ -39,14 +39,7 @@ Rows = list[dict[str, Any]]
 
 
 def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
-    """Write table1, table2 and table3, each as CSV and as a page.
-
-    Parameters
-    ----------
-    config : folder config of the checkout
-    workloads : counts of the networks that are known
-    paths : of the three tables; the page of each lies beside it
-    """
+    """Write table1, table2 and table3, each as CSV and as a page."""
     at = Path(config)
     boards_stem, networks_stem, modes_stem = (path.removesuffix(".csv") for path in paths)
     board_rows, network_rows, mode_rows = (

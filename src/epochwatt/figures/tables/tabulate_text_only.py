@@ -54,9 +54,6 @@ def write(
     ----------
     epochs : `epochs.csv` of each run that may be in it, or that one of it is compared with
     missing : factors, `run` and `reason` of runs that are not available
-    backend : of the runs
-    published, twin : folders config/published and config/twin
-    stem : path of the files without ending
     """
     runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
     shown_runs = sorted((run for run in runs if experiment_of(run.factors)), key=_place)
