@@ -12,9 +12,9 @@ from typing import Any
 
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS, Kind
-from epochwatt.figures.tables import table_files
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_table
+from epochwatt.templates import save_tables
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.samples import load_samples
 
@@ -22,9 +22,7 @@ PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of 
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1
 CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 HEADS = {  # of the pages' columns
-    **{"cpu_mhz": "CPU (MHz)", "gpu_mhz": "GPU (MHz)", "emc_mhz": "memory (MHz)"},
-    **{"parameters_m": "parameters (M)", "memory_mb": "memory (MB)", "disk_mb": "disk (MB)"},
-    **{"mflop": "multiply-adds (M)", "model": "network", "dataset": "data set"},
+    **{"parameters_m": "parameters (M)", "mflop": "multiply-adds (M)"},
     **{"agx": "AGX", "nx": "NX", "nano": "Nano", "orin": "Orin"},
 }
 STEP_HEADS = {
@@ -47,14 +45,14 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
         networks(at, map(Path, workloads)),
         power_modes(at),
     )
-    table_files.save(
+    save_tables(
         boards_stem,
         "Table 1: boards",
         ["Here: what the simulated boards are made of (config/twin/boards.yaml)."],
         board_rows,
         [renamed(board_rows)],
     )
-    table_files.save(
+    save_tables(
         networks_stem,
         "Table 2: networks and data sets",
         [
@@ -68,7 +66,7 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
         network_rows,
         [renamed(network_rows)],
     )
-    table_files.save(
+    save_tables(
         modes_stem,
         "Table 3: power modes",
         [
