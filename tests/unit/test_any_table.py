@@ -35,8 +35,8 @@ from epochwatt.figures.fulcrum.names import stems
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
 from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
-from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
-from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
+from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
+from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
 from epochwatt.pages.site import write_index, write_pairs
 from epochwatt.pages.summary import write_summary
@@ -533,8 +533,8 @@ def test_scores_of_predictions(shape):
             needed = ("median_pct", "p90_pct", *minutes)
             rows = named_rows(columns, cells, shape.few, needed, **of_table)
             write_csv(folder / f"{table}.csv", columns, rows)
-        with mock.patch.object(draw_scores, "STYLE", str(ROOT / draw_scores.STYLE)):
-            draw_scores.draw_scores(str(folder), shape.backend)
+        with mock.patch.object(scores, "STYLE", str(ROOT / scores.STYLE)):
+            scores.draw_scores(str(folder), shape.backend)
         scores.write_page(str(folder), shape.backend, f"{folder}/scores.html")
 
 
