@@ -1,6 +1,5 @@
 """Pooled CUDA events, on a made-up GPU with a clock of its own."""
 
-import numpy as np
 import pytest
 
 from epochwatt.training import timing
