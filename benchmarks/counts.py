@@ -27,15 +27,10 @@ PRODUCTS = ("convolution", "depthwise", "gemm")
 
 
 class Torch(NamedTuple):
-    """What `torch.utils.flop_counter` gives.
+    """What `torch.utils.flop_counter` gives."""
 
-    Attributes
-    ----------
-    flops : of products and convolutions
-    too_many : of them, because its weight gradient of a grouped convolution forgets the groups
-    """
-
-    flops: int
+    flops: int  # of products and convolutions
+    # of them, because its weight gradient of a grouped convolution forgets the groups
     too_many: int
 
 

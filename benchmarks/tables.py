@@ -1,12 +1,9 @@
-"""Store benchmark results as the CSV files that the documentation reads.
+"""Store results as the CSV files that the documentation reads: `python -m benchmarks.tables`.
 
-`python -m benchmarks.tables`. The tables of results/prediction.md (`python -m benchmarks
-prediction`), if it exists, are copied; each is found by the line above it. Their summary and the
-coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json,
-of results/methods/ (`python -m benchmarks.methods`) and the checks of results/tables/external.csv
-are copied where they exist, and tables are made of results/powertrain/, results/fulcrum/,
-results/pagoda/, results/sweeps/ and
-results/models/twin/.
+Of results/prediction.md (`python -m benchmarks prediction`) the tables are copied; each is found by
+the line above it. Their summary and the coverage of the energy bounds (benchmarks/bounds.csv) are
+computed. All others come from results/benchmarks.json, results/methods/, results/powertrain/,
+results/fulcrum/, results/pagoda/, results/sweeps/ and results/models/twin/, where they exist.
 """
 
 import csv
@@ -22,9 +19,8 @@ from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.external import check_external
 from epochwatt.figures.fulcrum import names as schedules
-from epochwatt.pages import powertrain_tables as study
+from epochwatt.pages import studies as study
 from epochwatt.prediction.evaluation.sweep_files import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
@@ -59,17 +55,8 @@ TIMED = {  # benchmark -> its table
     "fleet": "instrument/fleet",
 }
 SUBSETS = REPOSITORY / "results/models/twin/scores.csv"
-EXTERNAL = REPOSITORY / "results/tables/external.csv"
-QUESTIONS = {  # question of it -> its table
-    **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
-    **{check_external.LIMIT: "power-limit", check_external.LAW: "clock-law"},
-    check_external.POWER_LAW: "power-law",
-    check_external.SCALING: "scaling",
-    **{check_external.ROOF: "roof", check_external.ROOF_ENERGY: "roof-energy"},
-}
 POWERTRAIN = REPOSITORY / "results/powertrain"
 FULCRUM = REPOSITORY / "results/fulcrum"
-SHOWN = ("subject", "unit", "expected", "observed", "verdict", "note")  # of its columns
 SUMMARY = {  # row of the summary -> its table, and how its workloads end
     "YOLOv3 on AGX Xavier, seven stock modes, two kernels": ("measured-time-yolov3", "kernel"),
     "the same without the 10 W mode, which changes more than its four numbers say (this reading "
@@ -173,26 +160,16 @@ def _row(saved: dict[str, Any]) -> Row:
     return Row(saved["what"], saved["values"], saved["unit"], 2, budget)
 
 
-def external_tables(rows: Table) -> dict[str, Table]:
-    """Return the columns of results/tables/external.csv that a page shows, by question."""
-    places = [rows[0].index(name) for name in SHOWN]
-    question = rows[0].index("question")
-    return {
-        name: [list(SHOWN), *([row[p] for p in places] for row in rows if row[question] == title)]
-        for title, name in QUESTIONS.items()
-    }
-
-
 def powertrain_tables(folder: Path) -> dict[str, Table]:
     """Return the tables of the study of PowerTrain: methods, claims in short, those that fail."""
     names = ("errors", "penalties", "claims")
     errors, penalties, claims = (read_rows(str(folder / f"{name}.csv")) for name in names)
     failing = [row for row in claims if row["status"] == "does_not_hold"]
     rows = {
-        f"methods-{provenance}": study.methods_table(errors, penalties, provenance)
+        f"methods-{provenance}": study.methods_rows(errors, penalties, provenance)
         for provenance in ("simulated", "public")
     }
-    rows["claims-failing"] = study.claims_table(failing)
+    rows["claims-failing"] = study.claim_rows(failing)
     said = {"claims": [["the claims"], *([line] for line in study.in_short(claims))]}
     return said | {name: _cells(some) for name, some in rows.items()}
 
@@ -361,9 +338,6 @@ def main() -> int:
         write(prediction / "methods-next.csv", methods_tables.next_table())
     if SUBSETS.exists():
         write(prediction / "every-subset-of-four.csv", subsets_table(SUBSETS))
-    if EXTERNAL.exists():
-        for name, table in external_tables(read(EXTERNAL)).items():
-            write(FOLDER / f"external/{name}.csv", table)
     if (POWERTRAIN / "claims.csv").exists():
         for name, table in powertrain_tables(POWERTRAIN).items():
             write(FOLDER / f"powertrain/{name}.csv", table)

@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import template
-from benchmarks.fuzz import logs_2023, machine
+from benchmarks.fuzz import machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
+from contrib.import_2023.logs import KINDS, read_folder
 from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
@@ -35,8 +36,6 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
-from epochwatt.fakeboard import replay
-from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
 from epochwatt.records.mode_folder import SweepFolder
@@ -51,6 +50,8 @@ from epochwatt.training.sweep import read_modes
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters
 from epochwatt.twin.inputs.samples import load_samples
+from tests.fakeboard import replay
+from tests.unit.contrib.scripts_2023 import write_run
 
 
 def targets(folder: Path) -> list[Target]:
@@ -325,8 +326,7 @@ def _archive(members: dict[str, bytes]) -> bytes:
 def logs(folder: Path) -> Iterator[Target]:
     """Logs of the 2023 scripts."""
     place = folder / "targets/logs"
-    place.mkdir(parents=True)
-    logs_2023.write(place)
+    write_run(place, epochs=2, n=3)
     for kind in sorted(KINDS):
         path = place / f"mn_nw4_pf2_{kind}.csv"
         if path.exists():

@@ -68,17 +68,6 @@ def test_a_benchmark_with_a_table_of_its_own_writes_it(tmp_path, monkeypatch):
     assert tables.read(path) == tables.timed_table(rows)
 
 
-def test_checks_against_others_are_split_by_question():
-    head = ["question", "licence", *tables.SHOWN]
-    rows = [[title, "MIT", *map(str, range(len(tables.SHOWN)))] for title in tables.QUESTIONS]
-    made = tables.external_tables([head, *rows, rows[0]])
-    assert {name: len(table) for name, table in made.items()} == {
-        **dict.fromkeys(tables.QUESTIONS.values(), 2),
-        "energy": 3,
-    }
-    assert made["energy"][1] == [str(i) for i in range(len(tables.SHOWN))]
-
-
 def test_the_sweep_that_is_timed_is_powertrains():
     assert simulated_sweeps.grid().shape == (4368, 5)
     assert len(simulated_sweeps.WORKLOADS) == 7

@@ -9,7 +9,7 @@ import pytest
 
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
+from tests.fakeboard.kinds import find_kind
 from tests.virtual_board import build, run
 from tests.virtual_board.device_tree import board_tree
 

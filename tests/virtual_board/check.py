@@ -23,12 +23,12 @@ from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.epochs.telemetry import scope_energy
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import find_kind
-from epochwatt.fakeboard.tools.board_files import FACTS, NVFANCONTROL
-from epochwatt.fakeboard.tools.nvpmodel import GPU_IN_USE
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.records.samples import read_source
 from epochwatt.telemetry.client import Sampler
+from tests.fakeboard.kinds import find_kind
+from tests.fakeboard.tools.board_files import FACTS, NVFANCONTROL
+from tests.fakeboard.tools.nvpmodel import GPU_IN_USE
 
 USER = 1000
 PARAMETERS = Path("/sys/module/vboard/parameters")

@@ -17,13 +17,13 @@ from typing import Any
 
 from epochwatt.device.kinds import Kind
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
-from epochwatt.fakeboard.kinds import FakeKind, find_kind
+from tests.fakeboard.board import make_board
+from tests.fakeboard.kinds import FakeKind, find_kind
 
 from .build import CACHE, HERE, KERNELS, Kernel, build, make_image, run
 from .device_tree import write_blob
 
-SOURCES = HERE.parents[1] / "src/epochwatt"
+REPOSITORY = HERE.parents[1]
 MEMORY_MIB = 1536
 LIMIT_S = 900  # checks take two to four minutes; a busy machine takes longer
 BOARD = "agx_orin-jp6"
@@ -119,7 +119,11 @@ def _prepared(kernel: Kernel, fake: FakeKind, work: Path, log: Path) -> Boot:
 def _fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
     """Gather what a board has beside its root: our code, its modules and its text files."""
     no_bytecode = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCES, folder / "src/epochwatt", ignore=no_bytecode)
+    for package, target in (
+        ("src/epochwatt", "src/epochwatt"),
+        ("tests/fakeboard", "src/tests/fakeboard"),
+    ):
+        shutil.copytree(REPOSITORY / package, folder / target, ignore=no_bytecode)
     for name in ("start.sh", "check.py"):
         shutil.copy(HERE / name, folder)
     for name in ("vboard.ko", "ina3221.ko"):
@@ -132,10 +136,7 @@ def _fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
         "gpu_links": [_below_devices(link) for link in fake.gpu_links if "devfreq" not in link],
         "zones": fake.release.zones,
         **planted(fake.board),
-        "files": [
-            _below_devices(path.replace("sys/kernel/", "kernel/"))
-            for path in [fake.release.emc_cap, *fake.dla.values()]
-        ],
+        "files": [_below_devices(path.replace("sys/kernel/", "kernel/")) for path in fake.caps],
     }
     words = (f"{key}={','.join(map(str, values))}" for key, values in parameters.items())
     (folder / "vboard.parameters").write_text(" ".join(words))

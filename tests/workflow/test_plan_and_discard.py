@@ -66,7 +66,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
         f"collect_run {run}",
         *("collect_study", "compare_printed"),
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
+        *("show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others) == before

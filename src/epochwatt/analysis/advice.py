@@ -15,11 +15,18 @@ import pandas as pd
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
+from epochwatt.epochs.bottleneck import (
+    COLUMNS,
+    LOADER,
+    OVERHEAD,
+    TOO_SHORT,
+    TOO_SHORT_S,
+    Bottleneck,
+    find_longest_part,
+)
 from epochwatt.tables import write_entries
 from epochwatt.text import counted
 
-PARTS = {"loader": "wait_s", "copy": "copy_s", "compute": "compute_s", "overhead": "overhead_s"}
-TOO_SHORT_S = 1.0  # below, start-up and the clock's steps are much of an epoch
 LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
 BUSY_PCT = 90.0  # of the CPU: no core is free for another worker
 # settings that may be turned without changing what is learned; batch size is tried last
@@ -43,7 +50,7 @@ class Advice:
     Attributes
     ----------
     run : its id
-    bound_by : key of `PARTS`; empty: too short to tell
+    bound_by : as `Bottleneck`; empty: too short to tell
     kind : measured, estimated or none
     advice, reason : a sentence each, with the numbers that they rest on
     compared_run : the sibling that was measured
@@ -119,11 +126,11 @@ def advise(epochs: pd.DataFrame) -> list[Advice]:
 def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
     if not len(run.epochs):
         reason = "No valid epoch after the first."
-        return Advice(run.run, "", NONE, "Too short to tell what holds it back.", reason)
+        return Advice(run.run, "", NONE, TOO_SHORT, reason)
     if run.mean("e2e_s") < TOO_SHORT_S:
         reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
-        return Advice(run.run, "", NONE, "Too short to tell what holds it back.", reason)
-    bound = max(PARTS, key=lambda part: run.mean(PARTS[part]))
+        return Advice(run.run, "", NONE, TOO_SHORT, reason)
+    bound = find_longest_part(run.epochs[list(COLUMNS.values())].mean())
     near = [(other, lever) for other in runs if (lever := lever_between(run, other))]
     return _measured(run, bound, near) or _unmeasured(run, bound, near)
 
@@ -146,7 +153,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _measured(run: _Run, bound: str, near: Sequence[tuple[_Run, str]]) -> Advice | None:
+def _measured(run: _Run, bound: Bottleneck, near: Sequence[tuple[_Run, str]]) -> Advice | None:
     """Return the advice that the fastest sibling gives; None where none is faster for certain."""
     for levers in (LEVERS, LEARNING):
         faster = []
@@ -170,14 +177,14 @@ def _ratio(run: _Run, other: _Run) -> tuple[float, float, float] | None:
 
 
 def _from_sibling(
-    run: _Run, bound: str, other: _Run, lever: str, ratio: tuple[float, float, float]
+    run: _Run, bound: Bottleneck, other: _Run, lever: str, ratio: tuple[float, float, float]
 ) -> Advice:
     saved_pct, high_pct, low_pct = (100.0 * (1.0 - value) for value in ratio)
     words = setting_words(lever, other.factors[lever])
     is_plural = words[0].isdigit() and not words.startswith("1 ")
-    row = Advice(run.run, bound, MEASURED, "", "", other.run, saved_pct, low_pct, high_pct)
+    row = Advice(run.run, bound.bound_by, MEASURED, "", "", other.run, saved_pct, low_pct, high_pct)
     wait_s, other_wait_s = run.mean("wait_s"), other.mean("wait_s")
-    if bound == "loader" and other_wait_s < wait_s:
+    if bound.bound_by == LOADER and other_wait_s < wait_s:
         hidden_pct = 100.0 * (1.0 - other_wait_s / wait_s)
         verb = "hide" if is_plural else "hides"
         text = f"{words} {verb} {hidden_pct:.0f} % of the wait (measured)."
@@ -191,7 +198,7 @@ def _from_sibling(
     )
     reason += _energy_words(run, other)
     reason += " Another batch size also changes what is learned." if lever in LEARNING else ""
-    return replace(row, advice=f"Bound by {_bound_words(bound)}: {text}", reason=reason)
+    return replace(row, advice=f"{bound}: {text}", reason=reason)
 
 
 def _energy_words(run: _Run, other: _Run) -> str:
@@ -210,18 +217,14 @@ def setting_words(lever: str, value: Any) -> str:
     return LEVER_WORDS[lever].format(value)
 
 
-def _bound_words(bound: str) -> str:
-    return {"loader": "the loader", "copy": "copying to the GPU"}.get(bound, bound)
-
-
-def _unmeasured(run: _Run, bound: str, near: Sequence[tuple[_Run, str]]) -> Advice:
+def _unmeasured(run: _Run, bound: Bottleneck, near: Sequence[tuple[_Run, str]]) -> Advice:
     """Return an estimate where the loader holds the run back, else why there is no advice."""
-    row = Advice(run.run, bound, NONE, "", "")
-    name = f"Bound by {_bound_words(bound)}"
-    if bound == "loader":
+    row = Advice(run.run, bound.bound_by, NONE, "", "")
+    name = str(bound)
+    if bound.bound_by == LOADER:
         return _loader_estimate(replace(row, advice=name), run)
     standing = _standing(run, near)
-    if bound == "overhead" and run.workers:
+    if bound.bound_by == OVERHEAD and run.workers:
         reason = (
             f"Starting and ending {counted(run.workers, 'workers')} and the rest of the overhead "
             f"are {run.share_pct('overhead_s'):.0f} % of the epoch; longer epochs have less of it."

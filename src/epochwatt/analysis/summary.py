@@ -15,6 +15,7 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.text import counted
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
@@ -36,7 +37,7 @@ SETTING = {
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }
-MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
+MEANS = ("e2e_s", "wait_s", "copy_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
 class WorkloadSummary(NamedTuple):
@@ -76,10 +77,16 @@ class Choice(NamedTuple):
     n_runs: int
 
 
-def bound_by(shares: Mapping[str, float]) -> str:
-    """Return the longest part of the epoch: what would have to shrink first."""
-    longest = max(shares, key=lambda part: shares[part])
-    return "input" if longest == "stall" else longest
+def setting_words(row: Mapping[str, str]) -> str:
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
+    words = [
+        counted(int(row["num_workers"]), "workers"),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+    ]
+    if row["power_mode"] != "asis":
+        words.append(SETTING["power_mode"].format(row["power_mode"]))
+    return ", ".join(words)
 
 
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:

@@ -37,9 +37,8 @@ def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Sort the original's pictures into synset folders, or take up sorted ones; return the names.
 
-    Raises
-    ------
-    DataError : files are missing, or there are other pictures or classes than in the original
+    Raises DataError: files are missing, or there are other pictures or classes than in the
+    original.
     """
     downloads = official.downloads_of(folder, "imagenet")
     if (downloads / official.IMAGENET_FOLDER).is_dir():

@@ -411,7 +411,8 @@ def text(folder: str, name: str) -> str:
     """Return the content of a small file, stripped; empty where it cannot be read."""
     try:
         with open(os.path.join(folder, name), "rb") as handle:
-            return handle.read(65536).decode("utf-8", "replace").strip(" \n\0")
+            # BOARD: a thermal zone without power answers EAGAIN, of which Python makes None
+            return (handle.read(65536) or b"").decode("utf-8", "replace").strip(" \n\0")
     except OSError:
         return ""
 

@@ -9,7 +9,7 @@
                     /tegrastats.txt       some lines of that tool, if installed
 
 NVIDIA's nvpmodel.conf may not be redistributed, so the archive holds only its facts.
-`epochwatt.fakeboard.replay.unpack` makes a fake board of such an archive.
+`tests.fakeboard.replay.unpack` makes a fake board of such an archive.
 """
 
 import errno
@@ -354,7 +354,10 @@ def _read(root: str, name: str, readings: Readings) -> None:
     try:
         with open(os.path.join(root, real), "rb") as handle:
             at = "read"
-            readings.values[real] = handle.read(LIMIT_BYTES)
+            content = handle.read(LIMIT_BYTES)
+            if content is None:  # what Python makes of EAGAIN
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            readings.values[real] = content
     except IsADirectoryError:
         return  # a link to another device; only the link counts
     except OSError as error:

@@ -39,7 +39,7 @@ from epochwatt.open_data.schema import TABLES
 from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.public.formats import FORMATS
+from epochwatt.sweeps.public.readers import FORMATS
 from epochwatt.sweeps.public.registry import Registry, load_registry
 
 PAGES = (

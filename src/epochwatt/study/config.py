@@ -52,7 +52,7 @@ class Config(Closed):
     studies: str | list[str] = Field(
         description="names of the studies to run, in order of priority; `paper`: all studies of "
         "the two papers; `simulated`: all studies that the twin may run, on the twin; `imported`: "
-        "runs taken over by `epochwatt import-2023`; `starter`: made for the board at hand; "
+        "runs taken over by `contrib/import_2023`; `starter`: made for the board at hand; "
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )

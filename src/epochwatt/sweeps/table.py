@@ -48,24 +48,16 @@ PROVENANCE: dict[str, Literal["measured", "simulated", "fake"]] = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """One workload on one device, and the modes to measure it in.
+    """One workload on one device, and the modes to measure it in."""
 
-    Attributes
-    ----------
-    name : in config/sweeps.yaml, and of the table that comes out
-    run : its id, factors, data and machine, as of a run without epochs
-    modes : to measure, in that order; empty: all that is measured, on another machine
-    board : kind of board, empty for a host
-    ceilings : whether what the device reaches at best is measured in each mode, too
-    """
-
-    name: str
+    name: str  # in config/sweeps.yaml, and of the table that comes out
     title: str
-    run: Run
+    run: Run  # its id, factors, data and machine, as of a run without epochs
+    # to measure, in that order; empty: all that is measured, on another machine
     modes: tuple[SweepMode, ...]
     chunk: int
-    board: str
-    ceilings: bool = False
+    board: str  # kind of board, empty for a host
+    ceilings: bool = False  # whether what the device reaches at best is measured in each mode, too
 
     @property
     def id(self) -> str:
@@ -182,14 +174,7 @@ def sweep_names(root: Path = Path()) -> list[str]:
 def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
     """Return the sweeps that the configuration selects.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds
-    root : the checkout
-
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     wanted = validated(Config, config, "config/config.yaml").sweeps
     names = [wanted] if isinstance(wanted, str) else wanted
@@ -233,9 +218,7 @@ def _selected(names: Sequence[str], root: Path) -> dict[str, SweepEntry]:
 def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep, str | None]:
     """Return one sweep, and why it cannot be measured here; None: it can, or it is simulated.
 
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     _check_name(name, root)
     return _sweep(name, entry, Devices(root), read_rows(WorkloadRow, root / WORKLOADS))
@@ -353,15 +336,13 @@ def _steps(entry: SweepEntry, device: Device, *, is_here: bool) -> Steps:
 def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
     """Return the modes of a grid on a machine's steps.
 
+    Raises ConfigError: a name, a clock or a number of cores that cannot be, or too large a sample.
+
     Parameters
     ----------
     grid : as the configuration has it
     board : kind of board, empty for a host
     steps : of that machine
-
-    Raises
-    ------
-    ConfigError : a name, a clock or a number of cores that cannot be, or too large a sample
     """
     if grid.modes:
         modes = grids.listed_modes([_by_name(mode) for mode in grid.modes], steps)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import best_settings, bound_by, run_means, workloads
+from epochwatt.analysis.summary import best_settings, run_means, workloads
 
 
 @pytest.fixture
@@ -135,11 +135,3 @@ def test_a_setting_reads_well(means):
         "11 workers, prefetch 4, 1 torch thread, 11 epochs per job",
         "1 worker, prefetch 2, 2 torch threads, 1 epoch per job",
     ]
-
-
-@pytest.mark.parametrize(
-    ("stall", "compute", "overhead", "what"),
-    [(3, 2, 1, "input"), (2, 3, 1, "compute"), (1, 2, 3, "overhead")],
-)
-def test_longest_part_is_what_an_epoch_is_bound_by(stall, compute, overhead, what):
-    assert bound_by({"stall": stall, "compute": compute, "overhead": overhead}) == what

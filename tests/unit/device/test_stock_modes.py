@@ -13,7 +13,7 @@ from epochwatt.device import jetson
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.errors import BoardError, RebootNeeded
-from epochwatt.fakeboard.kinds import KINDS
+from tests.fakeboard.kinds import KINDS
 
 NVPMODEL = "usr/sbin/nvpmodel"
 QUICK = ("agx_orin-jp6", "orin_nano-jp7.2.1")  # the first mode of one needs a restart

@@ -6,8 +6,8 @@ from fake_device import DEVICE
 
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.fakeboard.kinds import KINDS as FAKE_KINDS
-from epochwatt.fakeboard.model import Model
+from tests.fakeboard.kinds import KINDS as FAKE_KINDS
+from tests.fakeboard.model import Model
 
 KINDS = {name: fake.board.name for name, fake in FAKE_KINDS.items()}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from epochwatt.doctor.bundle import read_all
-from epochwatt.fakeboard.tree import IO_ERROR
+from tests.fakeboard.tree import IO_ERROR
 
 HWMON = "sys/bus/i2c/drivers/ina3221/1-0040/hwmon/hwmon3"
 

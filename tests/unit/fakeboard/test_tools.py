@@ -9,7 +9,7 @@ import pytest
 from fake_board import make_board
 
 from epochwatt.device.kinds import AGX_XAVIER
-from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
+from tests.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
 CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_"

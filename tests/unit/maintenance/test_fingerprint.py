@@ -192,7 +192,6 @@ SIMULATED = {
     *("simulate_run", "simulate_idle", "simulate_sweep", "check_claims", "score_predictions"),
     "simulate_schedules",  # the tables of config/schedule.yaml, all of a simulated board
     *("validate_twin", "simulate_ceilings"),
-    "check_external",  # holds them, our parsers and tables of rails against others' measurements
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
@@ -209,7 +208,6 @@ EDITED = [
         ("telemetry", SIMULATED),
         ("device", SIMULATED | MODES | CONFIGURED),  # they read the configuration
         ("twin", SIMULATED | {"count_workload", "count_work"}),
-        ("fakeboard", SIMULATED),
     )
     for path in sorted((REPOSITORY / "src/epochwatt" / folder).rglob("*.py"))
     if path.stem != "references"

@@ -24,7 +24,7 @@ def failure(*outputs):
 def test_what_is_made_of_what_failed_is_not_there_but_for_the_page():
     jobs = [
         job([SCORES, FIGURE], "results/index.html"),
-        job([FIGURE], "results/summary.txt", "results/summary.html"),
+        job([FIGURE], "results/summary.txt", "results/other.txt"),
         job([MODEL], SCORES),  # listed before what it waits for
         job([FIGURE], MODEL),
         job(["config/a.yaml"], "results/other.csv"),

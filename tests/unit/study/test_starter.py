@@ -5,9 +5,9 @@ from fake_board import make_board
 
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.study import starter as module
 from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
+from tests.fakeboard.kinds import KINDS
 
 KHZ, HZ = (400_000, 900_000, 1_100_000, 2_000_000), (100_000_000, 600_000_000, 1_000_000_000)
 EMC = (204_000_000, 800_000_000, 1_600_000_000)

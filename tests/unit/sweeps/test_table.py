@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt.errors import ConfigError
+from epochwatt.sweeps.discard import forget_lost_modes
 from epochwatt.sweeps.facts import write_modes
-from epochwatt.sweeps.lost import forget_lost_modes
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import sweep_names
 

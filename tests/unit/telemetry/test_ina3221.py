@@ -1,6 +1,8 @@
 """The power sensors' files in both driver layouts, with channels that fail."""
 
+import errno
 import math
+import os
 
 import pytest
 
@@ -119,6 +121,26 @@ def test_agx_orin_does_not_count_a_rail_twice(sensors, open_source, number):
     assert about["sensor"]["update_s"] == pytest.approx(0.053 / 16)  # a driver that counts them in
     assert about["sensor"]["step_w"]["rail_vin_sys_5v0_w"] == pytest.approx(0.1)
     assert (source.scope, source.total) == ("module", "power_module_w")
+
+
+@pytest.mark.parametrize("number", [errno.ENODATA, errno.EBUSY, errno.EAGAIN, errno.EREMOTEIO])
+def test_whatever_error_a_driver_gives_is_a_gap_of_that_rail(
+    sensors, open_source, number, monkeypatch
+):
+    sensors.orin()
+    source = open_source("agx_orin")
+    pread, broken = os.pread, source._channels[1].fds[1]
+
+    def refusing(fd, size, offset):
+        if fd == broken:
+            raise OSError(number, os.strerror(number))
+        return pread(fd, size, offset)
+
+    monkeypatch.setattr(os, "pread", refusing)
+    found = row(source)
+    assert math.isnan(found["rail_vdd_cpu_cv_w"])
+    assert found["rail_vdd_gpu_soc_w"] == pytest.approx(3.0)
+    assert os.strerror(number) in source.settings()["errors"]["VDD_CPU_CV"]
 
 
 def test_channel_that_fails_for_a_while_comes_back(sensors, open_source, root):

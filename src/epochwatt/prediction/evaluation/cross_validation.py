@@ -71,13 +71,6 @@ def cross_validate(
 ) -> dict[str, dict[str, list[Trial]]]:
     """Fit to the training modes of each split and predict its test modes, of every workload.
 
-    Parameters
-    ----------
-    methods : each sees epochs 1 and 2 of the training modes and nothing else
-    observations : of each workload, with first epochs where there are any
-    splits : of modes that each workload was observed under
-    priors : workload -> its priors
-
     Returns
     -------
     name of the method -> target -> trials; the mean over a mode's later epochs is predicted. There

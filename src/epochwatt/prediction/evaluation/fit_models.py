@@ -36,17 +36,7 @@ def fit_models(
     path: str,
     root: Path = Path(),
 ) -> None:
-    """Fit all methods to each workload.
-
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    choices : power_modes.json
-    targets : what to predict
-    path : epoch_time.json or epoch_energy.json
-    root : the checkout, whose config/predictors.yaml may name further methods
-    """
+    """Fit all methods to each workload."""
     methods = [m for m in load_methods(root).values() if not m.needs_prior]
     groups = board_groups(read_workloads(epochs, modes))
     workloads = [
@@ -114,14 +104,7 @@ def training_epochs(
 ) -> Observations | None:
     """Return the epochs of a training set; None: nobody chose such a set here.
 
-    Parameters
-    ----------
-    chosen : the board group as in power_modes.json
-    learned_from : the training set
-
-    Raises
-    ------
-    PredictionError : some of its modes have no valid epochs
+    Raises PredictionError: some of its modes have no valid epochs.
     """
     if learned_from == ALL:
         observed = workload.metered.after_first()

@@ -18,24 +18,17 @@ from epochwatt.published.numbers import MEANT_EPOCHS
 
 
 class Outcome(NamedTuple):
-    """What the procedure gives.
+    """What the procedure gives."""
 
-    Attributes
-    ----------
-    best : names of the modes that the models of time learn from, sorted
-    mape_pct : target, network, mode -> mean absolute error over epochs 1 to 5 of the mode, %
-    """
-
-    best: tuple[str, ...]
+    best: tuple[str, ...]  # names of the modes that the models of time learn from, sorted
+    # target, network, mode -> mean absolute error over epochs 1 to 5 of the mode, %
     mape_pct: dict[tuple[str, str, str], float]
 
 
 def paper_procedure(group: BoardGroup) -> Outcome:
     """Return what the paper's procedure gives in a board group.
 
-    Raises
-    ------
-    PredictionError : no search is possible
+    Raises PredictionError: no search is possible.
     """
     search = search_of(group)
     if search.missing:

@@ -35,28 +35,17 @@ Row = dict[str, Any]
 
 
 class Statistic(NamedTuple):
-    """A number of the paper, or one that a take-away rests on.
+    """A number of the paper, or one that a take-away rests on."""
 
-    Attributes
-    ----------
-    title : in words
-    target : time_s or energy_wh
-    networks : whose predictions; none: of all
-    value : of their MAPE, %
-    criterion : `>=`, `<=` or `>`, and the value it is compared with; None: as printed
-    published : id in config/published/measurements.csv; empty: not printed
-    n_published : how many predictions the paper counts; 0: no count
-    has_slack : whether the take-away allows some points beyond the value
-    """
-
-    title: str
-    target: str
-    networks: tuple[str, ...]
-    value: Callable[[Sequence[float]], float]
+    title: str  # in words
+    target: str  # time_s or energy_wh
+    networks: tuple[str, ...]  # whose predictions; none: of all
+    value: Callable[[Sequence[float]], float]  # of their MAPE, %
+    # `>=`, `<=` or `>`, and the value it is compared with; None: as printed
     criterion: tuple[str, float | None]
-    published: str
-    n_published: int = 0
-    has_slack: bool = False
+    published: str  # id in config/published/measurements.csv; empty: not printed
+    n_published: int = 0  # how many predictions the paper counts; 0: no count
+    has_slack: bool = False  # whether the take-away allows some points beyond the value
 
 
 def _below(limit: float) -> Callable[[Sequence[float]], float]:
@@ -94,16 +83,7 @@ def rows_of_group(
     slack_pp: float,
     papers: Collection[str] = (REFERENCE,),
 ) -> list[Row]:
-    """Return the statistics of a board group: of its choice of modes, then of its predictions.
-
-    Parameters
-    ----------
-    group : as in power_modes.json
-    predictions : its rows of predictions.csv; a mode of several names is counted once
-    printed : config/published/measurements.csv, by id
-    slack_pp : tolerance of the take-aways, points
-    papers : methods that the paper's criteria are for
-    """
+    """Return the statistics of a board group: of its choice of modes, then of its predictions."""
     place = {name: group["factors"][name] for name in PLACE}
     searched = set(named_modes(group).values())
     by_mode = {

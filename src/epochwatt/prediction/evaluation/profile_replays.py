@@ -29,43 +29,32 @@ MAXN, PRESETS, BEST_OF = "MAXN", "preset modes", "best of {} random modes"
 
 
 class Answer(NamedTuple):
-    """What one strategy answers to one limit.
-
-    Attributes
-    ----------
-    draw : of the modes that were profiled at random; 0: nothing is random
-    place : of the mode in the table; `NONE`: no answer
-    n_profiled, minutes : what it took; NaN: not known
-    """
+    """What one strategy answers to one limit."""
 
     strategy: str
-    draw: int
+    draw: int  # of the modes that were profiled at random; 0: nothing is random
     limit_w: float
-    place: int
+    place: int  # of the mode in the table; `NONE`: no answer
+    # n_profiled, minutes: what it took; NaN: not known
     n_profiled: int
     minutes: float
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All answers of one strategy to one table.
-
-    Attributes
-    ----------
-    answered_pct : of the limits
-    regret_pct, regret_p90_pct : time over that of the best mode within the limit, less one, of the
-        answers that keep it
-    broken_pct, over_1w_pct : of the answers
-    n_profiled, minutes : mean
-    """
+    """All answers of one strategy to one table."""
 
     strategy: str
     n_answers: int
-    answered_pct: float
+    answered_pct: float  # of the limits
+    # regret_pct, regret_p90_pct: time over that of the best mode within the limit, less one, of the
+    # answers that keep it
     regret_pct: float
     regret_p90_pct: float
+    # broken_pct, over_1w_pct: of the answers
     broken_pct: float
     over_1w_pct: float
+    # n_profiled, minutes: mean
     n_profiled: float
     minutes: float
 
@@ -142,12 +131,7 @@ def _answers(
 
 
 def summarise(rows: Observations, answers: Sequence[Answer]) -> list[Summary]:
-    """Return a summary of each strategy, in the order of the answers.
-
-    Parameters
-    ----------
-    rows : what the table says of each mode
-    """
+    """Return a summary of each strategy, in the order of the answers."""
     names = dict.fromkeys(answer.strategy for answer in answers)
     return [_summary(rows, name, [a for a in answers if a.strategy == name]) for name in names]
 

@@ -75,18 +75,7 @@ def score_predictions(
     folder: str,
     root: Path = Path(),
 ) -> None:
-    """Write predictions.csv, statistics.csv and scores.csv.
-
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    choices : power_modes.json
-    published : folder config/published
-    counts : paths of the counts of the networks, each named like its network; none: no priors
-    folder : results/models/{backend}, with the fits
-    root : the checkout
-    """
+    """Write predictions.csv, statistics.csv and scores.csv."""
     groups = board_groups(read_workloads(epochs, modes))
     stored, methods = load_stored(folder), load_methods(root)
     printed = load_published(Path(published)).measurements
@@ -151,13 +140,7 @@ def scores(
     methods: Iterable[Method],
     simulate: Simulate | None = None,
 ) -> list[Row]:
-    """Return the rows of a board group; none where it has fewer modes than a test needs.
-
-    Parameters
-    ----------
-    chosen : the group as in power_modes.json
-    simulate : gives the priors of a workload
-    """
+    """Return the rows of a board group; none where it has fewer modes than a test needs."""
     if len(chosen["modes"]) < LEAST_MODES:
         return []
     modes = named_modes(chosen)

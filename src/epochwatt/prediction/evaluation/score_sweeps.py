@@ -56,19 +56,11 @@ def score_tables(
 ) -> Scores:
     """Return the scores of methods on tables.
 
+    Raises PredictionError: no table has enough modes.
+
     Parameters
     ----------
-    tables : of any provenance; each is judged by itself, or with those of its sweep and device
-    methods : names in the registry
-    root : the checkout, whose config/predictors.yaml may name further methods
     n_draws : random sets of profiled modes; None: as many as always
-    processes : how many may work at once
-    say : called with a line for each part that is done, and for each table that is left out
-    references : what methods that transfer may learn all modes of; none: the other tables
-
-    Raises
-    ------
-    PredictionError : no table has enough modes
     """
     tables = list(tables)
     units, left_out = units_of(tables)

@@ -23,9 +23,7 @@ class Split(NamedTuple):
 def split(modes: Sequence[Mode], train: Sequence[Mode]) -> Split:
     """Return the split that trains on `train` and tests on the rest.
 
-    Raises
-    ------
-    PredictionError : a mode of `train` is not among `modes`, or none is left
+    Raises PredictionError: a mode of `train` is not among `modes`, or none is left.
     """
     if unknown := [mode for mode in train if mode not in modes]:
         raise PredictionError(f"nothing was observed under {unknown[0]}")

@@ -44,16 +44,10 @@ Row = dict[str, Any]
 
 
 class Sample(NamedTuple):
-    """Resamples of what errors depend on.
+    """Resamples of what errors depend on."""
 
-    Attributes
-    ----------
-    weights : (b, n), how often each predicted mode counts
-    of_draws : (b, d), how often each draw counts; None: there is one
-    """
-
-    weights: Numbers
-    of_draws: Numbers | None
+    weights: Numbers  # (b, n), how often each predicted mode counts
+    of_draws: Numbers | None  # (b, d), how often each draw counts; None: there is one
 
 
 def rows_of(

@@ -23,58 +23,41 @@ LEAST = 1e-3  # of the least observed value: a prediction below says no more by 
 
 @dataclass
 class Answers:
-    """What a method answered about one target, one number for each mode of each draw.
+    """What a method answered about one target, one number for each mode of each draw."""
 
-    Attributes
-    ----------
-    errors_pct : absolute, of the observed value
-    held, width_pct : whether its interval holds the observed value, and how wide it is in % of the
-        prediction; none without intervals
-    """
-
-    errors_pct: list[Numbers] = field(default_factory=list)
+    errors_pct: list[Numbers] = field(default_factory=list)  # absolute, of the observed value
+    # held, width_pct: whether its interval holds the observed value, and how wide it is in % of the
+    # prediction; none without intervals
     held: list[Numbers] = field(default_factory=list)
     width_pct: list[Numbers] = field(default_factory=list)
 
 
 @dataclass
 class Choices:
-    """The fastest mode by prediction within each budget of power, an array (b,) for each draw.
+    """The fastest mode by prediction within each budget of power, an array (b,) for each draw."""
 
-    Attributes
-    ----------
-    regret_pct : observed time over that of the best mode that keeps the budget, less one; NaN: no
-        mode is expected to keep it
-    over_w : observed power less the budget; NaN likewise
-    over_share : the same over the budget
-    """
-
+    # observed time over that of the best mode that keeps the budget, less one; NaN: no mode is
+    # expected to keep it
     regret_pct: list[Numbers] = field(default_factory=list)
+    # observed power less the budget; NaN likewise
     over_w: list[Numbers] = field(default_factory=list)
-    over_share: list[Numbers] = field(default_factory=list)
+    over_share: list[Numbers] = field(default_factory=list)  # the same over the budget
 
 
 @dataclass(frozen=True)
 class Trials:
-    """All methods on one unit, from the same modes.
+    """All methods on one unit, from the same modes."""
 
-    Attributes
-    ----------
-    table, draw, mode : (n,), of each predicted mode: place of its table, number of the draw, place
-        of the mode in the table
-    answers : method -> target -> answers
-    choices : method -> choices, where it predicts time and power; `PROFILED` among them
-    choice_table : (d,), the table of each draw
-    left_out : method -> why it has no answer
-    """
-
+    # table, draw, mode: (n,), of each predicted mode: place of its table, number of the draw, place
+    # of the mode in the table
     table: Places
     draw: Places
     mode: Places
-    answers: Mapping[str, Mapping[str, Answers]]
+    answers: Mapping[str, Mapping[str, Answers]]  # method -> target -> answers
+    # method -> choices, where it predicts time and power; `PROFILED` among them
     choices: Mapping[str, Choices]
-    choice_table: Places
-    left_out: Mapping[str, str]
+    choice_table: Places  # (d,), the table of each draw
+    left_out: Mapping[str, str]  # method -> why it has no answer
 
 
 def run_trials(unit: Unit, draws: Sequence[Draw], methods: Iterable[Method]) -> Trials:

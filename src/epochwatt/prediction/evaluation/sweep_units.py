@@ -32,31 +32,21 @@ N_DESIGNED = N_PROFILED[0]
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Workloads of one sweep and device that are judged together; one where it stands alone.
+    """Workloads of one sweep and device that are judged together; one where it stands alone."""
 
-    Attributes
-    ----------
-    sweep, provenance, device : as in the tables
-    workload : its name; how many there are where they are several
-    knobs : parts of a `Mode` that differ among the modes
-    power_scope : what the power is that of; empty: there is none
-    tables : a row per mode
-    references : what methods that need one transfer from; none: there is none. Several workloads
-        have two: where the first is one of them, the second is for that one
-    no_reference : why there is none; empty: nobody looked for one
-    cache : folder where methods keep what they learn of it; None: nowhere
-    """
-
+    # sweep, provenance, device: as in the tables
     sweep: str
     provenance: str
     device: str
-    workload: str
-    knobs: tuple[str, ...]
-    power_scope: str
-    tables: tuple[Observations, ...]
+    workload: str  # its name; how many there are where they are several
+    knobs: tuple[str, ...]  # parts of a `Mode` that differ among the modes
+    power_scope: str  # what the power is that of; empty: there is none
+    tables: tuple[Observations, ...]  # a row per mode
+    # what methods that need one transfer from; none: there is none. Several workloads have two:
+    # where the first is one of them, the second is for that one
     references: tuple[Reference, ...] = ()
-    no_reference: str = ""
-    cache: Path | None = None
+    no_reference: str = ""  # why there is none; empty: nobody looked for one
+    cache: Path | None = None  # folder where methods keep what they learn of it; None: nowhere
 
     @property
     def is_pooled(self) -> bool:
@@ -173,15 +163,11 @@ def _unit(
 def draws_of(unit: Unit, n_profiled: int, how: str, n_draws: int = N_DRAWS) -> list[Draw]:
     """Return what every method learns from and predicts: the same for all of them.
 
+    Raises EpochwattError: no design is possible.
+
     Parameters
     ----------
-    n_profiled : modes to learn from
     how : `RANDOM`, or `DESIGNED`: one set of modes, chosen before any run
-    n_draws : random sets of a workload, or all there are
-
-    Raises
-    ------
-    EpochwattError : no design is possible
     """
     if how == DESIGNED:
         return [Draw(place, 0, _designed(unit, table)) for place, table in enumerate(unit.tables)]

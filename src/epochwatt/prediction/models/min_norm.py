@@ -22,7 +22,6 @@ def least_norm(
     features : (s, m, k)
     target : (s, m), mean over the epochs of each mode
     weights : (s, m), number of these epochs
-    standardise : divide each feature by its standard deviation over the epochs of the set
     """
     share = (weights / weights.sum(-1, keepdims=True))[..., None]
     x_mean = (share * features).sum(-2, keepdims=True)

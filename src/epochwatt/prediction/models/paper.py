@@ -33,14 +33,7 @@ from epochwatt.prediction.predictor import Context, Method, Predictor
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:
     """Return epoch time as a linear function of cores and clocks, fitted to every row.
 
-    Parameters
-    ----------
-    observations : of one network, without the first epoch
-    standardise : divide each feature by its standard deviation before the fit
-
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes
+    Raises PredictionError: fewer than two distinct modes.
     """
     observations.need_modes(2)
     features, time_s = plain(observations.modes), observations.time_s
@@ -62,19 +55,12 @@ def _regression(features: Numbers, target: Numbers, standardise: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class PaperEnergy(Predictor):
-    """Energy per epoch, Wh: linear in cores, CPU, GPU, memory clock (MHz) and predicted time (s).
-
-    Attributes
-    ----------
-    coefficients : (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh
-    time : model of the network's epoch time
-    networks : names of those that trained it
-    """
+    """Energy per epoch, Wh: linear in cores, clocks of CPU, GPU, memory (MHz) and predicted time."""
 
     trained_on: Numbers
-    coefficients: Numbers
-    time: LinearModel
-    networks: tuple[str, ...]
+    coefficients: Numbers  # (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh
+    time: LinearModel  # model of the network's epoch time
+    networks: tuple[str, ...]  # names of those that trained it
     target: str = ENERGY
 
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -96,16 +82,7 @@ def fit_paper_energy(
 ) -> PaperEnergy:
     """Return the universal model, for the network of `observations`.
 
-    Parameters
-    ----------
-    observations : of this network, the epochs that train its model of time
-    networks : of each network that trains the model of energy, the epochs that do
-    observed_time : observed times train it, not those predicted from the modes of `observations`
-    four_modes : only the modes of `observations` train it, not all of `networks`
-
-    Raises
-    ------
-    PredictionError : energy that was not measured, or fewer than two distinct modes
+    Raises PredictionError: energy that was not measured, or fewer than two distinct modes.
     """
     if not networks:
         raise PredictionError("no network to fit a model of energy to")

@@ -16,13 +16,9 @@ from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 
 @dataclass(frozen=True, eq=False)
 class TimesPower(Predictor):
-    """Energy of an epoch, Wh; with intervals where both predictors have them.
+    """Energy of an epoch, Wh; with intervals where both predictors have them."""
 
-    Attributes
-    ----------
-    time, power : predictors of one workload
-    """
-
+    # time, power: predictors of one workload
     time: Predictor
     power: Predictor
     target: str = ENERGY

@@ -61,29 +61,19 @@ BLOCK = 512  # modes that are predicted at once
 
 @dataclass(frozen=True, eq=False)
 class Utilisation(Predictor):
-    """Time or power as a mixture of Gaussian processes about physical shapes.
+    """Time or power as a mixture of Gaussian processes about physical shapes."""
 
-    Attributes
-    ----------
-    target : `time_s` or `power_w`
-    trained_on : (m, 6), the distinct modes it was fitted to
-    observed : (m,), of each of these modes
-    processes : that want a CPU core
-    kernels : (s, d + 2), as of `Kernels`
-    picked : (s,), the shape of each
-    times : (m,), of power: the time of each mode
-    shares : (k,), of power: how far each shape of time is believed
-    reference : predictor of the same target of the workload that it transfers from; None: of none
-    """
-
-    target: str
-    trained_on: Numbers
-    observed: Numbers
-    processes: int
-    kernels: Numbers
-    picked: NDArray[np.intp]
+    target: str  # `time_s` or `power_w`
+    trained_on: Numbers  # (m, 6), the distinct modes it was fitted to
+    observed: Numbers  # (m,), of each of these modes
+    processes: int  # that want a CPU core
+    kernels: Numbers  # (s, d + 2), as of `Kernels`
+    picked: NDArray[np.intp]  # (s,), the shape of each
+    # (m,), of power: the time of each mode
     times: Numbers = field(default_factory=lambda: np.empty(0))
+    # (k,), of power: how far each shape of time is believed
     shares: Numbers = field(default_factory=lambda: np.empty(0))
+    # predictor of the same target of the workload that it transfers from; None: of none
     reference: "Utilisation | None" = None
 
     def predict(self, modes: ArrayLike) -> Numbers:

@@ -21,27 +21,17 @@ _FAR = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 class Outlook(NamedTuple):
-    """What the next epoch in a measured mode may be, and the probability that it breaks the limit.
+    """What the next epoch in a measured mode may be, and how probably it breaks the limit."""
 
-    Attributes
-    ----------
-    estimates : `time_s`, and with power `power_w` and `energy_j`: measured value, 90 % interval
-    risk : None: there is no limit of power
-    """
-
+    # `time_s`, and with power `power_w` and `energy_j`: measured value, 90 % interval
     estimates: dict[str, Estimate]
-    risk: float | None
+    risk: float | None  # None: there is no limit of power
 
 
 def outlook(
     one: Measured, time: Predictor, power: Predictor | None, max_power_w: float | None
 ) -> Outlook:
-    """Return the outlook of a measured mode.
-
-    Parameters
-    ----------
-    time, power : fitted to all that was measured, this mode among it
-    """
+    """Return the outlook of a measured mode."""
     time_sd = float(np.hypot(_sd(time, one), one.time_sd_s / one.time_s))
     estimates = {"time_s": _estimate(one.time_s, time_sd)}
     if power is None:

@@ -33,18 +33,11 @@ N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
 @dataclass(frozen=True)
 class Goal:
-    """What to find.
+    """What to find."""
 
-    Attributes
-    ----------
-    objective : minimise `time` or `energy`
-    max_power_w : mean power that the answer keeps as measured; None: no limit
-    max_s : board time
-    """
-
-    objective: str
-    max_power_w: float | None
-    max_s: float
+    objective: str  # minimise `time` or `energy`
+    max_power_w: float | None  # mean power that the answer keeps as measured; None: no limit
+    max_s: float  # board time
 
     @property
     def needs_power(self) -> bool:
@@ -74,20 +67,17 @@ class Profile:
 
     Attributes
     ----------
-    before : modes that were run before, for other questions
-    ran : modes that were run for this one, in order
-    n_first : how many of these were of the first design; None: it has not ended
-    stop : why no other mode is run, in words; empty: it goes on
     spent_s : board time of the question so far
     """
 
     bench: Bench
     goal: Goal
     method: Method
+    # modes that were run before, for other questions
     before: list[Measured] = field(default_factory=list)
-    ran: list[Measured] = field(default_factory=list)
-    n_first: int | None = None
-    stop: str = ""
+    ran: list[Measured] = field(default_factory=list)  # modes that were run for this one, in order
+    n_first: int | None = None  # how many of these were of the first design; None: it has not ended
+    stop: str = ""  # why no other mode is run, in words; empty: it goes on
 
     @property
     def measured(self) -> list[Measured]:
@@ -126,15 +116,8 @@ Say = Callable[[Profile, Measured], None]
 def search(profile: Profile, say: Say = lambda profile, one: None) -> None:
     """Run modes until there is a reason not to; `stop` of the profile is that reason.
 
-    Parameters
-    ----------
-    profile : what is asked, on what; `before` and `ran` grow as modes come
-    say : called after each mode
-
-    Raises
-    ------
-    EpochwattError : too little time for the first design, no power where it is needed, a method
-        that cannot be used here, or what the bench raises; what was run stays in the profile
+    Raises EpochwattError: too little time for the first design, no power where it is needed, a
+    method that cannot be used here, or what the bench raises; what was run stays in the profile.
     """
     _check_method(profile)
     profile.bench.until_s = profile.goal.max_s

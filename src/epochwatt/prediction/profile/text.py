@@ -66,12 +66,7 @@ def described(mode: Mode, bench: Bench) -> str:
 
 
 def answer_lines(profile: Profile, command: str) -> list[str]:
-    """Return the answer: the mode, what was measured of it, what it cost, what to type next.
-
-    Parameters
-    ----------
-    command : that was given, to be given again where the profile was interrupted
-    """
+    """Return the answer: the mode, what was measured of it, what it cost, what to type next."""
     lines = [
         "",
         f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept",

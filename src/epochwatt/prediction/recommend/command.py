@@ -45,28 +45,20 @@ _NOT_ODD = {"setup", "backend", "device", "model", "dataset", "dataset_source", 
 
 @dataclass(frozen=True)
 class Request:
-    """What to recommend; None: left open.
+    """What to recommend; None: left open."""
 
-    Attributes
-    ----------
-    backend : whose models answer
-    device : name of a device file, or that and one of its instances: `agx-d1`
-    objective : None: time, or energy where the only budget is one of time
-    budgets : `power_w`, `epoch_s`, `energy_wh` -> highest expected value
-    method : name in the registry of prediction methods
-    max_risk : highest probability that the mean power of training breaks its budget; None:
-        expected values keep the budgets
-    """
-
-    backend: str
-    device: str
+    backend: str  # whose models answer
+    device: str  # name of a device file, or that and one of its instances: `agx-d1`
     model: str
-    objective: str | None = None
+    objective: str | None = None  # None: time, or energy where the only budget is one of time
+    # `power_w`, `epoch_s`, `energy_wh` -> highest expected value
     budgets: Mapping[str, float] = field(default_factory=dict)
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
-    method: str = RECOMMENDED
+    method: str = RECOMMENDED  # name in the registry of prediction methods
+    # highest probability that the mean power of training breaks its budget; None: expected values
+    # keep the budgets
     max_risk: float | None = None
 
     @property
@@ -91,26 +83,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Advice:
-    """The mode to take, and all that it rests on.
+    """The mode to take, and all that it rests on."""
 
-    Attributes
-    ----------
-    request : what was to be recommended
-    device : the board's configuration
-    method : that fitted the predictors
-    fitted : the workload and its predictors
-    others : fitted workloads that the request would fit too
-    files : the board's tables and configuration
-    recommendation : mode, estimates, risks, front
-    """
-
-    request: Request
-    device: Device
-    method: Method
-    fitted: FittedWorkload
-    others: tuple[FittedWorkload, ...]
-    files: BoardFiles
-    recommendation: Recommendation
+    request: Request  # what was to be recommended
+    device: Device  # the board's configuration
+    method: Method  # that fitted the predictors
+    fitted: FittedWorkload  # the workload and its predictors
+    others: tuple[FittedWorkload, ...]  # fitted workloads that the request would fit too
+    files: BoardFiles  # the board's tables and configuration
+    recommendation: Recommendation  # mode, estimates, risks, front
 
     @property
     def title(self) -> str:
@@ -170,15 +151,8 @@ class Advice:
 def advise(request: Request, root: Path = Path()) -> Advice:
     """Return the answer to a request.
 
-    Parameters
-    ----------
-    request : what to recommend
-    root : the checkout
-
-    Raises
-    ------
-    EpochwattError : an unknown name or number, no fitted model, several, too few modes behind it,
-        energy that was not measured, or budgets that no mode keeps
+    Raises EpochwattError: an unknown name or number, no fitted model, several, too few modes behind
+    it, energy that was not measured, or budgets that no mode keeps.
     """
     method = load_method(request.method, root)
     device = Devices(root).get(request.factors["device"], "--device")

@@ -28,14 +28,7 @@ def run_prefix(workload: Mapping[str, Any]) -> str:
 
 
 def labels(mode: Mode, device: Device, board: Board) -> list[str]:
-    """Return the names of a mode in a device file; where it has none, the name to give it.
-
-    Parameters
-    ----------
-    mode : of the board's own steps
-    device : whose modes are resolved to such steps, too
-    board : its tables
-    """
+    """Return the names of a mode in a device file; where it has none, the name to give it."""
     names = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
     new = f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
     return names or [new]
@@ -63,15 +56,7 @@ def study_lines(
     device: Device,
     board: Board,
 ) -> list[str]:
-    """Return a study of a workload in some modes, as YAML with the places that it belongs to.
-
-    Parameters
-    ----------
-    study, title : its name, and what it asks
-    workload : factors of its runs except the power mode, with `backend` and `setup`
-    modes : of the board's own steps
-    device, board : its configuration and its tables
-    """
+    """Return a study of a workload in some modes, as YAML with the places that it belongs to."""
     names = [labels(mode, device, board)[0] for mode in modes]
     lines = [f"{counted(len(modes), 'runs')} of {EPOCHS} epochs"]
     new = {name: mode for name, mode in zip(names, modes, strict=True)

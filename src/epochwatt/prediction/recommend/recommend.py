@@ -49,29 +49,21 @@ class FrontMode(NamedTuple):
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The mode to take, and why.
+    """The mode to take, and why."""
 
-    Attributes
-    ----------
-    mode : one of the board's own
-    objective : what it is best in, of the modes within the budgets
-    estimates : epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
-    risks : budget that was set -> probability that an epoch breaks it: of the mode itself where it
-        was profiled, else of a choice that is made as this one was (`_choices`); none without
-        intervals
-    extrapolated : parts of the mode that lie outside all profiled modes
-    n_modes, n_within : modes of the board, and those expected to keep the budgets
-    front : modes that none beats in both time and energy, the fastest first; budgets left aside;
-        none without a model of power
-    """
-
-    mode: Mode
-    objective: str
+    mode: Mode  # one of the board's own
+    objective: str  # what it is best in, of the modes within the budgets
+    # epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
     estimates: dict[str, Estimate]
+    # budget that was set -> probability that an epoch breaks it: of the mode itself where it was
+    # profiled, else of a choice that is made as this one was (`_choices`); none without intervals
     risks: dict[str, float]
-    extrapolated: tuple[str, ...]
+    extrapolated: tuple[str, ...]  # parts of the mode that lie outside all profiled modes
+    # n_modes, n_within: modes of the board, and those expected to keep the budgets
     n_modes: int
     n_within: int
+    # modes that none beats in both time and energy, the fastest first; budgets left aside; none
+    # without a model of power
     front: tuple[FrontMode, ...]
 
 
@@ -90,20 +82,14 @@ def recommend(
     `EQUAL`) the one nearest to what was profiled, where models are most accurate: best of all a
     profiled one.
 
+    Raises EpochwattError: too few profiled modes (names modes to profile), a profiled mode that the
+    tables lack, an objective or budget that needs energy that was not measured, or budgets that no
+    mode keeps.
+
     Parameters
     ----------
-    board : its tables
     time, power : predictors of one workload on it; None: its energy was not measured
-    objective : minimise `time`, `energy`, or `edp`: energy times time
-    budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
-    level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: it is expected to hold
-
-    Raises
-    ------
-    EpochwattError : too few profiled modes (names modes to profile), a profiled mode that the
-        tables lack, an objective or budget that needs energy that was not measured, or budgets
-        that no mode keeps
     """
     if power is None:
         _need_no_energy(objective, budgets)
@@ -145,9 +131,7 @@ def choose(
 ) -> Choice:
     """Return the best of some modes (n, 6) within budgets; `max_risk` as of `recommend`.
 
-    Raises
-    ------
-    PredictionError : no mode keeps the budgets
+    Raises PredictionError: no mode keeps the budgets.
     """
     if max_risk is not None:
         return choose_safely(models, modes, objective, budgets, max_risk)
@@ -174,9 +158,7 @@ def choose_safely(
 ) -> Choice:
     """Return the fastest mode (n, 6) that keeps a budget of power as surely as is asked.
 
-    Raises
-    ------
-    PredictionError : another objective or another budget, or no mode is safe enough
+    Raises PredictionError: another objective or another budget, or no mode is safe enough.
     """
     if objective != "time" or budgets.keys() != {"power_w"} or len(models) == 1:
         raise PredictionError(
@@ -198,15 +180,13 @@ def place_of_best(
 ) -> tuple[int, int]:
     """Return the place of the best of some modes within budgets, and how many keep them.
 
+    Raises PredictionError: no mode keeps the budgets.
+
     Parameters
     ----------
     modes : (n, 6)
     expected : `epoch_s`, and where they are known `power_w` and `energy_wh`, of each mode, (n,)
     profiled : (m, 6), modes that it is best to be near of where several are equally good
-
-    Raises
-    ------
-    PredictionError : no mode keeps the budgets
     """
     within = np.flatnonzero(_within(modes, expected, budgets))
     equal = _equal(objective, expected, within)
@@ -363,16 +343,7 @@ def _alternatives(expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[n
 def nvpmodel_block(conf: Conf, board: Board, mode: Mode, comment: str) -> str:
     """Return an nvpmodel configuration that holds a mode and nothing else, ready to be set.
 
-    Parameters
-    ----------
-    conf : the board's own configuration, whose strongest mode it is made of
-    board : its tables
-    mode : one of its modes
-    comment : first lines: where the mode comes from, simulated or measured
-
-    Raises
-    ------
-    EpochwattError : the board has no such mode, or its nvpmodel cannot set it
+    Raises EpochwattError: the board has no such mode, or its nvpmodel cannot set it.
     """
     cores, cpu_mhz, gpu_mhz, emc_mhz, *_ = board.resolve(mode)
     clocks = (round(1e3 * cpu_mhz), round(1e6 * gpu_mhz), round(1e6 * emc_mhz))

@@ -20,18 +20,12 @@ STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 
 
 class Safe(NamedTuple):
-    """A mode that keeps a power limit as surely as was asked.
+    """A mode that keeps a power limit as surely as was asked."""
 
-    Attributes
-    ----------
-    place : of the mode among those that were given
-    risk : probability that it breaks the limit, or that modes chosen as it was do: the larger one
-    n_within : how many modes are as safe as was asked
-    """
-
-    place: int
+    place: int  # of the mode among those that were given
+    # probability that it breaks the limit, or that modes chosen as it was do: the larger one
     risk: float
-    n_within: int
+    n_within: int  # how many modes are as safe as was asked
 
 
 def fastest_within(
@@ -44,18 +38,13 @@ def fastest_within(
 ) -> Safe:
     """Return the mode of least expected time whose risk is at most `max_risk`.
 
+    Raises PredictionError: no mode is safe enough, the predictor of power knows no intervals, or a
+    risk that is out of bounds.
+
     Parameters
     ----------
-    time, power : predictors of one workload; power has intervals
     modes : (n, 6)
-    max_power_w : limit of the mean power
-    max_risk : highest probability that the limit is broken, above 0 and up to 0.5
     over_w : by more than how much it counts as broken, W
-
-    Raises
-    ------
-    PredictionError : no mode is safe enough, the predictor of power knows no intervals, or a risk
-        that is out of bounds
     """
     if not 0 < max_risk <= 0.5:
         raise PredictionError(

@@ -109,14 +109,7 @@ def write_block(advice: Advice, root: Path = Path()) -> str | None:
 
 
 def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list[str]:
-    """Return the paths of the answer's files, and how to set the mode.
-
-    Parameters
-    ----------
-    advice : the answer
-    front : paths of the Pareto front
-    block_path : of the block, as `write_block` gives it
-    """
+    """Return the paths of the answer's files, and how to set the mode."""
     return ["", *front, *([block_path] if block_path else []), "", *_use(advice, block_path)]
 
 

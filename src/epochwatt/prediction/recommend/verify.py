@@ -52,9 +52,7 @@ def means(observed: Observations) -> dict[Mode, dict[str, float]]:
 def verify_lines(advice: Advice, root: Path = Path()) -> list[str]:
     """Return the result of the run of the mode beside the expectation, or how to make the run.
 
-    Raises
-    ------
-    EpochwattError : there are several runs of the mode that no factor tells apart
+    Raises EpochwattError: there are several runs of the mode that no factor tells apart.
     """
     mode = advice.recommendation.mode
     if mode in advice.profiled:

@@ -54,18 +54,11 @@ Ranked = dict[str, list[Subset]]  # raw and standardised features -> subsets, th
 
 @dataclass(frozen=True)
 class Search:
-    """Networks and modes that are searched in a board group.
+    """Networks and modes that are searched in a board group."""
 
-    Attributes
-    ----------
-    networks : whose errors are summed
-    modes : name -> mode, of which subsets are taken; each mode once
-    missing : why nothing can be searched; empty: it can
-    """
-
-    networks: tuple[str, ...]
-    modes: Mapping[str, Mode]
-    missing: str
+    networks: tuple[str, ...]  # whose errors are summed
+    modes: Mapping[str, Mode]  # name -> mode, of which subsets are taken; each mode once
+    missing: str  # why nothing can be searched; empty: it can
 
     def letters(self, modes: Iterable[Mode]) -> list[str]:
         """Return the names of some modes, sorted."""
@@ -152,15 +145,7 @@ def _designed(group: BoardGroup, search: Search) -> tuple[Mode, ...]:
 def choose_power_modes(
     epochs: Iterable[str], modes: Mapping[str, Sequence[float]], backend: str, path: str, table: str
 ) -> None:
-    """Choose in every board group of a backend, and write the choices and the ranking.
-
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    backend : of the runs
-    path, table : power_modes.json and power_modes.csv
-    """
+    """Choose in every board group of a backend, and write the choices and the ranking."""
     groups, rows = [], []
     for place, group in enumerate(board_groups(read_workloads(epochs, modes))):
         search = search_of(group)

@@ -40,16 +40,7 @@ def rank_subsets(
 ) -> list[Subset]:
     """Return every subset of the common modes, the lowest summed RMSE first.
 
-    Parameters
-    ----------
-    observations : of each network, the epochs that train; the error is taken over those of all
-        common modes
-    size : how many modes a subset has
-    standardise : as in `paper_time.fit_paper_time`
-
-    Raises
-    ------
-    PredictionError : the networks have too few modes in common
+    Raises PredictionError: the networks have too few modes in common.
     """
     common = common_modes(observations, size)
     places = np.array(list(combinations(range(len(common)), size)))
@@ -73,7 +64,6 @@ def _rmse_s(
 
     Parameters
     ----------
-    observations : under `modes` and no other
     places : (s, size), each subset's places in `modes`
     """
     times_s = [observations.only([mode]).time_s for mode in modes]

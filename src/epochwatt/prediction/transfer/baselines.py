@@ -22,9 +22,7 @@ MHZ, KHZ = 1e6, 1e3
 def strongest(rows: Observations) -> int:
     """Return the place of MAXN: the mode in which every part is at its highest.
 
-    Raises
-    ------
-    PredictionError : the table has no such mode
+    Raises PredictionError: the table has no such mode.
     """
     return _place(rows, rows.modes.max(0), "the strongest mode")
 
@@ -39,11 +37,8 @@ def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:
     """Return for each limit (k,) the preset mode with the most watts in its name within it.
 
     A preset stands for the mode of the table whose cores and clocks are the highest that it allows.
-    The tables gate no part of a GPU off, as the presets of 15 and 30 W do.
-
-    Raises
-    ------
-    PredictionError : no preset modes of the device are known, or the table lacks them
+    The tables gate no part of a GPU off, as the presets of 15 and 30 W do. Raises PredictionError:
+    no preset modes of the device are known, or the table lacks them.
     """
     places = preset_places(rows, device)
     chosen = []

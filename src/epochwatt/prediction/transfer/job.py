@@ -23,17 +23,13 @@ def write_job(
 ) -> None:
     """Run one job and write its tables.
 
+    Raises EpochwattError: a table that cannot be read or used (`trials.run_job`).
+
+    Raises RecordWriteError: a table cannot be written.
+
     Parameters
     ----------
-    job, group : `config.Job` and `config.PowertrainGroup` as plain values
     workload, reference : paths of their tables of modes; None: no reference
-    folder : where `names.OF_JOBS` are written
-    cache : folder where networks of references are kept
-
-    Raises
-    ------
-    EpochwattError : a table that cannot be read or used (`trials.run_job`)
-    RecordWriteError : a table cannot be written
     """
     table = _only(Path(workload))
     other = None if reference is None else _only(Path(reference))

@@ -21,24 +21,20 @@ ROUNDING_W = 1e-9  # a mode whose power is the limit keeps it
 
 
 class Judgement(NamedTuple):
-    """Choices of one method under several limits, by what was observed.
+    """Choices of one method under several limits, by what was observed."""
 
-    Attributes
-    ----------
-    n_limits, n_answered : limits, and those with a choice
-    penalty_pct : median time penalty of the answered limits that some mode keeps; NaN: there is
-        none. Never to be shown without the two shares
-    over_pct, over_1w_pct : share of the answered limits that are broken, and broken by more than
-        1 W; NaN: none is answered
-    excess_area_pct : area between the observed power and the limit where it is above, of the area
-        below the limits; limits without an answer count and add nothing
-    """
-
+    # n_limits, n_answered: limits, and those with a choice
     n_limits: int
     n_answered: int
+    # median time penalty of the answered limits that some mode keeps; NaN: there is none. Never to
+    # be shown without the two shares
     penalty_pct: float
+    # over_pct, over_1w_pct: share of the answered limits that are broken, and broken by more than 1
+    # W; NaN: none is answered
     over_pct: float
     over_1w_pct: float
+    # area between the observed power and the limit where it is above, of the area below the limits;
+    # limits without an answer count and add nothing
     excess_area_pct: float
 
 
@@ -63,14 +59,12 @@ def penalties_pct(time_s: Numbers, best_s: Numbers) -> Numbers:
 def judge(limits_w: Numbers, time_s: Numbers, power_w: Numbers, best_s: Numbers) -> Judgement:
     """Judge the choices under limits (k,), ascending.
 
+    Raises PredictionError: fewer than two limits, or they do not ascend.
+
     Parameters
     ----------
     time_s, power_w : (k,), observed in the chosen mode; NaN: no answer
     best_s : (k,), observed time of the fastest mode that keeps the limit; NaN: none does
-
-    Raises
-    ------
-    PredictionError : fewer than two limits, or they do not ascend
     """
     if len(limits_w) < 2 or not (np.diff(limits_w) > 0).all():
         raise PredictionError("limits that do not ascend", allowed="two or more, ascending")

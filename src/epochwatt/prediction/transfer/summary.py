@@ -35,10 +35,6 @@ def reported(time_pct: Mapping[str, float], power_pct: Mapping[str, float]) -> s
 
     Draws are sorted by the mean of their errors of time and of power; of ten it is the sixth, of n
     the one just above the middle. SOURCE: the lab's scripts (reporting rule of ten draws).
-
-    Parameters
-    ----------
-    time_pct, power_pct : draw -> mean absolute error of a target, %
     """
     order = sorted(time_pct, key=lambda draw: (time_pct[draw] + power_pct[draw], int(draw)))
     return order[len(order) // 2]

@@ -16,14 +16,7 @@ DIGITS = 6  # of numbers; more would say nothing
 
 
 def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
-    """Join the tables of all jobs, and make of them what is about several.
-
-    Parameters
-    ----------
-    folders : of the jobs, in order
-    example : `config.PowertrainExample` as plain values
-    folder : where all tables of `names.TABLES` are written
-    """
+    """Join the tables of all jobs, and make of them what is about several."""
     joined = {
         name: [row for place in folders for row in read_rows(Path(place) / f"{name}.csv")]
         for name in OF_JOBS

@@ -54,27 +54,20 @@ Expected = Mapping[str, Numbers]  # target -> what is expected in each mode of t
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A job with its tables read.
-
-    Attributes
-    ----------
-    rows : one per mode of the workload
-    limits_w : (k,), ascending
-    best : (k,), place of the fastest mode within each limit
-    minutes : of 40 mini-batches in each mode, (n,); None: the work is no mini-batch
-    reference, cache : as of `predictor.Context`
-    tables : rows of the tables of `names.OF_JOBS`, as they grow
-    """
+    """A job with its tables read."""
 
     job: Job
     group: PowertrainGroup
     table: ModeTable
-    rows: Observations
-    limits_w: Numbers
-    best: Places
+    rows: Observations  # one per mode of the workload
+    limits_w: Numbers  # (k,), ascending
+    best: Places  # (k,), place of the fastest mode within each limit
+    # of 40 mini-batches in each mode, (n,); None: the work is no mini-batch
     minutes: Numbers | None
+    # reference, cache: as of `predictor.Context`
     reference: Reference | None
     cache: Path | None
+    # rows of the tables of `names.OF_JOBS`, as they grow
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in OF_JOBS})
 
     def trial(self, method: str, n_profiled: int, draw: int, transfers: bool = False) -> Row:
@@ -100,18 +93,9 @@ def run_job(
 ) -> dict[str, list[Row]]:
     """Return the rows of a job, by table.
 
-    Parameters
-    ----------
-    job, group : of config/powertrain.yaml
-    table, reference : of the workload and of what it transfers from
-    cache : folder where networks of references are kept
-    root : the checkout, whose config/predictors.yaml may name further methods
-    say : called with a line for each part that is done
-
-    Raises
-    ------
-    EpochwattError : tables without power, too few modes, a part of the modes that a method does not
-        know, a reference that a method cannot transfer from, a baseline that the table cannot have
+    Raises EpochwattError: tables without power, too few modes, a part of the modes that a method
+    does not know, a reference that a method cannot transfer from, a baseline that the table cannot
+    have.
     """
     work = _work(job, group, table, reference, cache)
     methods = [

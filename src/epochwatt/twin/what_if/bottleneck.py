@@ -9,10 +9,23 @@ A resource that the pipeline or the launch queue hides has no share. The regime 
 follows from these shares; none is hard-coded.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from epochwatt.epochs.bottleneck import (
+    ARITHMETIC,
+    BELOW_ROOF,
+    COMPUTE,
+    COMPUTE_PARTS,
+    COPY,
+    LAUNCHES,
+    LOADER,
+    MEMORY,
+    OVERHEAD,
+    find_bottleneck,
+)
 from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.model.epoch import Setting, epoch
@@ -27,71 +40,67 @@ class Resource(NamedTuple):
 
     Attributes
     ----------
-    bound : how an epoch is called whose bottleneck it is
+    part : of the epoch, as in `epochwatt.epochs.bottleneck`
     costs : parameters that are its times, or work to be done
     rates : parameters that are its speeds
     """
 
-    bound: str
+    part: str
     costs: tuple[str, ...] = ()
     rates: tuple[str, ...] = ()
 
 
 RESOURCES = {  # {} is the medium
-    "storage medium": Resource(
-        "loader-bound, by the storage medium", ("{}_access_ms",), ("{}_mb_per_s",)
-    ),
-    "decoding and transforming": Resource(
-        "loader-bound, by the CPU that decodes and transforms", ("sample_kcycles", "pixel_cycles")
-    ),
+    "storage medium": Resource(LOADER, ("{}_access_ms",), ("{}_mb_per_s",)),
+    "decoding and transforming": Resource(LOADER, ("sample_kcycles", "pixel_cycles")),
     "hand-over and copy": Resource(
-        "bound by the main process, which takes over and copies each mini-batch",
-        ("handover_kcycles", "copy_kcycles", "copy_cycles_per_byte"),
+        COPY, ("handover_kcycles", "copy_kcycles", "copy_cycles_per_byte")
     ),
-    "launches": Resource(
-        "launch-bound", ("launch_kcycles", "convolution_kcycles", "front_kcycles")
-    ),
+    "launches": Resource(LAUNCHES, ("launch_kcycles", "convolution_kcycles", "front_kcycles")),
     "GPU arithmetic": Resource(
-        "GPU-bound, by arithmetic",
-        rates=("dense_efficiency", "depthwise_efficiency", "elementwise_efficiency"),
+        ARITHMETIC, rates=("dense_efficiency", "depthwise_efficiency", "elementwise_efficiency")
     ),
-    "GPU memory": Resource("GPU-bound, by memory", rates=("memory_efficiency",)),
-    "begin and end of kernels": Resource(
-        "GPU-bound, by many small kernels", ("kernel_gap_kcycles",)
-    ),
+    "GPU memory": Resource(MEMORY, rates=("memory_efficiency",)),
+    "begin and end of kernels": Resource(BELOW_ROOF, ("kernel_gap_kcycles",)),
     "synchronising, loop, worker start": Resource(
-        "bound by the loop around the training",
-        ("sync_ms", "sync_kcycles", "loop_kcycles", "worker_start_ms"),
+        OVERHEAD, ("sync_ms", "sync_kcycles", "loop_kcycles", "worker_start_ms")
     ),
 }
 
 
 def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, float]:
-    """Return by how many per cent an epoch gets shorter if one resource gets faster.
+    """Return by how many per cent an epoch gets shorter if one resource gets `step` times as fast.
 
-    Parameters
-    ----------
-    setting : one configuration; governors do not react to the change
-    p : parameters
-    step : how many times as fast
+    Governors do not react to the change.
     """
     before = epoch(setting, p)
     pinned = replace(setting, clocks=before.clocks, dvfs=False)
     shorter = {}
     for name, resource in RESOURCES.items():
-        costs = {key.format(setting.medium): 1.0 / step for key in resource.costs}
-        rates = {key.format(setting.medium): step for key in resource.rates}
-        better = {**p, **{key: p[key] * factor for key, factor in {**costs, **rates}.items()}}
+        factors = {key.format(setting.medium): 1.0 / step for key in resource.costs}
+        factors |= {key.format(setting.medium): step for key in resource.rates}
+        better = {**p, **{key: p[key] * factor for key, factor in factors.items()}}
         shorter[name] = 100.0 * (1.0 - number(epoch(pinned, better).e2e_s / before.e2e_s))
     return shorter
 
 
-def words(shorter: Mapping[str, float]) -> str:
-    """Return the bottleneck in words: the largest share, and others nearly as large."""
-    order = sorted(shorter, key=lambda name: -shorter[name])
-    near = [n for n in order[1:] if shorter[n] >= NEARLY_PCT / 100.0 * shorter[order[0]]]
-    also = f"; nearly as much by: {', '.join(near)}" if near else ""
-    return RESOURCES[order[0]].bound + also
+def bottleneck_words(shorter: Mapping[str, float]) -> str:
+    """Return what holds an epoch back, and the resources that would help most, and nearly as much.
+
+    Parameters
+    ----------
+    shorter : as of `shorter_pct`
+    """
+    costs: dict[str, float] = defaultdict(float)
+    for name, resource in RESOURCES.items():
+        costs[resource.part] += shorter[name]
+    bound = find_bottleneck(costs)
+    parts = (*COMPUTE_PARTS, BELOW_ROOF) if bound.bound_by == COMPUTE else (bound.bound_by,)
+    most = max((n for n in RESOURCES if RESOURCES[n].part in parts), key=lambda n: shorter[n])
+    cause = "" if RESOURCES[most].part in (bound.limit, COPY, OVERHEAD) else f" ({most})"
+    near = [n for n in shorter if n != most and shorter[n] >= NEARLY_PCT / 100.0 * shorter[most]]
+    also = f"; nearly as much by: {', '.join(sorted(near, key=lambda n: -shorter[n]))}"
+    return f"bound by {str(bound).removeprefix('Bound by ')}{cause}{also if near else ''}"
 
 
 def assumed_in_play(setting: Setting, p: Parameters) -> dict[str, tuple[float, float]]:

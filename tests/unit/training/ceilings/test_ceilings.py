@@ -10,7 +10,7 @@ from epochwatt import columns
 from epochwatt.errors import DamagedError
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import read_ceilings
-from epochwatt.roofline.collect_ceilings import collect_ceilings
+from epochwatt.roofline.collect import collect_ceilings
 from epochwatt.training import preparation
 from epochwatt.training.ceilings import blocks, kernels
 from epochwatt.training.ceilings.__main__ import main

@@ -51,26 +51,29 @@ def test_the_shares_of_all_resources_add_up_to_one(ask, twin, workers, medium, c
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"flops": 1e12}, "GPU-bound, by arithmetic"),
-        ({"moved_bytes": 1e11}, "GPU-bound, by memory"),
-        ({"launches": 5000, "flops": 1e5, "moved_bytes": 1e6}, "launch-bound"),
+        ({"flops": 1e12}, "bound by compute, its limit is arithmetic"),
+        ({"moved_bytes": 1e11}, "bound by compute, its limit is memory"),
+        (
+            {"launches": 5000, "flops": 1e5, "moved_bytes": 1e6},
+            "bound by compute, its limit is launches",
+        ),
         (
             {"samples": PHOTOGRAPHS, "medium": "hdd", "cold": True, "workers": 2, "flops": 1e7},
-            "loader-bound, by the storage medium",
+            "bound by the loader (storage medium)",
         ),
         (
             {"samples": replace(PHOTOGRAPHS, pixels=1e8)},
-            "loader-bound, by the CPU that decodes and transforms",
+            "bound by the loader (decoding and transforming)",
         ),
         (
             {"sample_bytes": 10**9, "launches": 10},
-            "bound by the main process, which takes over and copies each mini-batch",
+            "bound by copying to the GPU",
         ),
     ],
 )
 def test_an_extreme_network_is_bound_by_what_it_has_too_much_of(ask, twin, changes, words):
     shorter = bottleneck.shorter_pct(ask(**changes), twin.parameters)
-    assert bottleneck.words(shorter).split(";")[0] == words
+    assert bottleneck.bottleneck_words(shorter).split(";")[0] == words
 
 
 def test_what_the_pipeline_hides_has_no_share(ask, twin):
@@ -89,7 +92,9 @@ def test_governors_do_not_answer_to_the_change(ask, twin):
 
 def test_words_name_what_helps_nearly_as_much():
     shorter = {**dict.fromkeys(bottleneck.RESOURCES, 0.0), "launches": 5.0, "GPU memory": 3.0}
-    assert bottleneck.words(shorter) == "launch-bound; nearly as much by: GPU memory"
+    assert bottleneck.bottleneck_words(shorter) == (
+        "bound by compute, its limit is launches; nearly as much by: GPU memory"
+    )
 
 
 def test_assumed_parameters_in_play_are_assumed_and_in_order(ask, twin):

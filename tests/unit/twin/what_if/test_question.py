@@ -159,7 +159,7 @@ def test_a_known_network_is_answered_from_its_counts(ask, counted):
     status, out, err = ask("--device", "agx", "--model", "lenet", "--workers", "3")
     assert (status, err) == (0, "")
     assert "kernel counts: results/twin/workloads/lenet.json; 3750 mini-batches" in out
-    assert "bottleneck: launch-bound" in out
+    assert "bottleneck: bound by compute, its limit is launches" in out
     assert (
         "WARNING: nothing is published anywhere with loader workers 3 (only 0, 1, 2, 4, 8)" in out
     )

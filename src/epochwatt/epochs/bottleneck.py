@@ -1,0 +1,66 @@
+"""Name what holds an epoch back, for the page, `summary`, advice, `explain` and `what-if`.
+
+An epoch waits for the loader, copies to the GPU, computes, and has overhead. Where rooflines or a
+simulation split the computing, it is limited by the CPU's launches, the GPU's arithmetic or memory.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+LOADER, COPY, COMPUTE, OVERHEAD = "loader", "copy", "compute", "overhead"
+LAUNCHES, ARITHMETIC, MEMORY, BELOW_ROOF = "launches", "arithmetic", "memory", "below the roof"
+COMPUTE_PARTS = (LAUNCHES, ARITHMETIC, MEMORY)
+COLUMNS = {LOADER: "wait_s", COPY: "copy_s", COMPUTE: "compute_s", OVERHEAD: "overhead_s"}
+TOO_SHORT_S = 1.0  # below, start-up and the clock's steps are much of an epoch
+TOO_SHORT = "Too short to tell what holds it back."
+
+
+class Bottleneck(NamedTuple):
+    """What costs an epoch most.
+
+    Attributes
+    ----------
+    bound_by : loader, copy, compute or overhead
+    limit : of computing: launches, arithmetic or memory; empty: not known
+    """
+
+    bound_by: str
+    limit: str = ""
+
+    @property
+    def cause(self) -> str:
+        """What it is bound by, as a sentence names it: `the loader`."""
+        return {LOADER: "the loader", COPY: "copying to the GPU"}.get(self.bound_by, self.bound_by)
+
+    def __str__(self) -> str:
+        """Return the beginning of a sentence: `Bound by compute, its limit is memory`."""
+        has_limit = self.bound_by == COMPUTE and self.limit
+        return f"Bound by {self.cause}" + (f", its limit is {self.limit}" if has_limit else "")
+
+
+def find_bottleneck(costs: Mapping[str, float]) -> Bottleneck:
+    """Return the part of an epoch that costs most, and the limit of its computing.
+
+    Parameters
+    ----------
+    costs : by part: the time that it takes, or that an epoch would save if it were faster;
+        computing as `compute`, or as its parts; NaN counts as nothing
+    """
+    known = {part: cost for part, cost in costs.items() if not math.isnan(cost)}
+    compute = sum(known.get(part, 0.0) for part in (COMPUTE, *COMPUTE_PARTS, BELOW_ROOF))
+    whole = {**known, COMPUTE: compute}
+    limits = [part for part in COMPUTE_PARTS if part in known]
+    return Bottleneck(
+        max(COLUMNS, key=lambda part: whole.get(part, 0.0)),
+        max(limits, key=lambda part: known[part]) if limits else "",
+    )
+
+
+def find_longest_part(epoch: Mapping[str, object]) -> Bottleneck:
+    """Return the bottleneck of an epoch, or of means of epochs, by the columns of epochs.csv."""
+    return find_bottleneck({part: _seconds(epoch[column]) for part, column in COLUMNS.items()})
+
+
+def _seconds(cell: object) -> float:
+    return float(cell) if cell not in (None, "") else 0.0  # type: ignore[arg-type]
