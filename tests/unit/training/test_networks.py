@@ -84,19 +84,6 @@ def test_multiply_adds_of_convolutions_and_dense_layers(model, expected):
 # -- structure -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["lenet", "resnet"])
-def test_networks_of_our_own_import_no_torchvision(model, python):
-    code = f"""
-import sys
-from epochwatt.training import session, workloads
-workload = workloads.WORKLOADS[{model!r}]
-workload.build()
-workload.transform(workload.made_up())
-print(sorted(name for name in ("torchvision", "PIL") if name in sys.modules))
-"""
-    assert python(code) == "[]\n"
-
-
 # -- transforms ----------------------------------------------------------------------------------
 
 
