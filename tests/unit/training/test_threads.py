@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from epochwatt.training.exit_status import SET_BY_SNAKEMAKE, take_the_board
 
 
