@@ -2,17 +2,15 @@
 
 import pytest
 
-from benchmarks import methods_tables, public_sweeps, roofline_tables, simulated_sweeps, tables
+from benchmarks import methods_tables, public_sweeps, roofline_tables, tables
 from benchmarks.methods import CASES
-from benchmarks.results import REPOSITORY, Budget, Row, at_most
+from benchmarks.results import REPOSITORY
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
 from epochwatt.prediction.evaluation.sweep_files import as_text
 from epochwatt.prediction.evaluation.sweep_names import HELD
 from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
-from epochwatt.prediction.names import EVERY, POWER, TIME
-from epochwatt.prediction.registry import load_methods
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
 from epochwatt.twin.sweep_table import write_simulated_sweep
@@ -39,38 +37,6 @@ def test_committed_summary_is_that_of_its_tables():
     by_name = {name: tables.read(FOLDER / f"prediction/{name}.csv") for name in tables.TITLES}
     committed = tables.read(FOLDER / "prediction/measured-summary.csv")
     assert tables.summary(by_name) == committed
-
-
-def test_tables_are_found_with_the_line_above_them():
-    first = "# A page\n\nFirst, in %\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
-    text = f"{first}\nSecond\n\n| c |\n| --- |\n| 3 |"
-    assert list(tables.tables(text)) == [
-        ("First, in %", [["a", "b"], ["1", "2"]]),
-        ("Second", [["c"], ["3"]]),
-    ]
-
-
-def test_timed_rows_keep_their_verdict():
-    rows = [Row("a", [1.0, 3.0, 2.0], "s", 1, at_most(1.5)), Row("b", [7.0], "s", 1)]
-    head, *cells = tables.timed_table([row.as_json() for row in rows])
-    assert [dict(zip(head, row, strict=True))["verdict"] for row in cells] == ["NOT MET", "-"]
-    assert cells[0][:2] == ["a", "2.00 s"]
-    share = Row("c", [90.0], "%", 0, Budget(95.0, 100.0, "95 to 100"))
-    (_, cells) = tables.timed_table([share.as_json()])
-    assert cells[-2:] == ["95 to 100 %", "NOT MET"]
-
-
-def test_a_benchmark_with_a_table_of_its_own_writes_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "FOLDER", tmp_path)
-    rows = [Row("a", [1.0], "s", 1).as_json()]
-    tables.write_timed({"interleaver": {"rows": rows}, "planted": {"rows": rows}})
-    (path,) = tmp_path.rglob("*.csv")
-    assert tables.read(path) == tables.timed_table(rows)
-
-
-def test_the_sweep_that_is_timed_is_powertrains():
-    assert simulated_sweeps.grid().shape == (4368, 5)
-    assert len(simulated_sweeps.WORKLOADS) == 7
 
 
 def test_tables_of_real_sweeps_hold_the_cells_of_the_scores():
@@ -178,33 +144,3 @@ def test_committed_modes_that_save_are_those_of_the_simulated_board(tmp_path):
         write_simulated_sweep(sweep.facts, REPOSITORY / "config/twin", counts, table)
     made = _tuning_rows([tmp_path / f"{name}.csv" for name in names], tmp_path)
     assert made == _committed_tuning("simulated")
-
-
-def test_errors_from_every_subset_are_those_of_the_scores(tmp_path):
-    percent = dict(
-        zip(("median_pct", "p90_pct", "worst_pct"), ("8.54", "30.2", "2112"), strict=True)
-    )
-    ratios = {
-        f"error_ratio_to_paper_{of}": value for of, value in zip(QUARTERS, "123", strict=True)
-    }
-    shared = {"target": TIME, "learned_from": EVERY, **percent}
-    rows = [
-        {**shared, "method": "paper", **dict.fromkeys(ratios, "1")},
-        {**shared, "method": "physical", **ratios},
-        {**shared, "method": "physical", "learned_from": "published", **ratios},
-        {**shared, "method": "physical", "target": POWER, **dict.fromkeys(ratios, "")},
-    ]
-    path = tmp_path / "scores.csv"
-    tables.write(path, [list(rows[0]), *(list(row.values()) for row in as_columns(rows))])
-    _, paper, physical = tables.subsets_table(path)
-    errors = "8.5 / 30 / 2112"
-    assert paper == ["paper", errors, "-", "-", "-", "-"]
-    assert physical == ["physical", errors, "2.00 (1.00 to 3.00)", errors, "-", "-"]
-    names = {row[0] for row in tables.read(FOLDER / "prediction/every-subset-of-four.csv")[1:]}
-    scored = {name for name, method in load_methods(REPOSITORY).items() if method.is_scored}
-    assert names == scored
-
-
-def as_columns(rows):
-    """Return rows with their keys in the order of the first one."""
-    return [{name: row[name] for name in rows[0]} for row in rows]
