@@ -20,7 +20,7 @@ from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.figures.fulcrum import names as schedules
-from epochwatt.pages import powertrain_tables as study
+from epochwatt.pages import studies as study
 from epochwatt.prediction.evaluation.sweep_files import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
@@ -166,10 +166,10 @@ def powertrain_tables(folder: Path) -> dict[str, Table]:
     errors, penalties, claims = (read_rows(str(folder / f"{name}.csv")) for name in names)
     failing = [row for row in claims if row["status"] == "does_not_hold"]
     rows = {
-        f"methods-{provenance}": study.methods_table(errors, penalties, provenance)
+        f"methods-{provenance}": study.methods_rows(errors, penalties, provenance)
         for provenance in ("simulated", "public")
     }
-    rows["claims-failing"] = study.claims_table(failing)
+    rows["claims-failing"] = study.claim_rows(failing)
     said = {"claims": [["the claims"], *([line] for line in study.in_short(claims))]}
     return said | {name: _cells(some) for name, some in rows.items()}
 

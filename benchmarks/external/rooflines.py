@@ -14,8 +14,8 @@ from epochwatt.roofline.fit import fit_energy, fit_relative
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.model import Numbers
 from epochwatt.roofline.points import Point, read_points
-from epochwatt.roofline.tx2 import SWEEP as TX2
-from epochwatt.roofline.tx2 import tx2_points
+from epochwatt.roofline.public import KERNELS, tx2_points
+from epochwatt.roofline.public import TX2_SWEEP as TX2
 
 FOLDER = "config/rooflines"
 FOLDS = 9
@@ -51,7 +51,9 @@ Predict = Callable[[Sequence[Point], Sequence[Point]], Numbers]  # learned from,
 
 def energy_findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield how far energies of kernels that the fit has not seen are off, in their own modes."""
-    points = [p for p in tx2_points(inputs.tables(TX2)) if p.power_w]
+    points = [
+        p for p in tx2_points(inputs.tables(TX2), inputs.root / FOLDER / KERNELS) if p.power_w
+    ]
     for name, some in (
         ("all kernels", points),
         ("convolutions", [p for p in points if CONVOLUTION in p.workload]),

@@ -38,20 +38,16 @@ from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
 from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.show_claims import write_claims as show_claims
-from epochwatt.pages.show_configuration import write_configuration
-from epochwatt.pages.show_index import write_index
-from epochwatt.pages.show_pairs import write_pairs
-from epochwatt.pages.summarise import write_summary
+from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_files, sweep_names
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
-from epochwatt.roofline.explain_runs import write_explanations
-from epochwatt.roofline.fits import FitRow, read_fits, write_fits
-from epochwatt.roofline.place_points import place_points
+from epochwatt.roofline.collect import place_points
+from epochwatt.roofline.explain_run import write_explanations
+from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.roofline.tables import write_fits_of
 from epochwatt.roofline.tuning import Tuned
 from epochwatt.schedule.curves import LATENCY_COLUMNS, POWER_COLUMNS
 from epochwatt.schedule.dynamic.study import SLOTS
@@ -432,9 +428,15 @@ def test_claims(shape):
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
-        check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
-        show_claims(table, f"{folder}/judged.html")
-        show_claims(any_table.write_claims(shape, folder), f"{folder}/claims.html")
+        compared = f"{folder}/comparisons.csv"
+        check_claims(
+            *(paths, idle, backends, records, of_devices, [], []),
+            TITLES,
+            table,
+            compared,
+            text,
+            ROOT,
+        )
 
 
 @any_shape()
@@ -442,16 +444,7 @@ def test_summary(shape):
     with made() as folder:
         paths, _ = write_runs(shape, folder)
         claims, gone = any_table.write_claims(shape, folder), [{"run": "x", "reason": ODD[0]}]
-        text, page = f"{folder}/summary.txt", f"{folder}/summary.html"
-        write_summary(paths, claims, gone, TITLES, PALETTE, text, page)
-
-
-@any_shape(*MEASURED)
-def test_configuration(shape):
-    with made() as folder:
-        _, records = write_runs(shape, folder, with_records=True)
-        (folder / "a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
-        write_configuration([f"{folder}/a.yaml"], records, f"{folder}/configuration.html")
+        write_summary(paths, claims, gone, TITLES, f"{folder}/summary.txt")
 
 
 def explained(shape, paths, folder):
@@ -469,7 +462,7 @@ def explained(shape, paths, folder):
         columns = {**place, "instance": first["instance"], "workload": first["model"], "cores": 2}
         columns |= {"task": first["task"], "batch_size": first["batch_size"]}
         run = {"run": first["run"], "epochs": path, "counts": f"{folder}/counts.json"}
-        runs.append({**run, "columns": columns})
+        runs.append({**run, **columns})
         for processor in ("cpu", "gpu"):
             same = {**place, "processor": processor, "cores": 2, "cached_bytes_per_s": None}
             same |= {"instance": ""}
@@ -600,7 +593,9 @@ def test_index(style_file, shape, monkeypatch):
         stem = f"results/figures/{figure}"
         drawn = {"stem": stem, "backend": shape.backend, "paper": entry.paper, "title": ODD[0]}
         drawn |= {"section": entry.section, "caption": ODD[1], "claims": [], "words": list(ODD)}
-        explored = {"epochs": "results/epochs.csv", "records": records}
-        explored |= {"specs": [f"{stem}.vl.json"]}
+        inputs |= {"epochs": "results/epochs.csv"}
+        Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
+        more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
+        more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
         page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, explored)
+        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)

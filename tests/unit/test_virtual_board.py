@@ -93,6 +93,51 @@ def test_only_a_board_that_got_to_its_end_without_a_difference_passes(
     )
 
 
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """What a build makes, in order; nothing is fetched or compiled."""
+    steps = []
+    for name in ("root", "modules", "initrd"):
+        monkeypatch.setattr(build, f"_build_{name}", lambda *_, name=name: steps.append(name))
+    monkeypatch.setattr(build, "_fetch_kernel", lambda *_: steps.append("kernel"))
+    monkeypatch.setattr(build, "check_needs", lambda: None)
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+
+    def now():
+        steps.clear()
+        build.build(build.KERNELS["6.1"])
+        return list(steps)
+
+    return now
+
+
+def test_only_what_has_changed_is_built_anew(made, monkeypatch, tmp_path):
+    assert made() == ["root", "kernel", "modules", "initrd"]
+    assert made() == []
+    monkeypatch.setattr(build, "DRIVERS", (*build.DRIVERS, "another"))
+    assert made() == ["initrd"]
+    shutil.copytree(build.HERE, tmp_path / "here")
+    monkeypatch.setattr(build, "HERE", tmp_path / "here")
+    assert made() == []
+    with open(tmp_path / "here/vboard.c", "a") as source:
+        source.write("\n")
+    assert made() == ["modules"]
+    monkeypatch.setattr(build, "PROGRAMS", (*build.PROGRAMS, "another"))
+    assert made() == ["root"]
+
+
+def test_a_build_that_failed_is_tried_again(made, monkeypatch):
+    def fails(*_):
+        raise EpochwattError("no network")
+
+    fetch = build._fetch_kernel
+    monkeypatch.setattr(build, "_fetch_kernel", fails)
+    with pytest.raises(EpochwattError, match="no network"):
+        made()
+    monkeypatch.setattr(build, "_fetch_kernel", fetch)
+    assert made() == ["kernel", "modules", "initrd"]
+
+
 def test_missing_packages_are_named_before_anything_is_built(monkeypatch, tmp_path):
     monkeypatch.setattr(
         shutil, "which", lambda name, **_: None if name == "dtc" else "/bin/" + name

@@ -1,13 +1,10 @@
 """Start of a virtual board, and the checks that run inside it, a line for each."""
 
 import json
-import os
 import random
 import shlex
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -16,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.device.kinds import Kind
-from epochwatt.errors import EpochwattError
 from tests.fakeboard.board import make_board
-from tests.fakeboard.kinds import FakeKind, find_kind
+from tests.fakeboard.kinds import FakeKind
 
-from .build import CACHE, HERE, KERNELS, Kernel, build, make_image, run
+from .build import CACHE, HERE, Kernel, make_image, run
 from .device_tree import write_blob
 
 REPOSITORY = HERE.parents[1]
 MEMORY_MIB = 1536
 LIMIT_S = 900  # checks take two to four minutes; a busy machine takes longer
-BOARD = "agx_orin-jp6"
 FIRST_ADDRESS = 0x40
 N_CUTS = 2
 MARK = "CHECK "
@@ -50,16 +45,22 @@ def check_board(kernel: Kernel, fake: FakeKind) -> bool:
     start_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="epochwatt-virtual-board-") as work:
         boot = _prepared(kernel, fake, Path(work), log)
-        lines = list(_shown(boot("", [])))
+        lines = list(shown(boot("", [])))
         n_boots = 1 + cut_power(boot, Path(work), lines)
-    failed = [line["check"] for line in lines if line["is_right"] not in (True, None)]
+    what = f"{fake.name} with Linux {kernel.version}"
+    return has_passed(what, lines, n_boots, time.monotonic() - start_s, log)
+
+
+def has_passed(what: str, lines: list[Line], n_boots: int, seconds: float, log: Path) -> bool:
+    """Print a verdict; return whether every board came to its end and nothing differs."""
+    n_failed = sum(line["is_right"] not in (True, None) for line in lines)
     n_ended = sum(line["is_right"] is None for line in lines)
     early = "" if n_ended == n_boots else ", and a board ended before its last"
     print(
-        f"{fake.name} with Linux {kernel.version}: {len(lines) - n_ended} checks, "
-        f"{len(failed)} differ{early} ({time.monotonic() - start_s:.0f} s; console: {log})"
+        f"{what}: {len(lines) - n_ended} checks, {n_failed} differ{early} "
+        f"({seconds:.0f} s; console: {log})"
     )
-    return n_ended == n_boots and not failed
+    return n_ended == n_boots and not n_failed
 
 
 def cut_power(boot: Boot, work: Path, lines: list[Line]) -> int:
@@ -74,7 +75,7 @@ def cut_power(boot: Boot, work: Path, lines: list[Line]) -> int:
         make_image(None, disks[1], 64)
         n_finished = sum("EPOCH" in line for line in boot("cut", disks, draw.uniform(0.0, 2.0)))
         print(f"the power was cut after epoch {n_finished - 1}", flush=True)
-        lines += _shown(boot(str(n_finished), disks))
+        lines += shown(boot(str(n_finished), disks))
         for disk in disks:
             disk.unlink()
     return N_CUTS
@@ -87,17 +88,11 @@ def _prepared(kernel: Kernel, fake: FakeKind, work: Path, log: Path) -> Boot:
     that forgets, and one disk of each medium), and when to cut its power; it gives the lines of
     the console.
     """
-    machine = ["-M", "virt,gic-version=3", "-cpu", "cortex-a57", "-smp", str(fake.board.cores)]
-    machine += ["-m", str(MEMORY_MIB)]
-    write_blob(machine, fake.board, fake.release, work / "board.dtb")
-    _fill(kernel, fake, work / "content")
+    command = [*machine(kernel, fake, work, MEMORY_MIB), "-nic", "none"]
+    fill(kernel, fake, work / "content")
     make_image(work / "content", work / "board.img", 64)
     for medium in MEDIA:
         make_image(None, work / f"{medium}.img", 64)
-    command = ["qemu-system-aarch64", *machine, "-accel", "tcg,thread=multi"]
-    command += ["-nodefaults", "-nic", "none", "-display", "none", "-serial", "stdio"]
-    command += ["-no-reboot", "-dtb", f"{work}/board.dtb", "-kernel", f"{kernel.folder}/vmlinuz"]
-    command += ["-initrd", f"{kernel.folder}/initrd.img"]
 
     def boot(word: str, disks: Sequence[Path], cut_s: float | None = None) -> Iterator[str]:
         kept = [*disks[:1], work / "board.img", *disks[1:]] if disks else []
@@ -111,12 +106,24 @@ def _prepared(kernel: Kernel, fake: FakeKind, work: Path, log: Path) -> Boot:
         for medium, devices in () if disks else MEDIA.items():
             options += ["-drive", f"file={work}/{medium}.img,format=raw,if=none,id={medium}"]
             options += devices
-        return _console([*command, *options], log, cut_s)
+        return console([*command, *options], log, cut_s)
 
     return boot
 
 
-def _fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
+def machine(kernel: Kernel, fake: FakeKind, work: Path, memory_mib: int) -> list[str]:
+    """Return the words that start a board but for its disks; its device tree is written."""
+    options = ["-M", "virt,gic-version=3", "-cpu", "cortex-a57", "-smp", str(fake.board.cores)]
+    options += ["-m", str(memory_mib)]
+    write_blob(options, fake.board, fake.release, work / "board.dtb")
+    return [
+        *("qemu-system-aarch64", *options, "-accel", "tcg,thread=multi", "-nodefaults"),
+        *("-display", "none", "-serial", "stdio", "-no-reboot", "-dtb", f"{work}/board.dtb"),
+        *("-kernel", f"{kernel.folder}/vmlinuz", "-initrd", f"{kernel.folder}/initrd.img"),
+    ]
+
+
+def fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
     """Gather what a board has beside its root: our code, its modules and its text files."""
     no_bytecode = shutil.ignore_patterns("__pycache__")
     for package, target in (
@@ -164,7 +171,9 @@ def _below_devices(path: str) -> str:
     return path.removeprefix("sys/devices/")
 
 
-def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str]:
+def console(
+    command: list[str], log: Path, cut_s: float | None, limit_s: float = LIMIT_S
+) -> Iterator[str]:
     """Start a board, give the lines of its console, keep them in a file; it never outlives this.
 
     With `cut_s` it is killed that long after it has recorded its second epoch.
@@ -179,7 +188,7 @@ def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str
             text=True,
             errors="replace",
         )
-        end = threading.Timer(LIMIT_S, board.kill)
+        end = threading.Timer(limit_s, board.kill)
         end.start()
         try:
             for line in board.stdout or ():
@@ -194,7 +203,7 @@ def _console(command: list[str], log: Path, cut_s: float | None) -> Iterator[str
             board.wait()
 
 
-def _shown(console: Iterator[str]) -> Iterator[Line]:
+def shown(console: Iterator[str]) -> Iterator[Line]:
     """Print the checks that a console tells of, and give them; the last has no verdict."""
     for line in console:
         _, mark, words = line.partition(MARK)
@@ -213,21 +222,3 @@ def _in_short(value: object) -> str:
     if isinstance(value, dict):
         value = ", ".join(f"{key} {item}" for key, item in value.items())
     return " ".join(str(value).split())[:110]
-
-
-def main() -> int:
-    """Build and check what the environment asks for; return the exit status."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the board ends with us
-    try:
-        boards = [find_kind(name) for name in os.environ.get("BOARD", BOARD).split()]
-        passed = []
-        for fake in boards:
-            version = os.environ.get("KERNEL") or ("6.1" if fake.jetpack > 5 else "5.10")
-            if version not in KERNELS:
-                raise EpochwattError(f"no kernel {version}", allowed=list(KERNELS))
-            build(KERNELS[version])
-            passed.append(check_board(KERNELS[version], fake))
-    except EpochwattError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return int(not all(passed))

@@ -84,11 +84,9 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
         "compare_printed": "1",
         "make_dataset": "1",
         "plot_fig02": "1",
-        "show_claims": "1",
-        "show_configuration": "1",
         "show_index": "1",
         "split_energy": "1",
         "summarise": "1",
-        "total": str(833 * 7 + 12),
+        "total": str(833 * 7 + 10),
         "train_epoch": str(833 * 6),
     }

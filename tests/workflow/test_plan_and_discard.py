@@ -8,10 +8,10 @@ pytestmark = pytest.mark.workflow
 
 def test_plan_says_what_is_measured_and_what_is_left(fresh, finished):
     configure_two_studies(fresh)
-    before = fresh.epochwatt("plan")
+    before = fresh.epochwatt("plan", "--runs")
     assert before.status == 0, before.text
     assert "2 runs, 3 epochs, 0 of them measured; the rest takes about" in before.text
-    after = finished.checkout.epochwatt("plan")
+    after = finished.checkout.epochwatt("plan", "--runs")
     assert "2 runs, 3 epochs, 3 of them measured; nothing is left to do" in after.text
     for run in (finished.drawn, finished.beside):
         assert run in before.text
@@ -74,7 +74,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
         f"collect_run {run}",
         *("collect_study", "compare_printed"),
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
+        *("show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others) == before

@@ -154,7 +154,7 @@ def end():
     try:
         not_made.make_page_without(WATCH.failures, workflow.workdir_init)
         if not Path(not_made.PAGE).exists():
-            from epochwatt.pages.show_index import write_bare  # takes 0.5 s
+            from epochwatt.pages.site import write_bare  # takes 0.5 s
 
             write_bare(not_made.read().shown(), not_made.PAGE)
         say(f"{not_made.PAGE} is made; it names what failed, and shows all else")

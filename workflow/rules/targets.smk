@@ -113,13 +113,10 @@ rule claims:
 
 
 rule pages:
-    """All pages, the landing page first."""
+    """The landing page, the summary for the terminal, pages of studies in pairs."""
     input:
         "results/index.html",
         "results/summary.txt",
-        "results/summary.html",
-        "results/claims.html",
-        "results/configuration.html",
         rules.pairs.input,
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.text import counted
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
@@ -74,6 +75,18 @@ class Choice(NamedTuple):
     e2e_s: float
     energy_wh: float | None
     n_runs: int
+
+
+def setting_words(row: Mapping[str, str]) -> str:
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
+    words = [
+        counted(int(row["num_workers"]), "workers"),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+    ]
+    if row["power_mode"] != "asis":
+        words.append(SETTING["power_mode"].format(row["power_mode"]))
+    return ", ".join(words)
 
 
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,8 @@ changes and bounds are in `results/twin/validation.csv`. An error is 100 |ln(sim
 published)|, so that half as much is as far off as twice as much.
 """
 
+import csv
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from epochwatt.figures.common import style
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.validation_points import (
     LEFT_OUT,
     PAPER_OF,
@@ -35,7 +37,6 @@ from epochwatt.figures.validation_points import (
     read_rest,
     slips,
 )
-from epochwatt.figures.validation_spec import ROWS, write_validation_spec
 from epochwatt.published.numbers import Published, load_published
 from epochwatt.text import counted
 
@@ -88,6 +89,18 @@ HEADINGS = (  # of the rows
     "priors (fitted: without each take-away)",
 )
 NOTHING_FITTED = "not fitted, priors as chosen"  # a row
+ROWS = {  # names of rows there -> words; others are words
+    "take-away": "take-away of the paper",
+    "take-away, and what asks nearly the same": "take-away and those that ask nearly the same",
+    "board with network": "board with one network",
+    "HiPCW: main paper, one parameter": "paper (HiPCW 2021; one parameter fitted to it)",
+    "not fitted, priors as chosen": "priors as chosen, nothing fitted",
+    "fitted, priors widths doubled": "priors twice as wide, fitted",
+    "not fitted, priors shifted 1": "priors shifted at random (1), nothing fitted",
+    "fitted, priors shifted 1": "priors shifted at random (1), fitted",
+    "not fitted, priors shifted 2": "priors shifted at random (2), nothing fitted",
+    "fitted, priors shifted 2": "priors shifted at random (2), fitted",
+}
 
 
 def draw(
@@ -317,3 +330,89 @@ def _csv_row(point: Point) -> dict[str, Any]:
     row = point._asdict()
     del row["marker"]
     return {"published_id": row.pop("published_id"), "class": row.pop("class_"), **row}
+
+
+# -- the interactive form ------------------------------------------------------------------------
+
+FIELDS = {"W": "powers (W)", "Wh": "energies (Wh)"}  # unit -> title of a field
+FIELDS |= {"time": "times (s)", "change": "changes (ratio of two sides)"}  # else by class
+POINT_NUMBERS = ("published", "held_out", "error_pct", "section_error_pct", "ratio")
+MEDIAN_NUMBERS = ("median_error_pct", "low_pct", "high_pct", "n")
+
+
+def write_validation_spec(
+    stem: str, title: str, note: str, palette: Mapping[str, str], names: Mapping[str, str]
+) -> None:
+    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
+
+    Parameters
+    ----------
+    title, note : of the figure; the note says that it is simulated
+    palette : thing -> colour
+    names : id -> what a published number is of, in words
+    """
+    with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    points, medians = list[vega.Spec](), list[vega.Spec]()
+    for row in rows:
+        if row["published_id"]:
+            paper = "hipcw_" if row["class"].startswith("hipcw_") else ""
+            kind = row["class"].removeprefix(paper)
+            point = {
+                "field": FIELDS.get(row["unit"]) or FIELDS.get(kind, kind),
+                "paper": PAPER_OF[paper],
+                "of": names.get(row["published_id"], row["published_id"]),
+                "ratio": float(row["held_out"]) / float(row["published"]),
+            }
+            kept = ("published_id", "device", "unit", *POINT_NUMBERS[:4])
+            points.append(point | {name: row[name] for name in kept})
+        else:
+            shown = {"of": LEFT_OUT[row["class_"]], "row": ROWS.get(row["left_out"])}
+            medians.append({**row, **shown, "row": shown["row"] or row["left_out"]})
+    both = [_point_fields(points, palette), _median_rows(medians, palette)]
+    data = vega.csv_data(points, POINT_NUMBERS)
+    vega.write(stem, title, note, {"data": data, "vconcat": both})
+
+
+def _point_fields(points: Sequence[vega.Spec], palette: Mapping[str, str]) -> vega.Spec:
+    """Return the fields of points, with the goal as a band."""
+    grey, factor = palette["missing"], math.exp(BAND_PCT / 100.0)
+    scale = {"type": "log", "zero": False}
+    band = {"type": "rect", "color": grey, "opacity": 0.25}
+    goal = vega.layer(band, y={"datum": 1.0 / factor}, y2={"datum": factor})
+    unity = vega.layer({"type": "rule", "color": grey}, y={"datum": 1.0})
+    for drawn_once in (goal, unity):  # not for each point
+        drawn_once["transform"] = [{"aggregate": [], "groupby": ["field"]}]
+    dots = vega.layer(
+        {"type": "point", "size": 45, "filled": True, "opacity": 0.9},
+        x=vega.number("published", "published", scale=scale),
+        y=vega.number("ratio", "simulated / published", scale=scale),
+        shape=vega.name("paper", scale={"range": ["circle", "triangle-up"]}),
+        color={"value": palette["stall"]},
+        tooltip=vega.tooltip(("of", "unit", *POINT_NUMBERS, "paper", "published_id")),
+    )
+    by = vega.name("field", sort=list(dict.fromkeys(point["field"] for point in points)))
+    return vega.multiples(by, [goal, unity, dots], 320, 220, 2, "x", "y")
+
+
+def _median_rows(medians: Sequence[vega.Spec], palette: Mapping[str, str]) -> vega.Spec:
+    """Return the median errors by what was left out, with their intervals."""
+    rows = list(dict.fromkeys(row["row"] for row in medians))
+    colours = [palette["compute"], palette["epoch_0"]]
+    place = {
+        "y": vega.name("row", sort=rows, axis={"labelLimit": 320}),
+        "yOffset": {"field": "of", "type": "nominal"},
+        "color": vega.name("of", scale={"domain": list(LEFT_OUT.values()), "range": colours}),
+    }
+    title = "median error (%) by what was left out of the fit, or by other priors"
+    x = vega.number("median_error_pct", title, scale={"type": "log"})
+    ends = {"x": {**x, "field": "low_pct"}, "x2": {"field": "high_pct"}}
+    rod, dot = {"type": "rule", "strokeWidth": 1.5}, {"type": "point", "filled": True}
+    dot |= {"size": 50, "opacity": 1}
+    tooltip = vega.tooltip(("row", "of", *MEDIAN_NUMBERS))
+    layers = [
+        vega.layer({"type": "rule", "color": palette["missing"]}, x={"datum": BAND_PCT}),
+        vega.layer(rod, "isValid(datum.low_pct)", **ends, **place),
+        vega.layer(dot, x=x, **place, tooltip=tooltip),
+    ]
+    return {"data": vega.csv_data(medians, MEDIAN_NUMBERS), "width": 460, "layer": layers}

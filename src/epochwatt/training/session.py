@@ -15,10 +15,12 @@ import numpy as np
 import torch
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.device import host, last_measurement, page_cache, remedies
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, RecordError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.discover import AUTO
 from epochwatt.training import arithmetic, checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
@@ -73,11 +75,11 @@ class Session:
     def __init__(
         self,
         folder: RunFolder,
-        factors: Dict[str, Any],
+        factors: Factors,
         data_root: str,
         machine: Machine,
-        conditions: Dict[str, Any],
-        inside: Optional[Dict[str, Any]] = None,
+        conditions: Document,
+        inside: Optional[Document] = None,
     ) -> None:
         self.folder = folder
         self.factors = factors
@@ -94,8 +96,8 @@ class Session:
             log.warning("training runs on the CPU: %s", remedies.in_full(why))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
-        for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
-            machine.check_medium(place)
+        for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(folder)
         self.monitor = EpochMonitor(
             paths,
             getattr(self.source, "in_memory", False),
@@ -249,7 +251,7 @@ class Session:
         self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
     ) -> Dict[str, Any]:
         """Return the record of an epoch without its circumstances."""
-        meta: Dict[str, Any] = {
+        meta: Document = {
             "schema_version": columns.SCHEMA_VERSION,
             "protocol": columns.PROTOCOL,
             "run": self.folder.run,
@@ -287,7 +289,7 @@ class Session:
             meta["software"]["cuda"] = torch.version.cuda
         return meta
 
-    def _flags(self, epoch: int, meta: Dict[str, Any]) -> List[str]:
+    def _flags(self, epoch: int, meta: Document) -> List[str]:
         flags = {
             "cold_process": epoch == self.first_epoch,
             "resumed": meta["resumed"] is not None,
@@ -337,7 +339,7 @@ def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[fl
     return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
 
 
-def _summary(meta: Dict[str, Any]) -> str:
+def _summary(meta: Document) -> str:
     return (
         "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
         "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(

@@ -10,10 +10,12 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 import torch
 
+from epochwatt.columns import Factors
 from epochwatt.device import last_measurement, page_cache
 from epochwatt.device.machine import Machine
 from epochwatt.records.mode_folder import SweepFolder, mode_name
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.records.shapes import Document
 from epochwatt.training import timing
 from epochwatt.training.data import dataset_paths
 from epochwatt.training.loaders import TimedMinibatches, make_endless_loader
@@ -44,7 +46,7 @@ class SweepSession(Session):
     def __init__(
         self,
         folder: SweepFolder,
-        factors: Dict[str, Any],
+        factors: Factors,
         data_root: str,
         machine: Machine,
         busy_pct: Any = None,
@@ -61,7 +63,7 @@ class SweepSession(Session):
         self.free_s = time.perf_counter()  # since when nothing is measured
 
     def measure_mode(
-        self, mode: Dict[str, Any], place: int, applied: Dict[str, Any], settled: Any = None
+        self, mode: Dict[str, Any], place: int, applied: Document, settled: Any = None
     ) -> str:
         """Measure one mode, which is set, and keep its record; return in words what came of it.
 
@@ -182,7 +184,7 @@ class SweepSession(Session):
 
     def _mode_flags(
         self,
-        meta: Dict[str, Any],
+        meta: Document,
         watch: ModeWatch,
         wanted: Dict[str, Any],
         unmet: Dict[str, float],

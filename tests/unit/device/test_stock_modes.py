@@ -16,6 +16,7 @@ from epochwatt.errors import BoardError, RebootNeeded
 from tests.fakeboard.kinds import KINDS
 
 NVPMODEL = "usr/sbin/nvpmodel"
+QUICK = ("agx_orin-jp6", "orin_nano-jp7.2.1")  # the first mode of one needs a restart
 NEWER = [name for name, kind in KINDS.items() if kind.jetpack >= 6]
 
 
@@ -61,7 +62,10 @@ def restarted_by_hand(fake, mode):
     fake.reboot()
 
 
-@pytest.mark.parametrize("name", NEWER)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in NEWER],
+)
 def test_every_stock_mode_is_set_read_back_verified_and_put_back(make_real, name):
     fake, board = make_real(name)
     for mode in fake.kind.modes:

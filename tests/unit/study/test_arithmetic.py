@@ -33,22 +33,12 @@ def test_boards_from_ampere_on_have_the_rest(precision):
         refuse_arithmetic({**PLAIN, **compiled}, device(kind), "studies", "x")
 
 
-def test_a_host_is_left_to_its_own_torch():
-    factors = {**PLAIN, "backend": "host", "precision": "tf32", "compile": "on"}
-    refuse_arithmetic(factors, device(""), "studies", "x")
-
-
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
 def test_a_board_before_ampere_is_refused_with_the_place(precision, agx, refused):
     agx.sweep({"precision": ["fp16", precision]})
     found, allowed = refused()
     assert found == f"config/studies.yaml: small.sweep[0].precision is '{precision}'"
     assert allowed == "  allowed: fp32, fp16: the Volta GPU of Jetson AGX Xavier has no other"
-
-
-def test_the_board_without_torch_2_cannot_compile():
-    with pytest.raises(Exception, match="the last JetPack of Jetson Nano has no torch 2"):
-        refuse_arithmetic({**PLAIN, "compile": "on"}, device("nano"), "studies", "x")
 
 
 @pytest.mark.parametrize(("key", "value"), [("precision", "bf16"), ("compile", "on")])

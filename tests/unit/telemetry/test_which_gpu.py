@@ -19,20 +19,6 @@ def test_uuid_that_cuda_tells_finds_the_card_wherever_it_is(two, told):
     assert choose(two, told) == FAST
 
 
-def test_training_on_the_cpu_has_no_gpu(two):
-    assert choose(two, "none") is None
-
-
-def test_gpu_that_cannot_be_named_is_refused(two):
-    with pytest.raises(ValueError, match="does not say which GPU"):
-        choose(two, "unknown")
-
-
-def test_gpu_that_nvml_does_not_know_is_refused(two):
-    with pytest.raises(ValueError, match=f"on {PART}, NVML knows {SLOW}, {FAST}"):
-        choose(two, PART)
-
-
 def test_gpu_that_this_user_may_not_ask_is_not_replaced_by_another(fake_nvml):
     nvml = fake_nvml(uuids=[SLOW, FAST], hidden=[FAST])
     with pytest.raises(ValueError, match=f"NVML knows {SLOW}"):
@@ -45,16 +31,6 @@ def test_part_of_a_divided_card_has_no_power_of_its_own(fake_nvml, told):
     nvml = fake_nvml(uuids=[FAST], divided=[FAST])
     with pytest.raises(ValueError, match="MIG"):
         choose(nvml, told)
-
-
-def test_whole_card_beside_a_divided_one_is_read(fake_nvml):
-    nvml = fake_nvml(uuids=[SLOW, FAST], divided=[SLOW])
-    assert choose(nvml, FAST) == FAST
-
-
-def test_module_that_knows_no_parts_is_no_reason_to_refuse(two, monkeypatch):
-    monkeypatch.delattr(type(two), "nvmlDeviceGetMigMode")  # an old pynvml
-    assert choose(two, FAST) == FAST
 
 
 # -- nobody trains: the idle power, a look by the doctor ------------------------------------------

@@ -100,22 +100,3 @@ def test_the_parts_never_exceed_the_whole(gpu):
     e2e_s = run(timer, gpu, 40, load_s=0.005, copy_s=0.001, launch_s=0.002, compute_s=0.009)
     assert timer.minibatch_s().sum() <= e2e_s * (1 + 1e-9)
     assert np.all(timer.minibatch_s() >= 0)
-
-
-def test_nothing_is_synchronised_but_once_at_the_end(gpu):
-    timer = timing.make_timer(40, "pooled", gpu)
-    before = gpu.n_synchronised
-    run(timer, gpu, 40, load_s=0.001, copy_s=0.0, launch_s=0.0, compute_s=0.010)
-    assert gpu.n_synchronised - before == 1
-    assert timer.minibatch_s().shape == (40, 3)
-
-
-def test_events_are_used_again(gpu):
-    timer = timing.make_timer(200, "pooled", gpu)
-    gpu.n_events = 0
-    run(timer, gpu, 200, load_s=0.030, copy_s=0.0, launch_s=0.0, compute_s=0.010)
-    assert gpu.n_events <= 3 * timing.STAMPS
-
-
-def test_without_a_gpu_the_host_clock_is_used():
-    assert timing.make_timer(1, "pooled").method == "host_clock"

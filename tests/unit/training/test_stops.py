@@ -1,7 +1,6 @@
 """An epoch that was stopped says so, whoever was stopped, and no other does."""
 
 import json
-import signal
 import time
 
 import pytest
@@ -59,11 +58,3 @@ def test_machine_that_slept_is_noticed(monkeypatch):
         ahead_s[0] = 60.0
     assert about["slept_s"] == pytest.approx(60.0, abs=0.1)
     assert has_stopped(about)
-
-
-def test_handler_from_before_is_put_back():
-    before = signal.getsignal(signal.SIGCONT)
-    with noticed_stops() as about:
-        pass
-    assert signal.getsignal(signal.SIGCONT) is before
-    assert not has_stopped(about)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from epochwatt.training.threads import SET_BY_SNAKEMAKE, take_the_board
+from epochwatt.training.exit_status import SET_BY_SNAKEMAKE, take_the_board
 
 
 def test_what_snakemake_allows_is_forgotten(monkeypatch):
@@ -14,14 +14,6 @@ def test_what_snakemake_allows_is_forgotten(monkeypatch):
     monkeypatch.setattr(os, "environ", environment)
     take_the_board()
     assert environment == {"OMP_DYNAMIC": "false"}
-
-
-@pytest.mark.parametrize("others", [{}, dict.fromkeys(SET_BY_SNAKEMAKE, "2")])
-def test_a_number_that_somebody_set_stays(monkeypatch, others):
-    environment = {**others, "OMP_NUM_THREADS": "4"}
-    monkeypatch.setattr(os, "environ", environment)
-    take_the_board()
-    assert environment == {**others, "OMP_NUM_THREADS": "4"}
 
 
 @pytest.mark.parametrize("allowed", ["1", "7"])

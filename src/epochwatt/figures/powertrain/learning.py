@@ -4,20 +4,18 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from epochwatt.claims.beside_paper import each_draw_once
 from epochwatt.figures.common import style
 from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.legend import handles
 from epochwatt.figures.powertrain.looks import Look
+from epochwatt.figures.powertrain.rows import learning_rows
 from epochwatt.published.paper_numbers import PaperNumber
 
 Row = Mapping[str, str]
 WIDTH_IN, HEIGHT_IN = 7.2, 6.0  # of two rows of fields
-QUARTILES = (25, 50, 75)
 GROUPS = ("learning-curve", "other-workloads")  # of the paper's numbers on one board
 LETTERS = 30  # of a line of a field's title
 LEAST = 2  # numbers of profiled modes that make a curve
@@ -39,40 +37,6 @@ def caption(target: str, provenance: str) -> str:
         "network was taught by all modes of a reference workload, which the others are not given. "
         f"{WHOSE.get(provenance, '')}"
     ).strip()
-
-
-def learning_rows(errors: Sequence[Row], target: str) -> list[dict[str, Any]]:
-    """Return median and quartiles over draws: a row per workload, reference, method, number.
-
-    Parameters
-    ----------
-    errors : rows of errors.csv, of one provenance
-    target : time_s or power_w
-    """
-    groups: dict[tuple[str, ...], list[float]] = {}
-    for row in each_draw_once(errors):
-        if row["target"] == target and row["mape_pct"]:
-            key = tuple(row[k] for k in ("workload", "device", "method", "reference"))
-            groups.setdefault((*key, row["n_profiled"]), []).append(float(row["mape_pct"]))
-    rows = []
-    for (name, device, method, reference, n), values in groups.items():
-        low, middle, high = np.percentile(values, QUARTILES)
-        rows.append(
-            {
-                "workload": name,
-                "device": device,
-                "method": method,
-                "reference": reference,
-                "n_profiled": n,
-                "quantity": f"{target}_mape_pct",
-                "value": float(f"{middle:.5g}"),
-                "low": float(f"{low:.5g}"),
-                "high": float(f"{high:.5g}"),
-                "n_draws": len(values),
-                "source": "ours",
-            }
-        )
-    return rows
 
 
 def curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -55,7 +55,7 @@ def _regression(features: Numbers, target: Numbers, standardise: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class PaperEnergy(Predictor):
-    """Energy per epoch, Wh: linear in cores, clocks of CPU, GPU, memory (MHz) and predicted time."""
+    """Energy per epoch, Wh: linear in cores, clocks (MHz) and predicted time."""
 
     trained_on: Numbers
     coefficients: Numbers  # (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh

@@ -12,6 +12,7 @@ from epochwatt import columns
 from epochwatt.device import host, last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.ceilings.blocks import LIMITS, Blocks, time_blocks
 from epochwatt.training.ceilings.kernels import Kernel, kernels, left_out
@@ -44,7 +45,7 @@ class CeilingSession:
         self.left_out = left_out(precisions, self.device)
         for precision, reason in self.left_out.items():
             log.warning("no ceilings of %s here: %s", precision, reason)
-        self.precisions = [one for one in precisions if one not in self.left_out]
+        self.precisions = [precision for precision in precisions if precision not in self.left_out]
         self.gpu = gpu_of(self.device, torch)
         self.sampler = Sampler.start(
             os.getpid(),
@@ -57,7 +58,7 @@ class CeilingSession:
         self.free_s = time.perf_counter()  # since when nothing is measured
 
     def measure_mode(
-        self, mode: Dict[str, Any], place: int, applied: Dict[str, Any], settled: Any = None
+        self, mode: Dict[str, Any], place: int, applied: Document, settled: Any = None
     ) -> str:
         """Measure one mode, which is set, and keep its record; return in words what came of it.
 
@@ -114,7 +115,7 @@ class CeilingSession:
 
     def _circumstances(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return what the record says besides what is measured."""
-        meta: Dict[str, Any] = {
+        meta: Document = {
             "schema_version": columns.SCHEMA_VERSION,
             "protocol": columns.PROTOCOL,
             "ceilings": self.folder.name,
@@ -134,7 +135,7 @@ class CeilingSession:
             meta["software"]["cuda"] = torch.version.cuda
         return meta
 
-    def _add_mode(self, meta: Dict[str, Any], applied: Dict[str, Any], settled: Any) -> None:
+    def _add_mode(self, meta: Document, applied: Document, settled: Any) -> None:
         """Note how the mode was set: of a board, and of a host where something was set."""
         if self.machine.backend != "host":
             meta["board"] = {"power_mode": applied, "busy_pct": self.busy_pct, "settled": settled}
@@ -142,7 +143,7 @@ class CeilingSession:
             meta["clocks_set"] = applied
 
     @staticmethod
-    def _flags(meta: Dict[str, Any], wanted: Dict[str, Any], unmet: Dict[str, float]) -> List[str]:
+    def _flags(meta: Document, wanted: Dict[str, Any], unmet: Dict[str, float]) -> List[str]:
         below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
         flags = {
             "clock_below_request": bool(below),
@@ -173,7 +174,7 @@ def _words(entry: Dict[str, Any]) -> str:
     )
 
 
-def _summary(meta: Dict[str, Any]) -> str:
+def _summary(meta: Document) -> str:
     """Return "at best 107 GFLOP/s, 134 GB/s; clock_below_request"."""
     rates = [max(e[key] / _best_s(e) / 1e9 for e in meta["kernels"]) for key in ("flops", "bytes")]
     return "; ".join(["at best {:.3g} GFLOP/s, {:.3g} GB/s".format(*rates), *meta["flags"]])

@@ -16,6 +16,7 @@ from epochwatt import columns
 from epochwatt.device import host, last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records import interleaved_folder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.gpu import gpu_of
 from epochwatt.training.interleave.arrivals import arrivals
@@ -29,7 +30,7 @@ BUSY_S = 1.0  # of looking at what else the machine does
 BEFORE_SHARE, BEFORE_S = 0.1, 5.0  # of the plan's time, and at most, to time single mini-batches
 
 
-def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[str, bool]:
+def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bool]:
     """Measure a plan on this machine as it is; return the record's folder, and if it ended early.
 
     Parameters
@@ -70,7 +71,7 @@ def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[s
         raise
 
 
-def _say_if_nothing_fits(plan: Dict[str, Any], infer_s: float, train_s: float) -> None:
+def _say_if_nothing_fits(plan: Document, infer_s: float, train_s: float) -> None:
     """Say so before the measurement, where requests leave no room for training."""
     gap_s = plan["batch_size"] / plan["rate_per_s"] - infer_s
     if plan["n_train"] != 0 and train_s > gap_s:
@@ -154,16 +155,16 @@ def _observed(
         }
 
 
-def _factors(plan: Dict[str, Any], task: str) -> Dict[str, Any]:
+def _factors(plan: Document, task: str) -> Dict[str, Any]:
     """Return the factors of one of the two workloads."""
     factors = {"model": plan[task], "task": task, "seed": plan["seed"]}
     network = plan["networks"].get(plan[task])
     return dict(factors, network=network) if network else factors
 
 
-def _circumstances(plan: Dict[str, Any], machine: Machine, device: torch.device) -> Dict[str, Any]:
+def _circumstances(plan: Document, machine: Machine, device: torch.device) -> Dict[str, Any]:
     """Return what the record says besides what is measured."""
-    meta: Dict[str, Any] = {
+    meta: Document = {
         "schema_version": columns.SCHEMA_VERSION,
         "protocol": columns.PROTOCOL,
         "plan": plan,
@@ -183,7 +184,7 @@ def _circumstances(plan: Dict[str, Any], machine: Machine, device: torch.device)
     return meta
 
 
-def _flags(meta: Dict[str, Any]) -> List[str]:
+def _flags(meta: Document) -> List[str]:
     flags = {
         "requests_refused": meta["counts"]["n_refused"] > 0,
         "sampler_lost": meta["telemetry_lost"],
