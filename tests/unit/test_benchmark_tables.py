@@ -4,7 +4,8 @@ import pytest
 
 from benchmarks import methods_tables, public_sweeps, roofline_tables, tables
 from benchmarks.methods import CASES
-from benchmarks.results import REPOSITORY
+from benchmarks.prediction_measured import SUMMARY, summary
+from benchmarks.results import REPOSITORY, read_table
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
@@ -23,20 +24,20 @@ QUARTERS = ("q25", "q50", "q75")
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_row_has_a_cell_for_each_column(path):
-    header, *rows = tables.read(path)
+    header, *rows = read_table(path)
     assert rows
     assert {len(row) for row in rows} == {len(header)}
 
 
 def test_committed_bounds_are_those_of_the_results():
     made = tables.bound_tables()
-    assert made == {name: tables.read(FOLDER / f"instrument/{name}.csv") for name in made}
+    assert made == {name: read_table(FOLDER / f"instrument/{name}.csv") for name in made}
 
 
 def test_committed_summary_is_that_of_its_tables():
-    by_name = {name: tables.read(FOLDER / f"prediction/{name}.csv") for name in tables.TITLES}
-    committed = tables.read(FOLDER / "prediction/measured-summary.csv")
-    assert tables.summary(by_name) == committed
+    names = {name for name, _ in SUMMARY.values()}
+    by_name = {name: read_table(FOLDER / f"prediction/{name}.csv") for name in names}
+    assert summary(by_name) == read_table(FOLDER / "prediction/measured-summary.csv")
 
 
 def test_tables_of_real_sweeps_hold_the_cells_of_the_scores():
@@ -94,18 +95,18 @@ def test_the_goal_asks_for_a_lower_error_and_for_intervals_apart(median, spread,
 
 
 def test_committed_tables_of_real_sweeps_have_every_method_that_is_judged():
-    heads = [tables.read(FOLDER / f"prediction/real-sweeps-{t}.csv")[0] for t in TITLES.values()]
+    heads = [read_table(FOLDER / f"prediction/real-sweeps-{t}.csv")[0] for t in TITLES.values()]
     assert {name for head in heads for name in head[2:]} == {*judged_methods(REPOSITORY)}
 
 
 def test_errors_of_the_roofline_are_those_of_the_table_of_times():
-    head, *rows = tables.read(FOLDER / "prediction/real-sweeps-time.csv")
+    head, *rows = read_table(FOLDER / "prediction/real-sweeps-time.csv")
     medians = {
         (sweep.partition(":")[0], size, name): cell.partition(" / ")[0]
         for sweep, size, *cells in rows
         for name, cell in zip(head[2:], cells, strict=True)
     }
-    (_, _, *sizes), *ours = tables.read(FOLDER / "roofline/method.csv")
+    (_, _, *sizes), *ours = read_table(FOLDER / "roofline/method.csv")
     names = {words: name for name, words in roofline_tables.METHODS.items()}
     for sweep, words, *cells in ours:
         of = sweep.partition(",")[0], names[words]
@@ -121,7 +122,7 @@ def _tuning_rows(sweeps, tmp_path):
 
 
 def _committed_tuning(origin):
-    return [row for row in tables.read(FOLDER / "roofline/tuning.csv") if row[0] == origin]
+    return [row for row in read_table(FOLDER / "roofline/tuning.csv") if row[0] == origin]
 
 
 def test_committed_modes_that_save_are_those_of_the_boards_of_others(tmp_path):
