@@ -15,7 +15,6 @@ import pandas as pd
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
-<<<<<<< HEAD
 from epochwatt.epochs.bottleneck import (
     COLUMNS,
     LOADER,
@@ -25,9 +24,7 @@ from epochwatt.epochs.bottleneck import (
     Bottleneck,
     find_longest_part,
 )
-=======
 from epochwatt.tables import write_entries
->>>>>>> h/board
 from epochwatt.text import counted
 
 LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
@@ -96,23 +93,12 @@ class _Run:
 
 
 def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run.
-
-    Parameters
-    ----------
-    paths : one `epochs.csv` per measured run
-    path : where to write
-    """
+    """Write `advice.csv`: a row for each run."""
     write_entries(path, "advice", Advice, advise(read_epochs(paths)))
 
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order.
-
-    Parameters
-    ----------
-    epochs : of measured runs, as `read_epochs` gives them
-    """
+    """Return what is said of each run, in their order."""
     later = epoch_sets(epochs)["1+"]
     valid = later[later.valid]
     runs = [
