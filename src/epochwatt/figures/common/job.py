@@ -156,7 +156,8 @@ class Job:
         """Return the colour of what is published of a row: red where a claim fails by its id."""
         ids = set(str(row.get("published_id") or "").split())
         wrong = any(ids & one.ids for of_panel in self.failing.values() for one in of_panel)
-        return self.palette["warning" if wrong else "published"]
+        key = "warning" if wrong else "published"
+        return self.colours(key)[key]
 
     def fails(self, panel: str, **wanted: str) -> bool:
         """Say whether a claim of a panel fails by a comparison of this claim, device, model, ..."""
@@ -227,8 +228,9 @@ class Job:
         if len(marks) > room:
             marks = handles(rows, black, together=True)
         shown = [*drawn, *marks, *relations][: MOST_ENTRIES - is_red]
-        wrong = Patch(facecolor=self.palette["warning"], label=FAILS)
-        style.legend(figure, [*shown, wrong] if is_red else shown)
+        if is_red:
+            shown.append(Patch(facecolor=self.colours("warning")["warning"], label=FAILS))
+        style.legend(figure, shown)
 
     def save(self, figure: Figure, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a panel and the numbers in it: SVG, PNG and CSV.
@@ -245,8 +247,9 @@ class Job:
             shown = style.titled(self.panels[name]["title"], self._origin)
             style.notice(figure, f"{shown}: not drawn. {reason[0].upper()}{reason[1:]}.")
         elif self.notes:
-            lines = [self.drawn[name].note + self._looks(rows), self.verdicts.get(name, "")]
-            style.set_notes(figure, lines, self.palette["warning"])
+            verdict = self.verdicts.get(name, "")
+            red = self.colours("warning")["warning"] if verdict else style.GREY
+            style.set_notes(figure, [self.drawn[name].note + self._looks(rows), verdict], red)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
         style.save(figure, f"{self.folder}/{name}", noted)
 

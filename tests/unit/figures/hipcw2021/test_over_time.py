@@ -12,7 +12,14 @@ import pytest
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.draw_figure import draw_figure
-from epochwatt.figures.hipcw2021.over_time import Bin, Points, _limit, binned, draw_series
+from epochwatt.figures.hipcw2021.over_time import (
+    WITH_STARTS,
+    Bin,
+    Points,
+    _limit,
+    binned,
+    draw_series,
+)
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.samples import write_samples
 
@@ -181,7 +188,7 @@ def test_single_peaks_far_above_all_else_are_cut_off_with_the_starts_and_told(jo
     draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
     texts = [" ".join(t.get_text().split()) for t, _, _ in job.saved["hipcw_fig07b"]]
     assert "4 workers (starts of epochs: up to 2000 ms; elsewhere 180 ms)" in texts
-    assert over_time.WITH_STARTS in job.drawn["hipcw_fig07b"].remarks
+    assert WITH_STARTS in job.drawn["hipcw_fig07b"].remarks
 
 
 def test_a_scale_is_that_of_what_is_not_cut_off():
