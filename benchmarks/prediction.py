@@ -29,24 +29,15 @@ from epochwatt.counting.count_workload import write_workload
 from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import (
-    Priors,
-    Trial,
-    cross_validate,
-    predictors,
-    score,
-)
-from epochwatt.prediction.evaluation.splits import Split
-from epochwatt.prediction.models.physical import (
-    fit_physical_time,
-    fit_power,
-)
+from epochwatt.prediction.harness import Split, board_minutes, cross_validate, score
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.models.times_power import Priors, predictors
 from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.prediction.registry import load_methods
+from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, N_MODES
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
-from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.text import aligned
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.inputs.power_modes import load_modes
@@ -184,7 +175,8 @@ def simulated(
         name: {target: memoised(prior, rows) for target, prior in priors.items()}
         for name, priors in bench.expected.items()
     }
-    trials: dict[tuple[str, str, str, str, str], list[Trial]] = defaultdict(list)
+    errors: dict[tuple[str, ...], list[Numbers]] = defaultdict(list)
+    minutes: dict[tuple[str, ...], list[float]] = defaultdict(list)
     held: Held = defaultdict(lambda: (0, 0))
     for truth, draws in truths.items():
         for modes, test in tests.items():
@@ -192,8 +184,12 @@ def simulated(
                 for profiled, some in trains[modes, seed].items():
                     own = [_split(train, test) for train in some]
                     seen = [_observed(world, own, test, seed) for world in drawn_worlds]
-                    for target, name, found in _tried(known, seen, own):
-                        trials[truth, modes, profiled, target, name] += found
+                    cost = [board_minutes(of, split.train) for split in own for of in seen]
+                    answers = cross_validate(METHODS, seen, own, known)
+                    for (name, target), part in answers.groupby(["method", "target"], sort=False):
+                        place = truth, modes, profiled, str(target), str(name)
+                        errors[place].append(part["error_pct"].to_numpy())
+                        minutes[place] += cost
                     for target, name, n_held, n_modes in _counted(known, seen, own[0]):
                         before = held[truth, modes, profiled, target, name]
                         held[truth, modes, profiled, target, name] = (
@@ -201,12 +197,8 @@ def simulated(
                             before[1] + n_modes,
                         )
     return [
-        Line(
-            *condition,
-            np.concatenate([trial.errors_pct for trial in found]),
-            tuple(trial.board_minutes for trial in found),
-        )
-        for condition, found in trials.items()
+        Line(*place, np.concatenate(found), tuple(minutes[place]))  # type: ignore[arg-type]
+        for place, found in errors.items()
     ], held
 
 
@@ -255,14 +247,6 @@ def _observed(
 ) -> Observations:
     modes = dict.fromkeys([*(mode for split in splits for mode in split.train), *test])
     return worlds.observed(world, list(modes), N_EPOCHS + 1, seed)
-
-
-def _tried(
-    known: Mapping[str, Priors], seen: Sequence[Observations], splits: Sequence[Split]
-) -> Iterable[tuple[str, str, list[Trial]]]:
-    for name, by_target in cross_validate(METHODS, seen, splits, known).items():
-        for target, trials in by_target.items():
-            yield target, name, trials
 
 
 def _counted(

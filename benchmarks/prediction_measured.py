@@ -12,24 +12,26 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from benchmarks import measured, stock_modes
 from benchmarks.results import Table
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import (
-    Priors,
-    Trial,
+from epochwatt.prediction.harness import (
+    Split,
     cross_validate,
+    leave_one_mode_out,
+    random_subsets,
     score,
 )
-from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out, random_subsets
 from epochwatt.prediction.models import intervals, physical
 from epochwatt.prediction.models import residual_gp as deviations
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.models.times_power import Priors
 from epochwatt.prediction.predictor import Context, Method, Predictor
 from epochwatt.prediction.registry import load_method, load_methods
-from epochwatt.prediction.selection.paper_subset_search import N_MODES
+from epochwatt.prediction.selection.choose_power_modes import N_MODES
 from epochwatt.twin.inputs.twin import Twin
 
 DEVICE = "agx"  # SIGMETRICS 2023, 5.7
@@ -121,18 +123,19 @@ def _error_tables(
 
     Without priors for time alone.
     """
+    on_prior = {method.name for method in methods if method.needs_prior}
     cells: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
     for name, of in tables.items():
         modes = of.distinct()
         for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few(modes))):
             row = (name, f"{how}, {len(splits)} times")
             expected = {of.workload: (priors or {}).get(name, {})}
-            by_method = cross_validate(methods, [of], splits, expected)
-            for method in methods:
-                for target, trials in by_method[method.name].items():
-                    if not method.needs_prior if target == "time_s" else priors:
-                        by_row = cells.setdefault(target, {})
-                        by_row.setdefault(row, {})[method.name] = _cell(trials)
+            answers = cross_validate(methods, [of], splits, expected)
+            for (name_of, target), part in answers.groupby(["method", "target"], sort=False):
+                is_on_prior = name_of in on_prior
+                if not is_on_prior if target == "time_s" else priors:
+                    by_row = cells.setdefault(str(target), {})
+                    by_row.setdefault(row, {})[str(name_of)] = _cell(part["error_pct"])
     made = {}
     for target, rows in cells.items():
         names = list(dict.fromkeys(name for by_name in rows.values() for name in by_name))
@@ -141,8 +144,8 @@ def _error_tables(
     return made
 
 
-def _cell(trials: Sequence[Trial]) -> str:
-    told = score(np.concatenate([trial.errors_pct for trial in trials]))
+def _cell(errors_pct: ArrayLike) -> str:
+    told = score(errors_pct)
     return f"{told.median_pct:.1f} / {told.p90_pct:.0f} / {told.worst_pct:.0f}"
 
 
@@ -193,9 +196,8 @@ def _beliefs_table(tables: Mapping[str, Observations]) -> Table:
 
 
 def _median(method: Method, of: Observations, target: str) -> str:
-    by_method = cross_validate([method], [of], leave_one_mode_out(of.distinct()))
-    trials = by_method[method.name][target]
-    return f"{score(np.concatenate([trial.errors_pct for trial in trials])).median_pct:.1f}"
+    answers = cross_validate([method], [of], leave_one_mode_out(of.distinct()))
+    return f"{score(answers[answers['target'] == target]['error_pct']).median_pct:.1f}"
 
 
 def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:

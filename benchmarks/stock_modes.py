@@ -17,10 +17,9 @@ import numpy as np
 from benchmarks.results import Table
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, score
-from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out
+from epochwatt.prediction.harness import Split, absolute_errors_pct, leave_one_mode_out, score
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.models.times_power import times_power
+from epochwatt.prediction.models.times_power import TimesPower
 from epochwatt.prediction.predictor import Predictor
 
 FOLDER = "sweeps"  # beside the folder of `--measured`
@@ -98,7 +97,7 @@ def _one(of: Observations, split: Split) -> Tried:
         power = fit_power(own)
         errors["power"] = absolute_errors_pct(power.predict(test.modes), test.power_w)
         held["power"] = _inside(power, test)
-        held["energy"] = _inside(times_power({"time_s": time, "power_w": power}), test)
+        held["energy"] = _inside(TimesPower(time, power), test)
     return Tried(held, errors)
 
 
