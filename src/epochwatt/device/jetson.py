@@ -1,4 +1,4 @@
-"""Control of a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
+"""Control a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
 
 The root helper (`root_helper.py`, installed by `make setup-jetson`) does what needs root. Every
 setting is read back and compared, because exit codes of nvpmodel prove nothing and clocks that are

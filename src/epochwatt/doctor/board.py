@@ -1,4 +1,4 @@
-"""Checks of a Jetson board: identity, clocks, power modes, root helper, alarms."""
+"""Check a Jetson board: identity, clocks, power modes, root helper, alarms."""
 
 from collections.abc import Iterator
 from pathlib import Path
