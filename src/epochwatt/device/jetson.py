@@ -337,7 +337,8 @@ class JetsonBoard(Machine):
         how = "was refused" if done.returncode == REFUSED else "failed"
         raise BoardError(
             "`{}` {}: {}".format(" ".join(command), how, reason),
-            do="allow it to this user once: make setup-jetson" if "sudo: " in reason else None,
+            # without an answer it was sudo that spoke
+            do=None if answer else "allow it to this user once: make setup-jetson, as this user",
         )
 
     # -- events ----------------------------------------------------------------------------------
