@@ -93,23 +93,12 @@ class _Run:
 
 
 def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run.
-
-    Parameters
-    ----------
-    paths : one `epochs.csv` per measured run
-    path : where to write
-    """
+    """Write `advice.csv`: a row for each run."""
     write_entries(path, "advice", Advice, advise(read_epochs(paths)))
 
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order.
-
-    Parameters
-    ----------
-    epochs : of measured runs, as `read_epochs` gives them
-    """
+    """Return what is said of each run, in their order."""
     later = epoch_sets(epochs)["1+"]
     valid = later[later.valid]
     runs = [

@@ -43,7 +43,6 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     ----------
     idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
     plug_csv : config/idle_plug.csv
-    path : where to write
 
     Raises
     ------

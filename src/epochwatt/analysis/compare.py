@@ -246,14 +246,7 @@ def verdict_of(low: float, high: float, margin: float) -> str:
 
 
 def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -> list[str]:
-    """Compare two sets of runs; return the table as text, after writing it as CSV.
-
-    Parameters
-    ----------
-    a, b : as for `find_runs`
-    margin_pct : change that means no difference, %
-    path : of the CSV
-    """
+    """Compare two sets of runs; return the table as text, after writing it as CSV."""
     one, other = find_runs(a), find_runs(b)
     rows = compare(one, other, margin_pct / 100.0)
     if path is not None:

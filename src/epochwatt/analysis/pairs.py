@@ -110,11 +110,6 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
 
     That is so when half the interval, t * sd / sqrt(n), leaves room for 90 % of the means that come
     by chance: 1.64 * sd / sqrt(n) on each side.
-
-    Parameters
-    ----------
-    sd_pct : standard deviation of the differences of pairs
-    margin_pct : difference that would be called none
     """
     n = LEAST_PAIRS
     for _ in range(10):  # t depends on n, hardly
@@ -161,10 +156,7 @@ def compare_pairs(
     ----------
     epochs : `epochs.csv` of all runs
     pairs : ids of A and B
-    factor : what is compared
     margin_pct : difference that would be called none
-    measured : folder of all measurements
-    pairs_csv, verdicts_csv : where to write
     """
     means = run_means(read_epochs(epochs), measured)
     differs = {
@@ -213,13 +205,7 @@ def _undisturbed_s(measured: str, run: str, epochs: Iterable[int]) -> float:
 def pair_rows(
     means: pd.DataFrame, differs: Mapping[tuple[str, str], str], factor: str
 ) -> list[dict[str, Any]]:
-    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
-
-    Parameters
-    ----------
-    means : as of `run_means`
-    differs : ids of A and B -> how their software differs
-    """
+    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`)."""
     rows = []
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]

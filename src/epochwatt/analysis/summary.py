@@ -93,10 +93,6 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per run: factors, `power_scope`, `n_epochs` and `MEANS`.
 
     A run without a valid epoch after the first has none.
-
-    Parameters
-    ----------
-    epochs : as `read_epochs` gives them
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)

@@ -102,10 +102,6 @@ def explorer(
 def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
     """Return factors and means of each run, in order.
 
-    Parameters
-    ----------
-    by_run : run -> its epochs
-
     Returns
     -------
     Columns : `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS` and
@@ -216,10 +212,6 @@ def library(cache: str | Path = CACHE) -> str:
 
     It sets the name `vegaEmbed` and no other. Putting it together takes two seconds, so it is kept
     by version.
-
-    Parameters
-    ----------
-    cache : folder to keep it in
     """
     import vl_convert  # here: 88 MB, and only a page needs it
 

@@ -84,7 +84,6 @@ def gallery(
     Parameters
     ----------
     figures : `stem` of the files, `backend`, `paper`, `section`, `title`, `caption`, `claims`
-    findings : rows of claims.csv
     says : (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}

@@ -131,7 +131,6 @@ class Machine:
     ----------
     paths : of `runs`, `advice`, `energy_parts`, and where they were made `explanations`, `epochs`
         and `ceilings`
-    titles : model or device -> name for people
     """
 
     def __init__(self, paths: Mapping[str, str], titles: Mapping[str, str]) -> None:

@@ -144,8 +144,6 @@ def compare(
     numbers : tables with published numbers: of figures, of the text alone, of predictions
     tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
         folder of the published numbers
-    findings : rows of claims.csv
-    titles : model or device -> name for people
     says : `statements`
     """
     published = Path(tables["published"])

@@ -143,12 +143,7 @@ def write_index(
 
 
 def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
-    """Write a page with nothing but what failed, where the landing page itself is among it.
-
-    Parameters
-    ----------
-    not_made, page : as `write_index` takes them
-    """
+    """Write a page with nothing but what failed, where the landing page itself is among it."""
     links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
     text = render("index/bare.html", not_made=_failures(not_made), links=links)
     Path(page).write_text(text, "utf-8")
@@ -167,13 +162,7 @@ def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_powertrain(tables: Mapping[str, str], figures: Iterable[str], page: str) -> None:
-    """Write the page of the study of PowerTrain: the landing page's section with its figures.
-
-    Parameters
-    ----------
-    tables : as `studies.powertrain` takes them
-    figures : paths of the drawings (SVG), each beside its caption (.txt)
-    """
+    """Write the page of the study of PowerTrain: the landing page's section with its figures."""
     section = studies.powertrain(tables, [studies.drawing(figure, page) for figure in figures])
     Path(page).write_text(render("powertrain.html", section=section), "utf-8")
 
@@ -190,13 +179,7 @@ def write_pairs(
 
 
 def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, Any]:
-    """Return the section on versions here, machines of runs, and files of config/.
-
-    Parameters
-    ----------
-    files : of config/
-    records : run -> folder of its records
-    """
+    """Return the section on versions here, machines of runs, and files of config/."""
     names = sorted(files)
     return {
         "versions": versions(),
@@ -244,10 +227,6 @@ def machines(records: Mapping[str, str]) -> Rows:
 
     Without serial numbers, which a page that is passed on would tell, and tables of clocks. A
     damaged record is left out: the job that reads its epochs says so.
-
-    Parameters
-    ----------
-    records : run -> folder of its records
     """
     counts: dict[tuple[tuple[str, str], ...], int] = {}
     for folder in records.values():

@@ -177,10 +177,6 @@ def methods_rows(
 
     Of every number the median over the board's workloads (and references: `workloads` counts these
     pairs), with the least and the most; `draws` of profiled modes at most.
-
-    Parameters
-    ----------
-    errors, penalties : rows of errors.csv and penalties.csv
     """
     mine = [
         [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]

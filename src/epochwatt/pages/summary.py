@@ -109,15 +109,7 @@ def write_summary(
     titles: Mapping[str, str],
     path: str,
 ) -> None:
-    """Write the summary for the terminal: at most `MOST_LINES` lines of at most `WIDTH` columns.
-
-    Parameters
-    ----------
-    epochs : one `epochs.csv` per run
-    claims : claims.csv
-    excluded : `run` and `reason` of runs that are not available
-    titles : model or device -> name for people
-    """
+    """Write the summary for the terminal: at most `MOST_LINES` lines of at most `WIDTH` columns."""
     parts = summarise(read_epochs(epochs), read_claims_table(claims), titles)
     lines = [line for part in parts for line in (*part.lines(), "")]
     notes = missing_runs(excluded)
@@ -139,14 +131,7 @@ def missing_runs(excluded: Iterable[Mapping[str, Any]]) -> list[str]:
 def summarise(
     all_epochs: pd.DataFrame, findings: Sequence[ClaimRow], titles: Mapping[str, str]
 ) -> list[Part]:
-    """Return a part for each kind of backend that has epochs; that none was measured is said.
-
-    Parameters
-    ----------
-    all_epochs : as `read_epochs` gives them
-    findings : rows of claims.csv
-    titles : model or device -> name for people
-    """
+    """Return a part for each kind of backend that has epochs; that none was measured is said."""
     parts = []
     for title, backends in KINDS.items():
         epochs = all_epochs[all_epochs.backend.isin(backends)]

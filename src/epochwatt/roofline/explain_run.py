@@ -218,12 +218,9 @@ def explain_run(
     Parameters
     ----------
     epochs : rows of its epochs.csv
-    work : counted kernels of its network, task and precision
     fits : fitted rooflines, others among them
 
-    Raises
-    ------
-    EpochwattError : no epoch is valid, or the ceilings of its mode were never measured
+    Raises EpochwattError: no epoch is valid, or the ceilings of its mode were never measured.
     """
     if not epochs:
         raise EpochwattError(f"{run.run} has no epoch")
@@ -309,10 +306,7 @@ def _pct(share: float) -> str:
 def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) -> None:
     """Write results/tables/explanations.csv; a run that cannot be explained has no row.
 
-    Parameters
-    ----------
-    runs : `RunInMode` as plain values
-    fits : path of the fitted rooflines
+    `runs`: `RunInMode` as plain values.
     """
     fitted, rows = read_fits(fits), []
     for run in (RunInMode(**values) for values in runs):

@@ -105,14 +105,7 @@ class FitRow:
 def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitRow]:
     """Return the rooflines of every device, mode and precision in tables of ceilings.
 
-    Parameters
-    ----------
-    paths : of tables of ceilings
-    n_draws : of the bootstrap
-
-    Raises
-    ------
-    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
+    Raises EpochwattError: a table cannot be read, or a mode has no kernel of one kind.
     """
     grouped: dict[tuple[object, ...], list[CeilingRow]] = defaultdict(list)
     for path in paths:

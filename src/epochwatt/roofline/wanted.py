@@ -101,9 +101,7 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
 
     Modes of other machines count where they are measured.
 
-    Raises
-    ------
-    ConfigError : a power mode without numbers
+    Raises ConfigError: a power mode without numbers.
     """
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.study.config import Config, Device, FactorValues, Study, WorkloadRow
+from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
@@ -32,6 +32,7 @@ from epochwatt.sweeps.modes import PARTS, SweepMode
 from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
+TWIN_MODE = PowerMode(cores=1, cpu_mhz=1, gpu_mhz=1, emc_mhz=1)  # one that a twin takes
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 # factors that a sweep does not have
@@ -280,6 +281,9 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
         sweep=[entry.workload],
     )
     with _about(f"{name}.workload", instead_of=f"{name}.sweep[0]"):
+        if entry.backend == TWIN and entry.device in devices.names():
+            # modes are those of the grid; of the device's own the twin might refuse the first
+            devices = devices.with_mode(entry.device, TWIN_MODE)
         (run,) = expanded(name, study, devices, workloads)
     factors = {**run.factors, "power_mode": MODE, "minibatches": entry.minibatches}
     if entry.procedure:

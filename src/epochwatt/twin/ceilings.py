@@ -47,12 +47,7 @@ KERNELS: tuple[Kernel, ...] = (
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
     """Return what micro-kernels would be measured as, mode by mode.
 
-    Parameters
-    ----------
-    device : its name in config/devices/
-    board : the simulated board
-    modes : (n,) each, cores and clocks
-    p : parameters of the simulation
+    `modes`: (n,) each, cores and clocks.
     """
     work = _counts()
     exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
@@ -173,12 +168,8 @@ def write_simulated_ceilings(
     ----------
     tables : of simulated sweeps
     workloads : paths of the counts of their work
-    ceilings, points : where to write
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a board that is not simulated, or a file that is wrong
+    Raises EpochwattError: a board that is not simulated, or a file that is wrong.
     """
     twin = load_twin_with_modes(workloads, root)
     swept = [table for path in tables for table in read_mode_tables(Path(path))]

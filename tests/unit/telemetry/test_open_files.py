@@ -33,6 +33,10 @@ def test_file_that_cannot_seek_is_read_from_its_start_each_time(tmp_path, no_see
     assert len(os.listdir("/proc/self/fd")) == n_open
 
 
+def test_other_errors_of_a_read_are_not_hidden(tmp_path):
+    assert readable(str(tmp_path)) is None  # a folder opens, and is no file
+
+
 @pytest.fixture
 def no_data_now(monkeypatch):
     """Let whatever is opened answer EAGAIN, as a thermal zone without power; return its path."""

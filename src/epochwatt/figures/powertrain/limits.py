@@ -45,14 +45,7 @@ def draw_limits(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw penalties and broken limits of one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    choices, penalties : rows of choices.csv and penalties.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw penalties and broken limits of one provenance; return the caption."""
     tables = [
         [r for r in rows if r["provenance"] == provenance and r["group"] != MATRIX]
         for rows in (choices, penalties)

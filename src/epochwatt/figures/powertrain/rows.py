@@ -51,12 +51,7 @@ def learning_rows(errors: Sequence[Row], target: str) -> list[dict[str, Any]]:
 
 
 def limit_rows(choices: Sequence[Row], penalties: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return a row per workload and method: percentiles of penalties, shares of broken limits.
-
-    Parameters
-    ----------
-    choices, penalties : rows of choices.csv and penalties.csv, of one provenance
-    """
+    """Return a row per workload and method: percentiles of penalties, shares of broken limits."""
     boxes = _collected(choices, ("penalty_pct",))
     shares = _collected(penalties, (*SHARES, "n_limits", "n_answered", "excess_area_pct"))
     rows = []
