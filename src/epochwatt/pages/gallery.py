@@ -1,4 +1,4 @@
-"""The gallery of the landing page: all figures by paper and section, with what their claims say."""
+"""Show the gallery of the landing page: all figures by paper and section, and their claims."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""The papers on the landing page: take-aways, claims, and every printed number beside ours.
+"""Show the papers on the landing page: take-aways, claims, and every printed number beside ours.
 
 Ours is the mean over a run, as the figures draw it; what no figure draws is from `printed.csv`
 (`printed.py`), and how many predictions are good from `statistics.csv`. A row says whether the

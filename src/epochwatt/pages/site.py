@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
 from epochwatt.pages import studies
@@ -38,7 +39,7 @@ class Link(NamedTuple):
 
 
 MOST_WAITING = 8  # files that wait for a job that failed: so many are named
-PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
+COLOURED = (*TIME_PARTS, "baseload", "above_baseload")  # parts, in the colours of the palette
 LINKS = (
     Link(
         "report.html",
@@ -130,7 +131,7 @@ def write_index(
     folders = {run: records[run] for run in measured if records and run in records}
     text = render(
         index.PAGE,
-        colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
+        colours={name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
         machine=Machine(inputs, titles).places(),
         summary=[] if epochs is None else [p.shown() for p in summarise(epochs, findings, titles)],
         excluded=missing_runs(excluded),

@@ -1,4 +1,4 @@
-"""Studies on the landing page, and pages of their own: PowerTrain, Fulcrum, pairs of runs."""
+"""Show studies on the landing page and on their own: PowerTrain, Fulcrum, pairs of runs."""
 
 import os
 import statistics

@@ -13,7 +13,7 @@ import pandas as pd
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import (
     DATA,
-    PARTS,
+    TIME_PARTS,
     best_settings,
     run_means,
     workloads,
@@ -56,7 +56,7 @@ Row = dict[str, Any]  # title of a column -> its text, or a bar
 
 
 class Part(NamedTuple):
-    """What one kind of backend says.
+    """A part of the summary: all of one kind of backend.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
             "parts": [Bar(100.0, shares, words)],
-            f"{', '.join(PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
+            f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         if workload.energy_wh:
             row["energy Wh"] = _range(workload.energy_wh)
@@ -272,7 +272,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
     for run in means.to_dict("records"):
-        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
+        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in TIME_PARTS}
         rows.append(
             {
                 **_named(run, titles),

@@ -1,4 +1,4 @@
-"""How long requests wait beside training: played with steady and random arrivals, or measured."""
+"""Draw how long requests wait beside training: steady or random arrivals, or measured."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, NOTES, ORIGINS
+from epochwatt.figures.fulcrum.names import ASSUMED, ENDINGS, FIGURES, FIRST, NOTES
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
 
@@ -52,7 +52,7 @@ def draw_latency(latencies: str, provenance: str, style_file: str, stem: str) ->
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)
-    write_caption(stem, TITLE, f"{CAPTION} {more}", ORIGINS[provenance])
+    write_caption(stem, TITLE, f"{CAPTION} {more}", ENDINGS[provenance])
     fields.write_spec(
         *(stem, TITLE, provenance, rows),
         x={"field": "latency_ms", "type": "quantitative", "title": "latency (ms)"},

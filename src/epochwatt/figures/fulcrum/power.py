@@ -1,4 +1,4 @@
-"""Training throughput beside a stream of requests, over power budgets, of each solver's plan."""
+"""Draw training throughput beside a stream of requests, over power budgets, of each plan."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, HOLLOW, NOTES, ORIGINS, look
+from epochwatt.figures.fulcrum.names import ASSUMED, ENDINGS, FIGURES, FIRST, HOLLOW, NOTES, look
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
 
@@ -53,7 +53,7 @@ def draw_power(power: str, provenance: str, style_file: str, stem: str) -> None:
         style.legend(figure, [_line(name) for name in solvers])
         style.save(figure, stem, rows)
     text = f"{CAPTION} {ASSUMED}" if provenance == "public" else CAPTION
-    write_caption(stem, TITLE, text, ORIGINS[provenance])
+    write_caption(stem, TITLE, text, ENDINGS[provenance])
     fields.write_spec(
         *(stem, TITLE, provenance, [row for row in rows if row["throughput_per_s"] is not None]),
         x={"field": "max_power_w", "type": "quantitative", "title": "power budget (W)"},

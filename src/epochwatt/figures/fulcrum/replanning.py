@@ -1,4 +1,4 @@
-"""Rates that change: rate and plan, longest latency and training, on one time axis."""
+"""Draw rates that change: rate and plan, longest latency and training, on one time axis."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Solvers of schedules: what they profile, how often they answer, what their answers lose."""
+"""Draw solvers of schedules: what they profile, how often they answer, what their answers lose."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.fulcrum.names import (
     ASSUMED,
+    ENDINGS,
     FIGURES,
     FIRST,
     HOLLOW,
     JOBS,
     NOTES,
-    ORIGINS,
     look,
 )
 from epochwatt.figures.roofline.look import write_caption
@@ -67,7 +67,7 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     caption = f"{CAPTION} {PUBLIC}" if provenance == "public" else CAPTION
-    write_caption(stem, TITLE, caption, ORIGINS[provenance])
+    write_caption(stem, TITLE, caption, ENDINGS[provenance])
     _write_spec(stem, rows)
 
 

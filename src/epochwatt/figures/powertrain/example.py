@@ -1,4 +1,4 @@
-"""One power limit: all modes, the fronts that methods predict, and the modes that they choose."""
+"""Draw one power limit: all modes, the fronts that methods predict, their choices."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Learning curves: error of new modes by how many were profiled, a field for each workload."""
+"""Draw learning curves: error of new modes by how many were profiled, a field for each workload."""
 
 import textwrap
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The fastest mode under power limits: its time penalty, always beside the limits it breaks."""
+"""Draw the fastest mode under power limits: its time penalty, beside the limits it breaks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The transfer matrix: error from each reference to each workload, ours beside the paper's."""
+"""Draw the transfer matrix: error from each reference to each workload, ours beside the paper's."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

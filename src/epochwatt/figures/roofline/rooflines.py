@@ -1,4 +1,4 @@
-"""Rooflines of time and of energy over intensity, with the workloads of one origin below them.
+"""Draw rooflines of time and energy over intensity, with the workloads of one origin below them.
 
 A field for each device; a line for each mode that is shown, a mark for each workload in one of
 these modes. What a data sheet promises is a dotted line. Origins never share a figure.
@@ -22,7 +22,7 @@ from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, Numbers
 from epochwatt.roofline.points import Point, read_points
 from epochwatt.tables import read_table
-from epochwatt.text import NOT_DRAWN, POWER_SENSORS
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS, PROVENANCES
 
 BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
 N_POINTS = 60  # of a curve
@@ -73,7 +73,7 @@ class Field(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """Which part of its lone roof each workload reaches."""
+        """Share of its lone roof that each workload reaches."""
         lone = self.lone
         return [
             p.flops / p.time_s / float(lone.ceilings.attainable_flops_per_s(p.flops / p.bytes))
@@ -192,7 +192,7 @@ def _figure(
     tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
     text = caption_of(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
     look.write_caption(stem, title, text, origin)
-    look.write_spec(stem, title, look.ORIGINS[origin], x, y)
+    look.write_spec(stem, title, PROVENANCES[origin], x, y)
 
 
 def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -> None:
@@ -411,7 +411,7 @@ def note_of(origin: str, points: Sequence[Point], shares: Sequence[float]) -> st
     points : that are drawn
     shares : of the roof, that they reach, where there is one roof
     """
-    text = f"{look.ORIGINS[origin]}; {COUNTED}"
+    text = f"{PROVENANCES[origin]}; {COUNTED}"
     sizes = {point.batch_size for point in points}
     if len(sizes) == 1 and (size := sizes.pop()):
         text += f"; mini-batch size {size}"
