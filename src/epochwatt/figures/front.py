@@ -14,6 +14,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.recommend.command import ORIGINS, Advice
 from epochwatt.prediction.recommend.recommend import UNITS, Estimate
@@ -54,7 +55,7 @@ def _note(advice: Advice) -> str:
     )
 
 
-def front_rows(advice: Advice, root: Path = Path()) -> list[dict[str, Any]]:
+def front_rows(advice: Advice, root: Path = Path()) -> list[Cells]:
     """Return the numbers of the figure: the front, the recommended mode, the profiled ones.
 
     These have beside what is expected what was observed, where their runs are below `root`.
@@ -89,8 +90,8 @@ def _rounded(value: float | None) -> float | str:
 
 
 def _row(
-    what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, place: dict[str, Any]
-) -> dict[str, Any]:
+    what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, place: Cells
+) -> Cells:
     numbers = {
         "epoch_s": _rounded(epoch_s),
         "power_w": _rounded(power_w),
@@ -100,7 +101,7 @@ def _row(
     return {**place, "what": what, **clocks, **numbers}
 
 
-def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[str, str]) -> None:
+def _draw(axes: Axes, advice: Advice, rows: list[Cells], palette: dict[str, str]) -> None:
     def points(what: str) -> tuple[list[float], list[float]]:
         mine = [row for row in rows if row["what"] == what]
         return [row["energy_wh"] for row in mine], [row["epoch_s"] for row in mine]

@@ -5,7 +5,7 @@ board have a section of their own, named so; simulated runs have none here.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt import columns
 from epochwatt.analysis.summary import TIME_PARTS, setting_words
@@ -155,7 +155,7 @@ class Machine:
             stacks.setdefault(row["stack"], {})[row["part"]] = float(row["share_pct"])
             self.scope.setdefault(row["run"], row["power_scope"])
 
-    def places(self) -> dict[str, Any]:
+    def places(self) -> dict[str, object]:
         """Return what the section shows: each machine, or what to do where no run has a mean."""
         groups: dict[tuple[str, str, str], list[int]] = {}
         for n, row in enumerate(self.runs.rows):
@@ -192,7 +192,7 @@ class Machine:
         words = f"{counted(n, 'runs')} {verb} no valid epoch after the first, and no row here."
         return [words] if n else []
 
-    def _place(self, key: tuple[str, str, str], numbers: Sequence[int]) -> dict[str, Any]:
+    def _place(self, key: tuple[str, str, str], numbers: Sequence[int]) -> dict[str, object]:
         """Return a machine with the rows of its runs."""
         backend, device, instance = key
         rows = [self.runs.rows[n] for n in numbers]

@@ -136,7 +136,7 @@ def compare(
     findings: Sequence[ClaimRow],
     titles: Mapping[str, str],
     says: Says,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what the section shows.
 
     Parameters
@@ -296,7 +296,7 @@ def _status(status: str) -> Markup:
     return Markup('<span class="{}">{}</span>').format(GRADES.get(status, "grey"), _words(status))
 
 
-def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, Any]]:
+def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, object]]:
     """Return which claims measured runs are missing for, a table for each kind of runs."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for f in findings:

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
@@ -20,7 +20,7 @@ from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import gallery
+from epochwatt.pages.gallery import FigureEntry, gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
@@ -36,6 +36,16 @@ class Link(NamedTuple):
     path: str
     title: str
     says: str
+
+
+class FailedJob(TypedDict):
+    """A job that failed, and the files that wait for it."""
+
+    rule: str
+    outputs: list[str]
+    log: str
+    reason: str
+    waiting: list[str]
 
 
 MOST_WAITING = 8  # files that wait for a job that failed: so many are named
@@ -84,7 +94,7 @@ NO_COMMIT = "not a git checkout"
 
 def write_index(
     inputs: Mapping[str, str],
-    figures: Sequence[Mapping[str, Any]],
+    figures: Sequence[FigureEntry],
     numbers: Iterable[str],
     titles: Mapping[str, str],
     palette: Mapping[str, str],
@@ -92,11 +102,11 @@ def write_index(
     records: Mapping[str, str] | None = None,
     specs: Iterable[str] = (),
     config: Iterable[str] = (),
-    excluded: Sequence[Mapping[str, Any]] = (),
+    excluded: Sequence[Mapping[str, str]] = (),
     further: Sequence[str] = (),
     powertrain: Mapping[str, str] | None = None,
     fulcrum: Mapping[str, str] | None = None,
-    not_made: Sequence[Mapping[str, Any]] = (),
+    not_made: Sequence[FailedJob] = (),
 ) -> None:
     """Write the landing page.
 
@@ -117,7 +127,6 @@ def write_index(
     further : paths of those pages of `MADE_BY_NAME` that are there
     powertrain : tables of that study, as `studies.powertrain` takes them; None: it was not made
     fulcrum : the same of `studies.fulcrum`
-    not_made : jobs that failed: `rule`, `outputs`, `log`, `reason`, and what is `waiting` for them
     """
     findings = read_claims_table(inputs["claims"])
     says = statements(Path(inputs["published"]))
@@ -149,14 +158,14 @@ def write_index(
     Path(page).write_text(text, "utf-8")
 
 
-def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
+def write_bare(not_made: Sequence[FailedJob], page: str) -> None:
     """Write a page with nothing but what failed, where the landing page itself is among it."""
     links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
     text = render("index/bare.html", not_made=_failures(not_made), links=links)
     Path(page).write_text(text, "utf-8")
 
 
-def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _failures(not_made: Sequence[FailedJob]) -> list[dict[str, object]]:
     """Return failed jobs as the page shows them, with the first of many files."""
     return [
         {
@@ -185,7 +194,7 @@ def write_pairs(
 # -- versions and configuration ------------------------------------------------------------------
 
 
-def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, Any]:
+def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, object]:
     """Return the section on versions here, machines of runs, and files of config/."""
     names = sorted(files)
     return {

@@ -52,7 +52,7 @@ MOST_ROWS, MOST_NOTES = 6, 2
 SETTING_WIDTH = 32
 MORE = "more on the page: results/index.html"
 
-Row = dict[str, Any]  # title of a column -> its text, or a bar
+Row = dict[str, object]  # title of a column -> its text, or a bar
 
 
 class Part(NamedTuple):
@@ -67,7 +67,7 @@ class Part(NamedTuple):
     title: str
     head: list[str]
     tables: list[tuple[str, str, list[Row]]]
-    fastest: list[Row]
+    fastest: list[dict[str, str]]
 
     def lines(self) -> list[str]:
         """Return it in short, for the terminal."""
@@ -82,7 +82,7 @@ class Part(NamedTuple):
             lines.append(f"and {counted(n_more, 'networks')} more")
         return lines
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return it as the page shows it."""
         tables = [
             {
@@ -105,7 +105,7 @@ class Part(NamedTuple):
 def write_summary(
     epochs: Iterable[str],
     claims: str,
-    excluded: Sequence[Mapping[str, Any]],
+    excluded: Sequence[Mapping[str, str]],
     titles: Mapping[str, str],
     path: str,
 ) -> None:
@@ -123,7 +123,7 @@ def write_summary(
     Path(path).write_text("\n".join(lines).rstrip() + "\n", "utf-8")
 
 
-def missing_runs(excluded: Iterable[Mapping[str, Any]]) -> list[str]:
+def missing_runs(excluded: Iterable[Mapping[str, str]]) -> list[str]:
     """Return a line for each run that is not available."""
     return [f"missing: {row['run']} ({row['reason']})" for row in excluded]
 

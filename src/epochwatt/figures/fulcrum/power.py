@@ -1,6 +1,6 @@
 """Draw training throughput beside a stream of requests, over power budgets, of each plan."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum import fields
 from epochwatt.figures.fulcrum.names import ASSUMED, ENDINGS, FIGURES, FIRST, HOLLOW, NOTES, look
 from epochwatt.figures.roofline.look import write_caption
@@ -80,7 +81,7 @@ def _number(cell: str) -> float | None:
     return float(cell) if cell else None
 
 
-def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], solvers: Iterable[str]) -> None:
+def _draw(axes: Axes, rows: Sequence[Cells], solvers: Iterable[str]) -> None:
     for name in solvers:
         points = [
             (row["max_power_w"], float("nan") if (y := row["throughput_per_s"]) is None else y)

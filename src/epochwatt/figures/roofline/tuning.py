@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.roofline import look
 from epochwatt.tables import read_table
 from epochwatt.text import PROVENANCES
@@ -36,7 +37,7 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     """Draw results/pagoda/tuning.csv: SVG, PNG, CSV, caption and interactive spec at `stem`."""
     rows = [row for _, row in read_table(Path(table)) if row["aim"].startswith(LEAST)]
     settings = {"title": TITLE, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
-    drawn: list[dict[str, Any]] = []
+    drawn: list[Cells] = []
     with style.panel(style_file, settings, "left: simulated; right: measured by others") as opened:
         figure, axes = opened
         places = style.side_by_side(figure, axes, len(FIELDS))
@@ -61,9 +62,9 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     )
 
 
-def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict[str, Any]]:
+def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[Cells]:
     """Draw the choices of one origin; return the rows of the CSV."""
-    drawn: list[dict[str, Any]] = []
+    drawn: list[Cells] = []
     names = {name_of(row): row["task"] for row in rows}
     shades = list(dict.fromkeys(_shade(row) for row in rows))
     for name, task in names.items():
