@@ -17,7 +17,7 @@ from epochwatt.external.inputs import Inputs
 from epochwatt.external.workloads import simulated_workloads
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.tables import write_table
-from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.inputs.numbers import Clocks
 from epochwatt.twin.model.epoch import steady
 from epochwatt.twin.simulation.run import setting_at
 
