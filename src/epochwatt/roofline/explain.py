@@ -147,12 +147,7 @@ def least_compute_s(work: KernelCounts, size: float, roof: Roof) -> float:
 
 
 def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
-    """Split the time and the energy of a run's mean epoch.
-
-    Parameters
-    ----------
-    work : counted kernels of its network, task and precision
-    """
+    """Split the time and the energy of a run's mean epoch."""
     least = least_s(work, seen.batch_size, roof)
     least_epoch_s = seen.n_minibatches * sum(float(part.sum()) for part in least.values())
     roof_share = least_epoch_s / seen.compute_s if seen.compute_s > 0 else math.inf

@@ -89,18 +89,18 @@ class Utilisation(Predictor):
         far = self.widening * self._quantile(level) * sd
         return np.exp(middle - far), np.exp(middle + far)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each process expects in each mode, shape (n, s)."""
         return np.asarray(np.exp(self._moments(as_rows(modes))[0]).T)
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
         return left_out(self._inverse, self._seen.off[self.picked])
 
     @cached_property
     def widening(self) -> float:
         """By what factor left-out modes show that intervals should be wider; one or more."""
-        misses = np.sort(np.abs(self.left_over()))
+        misses = np.sort(np.abs(self.residuals()))
         place = int(np.ceil(LEVEL * (len(misses) + 1)))
         if place > len(misses):  # too few for a quantile of their own
             return 1.0
@@ -148,7 +148,12 @@ class Utilisation(Predictor):
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
-        return tuple(_sums_of_time(self.trained_on, self.times, self.processes))
+        modes, seconds = self.trained_on, self.observed if self.target == TIME else self.times
+        return tuple(
+            fit_sum(modes, seconds, self.processes, norm, knee)
+            for knee in _knees(modes)
+            for norm in NORMS
+        )
 
     @cached_property
     def _expected(self) -> list[Expected]:
@@ -187,15 +192,14 @@ class Utilisation(Predictor):
 
 
 def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
-    modes, values, processes = fit.trained_on, fit.observed, fit.processes
-    sums: list[SumOfTerms] = []
-    laws: list[Shape] = []
+    modes, values = fit.trained_on, fit.observed
     terms = log_terms(modes)
-    if fit.target == TIME:
-        sums = _sums_of_time(modes, values, processes)
-    else:
-        times = Shares(fit._sums_of_time, fit.shares)
-        sums = [fit_sum(modes, values, processes, 1.0, knee, times) for knee in _knees(modes)]
+    sums, laws = fit._sums_of_time, []
+    if fit.target == POWER:
+        times = Shares(sums, fit.shares)
+        sums = tuple(
+            fit_sum(modes, values, fit.processes, 1.0, knee, times) for knee in _knees(modes)
+        )
         laws = [fit_law(modes, values, terms)]
     if fit.reference is None:
         return (*sums, *laws)
@@ -209,12 +213,6 @@ def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
     curve = fit_on_reference(modes, values, terms, fit.reference)
     bent = [WithResidual(ours, their, fit.reference) for ours, their in both]
     return (*sums, *laws, curve, *bent)
-
-
-def _sums_of_time(modes: Numbers, seconds: Numbers, processes: int) -> list[SumOfTerms]:
-    return [
-        fit_sum(modes, seconds, processes, norm, knee) for knee in _knees(modes) for norm in NORMS
-    ]
 
 
 def _knees(modes: Numbers) -> list[float]:
