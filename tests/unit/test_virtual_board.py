@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -195,3 +196,16 @@ def test_our_own_session_can_be_had_without_torch():
         check=False,
     )
     assert (done.stderr, done.stdout) == ("", "0 (made up)\n")
+
+
+def test_once_it_is_ended_no_further_board_starts(monkeypatch, tmp_path):
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_is_over", threading.Event())
+    monkeypatch.setattr(run, "_prepared", lambda *_: lambda *_: iter(()))
+    monkeypatch.setattr(run, "cut_power", ended)
+    with pytest.raises(KeyboardInterrupt):
+        run.check_board(build.KERNELS["6.1"], find_kind("agx_orin-jp6"))
+    with pytest.raises(EpochwattError, match="ended before"):
+        next(run.console(["true"], tmp_path / "log", None))
