@@ -107,7 +107,7 @@ def cut_power(boot: Boot, work: Path) -> list[Line]:
         board = boot("faults", f"cut:{n_ended}", disks, cut_s)
         lines += shown(line for line in board if not _tells_epoch(line, ended))
         n_ended = int(ended[-1]) + 1 if ended else n_ended
-        when = f"{cut_s:.2f} s after epoch {ended[1]} had ended" if len(ended) > 1 else "not at all"
+        when = f"{cut_s:.2f} s after epoch {ended[0]} had ended" if ended else "not at all"
         _say(f"power cut {n} of {N_CUTS}, drawn with seed {SEED}: {when}")
     return lines + list(shown(boot("faults", f"end:{n_ended}", disks)))
 
@@ -228,11 +228,10 @@ def console(
 ) -> Iterator[str]:
     """Start a board, give the lines of its console, keep them in a file; it never outlives this.
 
-    With `cut_s` it is killed that long after it has recorded its second epoch.
+    With `cut_s` it is killed that long after it has said that an epoch has ended.
     """
     if _is_over.is_set():
         raise EpochwattError("ended before this board was started")
-    n_epochs = 0
     with open(log, "w", encoding="utf-8") as copy:
         copy.write(shlex.join(command) + "\n")
         board = subprocess.Popen(
@@ -250,8 +249,7 @@ def console(
             for line in board.stdout or ():
                 copy.write(line)
                 copy.flush()
-                n_epochs += line.startswith("EPOCH ")
-                if cut_s is not None and n_epochs == 2:
+                if cut_s is not None and line.startswith("EPOCH "):
                     threading.Timer(cut_s, board.kill).start()
                     cut_s = None
                 yield line.rstrip()
