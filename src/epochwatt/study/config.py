@@ -1,4 +1,4 @@
-"""Schemas of the configuration files: closed and described.
+"""Describe the configuration files by closed schemas.
 
 Every model here forbids keys it does not know. `make docs` renders the descriptions to
 `config/README.md`.

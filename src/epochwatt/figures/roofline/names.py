@@ -1,4 +1,4 @@
-"""Names of workloads beside their marks: where none lies on another name or near another mark."""
+"""Place names of workloads beside their marks: none on another name or near another mark."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
