@@ -136,9 +136,7 @@ def shuffled_orders(seed: int) -> Iterator[bool]:
 def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[str, Any]]:
     """Return the times of as many pairs of epochs as fit into `measure_s`, and which came first.
 
-    Raises
-    ------
-    EpochwattError : the two did not do the same arithmetic
+    Raises EpochwattError: the two did not do the same arithmetic.
     """
     makers = {"bare": bare_epoch, "instrumented": instrumented_epoch}
     pairs: list[dict[str, Any]] = []

@@ -22,7 +22,7 @@ from epochwatt.counting.count_workload import launches
 from epochwatt.device.machine import open_machine
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow
-from epochwatt.roofline.collect_ceilings import Place, ceiling_rows
+from epochwatt.roofline.collect import Place, ceiling_rows
 from epochwatt.roofline.fit import fit_ceilings
 from epochwatt.roofline.model import Ceilings
 from epochwatt.training.ceilings.session import CeilingSession

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import template
-from benchmarks.fuzz import logs_2023, machine
+from benchmarks.fuzz import machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
 from contrib.import_2023.logs import KINDS, read_folder
@@ -51,6 +51,7 @@ from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters
 from epochwatt.twin.inputs.samples import load_samples
 from tests.fakeboard import replay
+from tests.unit.contrib.scripts_2023 import write_run
 
 
 def targets(folder: Path) -> list[Target]:
@@ -325,8 +326,7 @@ def _archive(members: dict[str, bytes]) -> bytes:
 def logs(folder: Path) -> Iterator[Target]:
     """Logs of the 2023 scripts."""
     place = folder / "targets/logs"
-    place.mkdir(parents=True)
-    logs_2023.write(place)
+    write_run(place, epochs=2, n=3)
     for kind in sorted(KINDS):
         path = place / f"mn_nw4_pf2_{kind}.csv"
         if path.exists():

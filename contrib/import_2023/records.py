@@ -83,16 +83,14 @@ class RunOptions:
 def import_folder(folder: Path, options: RunOptions, root: Path = Path()) -> list[str]:
     """Import all runs of a folder, or none; return a line for each and its warnings.
 
+    Raises ConfigError: an option is not in config/; RecordError: logs are damaged, or contradict
+    each other or the options.
+
     Parameters
     ----------
     folder : holds the logs
     options : what they do not tell
     root : the checkout
-
-    Raises
-    ------
-    ConfigError : an option is not in config/
-    RecordError : logs are damaged, or contradict each other or the options
     """
     settings = load_settings(root=root)
     device = settings.devices.get(options.device, "--device")

@@ -17,6 +17,8 @@ TWIN = "twin"  # the backend whose runs are simulated
 FORMER_BOARDS = {"orin_agx": "agx_orin"}  # kinds in records and configuration, old -> new name
 PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
 
+Factors = Dict[str, Any]  # of a run: those of `FACTORS` by name, with what belongs to their values
+
 # A factor without a default: it stands in every hash and has to be resolved for every run.
 REQUIRED = None
 

@@ -68,18 +68,18 @@ def table_text(path: Path, most: int = LARGEST) -> str:
 def _decoded(content: bytes, path: Path) -> str:
     """Return the text of a table; where it is none in UTF-8, say where and what it looks like."""
     kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), None)
-    place = content.find(b"\0")
+    offset = content.find(b"\0")
     try:
-        if kind is None and place < 0:
+        if kind is None and offset < 0:
             return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        place = error.start
-    if kind is None and content[place] == 0:
+        offset = error.start
+    if kind is None and content[offset] == 0:
         kind = "text in UTF-16, or no text at all"
     if kind is not None:
         raise ConfigError(f"{path} is no text in UTF-8", found=kind, do="save it as CSV in UTF-8")
-    number = content.count(b"\n", 0, place) + 1
-    begin, end = content.rfind(b"\n", 0, place) + 1, (content + b"\n").find(b"\n", place)
+    number = content.count(b"\n", 0, offset) + 1
+    begin, end = content.rfind(b"\n", 0, offset) + 1, (content + b"\n").find(b"\n", offset)
     cells = content[begin:end].decode("cp1252", "replace").split(",")
     cell = next(cell for cell in cells if not cell.isascii())
     raise ConfigError(

@@ -43,15 +43,13 @@ def unpack(bundle: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Pa
     here either, not even by root. nvpmodel.conf is rebuilt from its facts, tegrastats repeats its
     lines; there is no nvpmodel, no jetson_clocks and no root helper.
 
+    Raises ConfigError: the folder is not empty; DataError: the file is not such an archive, or a
+    forged one.
+
     Parameters
     ----------
     bundle : the archive
     folder : missing or empty
-
-    Raises
-    ------
-    ConfigError : the folder is not empty
-    DataError : the file is not such an archive, or a forged one
     """
     root = Path(folder).resolve()
     if root.exists() and any(root.iterdir()):

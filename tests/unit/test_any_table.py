@@ -27,7 +27,7 @@ from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.figures import external, front, pairs
+from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
@@ -41,14 +41,14 @@ from epochwatt.pages.printed import write_printed
 from epochwatt.pages.site import write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.evaluation import sweep_files, sweep_names
+from epochwatt.prediction.evaluation import sweep_table
+from epochwatt.prediction.recommend import text as recommend_text
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
-from epochwatt.roofline.explain_runs import write_explanations
-from epochwatt.roofline.fits import FitRow, read_fits, write_fits
-from epochwatt.roofline.place_points import place_points
+from epochwatt.roofline.collect import place_points
+from epochwatt.roofline.explain_run import write_explanations
+from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.roofline.tables import write_fits_of
 from epochwatt.roofline.tuning import Tuned
 from epochwatt.schedule.curves import LATENCY_COLUMNS, POWER_COLUMNS
 from epochwatt.schedule.dynamic.study import SLOTS
@@ -360,21 +360,6 @@ def test_replanning(style_file, shape):
         draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
 
 
-@any_shape()
-def test_external_curves(style_file, shape):
-    cells, names = Cells(shape), ("panel", "provenance", "curve", "setting", "energy")
-    rows = [
-        dict(zip(names, (panel, origin, curve, cells.number(), 1 + cells.number()), strict=True))
-        for panel in external.TITLES
-        for origin in external.LOOKS
-        for curve in ODD[: shape.n_things]
-        for _ in range(shape.few)
-    ]
-    with made() as folder:
-        table = write_csv(folder / "curves.csv", names, rows)
-        external.plot(table, style_file, str(folder / "curves"))
-
-
 @any_shape("jetson", "twin", "fake")
 def test_picture_of_a_recommendation(style_file, shape):
     cells, mode = Cells(shape), Mode(2, 1000.0, 500.0, 800.0)
@@ -408,8 +393,8 @@ def test_picture_of_a_recommendation(style_file, shape):
     )
     with made() as folder, mock.patch.object(front, "STYLE", style_file):
         (folder / "config").symlink_to(ROOT / "config")
-        with mock.patch.object(front, "profiled_means", return_value={}):
-            front.draw_front(advice, folder)
+        with mock.patch.object(recommend_text, "profiled_means", return_value={}):
+            front.draw_front(advice, recommend_text.write_front(advice, folder), folder)
 
 
 # -- tables and pages -----------------------------------------------------------------------------
@@ -444,7 +429,15 @@ def test_claims(shape):
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
-        check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
+        compared = f"{folder}/comparisons.csv"
+        check_claims(
+            *(paths, idle, backends, records, of_devices, [], []),
+            TITLES,
+            table,
+            compared,
+            text,
+            ROOT,
+        )
 
 
 @any_shape()
@@ -470,7 +463,7 @@ def explained(shape, paths, folder):
         columns = {**place, "instance": first["instance"], "workload": first["model"], "cores": 2}
         columns |= {"task": first["task"], "batch_size": first["batch_size"]}
         run = {"run": first["run"], "epochs": path, "counts": f"{folder}/counts.json"}
-        runs.append({**run, "columns": columns})
+        runs.append({**run, **columns})
         for processor in ("cpu", "gpu"):
             same = {**place, "processor": processor, "cores": 2, "cached_bytes_per_s": None}
             same |= {"instance": ""}
@@ -548,14 +541,14 @@ def test_scores_of_predictions(shape):
 @any_shape()
 def test_scores_of_sweeps(style_file, shape):
     cells, rows = Cells(shape), []
-    statistics = [v for k, v in vars(sweep_names).items() if k.isupper() and isinstance(v, str)]
-    targets = ("time_s", "power_w", "energy_wh", sweep_names.RECOMMENDED)
+    statistics = [v for k, v in vars(sweep_table).items() if k.isupper() and isinstance(v, str)]
+    targets = ("time_s", "power_w", "energy_wh", sweep_table.RECOMMENDED)
     for _ in range(min(shape.n_things, 2)):
         shared = dict(zip(("sweep", "device", "workload"), cells.random.choices(ODD, k=3),
                           strict=True))  # fmt: skip
         shared |= {"provenance": cells.random.choice(("public", "simulated")), "n_draws": "10"}
         shared |= {"n_workloads": cells.random.choice(("1", "3")), "n_modes": "29"}
-        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_names.RANDOM}
+        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_table.RANDOM}
         for method in ("paper", "physical", "own"):
             for n_profiled in (4, 10, 50)[: shape.few]:
                 for target in targets:
@@ -567,8 +560,8 @@ def test_scores_of_sweeps(style_file, shape):
                         row |= {"low": ends[0], "high": ends[1]}
                         rows += [shared | row] if cells.random.random() < 0.6 else []
     with made() as folder:
-        sweep_files.write_scores(folder / "scores.csv", rows)
-        texts = sweep_files.read_scores([str(folder / "scores.csv")])
+        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
+        texts = sweep_table.read_scores([str(folder / "scores.csv")])
         draw_sweep_scores(texts, folder / "figures", style_file)
         sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")
 

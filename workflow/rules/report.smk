@@ -16,7 +16,6 @@ MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
 MADE_BY_NAME = (
     "powertrain/index.html",
     "sweeps/sweep_scores.html",
-    "external.html",
     "container-overheads/index.html",
 )
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)

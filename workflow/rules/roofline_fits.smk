@@ -82,6 +82,7 @@ rule fit_public_rooflines:
     input:
         ceilings="config/rooflines/orin-ceilings.csv.gz",
         points="config/rooflines/orin-points.csv.gz",
+        work="config/rooflines/resnet-kernels.csv",
         kernels=TX2_KERNELS,
     output:
         fits="results/roofline/fits_public.csv",

@@ -128,11 +128,3 @@ rule validation:
             if IS_VALIDATED
             else []
         ),
-
-
-rule external:
-    """Checks against measurements by others; `all` does not ask for them."""
-    input:
-        "results/tables/external.csv",
-        "results/external.html",
-        "results/figures/external/energy_curves.svg",

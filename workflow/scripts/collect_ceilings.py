@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.roofline.collect_ceilings import collect_ceilings
+from epochwatt.roofline.collect import collect_ceilings
 
 
 def main(snakemake):

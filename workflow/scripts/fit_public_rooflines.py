@@ -1,7 +1,7 @@
 """Adapter of rule fit_public_rooflines."""
 
 from epochwatt.adapters import job_log
-from epochwatt.roofline.tables import write_public
+from epochwatt.roofline.public import write_public
 
 
 def main(snakemake):
@@ -9,6 +9,7 @@ def main(snakemake):
         write_public(
             ceilings=snakemake.input.ceilings,
             points=snakemake.input.points,
+            work=snakemake.input.work,
             kernels=snakemake.input.kernels,
             fits=snakemake.output.fits,
             all_points=snakemake.output.points,

@@ -1,7 +1,7 @@
 """Adapter of rule fit_roofline."""
 
 from epochwatt.adapters import job_log
-from epochwatt.roofline.tables import write_fits_of
+from epochwatt.roofline.fits import write_fits_of
 
 
 def main(snakemake):

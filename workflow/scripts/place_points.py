@@ -1,7 +1,7 @@
 """Adapter of rule place_points."""
 
 from epochwatt.adapters import job_log
-from epochwatt.roofline.place_points import place_points
+from epochwatt.roofline.collect import place_points
 
 
 def main(snakemake):

@@ -22,9 +22,22 @@ def explain(run: str) -> None:
     RUN is the id of a run, or the beginning of one. Ceilings of a measured run come from its own
     machine, those of a simulated run from its simulated board.
     """
-    from epochwatt.twin.explain_run import explain_lines
+    from epochwatt.roofline.explain_run import (
+        explain_run,
+        explanation_lines,
+        find_counts,
+        find_run,
+        measured_fits,
+    )
 
-    say(explain_lines(run))
+    found, epochs = find_run(run)
+    if found.provenance == "simulated":
+        from epochwatt.twin.ceilings import simulated_fits
+
+        fits = simulated_fits(found.device)
+    else:
+        fits = measured_fits()
+    say(explanation_lines(explain_run(found, epochs, find_counts(found), fits)))
 
 
 @click.command(

@@ -77,12 +77,6 @@ MADE_BY_NAME = (
         "how sure that is",
     ),
     Link(
-        "external.html",
-        "Checked against others",
-        "what others measured beside the parsers, the laws and the simulated boards of this "
-        "project",
-    ),
-    Link(
         "container-overheads/index.html",
         "What a container costs",
         "training inside and outside, in pairs: equivalent within a margin, different or undecided",
@@ -135,9 +129,12 @@ def write_index(
     links = [link for link in LINKS if f"results/{link.path}" not in missing]
     links += [link for link in MADE_BY_NAME if link.path in further]
     epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
-    has_explorer = epochs is not None and records is not None
-    measured = [] if epochs is None else epochs[epochs.backend.ne(TWIN)].run.unique()
-    folders = {run: records[run] for run in measured if records and run in records}
+    explored = None
+    measured = dict[str, str]()  # run -> folder of its records
+    if epochs is not None and records is not None:
+        explored = explorer(epochs, records, titles, palette, specs)
+        runs = epochs[epochs.backend.ne(TWIN)].run.unique()
+        measured = {run: records[run] for run in runs if run in records}
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
@@ -148,12 +145,12 @@ def write_index(
         fulcrum=studies.fulcrum(fulcrum) if fulcrum else None,
         papers=compare(numbers, inputs, findings, titles, says),
         figures=shown,
-        configuration=configuration(config, folders),
+        configuration=configuration(config, measured),
         links=links,
         not_made=_failures(not_made),
         data={"images": images},
-        explorer=explorer(epochs, records, titles, palette, specs) if has_explorer else None,
-        library=library() if has_explorer else "",
+        explorer=explored,
+        library=library() if explored else "",
     )
     Path(page).write_text(text, "utf-8")
 

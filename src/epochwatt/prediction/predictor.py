@@ -61,58 +61,42 @@ class Predictor(ABC):
 
         Log-normal, through the bounds of the interval; None where there is no interval.
         """
-        moments = self.log_normal(modes)
-        if moments is None:
+        if self.interval(modes, LEVEL) is None:
             return None
-        mean, sd = moments
+        mean, sd = self.log_normal(modes)
         noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(mean)))
         return np.asarray(np.exp(mean + sd * noise))
 
-    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers] | None:
+    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the logarithm of an observation, (n,) each.
 
-        Those of the log-normal through the bounds of the interval; None where there is none.
+        Those of the log-normal through the bounds of the interval. Raises PredictionError: it
+        states no interval.
         """
         interval = self.interval(modes, LEVEL)
         if interval is None:
-            return None
-        low, high = np.log(interval[0]), np.log(interval[1])
-        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
-
-    def need_log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
-        """Return `log_normal`. Raises PredictionError: the predictor states no interval."""
-        moments = self.log_normal(modes)
-        if moments is None:
             raise PredictionError(
                 f"the predictor of {self.target} does not know how sure it is",
                 do="take a method that states intervals: utilisation or physical",
             )
-        return moments
+        low, high = np.log(interval[0]), np.log(interval[1])
+        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what fits that agree with the observations about as well expect, shape (n, d)."""
         return self.predict(modes)[:, None]
 
     def mean(self, modes: ArrayLike) -> Numbers:
-        """Return the mean of `some_fits` in each mode, shape (n,).
+        """Return the mean of `fits` in each mode, shape (n,).
 
         A term that the best fit does without is present in other fits that agree about as well. So
         the best of many modes is less often one that the model merely knows nothing of.
         """
-        return np.asarray(self.some_fits(modes).mean(1))
+        return np.asarray(self.fits(modes).mean(1))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return independent relative deviations in the m profiled modes; (0,) where not known."""
         return np.empty(0)
-
-    def extrapolated(self, mode: Mode) -> tuple[str, ...]:
-        """Return which parts of a mode lie outside all that the predictor learned from."""
-        low, high = self.trained_on.min(0), self.trained_on.max(0)
-        return tuple(
-            name
-            for name, value, a, b in zip(Mode._fields, mode, low, high, strict=True)
-            if not a <= value <= b
-        )
 
 
 def _as_json(value: Any) -> Any:

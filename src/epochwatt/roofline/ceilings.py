@@ -76,9 +76,8 @@ class CeilingRow:
 def read_ceilings(path: str | Path) -> list[CeilingRow]:
     """Return the rows of a file, in its order, those that are not valid too.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    Raises ConfigError: it cannot be read, holds no row, or a cell is wrong: file, line, column,
+    allowed.
     """
     rows = [row for _, _, row in checked_rows(CeilingRow, Path(path), filled)]
     if not rows:

@@ -1,4 +1,4 @@
-"""What holds a run back: its epoch's time and energy, split by the rooflines of its mode.
+"""Split an epoch's time and energy by the rooflines of its mode, to see what holds a run back.
 
 Of the time of computing, each kernel of a mini-batch has taken at least what the ceilings allow:
 
@@ -54,9 +54,7 @@ class Observed:
 
     Attributes
     ----------
-    n_minibatches, batch_size : of an epoch; the mean size, as the last may be smaller
-    num_workers : of the loader
-    e2e_s, wait_s, copy_s, compute_s, overhead_s : of an epoch
+    batch_size : the mean of an epoch, as its last mini-batch may be smaller
     fetch_s, preprocess_s : of an epoch, summed over the workers; None: not recorded
     energy_j : of an epoch; None: not measured
     """
@@ -76,14 +74,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Roof:
-    """The rooflines of one mode.
-
-    Attributes
-    ----------
-    processor : `cpu` or `gpu`
-    ceilings : what it reaches at best
-    costs : what its work costs; None: not known
-    """
+    """The rooflines of one mode; costs None: what work costs is not known."""
 
     processor: str
     ceilings: Ceilings
@@ -91,13 +82,13 @@ class Roof:
 
 
 class Group(NamedTuple):
-    """Kernels of one class of operators, in an epoch.
+    """Kernels of one class of operators.
 
     Attributes
     ----------
     launches, flops, bytes : of one mini-batch
-    time_s : by part, the least that it takes
-    energy_j : by part, without constant power and rest; empty: not known
+    time_s : of an epoch, by part, the least that it takes
+    energy_j : of an epoch, by part, without constant power and rest; empty: not known
     """
 
     launches: int
@@ -113,8 +104,8 @@ class Explanation:
 
     Attributes
     ----------
-    time_s : seconds by part of `TIME_PARTS`; they add up to the epoch
-    energy_j : joules by part of `ENERGY_PARTS`; they add up to its energy; empty: not known
+    time_s : by part of `TIME_PARTS`; they add up to the epoch
+    energy_j : by part of `ENERGY_PARTS`; they add up to its energy; empty: not known
     groups : by class of operators
     roof_share : least time over measured time of computing; above 1: the parts were scaled
     energy_scale : what the parts of the energy were multiplied by; 1: nothing
@@ -133,14 +124,7 @@ class Explanation:
 
 
 def least_s(work: KernelCounts, size: float, roof: Roof) -> dict[str, Numbers]:
-    """Return the least time of each kernel (n_kernels,), s, in the part that it belongs to.
-
-    Parameters
-    ----------
-    work : counted kernels
-    size : samples of the mini-batch
-    roof : of the mode
-    """
+    """Return the least time of each kernel (n_kernels,), s, in the part that it belongs to."""
     flops, moved, ceilings = work.flops(size), work.bytes(size), roof.ceilings
     roof_s = ceilings.roof_s(flops, moved)
     launch_s = np.full(len(roof_s), ceilings.launch_s)
@@ -163,14 +147,7 @@ def least_compute_s(work: KernelCounts, size: float, roof: Roof) -> float:
 
 
 def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
-    """Split the time and the energy of a run's mean epoch.
-
-    Parameters
-    ----------
-    work : counted kernels of its network, task and precision
-    seen : what was measured
-    roof : of its mode
-    """
+    """Split the time and the energy of a run's mean epoch."""
     least = least_s(work, seen.batch_size, roof)
     least_epoch_s = seen.n_minibatches * sum(float(part.sum()) for part in least.values())
     roof_share = least_epoch_s / seen.compute_s if seen.compute_s > 0 else math.inf
@@ -178,34 +155,34 @@ def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
     time_s = {part: scale * float(spent_s.sum()) for part, spent_s in least.items()}
     time_s[BELOW_ROOF] = max(seen.compute_s - sum(time_s.values()), 0.0)
     time_s |= {LOADER: seen.wait_s, COPY: seen.copy_s, OVERHEAD: seen.overhead_s}
-    parts_j, energy_scale = _energy_j(work, seen, roof.costs)
-    groups = {}
-    for kind in KINDS:
-        chosen = work.kind == kind
-        if chosen.any():
-            groups[kind] = _group(work, seen, roof.costs, least, chosen, scale, energy_scale)
-    return Explanation(time_s, parts_j, groups, roof_share, energy_scale)
-
-
-def _energy_j(
-    work: KernelCounts, seen: Observed, costs: EnergyCosts | None
-) -> tuple[dict[str, float], float]:
-    """Return the energy by part, and what the parts had to be multiplied by."""
-    if costs is None or seen.energy_j is None:
-        return {}, 1.0
-    parts = _work_j(work, seen, costs, np.ones(len(work.kind), bool))
-    parts[CONSTANT] = costs.constant_w * seen.e2e_s
-    whole = sum(parts.values())
-    scale = min(1.0, seen.energy_j / whole) if whole > 0 else 1.0
-    scaled = {part: scale * value for part, value in parts.items()}
-    scaled[REST] = max(seen.energy_j - sum(scaled.values()), 0.0)
-    return scaled, scale
+    every = np.ones(len(work.kind), bool)
+    energy_j, energy_scale = _work_j(work, seen, roof.costs, every), 1.0
+    if roof.costs is not None and seen.energy_j is not None:
+        energy_j[CONSTANT] = roof.costs.constant_w * seen.e2e_s
+        whole = sum(energy_j.values())
+        energy_scale = min(1.0, seen.energy_j / whole) if whole > 0 else 1.0
+        energy_j = {part: energy_scale * value for part, value in energy_j.items()}
+        energy_j[REST] = max(seen.energy_j - sum(energy_j.values()), 0.0)
+    groups = {
+        kind: Group(
+            int(chosen.sum()),
+            float(work.flops(seen.batch_size)[chosen].sum()),
+            float(work.bytes(seen.batch_size)[chosen].sum()),
+            {part: scale * float(spent_s[chosen].sum()) for part, spent_s in least.items()},
+            {p: energy_scale * j for p, j in _work_j(work, seen, roof.costs, chosen).items()},
+        )
+        for kind in KINDS
+        if (chosen := work.kind == kind).any()
+    }
+    return Explanation(time_s, energy_j, groups, roof_share, energy_scale)
 
 
 def _work_j(
-    work: KernelCounts, seen: Observed, costs: EnergyCosts, chosen: NDArray[np.bool_]
+    work: KernelCounts, seen: Observed, costs: EnergyCosts | None, chosen: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Return what operations and bytes of some kernels cost in an epoch, J."""
+    """Return what operations and bytes of chosen kernels cost in an epoch, J; empty: not known."""
+    if costs is None or seen.energy_j is None:
+        return {}
     flops, moved = (
         float(count(seen.batch_size)[chosen].sum()) for count in (work.flops, work.bytes)
     )
@@ -213,25 +190,3 @@ def _work_j(
         ARITHMETIC: seen.n_minibatches * costs.j_per_flop * flops,
         MEMORY: seen.n_minibatches * costs.j_per_byte * moved,
     }
-
-
-def _group(
-    work: KernelCounts,
-    seen: Observed,
-    costs: EnergyCosts | None,
-    least: Mapping[str, Numbers],
-    chosen: NDArray[np.bool_],
-    scale: float,
-    energy_scale: float,
-) -> Group:
-    energy_j = {}
-    if costs is not None and seen.energy_j is not None:
-        parts = _work_j(work, seen, costs, chosen)
-        energy_j = {part: energy_scale * value for part, value in parts.items()}
-    return Group(
-        int(chosen.sum()),
-        float(work.flops(seen.batch_size)[chosen].sum()),
-        float(work.bytes(seen.batch_size)[chosen].sum()),
-        {part: scale * float(spent_s[chosen].sum()) for part, spent_s in least.items()},
-        energy_j,
-    )

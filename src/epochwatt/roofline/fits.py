@@ -1,4 +1,4 @@
-"""Table of fitted rooflines, results/roofline/fits.csv: one row per device, mode and precision."""
+"""Fit the rooflines of each device, mode and precision: results/roofline/fits_*.csv."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -105,14 +105,7 @@ class FitRow:
 def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitRow]:
     """Return the rooflines of every device, mode and precision in tables of ceilings.
 
-    Parameters
-    ----------
-    paths : of tables of ceilings
-    n_draws : of the bootstrap
-
-    Raises
-    ------
-    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
+    Raises EpochwattError: a table cannot be read, or a mode has no kernel of one kind.
     """
     grouped: dict[tuple[object, ...], list[CeilingRow]] = defaultdict(list)
     for path in paths:
@@ -124,6 +117,17 @@ def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitR
         fit_row(rows, 0 if place[0] == "simulated" else n_draws)  # without noise it says nothing
         for place, rows in grouped.items()
     ]
+
+
+def write_fits_of(ceilings: Iterable[str], path: str) -> None:
+    """Fit every device, mode and precision of tables of ceilings: rule fit_roofline.
+
+    Raises
+    ------
+    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
+    RecordWriteError : the fits cannot be written
+    """
+    write_fits(path, fit_tables(ceilings))
 
 
 def fit_row(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> FitRow:

@@ -88,9 +88,7 @@ def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaw
     clocks : (n,) each, of the modes of the ceilings
     ceilings : of n modes
 
-    Raises
-    ------
-    EpochwattError : fewer than two modes
+    Raises EpochwattError: fewer than two modes.
     """
     if len(ceilings) < 2:
         raise EpochwattError("clock laws need two modes or more", found=f"{len(ceilings)}")
@@ -120,9 +118,7 @@ def lesser_limit(rates: Numbers, first: Numbers, second: Numbers) -> tuple[float
     places for that ratio are tried. A limit that never holds is infinite; of two that explain the
     rates equally well, the first holds.
 
-    Parameters
-    ----------
-    rates, first, second : (n,), above zero
+    `rates`, `first`, `second`: (n,), above zero.
     """
     order = np.argsort(second / first)
     log_rates = np.log(rates[order])

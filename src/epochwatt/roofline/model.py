@@ -86,9 +86,7 @@ class EnergyRoofline:
 
     is the *effective energy balance*. Where I = B(I), memory costs as much as arithmetic.
 
-    Raises
-    ------
-    ValueError : an operation costs nothing: neither e_flop nor P0 is above zero
+    Raises ValueError: an operation costs nothing: neither e_flop nor P0 is above zero.
     """
 
     ceilings: Ceilings

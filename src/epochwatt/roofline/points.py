@@ -10,7 +10,41 @@ from typing import Literal
 
 from epochwatt.tables import checked_rows, filled, write_entries
 
+Provenance = Literal["measured", "public", "simulated", "fake"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16"]
+Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInMode:
+    """A run with its workload and the mode of its device, as far as they are known.
+
+    Attributes
+    ----------
+    run : its id
+    epochs, counts : paths of its epochs.csv and of the counted kernels; empty: not needed
+    """
+
+    run: str
+    epochs: str = ""
+    counts: str = ""
+    provenance: Provenance
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+    precision: Precision
+    workload: str
+    task: Task
+    batch_size: int
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +61,7 @@ class Point:
     source : who measured, where it was not this tool
     """
 
-    provenance: Literal["measured", "public", "simulated", "fake"]
+    provenance: Provenance
     device: str
     instance: str = ""
     cores: int | None = None
@@ -35,9 +69,9 @@ class Point:
     gpu_mhz: float | None = None
     emc_mhz: float | None = None
     processor: Literal["cpu", "gpu"]
-    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    precision: Precision
     workload: str
-    task: Literal["train", "infer"]
+    task: Task
     batch_size: int | None = None
     flops: float
     bytes: float

@@ -1,180 +1,97 @@
-"""Micro-kernels and networks that branes.ai measured on Jetson Orin boards, as our own tables.
+"""Fit rooflines to what others measured: micro-kernels on Orin boards, kernels of ResNets on a TX2.
 
-Of `calibration_data` and `hardware_registry` of github.com/branes-ai/graphs (MIT), flattened to
-two tables: STREAM and BLAS with PyTorch (board, mode, sm_clock_mhz, op, size, precision,
-latency_ms), and subgraphs of networks with their operations and bytes (mode, precision, model,
-file, flops, bytes, latency_ms_mean). What is made of them lies in config/rooflines/.
-
-* A stream's size is MiB of one array. PyTorch's triad is two kernels with an array between them.
-* Orin Nano and NX ran at their modes' GPU clocks. On the AGX clocks were left to DVFS: its networks
-  have no clock here.
-* Modes whose matrix products of 1024 and more are not published have no ceiling.
+Those of Orin boards are tables in config/rooflines/. On the TX2, time and power of the GPU's rail
+were published (Energy Time Fairness, SEC 2023); operations and bytes are ours
+(config/rooflines/resnet-kernels.csv). There are no micro-kernels, so the roof is what the best of
+these kernels reach, and memory may well have more to give.
 """
 
-import math
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
 
-from epochwatt.roofline.ceilings import CeilingRow
-from epochwatt.roofline.points import Point
+import numpy as np
+
+from epochwatt.roofline.fit import N_DRAWS, Work, fit_kernels
+from epochwatt.roofline.fits import FitRow, fit_tables, fitted_row, write_fits
+from epochwatt.roofline.points import Point, read_points, write_points
+from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 from epochwatt.tables import read_table
 
-SOURCE = "branes-ai/graphs@b6c5e829c33a"
-BOARDS = {  # of the table -> name of the device here; those whose clocks were the modes' own
-    "jetson_orin_nano_gpu": "orin.nano",
-    "jetson_orin_nx_16gb_gpu": "orin.nx",
-}
-PRECISION: Literal["fp32"] = "fp32"
-MIB, FLOAT = 2**20, 4
-LARGE = 1024  # rows of a matrix product that tells a ceiling
-# operation -> kernel, operations and bytes by elements (streams) or by size
-STREAMS = {  # arrays' elements: operations, arrays
-    "stream_copy": ("copy", 0, 2),
-    "stream_scale": ("triad", 1, 2),
-    "stream_add": ("triad", 1, 3),
-    "stream_triad": ("triad", 2, 5),
-}
-BLAS = {  # size n: operations, elements that are moved
-    "blas1_dot": (lambda n: 2 * n, lambda n: 2 * n),
-    "blas1_axpy": (lambda n: 2 * n, lambda n: 3 * n),
-    "blas2_gemv": (lambda n: 2 * n**2, lambda n: n**2 + 2 * n),
-    "blas3_gemm": (lambda n: 2 * n**3, lambda n: 3 * n**2),
-}
-PRODUCT = "blas3_gemm"
-NETWORK_MODES = ("15W", "30W", "50W", "MAXN")
-NETWORK = re.compile(r"\w+/(?P<model>\w+)_b(?P<size>\d+)\.json")  # names of its files
-NETWORK_DEVICE = "orin64"  # AGX Orin of 64 GB
+ORIN_SOURCE = "branes-ai/graphs@b6c5e829c33a"
+TX2_SWEEP, TX2_SOURCE = "energy-time-fairness-tx2", "umassos/energy-time-fairness@a7d5fea1c1c1"
+KERNELS = "resnet-kernels.csv"  # in config/rooflines/
 
 
-def read_ceilings_of(path: Path) -> list[CeilingRow]:
-    """Return streams and matrix products of the boards whose clocks are known.
+def write_public(
+    ceilings: str, points: str, work: str, kernels: str, fits: str, all_points: str
+) -> None:
+    """Fit what others measured, and write their points as one table: rule fit_public_rooflines.
+
+    Parameters
+    ----------
+    ceilings, points, work : of config/rooflines/
+    kernels : table of modes of the TX2's kernels, which are points and fitted to as well
 
     Raises
     ------
-    ConfigError : the table cannot be read
+    EpochwattError : a table cannot be read
+    RecordWriteError : one cannot be written
     """
-    rows = list(_rows(path))
-    has_product = {
-        (row["board"], row["mode"])
-        for row in rows
-        if row["op"] == PRODUCT and int(row["size"]) >= LARGE
-    }
-    return [
-        _ceiling(row)
-        for row in rows
-        if (row["board"], row["mode"]) in has_product and row["op"] in (*STREAMS, PRODUCT)
-    ]
+    measured = tx2_points(read_mode_tables(Path(kernels)), Path(work))
+    write_fits(fits, [*fit_tables([ceilings]), *fit_points(measured)])
+    write_points(all_points, [*read_points(points), *measured])
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, str]]:
-    for _, row in read_table(path):
-        is_known = row["board"] in BOARDS and row["op"] in (*STREAMS, *BLAS)
-        if is_known and row["precision"] == PRECISION and float(row["latency_ms"] or 0) > 0:
-            yield row
+def tx2_points(tables: Sequence[ModeTable], work: Path) -> list[Point]:
+    """Return the kernels at all clocks; each network's are in the order of its layers.
 
+    `work`: table of the operations and bytes of each kernel.
 
-def _work(row: Mapping[str, str]) -> tuple[float, float]:
-    """Return operations and bytes."""
-    size = int(row["size"])
-    if row["op"] in STREAMS:
-        _, per_element, arrays = STREAMS[row["op"]]
-        return per_element * size * MIB / FLOAT, float(arrays * size * MIB)
-    flops, elements = BLAS[row["op"]]
-    return float(flops(size)), float(FLOAT * elements(size))
-
-
-def _ceiling(row: Mapping[str, str]) -> CeilingRow:
-    flops, moved = _work(row)
-    is_stream = row["op"] in STREAMS
-    size, time_s = int(row["size"]), float(row["latency_ms"]) / 1e3
-    return CeilingRow(
-        provenance="public",
-        device=BOARDS[row["board"]],
-        instance=row["mode"],
-        gpu_mhz=float(row["sm_clock_mhz"]),
-        processor="gpu",
-        precision=PRECISION,
-        kernel=STREAMS[row["op"]][0] if is_stream else "matmul",  # type: ignore[arg-type]
-        size=size * MIB // FLOAT if is_stream else size,
-        flops=flops,
-        bytes=moved,
-        repeats=1,
-        time_s=time_s,
-        best_s=time_s,
-    )
-
-
-def read_kernel_points(path: Path) -> list[Point]:
-    """Return dot products, sums and matrix-vector products of the same boards and modes.
-
-    Raises
-    ------
-    ConfigError : the table cannot be read
+    Raises ValueError: a network has another number of kernels.
     """
-    modes = {(row.device, row.instance) for row in read_ceilings_of(path)}
+    counted = (row for _, row in read_table(work))
     points = []
-    for row in _rows(path):
-        device = BOARDS[row["board"]]
-        if row["op"] in BLAS and row["op"] != PRODUCT and (device, row["mode"]) in modes:
-            flops, moved = _work(row)
-            points.append(
+    for network, rows in groupby(counted, key=lambda row: row["network"]):
+        measured = [table for table in tables if table.key.workload.startswith(f"{network} ")]
+        for table, kernel in zip(measured, rows, strict=True):
+            points += [
                 Point(
                     provenance="public",
-                    device=device,
-                    instance=row["mode"],
-                    gpu_mhz=float(row["sm_clock_mhz"]),
+                    device=row.device,
+                    instance=f"{row.gpu_mhz:g} MHz",
+                    gpu_mhz=row.gpu_mhz,
                     processor="gpu",
-                    precision=PRECISION,
-                    workload=f"{row['op'].partition('_')[2]} {row['size']}",
+                    precision="fp32",
+                    workload=row.workload.replace("tvmgen_default_fused_nn_", ""),
                     task="infer",
-                    flops=flops,
-                    bytes=moved,
+                    batch_size=1,
+                    flops=int(kernel["flops"]),
+                    bytes=int(kernel["bytes"]),
                     launches=1,
-                    time_s=float(row["latency_ms"]) / 1e3,
-                    source=SOURCE,
+                    time_s=row.time_s,
+                    power_w=row.power_w,
+                    power_scope=row.power_scope,
+                    source=TX2_SOURCE,
                 )
-            )
+                for row in table.valid().rows
+            ]
     return points
 
 
-def read_network_points(path: Path) -> list[Point]:
-    """Return whole networks on the AGX Orin, the sums of their subgraphs.
+def fit_points(points: Sequence[Point], n_draws: int = N_DRAWS) -> list[FitRow]:
+    """Return the rooflines of each mode that the points were measured in.
 
-    Raises
-    ------
-    ConfigError : the table cannot be read
+    Raises EpochwattError: a mode with too few kernels.
     """
-    sums: dict[tuple[str, ...], list[tuple[float, ...]]] = defaultdict(list)
-    for _, row in read_table(path):
-        named = NETWORK.fullmatch(row["file"])
-        if not named or row["mode"] not in NETWORK_MODES or row["device"] != "cuda":
-            continue
-        # networks of one picture were measured twice: in the run of more networks they count
-        if (named["size"] == "1") == ("agx" in row["hardware_id"]):
-            place = (row["mode"], row["precision"].lower(), named["model"], named["size"])
-            numbers = (row["flops"], row["bytes"], row["latency_ms_mean"])
-            sums[place].append(tuple(map(float, numbers)))
-    return [_network(place, parts) for place, parts in sums.items()]
-
-
-def _network(place: tuple[str, ...], parts: Sequence[tuple[float, ...]]) -> Point:
-    mode, precision, model, size = place
-    flops, moved, milliseconds = (math.fsum(column) for column in zip(*parts, strict=True))
-    return Point(
-        provenance="public",
-        device=NETWORK_DEVICE,
-        instance=mode,
-        processor="gpu",
-        precision=precision,  # type: ignore[arg-type]
-        workload=model,
-        task="infer",
-        batch_size=int(size),
-        flops=flops,
-        bytes=moved,
-        launches=len(parts),
-        time_s=milliseconds / 1e3,
-        source=SOURCE,
-    )
+    fits = []
+    for device, instance in dict.fromkeys((p.device, p.instance) for p in points):
+        in_mode = [p for p in points if (p.device, p.instance) == (device, instance)]
+        columns = [
+            (p.flops, p.bytes, p.time_s, p.time_s, np.nan if p.power_w is None else p.power_w)
+            for p in in_mode
+        ]
+        work = Work(*np.array(columns, float).T)
+        fitted = fit_kernels(work, 0.0, f"{device} {instance}", n_draws)
+        fits.append(fitted_row(in_mode[0], fitted, in_mode[0].power_scope))
+    return fits

@@ -4,13 +4,14 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.roofline.points import RunInMode
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 from epochwatt.study.selection import STUDIES
@@ -85,7 +86,7 @@ class WantedCeilings:
 
     @property
     def place(self) -> dict[str, Any]:
-        """What a job has to know to make its rows: `epochwatt.roofline.collect_ceilings.Place`."""
+        """What a job has to know to make its rows: `epochwatt.roofline.collect.Place`."""
         return {
             "id": self.id,
             "provenance": PROVENANCE[self.backend],
@@ -100,9 +101,7 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
 
     Modes of other machines count where they are measured.
 
-    Raises
-    ------
-    ConfigError : a power mode without numbers
+    Raises ConfigError: a power mode without numbers.
     """
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):
@@ -140,24 +139,23 @@ def mode_columns(run: Run) -> dict[str, float]:
 
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
-    """Return what a job has to know of a run to place or explain it, as plain values."""
+    """Return what a job has to know of a run to place or explain it: `RunInMode`, plain values."""
     f = run.factors
     board = settings.devices.get(f["device"], "the run").board
-    return {
-        "run": run.id,
-        "epochs": run.epochs_csv,
-        "counts": run.counts,
-        "columns": {
-            "provenance": PROVENANCE[f["backend"]],
-            "device": board or f["device"],
-            "instance": f["instance"],
-            **mode_columns(run),
-            "precision": f["precision"],
-            "workload": f["model"],
-            "task": f["task"],
-            "batch_size": f["batch_size"],
-        },
-    }
+    placed = RunInMode(
+        run=run.id,
+        epochs=run.epochs_csv,
+        counts=run.counts,
+        provenance=PROVENANCE[f["backend"]],
+        device=board or f["device"],
+        instance=f["instance"],
+        precision=f["precision"],
+        workload=f["model"],
+        task=f["task"],
+        batch_size=f["batch_size"],
+        **mode_columns(run),  # type: ignore[arg-type]
+    )
+    return asdict(placed)
 
 
 def _mode_of(run: Run) -> SweepMode:

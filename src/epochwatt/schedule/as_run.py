@@ -59,7 +59,6 @@ def at_random(
 
     Parameters
     ----------
-    batch_size : requests of a mini-batch
     infer_s, train_s : of one mini-batch
     n_train : mini-batches of training after one of inference, with steady arrivals; where there is
         one, as many as fit are run, as `serve-and-train` does by itself

@@ -138,9 +138,7 @@ class ScheduleStudy(Jobs):
 def load_schedule(root: Path = Path()) -> ScheduleStudy | None:
     """Return the study of a checkout; None where it has no config/schedule.yaml.
 
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     path = root / CONFIG
     return validated(ScheduleStudy, read_yaml(path), str(CONFIG)) if path.is_file() else None

@@ -55,7 +55,6 @@ def solvers(
     ----------
     methods : name -> method of the registry, which predict from random modes
     presets : places of the board's stock modes; none: they are not known
-    sizes : how many random modes are profiled
     """
     named = {
         "gmd": Named(lambda space, problems, _: gmd.solve(space, problems), False, "each"),
@@ -177,9 +176,7 @@ def _sampled(n: int, n_most: int | None) -> Places:
 def judge(space: Space, problems: Problems, answers: Answers, least: Numbers) -> dict[str, Any]:
     """Return the statistics of one solver's answers to solvable problems.
 
-    Parameters
-    ----------
-    least : (p,), cost of the best answer to each problem
+    `least`: (p,), cost of the best answer to each problem.
     """
     answered = answers.choice != NONE
     judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])

@@ -43,9 +43,7 @@ def plan_for(given: dict[str, Any], root: Path = Path()) -> dict[str, Any]:
     given : as `training.interleave.plan.checked` takes it
     root : the folder that holds config/
 
-    Raises
-    ------
-    ConfigError : a network that is not there, or a number that cannot be
+    Raises ConfigError: a network that is not there, or a number that cannot be.
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     for task in ("train", "infer"):

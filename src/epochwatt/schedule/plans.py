@@ -72,11 +72,7 @@ def serve_and_train(
 ) -> Outcome:
     """Return what a stream and training in its gaps give.
 
-    Parameters
-    ----------
-    rate_per_s : of requests
-    batch_size : requests of a mini-batch
-    infer, train : time, s, and power, W, of one mini-batch of each
+    `infer`, `train`: time, s, and power, W, of one mini-batch of each.
     """
     rate, batch, infer_s, infer_w, train_s, train_w = _arrays(
         rate_per_s, batch_size, *infer, *train
@@ -102,9 +98,7 @@ def serve_two(
 ) -> tuple[Outcome, Outcome]:
     """Return what two streams give that share a board, each with its own latency.
 
-    Parameters
-    ----------
-    first, second : time, s, and power, W, of one mini-batch of each stream
+    `first`, `second`: time, s, and power, W, of one mini-batch of each stream.
     """
     rate_1, rate_2, size_1, size_2, time_1, power_1, time_2, power_2 = _arrays(
         *rates_per_s, *batch_sizes, *first, *second

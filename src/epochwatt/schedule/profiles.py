@@ -51,10 +51,8 @@ class Workload:
 def workload_of(tables: Sequence[ModeTable]) -> Workload:
     """Return a workload from its mode tables, one for each mini-batch size.
 
-    Raises
-    ------
-    ConfigError : tables of two devices, workloads or tasks; a mini-batch size that is missing or
-        there twice; other modes in one than in another; no power
+    Raises ConfigError: tables of two devices, workloads or tasks; a mini-batch size that is missing
+    or there twice; other modes in one than in another; no power.
     """
     keys = {(table.key.device, table.key.workload, table.key.task) for table in tables}
     if len(keys) != 1:

@@ -29,9 +29,7 @@ ASSUMED = (
 def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
     """Return the mode tables of all jobs, each of one mini-batch; `ASSUMED` says how.
 
-    Raises
-    ------
-    ConfigError : no such table, or it lacks a network at a mini-batch size
+    Raises ConfigError: no such table, or it lacks a network at a mini-batch size.
     """
     tables = read_mode_tables(root / FOLDER / f"{jobs.sweep}.csv.gz")
     wanted: list[tuple[str, Task, list[int]]]

@@ -98,9 +98,8 @@ class Answer:
 def answer(request: Request, root: Path = Path()) -> Answer:
     """Answer a request.
 
-    Raises
-    ------
-    ConfigError : options that do not fit each other; a board, network or table that is not there
+    Raises ConfigError: options that do not fit each other; a board, network or table that is not
+    there.
     """
     problem = request.problem
     tables = _given(request) if request.tables else _simulated(request, root)

@@ -52,9 +52,7 @@ def problems_of(
 ) -> Problems:
     """Return the problems of a set of jobs; training alone has those of power only.
 
-    Parameters
-    ----------
-    budgets_w : least and greatest power budget
+    `budgets_w`: least and greatest power budget.
     """
     powers = np.linspace(budgets_w[0], budgets_w[1], N_BUDGETS)
     n_streams = len(space.infer)

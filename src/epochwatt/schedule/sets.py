@@ -91,13 +91,7 @@ class Set:
 def sets_of(study: ScheduleStudy, tables: Path, root: Path = Path()) -> list[Set]:
     """Return all sets of jobs of a study, the simulated ones first.
 
-    Parameters
-    ----------
-    tables : file of `simulated_tables.write_simulated_tables`
-
-    Raises
-    ------
-    ConfigError : the tables, or a public sweep, lack a network of the study
+    Raises ConfigError: the tables, or a public sweep, lack a network of the study.
     """
     sources: list[tuple[Jobs, list[ModeTable], str]] = [(study, read_mode_tables(tables), "")]
     sources += [(jobs, public_tables(jobs, root), ASSUMED) for jobs in study.public]

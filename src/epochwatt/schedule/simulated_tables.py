@@ -14,15 +14,9 @@ from epochwatt.twin.sweep_table import simulated_rows
 def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
     """Simulate all that the study needs, and write it as one file of mode tables.
 
-    Parameters
-    ----------
-    counts : paths of the counts of its networks, of training and inference
-    path : where to write
-    root : the checkout
+    `counts`: paths of the counts of its networks, of training and inference.
 
-    Raises
-    ------
-    ConfigError : no study, or a network, device or grid that cannot be
+    Raises ConfigError: no study, or a network, device or grid that cannot be.
     """
     twin = load_twin(root / "config/twin", counts)
     write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
@@ -31,9 +25,7 @@ def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path(
 def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
     """Return the mode tables of a study.
 
-    Parameters
-    ----------
-    twin : simulated boards, with the counts of all networks of the study
+    `twin`: simulated boards, with the counts of all networks of the study.
     """
     rows = [
         row

@@ -68,9 +68,7 @@ def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]
 
     Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
 
-    Parameters
-    ----------
-    rate_per_s : of several rates (n,) the shape is (n, r, k)
+    `rate_per_s`: of several rates (n,) the shape is (n, r, k).
     """
     rng, rate = np.random.default_rng(0), np.asarray(rate_per_s, float)[..., None, None]
     if arrivals == "constant":
@@ -122,9 +120,7 @@ def latencies_of_two_s(
 ) -> tuple[Numbers, Numbers]:
     """Return how long requests of two streams wait that share a board, which trains nothing.
 
-    Parameters
-    ----------
-    arrivals : of each stream, (r, k) and (r, l), as of `latencies_s`
+    `arrivals`: of each stream, (r, k) and (r, l), as of `latencies_s`.
     """
     n_streams = len(arrivals[0])
     batches = [

@@ -178,9 +178,7 @@ class Space:
         the highest power it then keeps all that the other keeps and costs no more, unless the other
         is too slow to train at all.
 
-        Parameters
-        ----------
-        modes : places of the modes of those others
+        `modes`: places of the modes of those others.
         """
         mode, *sizes = self.choices.T
         jobs = [
@@ -199,12 +197,7 @@ class Space:
         return np.flatnonzero(np.stack(kept, 1).ravel())
 
     def busy_s(self, choices: Places, trains: bool = True) -> Numbers:
-        """Return the time of one mini-batch of each job, one after the other, s.
-
-        Parameters
-        ----------
-        trains : whether the training job counts
-        """
+        """Return the time of one mini-batch of each job, one after the other, s."""
         mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
         of_infer = [one.time_s[mode, size] for one, size in zip(self.infer, sizes, strict=True)]
         of_train = [self.train.time_s[mode, 0]] if self.train is not None and trains else []
@@ -231,18 +224,14 @@ class Space:
     def judge(self, problems: Problems, choices: Places) -> Judged:
         """Return what choices do to problems.
 
-        Parameters
-        ----------
-        choices : places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all
+        `choices`: places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all.
         """
         return self._judge(problems, choices, self.measured(choices))
 
     def judge_if(self, problems: Problems, costs: Sequence[Cost]) -> Judged:
         """Return what all choices would do to problems if mini-batches cost what is given.
 
-        Parameters
-        ----------
-        costs : as of `measured`, (p, n) each
+        `costs`: as of `measured`, (p, n) each.
         """
         return self._judge(problems, np.arange(len(self.choices))[None], costs)
 

@@ -24,14 +24,10 @@ def write_learned_job(
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     job : one of `ScheduleStudy.jobs`
-    path : .npz file
     cache : folder where the networks that PowerTrain transfers from are kept; None: nowhere
 
-    Raises
-    ------
-    ConfigError : the tables lack a network of the study
+    Raises ConfigError: the tables lack a network of the study.
     """
     study, by_job = required_schedule(root), tables_by_job(read_mode_tables(tables))
     others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
@@ -76,15 +72,11 @@ def write_scores(
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     paths : rule of the problems -> table to write
     learned : job of the study -> file of `write_learned_job`; none: without these solvers
     processes : how many sets are judged at once
-    say : called with a line for each set that is done
 
-    Raises
-    ------
-    ConfigError : the tables lack a network of the study
+    Raises ConfigError: the tables lack a network of the study.
     """
     sets = sets_of(required_schedule(root), tables, root)
     jobs = [
@@ -123,10 +115,8 @@ def write_played(
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     paths : of the three tables, in this order
     records : folders of measurements of `epochwatt serve-and-train`
-    say : called with a line for each set of jobs that is done
 
     Raises
     ------

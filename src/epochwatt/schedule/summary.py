@@ -28,10 +28,6 @@ def summarised(scores: Iterable[Row], arrivals: Iterable[Row] = ()) -> list[dict
     `kept`: solvable problems with an answer that keeps its budgets. `loss`: mean distance of these
     answers to the best. `late`: requests that random arrivals leave late, and `kept_p99`: plans
     that answer 99 % of them in time; empty for solvers whose plans were not played.
-
-    Parameters
-    ----------
-    scores, arrivals : rows of scores.csv and arrivals.csv
     """
     played = _grouped(row for row in arrivals if row["arrivals"] == "poisson")
     return [

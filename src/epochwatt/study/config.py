@@ -234,7 +234,7 @@ class Container(Closed):
 
 
 class Settling(Closed):
-    """How long a board may settle before epoch 0 of a run."""
+    """Limits of a board's settling before epoch 0 of a run."""
 
     max_s: float = Field(gt=0, description="time limit, s; a board still restless then is flagged")
     window_s: float = Field(
@@ -395,7 +395,7 @@ class Panel(Closed):
 
 
 class Figure(Closed):
-    """What one figure draws, and how."""
+    """A figure: the studies it draws, its panels and parameters."""
 
     draw: str = Field(
         pattern=REFERENCE,

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.training import arithmetic, modern_networks, text_transforms, transforms
 from epochwatt.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
@@ -81,7 +82,7 @@ WORKLOADS: Dict[str, Workload] = {
 }
 
 
-def workload_of(factors: Dict[str, Any]) -> Workload:
+def workload_of(factors: Factors) -> Workload:
     """Return the workload of a run: one of `WORKLOADS`, changed where the run names functions.
 
     Parameters
@@ -247,7 +248,7 @@ class Trainer:
             self.scaler.load_state_dict(state["scaler"])
 
 
-def make_trainer(factors: Dict[str, Any], device: torch.device) -> Trainer:
+def make_trainer(factors: Factors, device: torch.device) -> Trainer:
     """Return the trainer of a run, in its initial state."""
     return Trainer(
         workload_of(factors),

@@ -1,4 +1,4 @@
-"""Micro-kernels on a simulated board: the table of ceilings as a real one would be measured to.
+"""Simulate the ceilings of boards: micro-kernels as a real board would be measured with.
 
 Each call is awaited: the CPU launches it, the front end fetches it, the GPU executes it. A kernel
 is a copy, a matrix product or a chain of multiply-adds, with the simulation's own equations
@@ -14,6 +14,7 @@ import numpy as np
 
 from epochwatt.counting.kernel_counts import FLOAT_BYTES, KernelCounts
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
+from epochwatt.roofline.fits import FitRow
 from epochwatt.roofline.points import Point, write_points
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables
 from epochwatt.twin.inputs.boards import Board
@@ -21,7 +22,7 @@ from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Values
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.compute import kernels_s
+from epochwatt.twin.model.compute import FLOP_PER_CORE_CLOCK, kernels_s
 from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
 from epochwatt.twin.model.power import Load, parts
 
@@ -46,12 +47,7 @@ KERNELS: tuple[Kernel, ...] = (
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
     """Return what micro-kernels would be measured as, mode by mode.
 
-    Parameters
-    ----------
-    device : its name in config/devices/
-    board : the simulated board
-    modes : (n,) each, cores and clocks
-    p : parameters of the simulation
+    `modes`: (n,) each, cores and clocks.
     """
     work = _counts()
     exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
@@ -117,6 +113,50 @@ def _counts() -> KernelCounts:
     )
 
 
+def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
+    """Return the rooflines of a simulated board in its named power modes: its own constants.
+
+    Nothing is fitted. Its constant power is that of the mode without work. Its GPU draws power
+    while it is busy, whatever it does: at the ceilings, that is so much for an operation or a byte.
+    """
+    twin = load_twin_with_modes([], root)
+    board, p = twin.boards[device], twin.parameters
+    modes = dict.fromkeys(tuple(map(float, clocks)) for clocks in twin.modes[device].values())
+    return [_simulated_fit(device, board, Clocks(*mode), p) for mode in modes]
+
+
+def _simulated_fit(device: str, board: Board, clocks: Clocks, p: Values) -> FitRow:
+    cores, cpu_mhz, gpu_mhz, emc_mhz = map(float, clocks)
+    launch_s = work_s(p["launch_kcycles"], board, cpu_mhz, emc_mhz, p)
+    launch_s = float(launch_s * slowdown(MAIN_OTHERS, cores, p))
+    idle_w, busy_w = (
+        float(parts(board, clocks, Load(p["monitor_cores"] / board.ipc, util, 0.0), p).module_w)
+        for util in (0.0, 1.0)
+    )
+    flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
+    bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
+    return FitRow(
+        provenance="simulated",
+        device=device,
+        cores=int(cores),
+        cpu_mhz=cpu_mhz,
+        gpu_mhz=gpu_mhz,
+        emc_mhz=emc_mhz,
+        processor="gpu",
+        precision="fp32",
+        flops_per_s=float(flops_per_s),
+        bytes_per_s=float(bytes_per_s),
+        # the GPU's front end fetches one launch after the other, too
+        launch_s=max(launch_s, 1e-3 * float(p["front_kcycles"]) / emc_mhz),
+        j_per_flop=float((busy_w - idle_w) / flops_per_s),
+        j_per_byte=float((busy_w - idle_w) / bytes_per_s + 1e-12 * p["memory_pj_per_byte"]),
+        constant_w=idle_w,
+        ridge_flop_per_byte=float(flops_per_s / bytes_per_s),
+        power_scope="module",
+        n=0,
+    )
+
+
 def write_simulated_ceilings(
     tables: Iterable[str], workloads: Sequence[str], ceilings: str, points: str, root: Path
 ) -> None:
@@ -128,12 +168,8 @@ def write_simulated_ceilings(
     ----------
     tables : of simulated sweeps
     workloads : paths of the counts of their work
-    ceilings, points : where to write
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a board that is not simulated, or a file that is wrong
+    Raises EpochwattError: a board that is not simulated, or a file that is wrong.
     """
     twin = load_twin_with_modes(workloads, root)
     swept = [table for path in tables for table in read_mode_tables(Path(path))]

@@ -132,9 +132,11 @@ def _clock(board: BoardFiles, table: str | None, path: str, value: str) -> int:
             raise RefusedError(f"{path} cannot be {value}")
     if table is None:
         return number
-    if not board.exists(table):  # the kind's steps are not all known: take the nearest that is
-        return nearest(number, board.facts["cpu_khz" if "/cpufreq/" in path else "gpu_hz"])
-    return nearest(number, [int(step) for step in board.text(table).split()])
+    try:
+        steps = [int(step) for step in board.text(table).split()]
+    except OSError:  # the kind's steps are not all known, or the cores are off on a real kernel
+        steps = board.facts["cpu_khz" if "/cpufreq/" in path else "gpu_hz"]
+    return nearest(number, steps)
 
 
 def apply(board: BoardFiles, conf: Conf, mode_id: int) -> int:

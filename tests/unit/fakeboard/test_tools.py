@@ -116,6 +116,17 @@ def test_a_bad_configuration_is_refused(agx, tmp_path, text):
     assert agx.run(NVPMODEL, "-m", "77").returncode == 255
 
 
+def test_a_mode_is_left_though_the_table_of_a_cluster_that_is_off_cannot_be_read(agx):
+    """On a real kernel, where reading it gives EBUSY (6.1) or ENODEV (5.10)."""
+    agx.run("usr/sbin/nvpmodel", "-m", "2")
+    assert agx.files.online() == [0, 1, 2, 3]
+    table = agx.root / "sys/devices/system/cpu/cpu4/cpufreq/scaling_available_frequencies"
+    table.unlink()
+    table.mkdir()
+    assert agx.run("usr/sbin/nvpmodel", "-m", "0").returncode == 0
+    assert agx.files.online() == list(range(8))
+
+
 def test_a_cluster_that_is_off_takes_no_clock(agx, tmp_path):
     cores = {f"CPU_ONLINE__CORE_{n}": 0 for n in (2, 3)}  # of the second cluster
     done = agx.run(NVPMODEL, "-f", custom(agx, tmp_path, **cores), "-m", "14")

@@ -51,12 +51,6 @@ def age(path, seconds):
     os.utime(path, (then, then))
 
 
-def test_missing_report_is_made(shown, snakemake):
-    assert report.make_report() == "results/report.html is made"
-    assert len(snakemake) == 1
-    assert snakemake[0][-2:] == ["--report", "results/report.html"]
-
-
 def test_report_that_is_up_to_date_is_left_alone(shown, snakemake):
     report.make_report()
     assert report.make_report() == "results/report.html is up to date"

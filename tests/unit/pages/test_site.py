@@ -424,10 +424,10 @@ def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(p
     assert "What one sees" not in shown
 
 
-@pytest.mark.parametrize("further", [(), ("external.html",), ("sweeps/sweep_scores.html",)])
+@pytest.mark.parametrize("further", [(), ("powertrain/index.html",), ("sweeps/sweep_scores.html",)])
 def test_pages_that_few_starts_make_are_linked_where_they_are(page, further):
     text = page([{}, {}], further=further)
-    paths = ("external.html", "sweeps/sweep_scores.html")
+    paths = ("powertrain/index.html", "sweeps/sweep_scores.html")
     assert [path for path in paths if f'href="{path}"' in text] == [*further]
 
 

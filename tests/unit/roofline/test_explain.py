@@ -17,7 +17,7 @@ from epochwatt.roofline.explain import (
     least_compute_s,
     least_s,
 )
-from epochwatt.roofline.explain_text import sentence
+from epochwatt.roofline.explain_run import sentence
 from epochwatt.roofline.model import Ceilings, EnergyCosts
 from epochwatt.roofline.next_mode import FITTED, LAWS, next_steps
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from epochwatt.columns import with_defaults
-from epochwatt.roofline.place_points import place_points
+from epochwatt.roofline.collect import place_points
 from epochwatt.roofline.points import read_points
 
 KERNELS = {
@@ -39,7 +39,7 @@ def place(tmp_path, write_epochs):
         path = write_epochs("one", factors, *epochs, root=tmp_path)
         counts = tmp_path / "lenet.json"
         counts.write_text(json.dumps(COUNTS), "utf-8")
-        run = {"epochs": str(path), "counts": str(counts), "columns": {**COLUMNS, **columns}}
+        run = {"run": "one", "epochs": str(path), "counts": str(counts), **COLUMNS, **columns}
         place_points([run], str(tmp_path / "points.csv"))
         return read_points(tmp_path / "points.csv")
 

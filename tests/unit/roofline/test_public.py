@@ -2,21 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from epochwatt.roofline.ceilings import read_ceilings
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.points import read_points
-from epochwatt.roofline.public import (
-    NETWORK_DEVICE,
-    read_ceilings_of,
-    read_kernel_points,
-    read_network_points,
-)
+from epochwatt.tables import read_table
 
 CONFIG = Path(__file__).parents[3] / "config/rooflines"
-ORIGINALS = Path("/work/shared/data/sweeps/branes_orin_subgraph_rooflines")
 # AGX Orin 64 GB at its modes' limits (branes-ai/graphs, scripts/nvpmodel_agx.log): GPU, memory, MHz
 LIMITS = {
     "MAXN": (1300.5, 3199.0),
@@ -52,7 +44,7 @@ def test_no_kernel_is_above_the_roof_that_it_was_not_fitted_to(fits, points):
 
 
 def test_no_network_is_above_the_peak_at_the_limits_of_its_mode(points):
-    networks = [p for p in points if p.device == NETWORK_DEVICE and p.precision == "fp32"]
+    networks = [p for p in points if p.device == "orin64" and p.precision == "fp32"]
     assert len(networks) == 140
     for point in networks:
         gpu_mhz, emc_mhz = LIMITS[point.instance]
@@ -67,16 +59,16 @@ def test_bandwidth_follows_the_gpu_where_its_clock_is_low(fits):
     assert rates[3] == pytest.approx(rates[2], rel=0.01)  # 918 and 1020 MHz: now it is the memory
 
 
-@pytest.mark.skipif(not ORIGINALS.is_dir(), reason=f"the originals are not here: {ORIGINALS}")
-def test_the_tables_are_those_of_the_originals(points):
-    blas, networks = ORIGINALS / "stream_blas_calibrations.csv", ORIGINALS / "subgraphs.csv.gz"
-    again, stored = read_ceilings_of(blas), read_ceilings(CONFIG / "orin-ceilings.csv.gz")
-    assert [(r.device, r.instance, r.kernel, r.size) for r in again] == [
-        (r.device, r.instance, r.kernel, r.size) for r in stored
-    ]
-    assert np.allclose([r.time_s for r in again], [r.time_s for r in stored], rtol=1e-8)
-    made = [*read_kernel_points(blas), *read_network_points(networks)]
-    assert [(p.device, p.workload, p.precision) for p in made] == [
-        (p.device, p.workload, p.precision) for p in points
-    ]
-    assert np.allclose([p.time_s for p in made], [p.time_s for p in points], rtol=1e-8)
+@pytest.mark.parametrize(
+    ("network", "n_kernels", "n_convolutions", "giga_macs"),
+    # SOURCE: torchvision's table of weights, GFLOPS (multiply-adds)
+    [("resnet18", 24, 20, 1.81), ("resnet50", 57, 53, 4.09)],
+)
+def test_kernels_of_a_resnet_add_up_to_the_network(network, n_kernels, n_convolutions, giga_macs):
+    rows = [row for _, row in read_table(CONFIG / "resnet-kernels.csv")]
+    kernels = [row for row in rows if row["network"] == network]
+    assert len(kernels) == n_kernels
+    assert sum(row["kernel"] == "conv" for row in kernels) == n_convolutions
+    assert sum(int(row["flops"]) for row in kernels) / 2e9 == pytest.approx(giga_macs, rel=0.01)
+    flops, moved = int(kernels[-1]["flops"]), int(kernels[-1]["bytes"])
+    assert moved / 4 == pytest.approx(flops / 2, rel=0.01)  # of dense layer: weights, read once

@@ -7,7 +7,7 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.roofline.wanted import ceiling_runs, point_run, wanted_ceilings
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.discard import forget_lost_modes
 from epochwatt.sweeps.table import load_sweeps
 
 SWEEP = {
@@ -109,9 +109,8 @@ def test_a_run_is_placed_with_its_factors_as_plain_values(checkout, wanted):
     (run,) = ceiling_runs(settings)
     placed = point_run(run, settings)
     assert json.loads(json.dumps(placed)) == placed
-    columns = placed["columns"]
-    assert (columns["cores"], columns["batch_size"], columns["workload"]) == (2, 32, "lenet")
-    assert (columns["provenance"], columns["device"], columns["task"]) == (
+    assert (placed["cores"], placed["batch_size"], placed["workload"]) == (2, 32, "lenet")
+    assert (placed["provenance"], placed["device"], placed["task"]) == (
         "measured",
         "host",
         "train",

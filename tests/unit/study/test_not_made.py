@@ -49,20 +49,6 @@ def test_a_run_without_epochs_counts_as_excluded(checkout):
     assert table.excluded == [(first, "this time it failed: out of memory")]
 
 
-def test_nothing_is_left_out_of_a_start_by_a_person(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").mkdir()
-    content = {"failures": [failure(FIGURE)._asdict()], "files": {FIGURE: 0, SCORES: 0}}
-    not_made.FILE.write_text(json.dumps(content))
-    monkeypatch.delenv(not_made.AGAIN, raising=False)
-    assert not_made.without() == not_made.NOTHING
-    monkeypatch.setenv(not_made.AGAIN, "x")
-    there = not_made.without()
-    assert there.without("a", [FIGURE, "b"], []) == ["a", "b"]
-    (shown,) = there.shown()
-    assert (shown["outputs"], shown["waiting"]) == ([FIGURE], [SCORES])
-
-
 @pytest.mark.parametrize(
     ("log", "said"),
     [

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from epochwatt.device import board_files
-from epochwatt.doctor import readings
+from epochwatt.doctor import bundle
 from epochwatt.telemetry import open_files
 from epochwatt.telemetry.open_files import readable
 
@@ -46,7 +46,7 @@ def no_data_now(monkeypatch):
     def answering(path, *words, **more):
         return open(os.dup(read), *words, **more)
 
-    for module in (open_files, board_files, readings):
+    for module in (open_files, board_files, bundle):
         monkeypatch.setattr(module, "open", answering, raising=False)
     yield "temp"
     os.close(read)
@@ -60,7 +60,7 @@ def test_a_file_that_has_no_data_now_is_empty(no_data_now, text):
 
 def test_a_file_that_has_no_data_now_is_an_error_in_a_report(no_data_now, tmp_path, monkeypatch):
     (tmp_path / no_data_now).write_text("")
-    monkeypatch.setattr(readings, "READINGS", [("", [no_data_now])])
-    board = readings.read_all(str(tmp_path))
+    monkeypatch.setattr(bundle, "READINGS", [("", [no_data_now])])
+    board = bundle.read_all(str(tmp_path))
     assert board.values == {}
     assert board.errors[no_data_now]["errno"] == errno.EAGAIN

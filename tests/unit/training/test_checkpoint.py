@@ -55,11 +55,6 @@ def test_checkpoint_before_the_first_step_is_taken_up(path):
         )
 
 
-def test_missing_checkpoint_is_said(trainer, path, caplog):
-    assert not checkpoint.load(path, trainer)
-    assert f"no checkpoint at {path}: fresh weights" in caplog.text
-
-
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
 def test_checkpoint_cut_short_is_said(trainer, path, caplog, share):
     checkpoint.save(path, trainer)
@@ -128,11 +123,6 @@ def test_checkpoint_of_another_network_is_not_taken_up(trainer, path):
     assert not checkpoint.load(path, trainer)
 
 
-def test_checkpoint_without_the_optimiser_is_not_taken_up(trainer, path):
-    torch.save({"network": trainer.network.state_dict()}, path)
-    assert not checkpoint.load(path, trainer)
-
-
 def test_file_size_limit_is_explained(trainer, path, in_child):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -140,13 +130,3 @@ def test_file_size_limit_is_explained(trainer, path, in_child):
 
     with pytest.raises(RecordWriteError, match=r"cannot write the checkpoint.*\n.*file size limit"):
         in_child(limited)
-
-
-def test_full_disk_is_explained(trainer, small_disk):
-    with pytest.raises(RecordWriteError, match=r"cannot write the checkpoint.*\n.*disk is full"):
-        checkpoint.save(str(small_disk / "checkpoint.npz"), trainer)
-
-
-def test_missing_folder_is_explained(trainer, tmp_path):
-    with pytest.raises(RecordWriteError, match="No such file or directory"):
-        checkpoint.save(str(tmp_path / "gone" / "checkpoint.npz"), trainer)

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.evaluation.sweep_names import (
+from epochwatt.prediction.evaluation.sweep_table import (
     BROKEN,
     MEDIAN,
     N_PROFILED,
@@ -25,13 +25,8 @@ from epochwatt.prediction.evaluation.sweep_text import (
     TITLES,
     Judged,
     Row,
-    choice_table,
-    error_table,
-    held_table,
     judged,
-    left_out_lines,
-    sentences,
-    summary,
+    summary_table,
 )
 from epochwatt.templates import render
 
@@ -251,7 +246,7 @@ def write_page(rows: Sequence[Row], drawings: Path, path: Path) -> None:
         "sweep_scores.html",
         title=TITLE,
         note=NOTE,
-        summary=summary(units),
+        summary=_rows(summary_table(units)),
         drawings=[
             {
                 "path": f"{folder}/sweep_{name}.svg",
@@ -266,16 +261,12 @@ def write_page(rows: Sequence[Row], drawings: Path, path: Path) -> None:
 
 
 def _shown(unit: Judged) -> dict[str, Any]:
-    tables = [*(error_table(unit, target) for target in TITLES), held_table(unit)]
-    tables.append(choice_table(unit))
     return {
         "heading": f"{unit.title} ({unit.shared['provenance']})",
-        "sentences": sentences(unit),
-        "tables": [_rows(table) for table in tables if table],
-        "left_out": left_out_lines(unit),
+        "tables": [_rows(table) for table in unit.tables()],
+        "left_out": unit.left_out_lines(),
     }
 
 
 def _rows(table: list[list[str]]) -> list[dict[str, str]]:
-    head, *rows = table
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    return [dict(zip(table[0], row, strict=True)) for row in table[1:]]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import BoardGroup
-from epochwatt.prediction.evaluation.cross_validation import mape_pct, predictors
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.paper import PAPER
+from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import SEARCHED, TIME
 from epochwatt.prediction.predictor import Predictor
-from epochwatt.prediction.selection.choose_power_modes import ranked, search_of
-from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
+from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, ranked, search_of
 from epochwatt.published.numbers import MEANT_EPOCHS
 
 

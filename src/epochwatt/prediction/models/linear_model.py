@@ -46,10 +46,10 @@ class LinearModel(Predictor):
         rows = as_rows(modes)
         return self._values(rows, self.coefficients) * self._followed(rows, self.coefficients)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each of `N_FOR_MEAN` draws expects in each mode, shape (n, d)."""
         if not len(self.draws):
-            return super().some_fits(modes)
+            return super().fits(modes)
         rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
         return np.asarray(self._values(rows, some) * self._followed(rows, some))
 
@@ -94,7 +94,7 @@ class LinearModel(Predictor):
         expected = self._values(self.trained_on, coefficients).T
         return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return what the sum leaves over in the profiled modes, made independent, shape (m,)."""
         if not len(self.observed):
             return np.empty(0)

@@ -146,7 +146,7 @@ def _needed(power: Predictor | None) -> Predictor:
 
 def _moments(predictor: Predictor, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
-    mean, sd = predictor.need_log_normal(rows)
+    mean, sd = predictor.log_normal(rows)
     return mean, np.maximum(sd, LEAST_SD)
 
 

@@ -90,9 +90,7 @@ def _best(options: Options, *rates_per_s: Numbers) -> Places:
 def oracle(value: Numbers) -> Places:
     """Return the path of most value of all, by dynamic programming.
 
-    Parameters
-    ----------
-    value : (k, c, c), of each slot, by mode before and mode in it
+    `value`: (k, c, c), of each slot, by mode before and mode in it.
     """
     n_modes = value.shape[1]
     total = np.diagonal(value[0])

@@ -55,9 +55,7 @@ def arrivals_of(
     seed : of random arrivals; None: steady ones. Not used with a file
     root : folder that a file's path starts from
 
-    Raises
-    ------
-    ConfigError : a file that cannot be read or is no list of times; less than two slots
+    Raises ConfigError: a file that cannot be read or is no list of times; less than two slots.
     """
     if rates.file is not None:
         times_s = np.array(read_times(str(root / rates.file)))

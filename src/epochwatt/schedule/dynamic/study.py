@@ -100,13 +100,7 @@ def by_slot(judged: Judged) -> Iterator[dict[str, Any]]:
 def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path = Path()) -> None:
     """Judge all of the study; write the scores, and what came of each slot.
 
-    Parameters
-    ----------
-    tables : file of `simulated_tables.write_simulated_tables`
-
-    Raises
-    ------
-    ConfigError : the study has no rates that change, a trace that cannot be read, or no mode
+    Raises ConfigError: the study has no rates that change, a trace that cannot be read, or no mode.
     """
     study = required_schedule(root)
     if study.changing is None:

@@ -215,10 +215,7 @@ class _Search:
     def _moved(self, here: Places, up: Bools, which: Bools) -> Places:
         """Return steps (p, d) with one knob of the mode moved, and narrow its range: step 2.
 
-        Parameters
-        ----------
-        up : (p,), whether it is raised
-        which : (p,), of which problems ranges are narrowed
+        `which`: (p,), of which problems ranges are narrowed.
         """
         n_modes = self.space.n_mode_knobs
         room = np.where(up[:, None], here < self.high, here > self.low)[:, :n_modes]

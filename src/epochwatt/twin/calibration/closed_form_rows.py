@@ -77,13 +77,9 @@ def epoch_rows(
     Parameters
     ----------
     runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
-    twin : boards and networks
-    p : parameters
     seed : another one is another spread between epochs
 
-    Raises
-    ------
-    EpochwattError : a board, network or power mode that is not simulated
+    Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     return next(epoch_rows_of_each(runs, twin, [p], [seed]))
 

@@ -38,13 +38,7 @@ def fit_with_evidence(
 ) -> Calibration:
     """Return a fit of the parameters that enough numbers speak of, and which ones those are.
 
-    Parameters
-    ----------
-    facts : published numbers that the fit may see
-    leaks : sets of numbers that give each other away
-    twin : of its parameters all are candidates that have a prior
-    say : called with a line for each pass, and for each parameter that is not fitted after all
-    n_random : starts of each fit beside the priors
+    `twin`: of its parameters all are candidates that have a prior.
     """
     p = twin.parameters.candidates()
     p = p.moved({name: p.described[name].prior for name in p.fitted})

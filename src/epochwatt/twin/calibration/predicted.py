@@ -56,10 +56,6 @@ class Batch:
     def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
         """Return what the simulation says to each number; those it cannot say are left out.
 
-        Parameters
-        ----------
-        p : parameters, each a number or of shape (sets,), sets the same for all
-
         Returns
         -------
         By id: one value, or lowest and highest where a number speaks of a range; each of shape

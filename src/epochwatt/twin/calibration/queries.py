@@ -79,7 +79,6 @@ def answer(
     Parameters
     ----------
     questions : configurations; those that differ in workers and clocks only are one evaluation
-    p : parameters, `twin.parameters` or others
     quantities : by name, how each is computed from an epoch
     """
     return answer_each(questions, twin, [p], quantities)[0]

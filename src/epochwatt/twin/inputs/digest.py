@@ -20,9 +20,7 @@ WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
 def digests(folder: Path) -> dict[str, str]:
     """Return 16 hex digits for each board; equal ones mean the same simulation.
 
-    Raises
-    ------
-    ConfigError : a file is missing, or an entry of it cannot be
+    Raises ConfigError: a file is missing, or an entry of it cannot be.
     """
     boards, p = load_boards(folder), load_parameters(folder)
     samples = {name: _numbers_of(facts) for name, facts in load_samples(folder).items()}

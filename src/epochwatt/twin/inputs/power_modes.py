@@ -25,12 +25,6 @@ def load_modes(devices: Iterable[str], root: Path = Path()) -> Modes:
 
 
 def load_twin_with_modes(counts: Iterable[str], root: Path = Path()) -> Twin:
-    """Return the simulated boards of a checkout; errors as `load_twin`.
-
-    Parameters
-    ----------
-    counts : paths of the counts of networks
-    root : the checkout
-    """
+    """Return the simulated boards of a checkout; errors as `load_twin`."""
     twin = load_twin(root / CONFIG, counts)
     return replace(twin, modes=load_modes(twin.boards, root))

@@ -62,12 +62,6 @@ class Twin:
 
 
 def load_twin(config: Path, counts: Iterable[str]) -> Twin:
-    """Read everything; ConfigError or RecordError names the file that is wrong.
-
-    Parameters
-    ----------
-    config : folder of the twin's configuration
-    counts : paths of the counts of networks
-    """
+    """Read everything; ConfigError or RecordError names the file that is wrong."""
     boards, samples, parameters = load_boards(config), load_samples(config), load_parameters(config)
     return Twin(boards, samples, parameters, {}).knowing(*map(load_kernel_counts, counts))

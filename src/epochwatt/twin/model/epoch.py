@@ -38,9 +38,7 @@ class Setting:
     scale : size of the data set relative to the source
     setup : paper whose boards these are; one may leave the page cache more room than another
 
-    Raises
-    ------
-    EpochwattError : a medium, clock, size or number of workers that there is not
+    Raises EpochwattError: a medium, clock, size or number of workers that there is not.
     """
 
     board: Board

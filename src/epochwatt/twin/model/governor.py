@@ -40,8 +40,6 @@ def governed(
 def cpu_mhz(board: Board, top: Clocks, core_util: Array) -> Array:
     """Return the clock of a cluster, MHz.
 
-    Parameters
-    ----------
-    core_util : of its busiest core at the mode's clock, 0 to 1
+    `core_util`: of its busiest core at the mode's clock, 0 to 1.
     """
     return np.clip(SCHEDUTIL_MARGIN * core_util * top.cpu_mhz, board.cpu_mhz[0], top.cpu_mhz)

@@ -106,16 +106,10 @@ def socket_w(board: Board, module_w: Array, p: Values) -> Array:
 def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> Array:
     """Return the mean power of a board that does not train, W.
 
-    Parameters
-    ----------
-    state : one of `STATES`
-    clocks : of the power mode; with DVFS on they fall to the lowest
-    scope : one of `SCOPES`
+    `clocks`: of the power mode; with DVFS on they fall to the lowest.
 
-    Raises
-    ------
-    EpochwattError : a state or scope that there is not; Wake-on-LAN has no module power; clocks
-        that the board does not have
+    Raises EpochwattError: a state or scope that there is not; Wake-on-LAN has no module power;
+    clocks that the board does not have.
     """
     check_clocks(board, clocks)
     if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):

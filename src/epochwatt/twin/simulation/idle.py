@@ -37,7 +37,6 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
     Parameters
     ----------
     idles : JSON, as of `study.idle_studies.simulated_idles`
-    config : folder of the twin's configuration
     output : folder of all of them
     """
     write_idles(json.loads(idles), load_twin(config, []), output)
@@ -46,11 +45,7 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
 def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> None:
     """Write all idle powers; what was there is replaced.
 
-    Parameters
-    ----------
-    idles : `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`
-    twin : the simulated boards
-    output : folder
+    `idles`: `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`.
 
     Raises
     ------

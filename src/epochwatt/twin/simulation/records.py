@@ -55,10 +55,7 @@ def write_run(
 
     Parameters
     ----------
-    run : its id
     output : folder of its records; what was there is replaced
-    factors : all factors of the run
-    epochs : what was simulated, in order
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
     tables : folder of `epochs.csv` and `energy.csv`
 

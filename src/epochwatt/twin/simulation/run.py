@@ -76,9 +76,7 @@ def setting_at(
 ) -> Setting:
     """Return the configuration of a run's factors at other clocks than those of its power mode.
 
-    Parameters
-    ----------
-    clocks : each a number, or of shape (configurations,)
+    `clocks`: each a number, or of shape (configurations,).
     """
     names = (factors["device"], factors["model"], factors["dataset"])
     board, work, samples = twin.find(*names, factors.get("task", "train"))
@@ -98,13 +96,7 @@ def setting_at(
 
 
 def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
-    """Return the epochs of a run, in order.
-
-    Parameters
-    ----------
-    factors : of the run, as in the run table
-    n_epochs : how many, at least one
-    """
+    """Return the epochs of a run, in order."""
     random = np.random.default_rng(_seeds(factors))
     p = twin.parameters
     kinds = {cold: _mean(setting_of(factors, twin, cold), p) for cold in (True, False)}

@@ -59,13 +59,9 @@ def simulate_sweep(
     modes : shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
     factors : of the workload, as in the run table; its power mode is not looked at, and others
         than device, model, dataset, storage, num_workers and batch_size may be left out
-    twin : boards, data sets and counted networks
-    parameters : of the simulation, `twin.parameters` or others
 
-    Raises
-    ------
-    EpochwattError : a board, network, data set or arithmetic that is not simulated, or a mode
-        that the board cannot have; no simulated GPU is on in part
+    Raises EpochwattError: a board, network, data set or arithmetic that is not simulated, or a mode
+    that the board cannot have; no simulated GPU is on in part.
     """
     complete = {**FACTOR_DEFAULTS, **factors}
     for name in NOT_SIMULATED:
@@ -96,9 +92,7 @@ def mode_by_mode(
     modes, factors, twin : as `simulate_sweep` takes them; all factors that count
     values : of a setting with some of the modes, each a number or of their shape
 
-    Raises
-    ------
-    EpochwattError : as `simulate_sweep`
+    Raises EpochwattError: as `simulate_sweep`.
     """
     rows = np.asarray(modes, float)
     if rows.ndim != 2 or rows.shape[1] != N_PARTS or not rows.size:

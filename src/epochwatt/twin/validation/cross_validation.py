@@ -198,8 +198,6 @@ def summary_lines(
 
     Parameters
     ----------
-    rows : of `validate`
-    n_parameters : how many are fitted
     groupings : lines on what else was left out (`accuracy`), which come first
     unsaid : numbers that are to be judged and that the simulation says nothing to
     """

@@ -105,14 +105,7 @@ def write_setups(folder: Path, values: Fits, n_facts: Mapping[str, int]) -> None
 def load_setups(folder: Path, p: Parameters) -> Fits:
     """Return the values by take-away held out, those of all numbers left out.
 
-    Parameters
-    ----------
-    folder : config/twin
-    p : parameters of the same folder
-
-    Raises
-    ------
-    ConfigError : the file is missing, damaged, or of other parameters
+    Raises ConfigError: the file is missing, damaged, or of other parameters.
     """
     path = folder / FILE
     setups = read_fits(path, _HEAD)

@@ -21,13 +21,7 @@ COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
 
 
 def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> dict[str, Fold]:
-    """Return the folds that take a number away, with the numbers near their own removed as well.
-
-    Parameters
-    ----------
-    folds : by take-away
-    facts : published numbers that the fit of all may see
-    """
+    """Return the folds that take a number away, with the numbers near their own removed as well."""
     alike = np.abs(_cosines(facts, twin)) >= COSINE
     seen = {fact.id for fact in facts}
     folds_with_near = {}

@@ -1,17 +1,17 @@
-"""The answer to a what-if question, as lines for the terminal."""
+"""Print the answer to a what-if question."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import Fact
 from epochwatt.text import aligned, counted
 from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.calibration.queries import Question
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Array, number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG
 from epochwatt.twin.inputs.twin import Twin
@@ -65,14 +65,15 @@ def answer_lines(answer: Answer) -> list[str]:
         *(f"WARNING: {text}" for text in _warnings(answer, published)),
         f"{answer.source}; {counted(setting.n_minibatches, 'mini-batches')}",
         "",
-        *_table(answer),
+        *_comparison(answer),
         "",
         *_one_by_one(answer),
-        *_bottleneck(answer),
+        *_bottleneck(answer.request, answer.twin.parameters),
         "",
         *_uncertainty(answer),
         "",
         *_evidence(answer, published),
+        *_assumed(answer),
     ]
 
 
@@ -92,24 +93,8 @@ def _warnings(answer: Answer, published: Published) -> list[str]:
     if q.model not in models:
         there = ", ".join(models) or "no network"
         return [*warnings, f"nothing is published of {q.model} on {q.device} (only of {there})"]
-    return warnings + [
-        f"nothing is published anywhere with {text}"
-        for text in _settings_of(q, nearest.unpublished(q, published))
-    ]
-
-
-def _settings_of(q: Question, unpublished: dict[str, list[Any]]) -> list[str]:
-    """Return settings of whose value nothing is published, each with the values that are."""
-    return [
-        f"{nearest.SETTINGS[key]} {_word(getattr(q, key))} (only {', '.join(map(_word, values))})"
-        for key, values in unpublished.items()
-    ]
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    missing = nearest.unpublished(q, published)
+    return warnings + [f"nothing is published anywhere with {text}" for text in missing]
 
 
 def _is_calibrated(p: Parameters) -> bool:
@@ -134,63 +119,20 @@ def _settings(q: Question, twin: Twin) -> dict[str, str]:
     }
 
 
-def _table(answer: Answer) -> list[str]:
-    sides = (answer.request, answer.default)
-    rows = [("", "this", "default", "change")]
-    settings, default = (_settings(side.question, answer.twin) for side in sides)
-    rows += [(name, value, default[name], "") for name, value in settings.items()]
-    now, usual = (_results(side, answer.twin.parameters) for side in sides)
-    for name, value in now.items():
-        if math.isnan(value):
-            rows.append((name, "", "", ""))
-        else:
-            change = _change(name, value, usual[name])
-            rows.append((name, f"{value:.4g}", f"{usual[name]:.4g}", change))
-    return aligned(rows)
-
-
-def _one_by_one(answer: Answer) -> list[str]:
-    """Return what each of several changes does: the sum may be the doing of one alone."""
-    if len(answer.changes) < 2:
-        return []
-    rows = [["one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it"]]
-    for name, sides in answer.changes.items():
-        row = [f"{nearest.SETTINGS[name]} {_word(getattr(answer.request.question, name))}"]
-        row += [f"{number(side.epoch.e2e_s):.4g}" for side in sides]
-        row += [f"{number(side.epoch.energy_wh):.4g}" for side in sides]
-        rows.append(row)
-    return [*aligned(rows), ""]
-
-
-def _change(name: str, value: float, before: float) -> str:
-    if value == before or (not before and not name.endswith("%")):
-        return "-"
-    if name.endswith("%"):
-        return f"{_signed(value - before)} points"
-    if value > FAR * before:
-        return f"{value / before:.0f} times"
-    return f"{_signed(100.0 * (value / before - 1.0))} %"
-
-
-def _signed(value: float) -> str:
-    """Return a change to one digit; what rounds to nothing has no sign."""
-    text = f"{value:+.1f}"
-    return text if float(text) else text[1:]
-
-
 def _results(side: Side, p: Parameters) -> dict[str, float]:
-    """Return what is printed of one epoch, by name and unit; NaN: a heading."""
+    """Return the numbers of one epoch by name and unit; NaN: a heading."""
     setting, e = side.setting, side.epoch
     n, hours = setting.n_minibatches, number(e.e2e_s) / 3600.0
     handover_s, copy_s = n * number(e.stages.handover_s), n * number(e.stages.copy_s)
     bandwidth = 1e6 * number(e.clocks.emc_mhz) * setting.board.emc_bytes_per_clock
-    watts = {
-        "CPU": e.parts.cpu_w,
-        "GPU": e.parts.gpu_w,
-        "memory": e.parts.memory_w,
-        "rest of the module": e.parts.soc_w,
-    }
     cached = cached_share(setting, p) if setting.samples.file_bytes else 1.0
+    parts = e.parts
+    watts = {
+        "CPU": number(parts.cpu_w),
+        "GPU": number(parts.gpu_w),
+        "memory": number(parts.memory_w),
+        "rest of the module": number(parts.soc_w),
+    }
     return {
         "epoch s": number(e.e2e_s),
         "  wait for the loader s": max(number(e.stall_s) - handover_s - copy_s, 0.0),
@@ -204,9 +146,9 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
         "  kernels launched s": n * number(e.work.launch_s),
         "  kernels executed s": number(e.gpu_busy_s),
         "energy Wh": number(e.energy_wh),
-        **{f"  {part} Wh": number(w) * hours for part, w in watts.items()},
+        **{f"  {part} Wh": w * hours for part, w in watts.items()},
         "mean power W": number(e.power_w),
-        **{f"  {part} W": number(w) for part, w in watts.items()},
+        **{f"  {part} W": w for part, w in watts.items()},
         "GPU utilisation %": 100.0 * number(e.gpu_busy_s / e.e2e_s),
         "CPU utilisation %": 100.0 * number(e.cpu_busy_s / e.e2e_s / e.clocks.cores),
         "memory bandwidth used %": 100.0 * number(e.moved_bytes / e.e2e_s) / bandwidth,
@@ -215,8 +157,51 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
     }
 
 
-def _bottleneck(answer: Answer) -> list[str]:
-    shorter = bottleneck.shorter_pct(answer.request.setting, answer.twin.parameters)
+def _comparison(answer: Answer) -> list[str]:
+    """Return settings and results beside those of the default."""
+    sides = (answer.request, answer.default)
+    settings, default = (_settings(side.question, answer.twin) for side in sides)
+    rows = [("", "this", "default", "change")]
+    rows += [(name, value, default[name], "") for name, value in settings.items()]
+    now, usual = (_results(side, answer.twin.parameters) for side in sides)
+    for name, value in now.items():
+        if math.isnan(value):
+            rows.append((name, "", "", ""))
+            continue
+        before = usual[name]
+        if value == before or (not before and not name.endswith("%")):
+            change = "-"
+        elif name.endswith("%"):
+            change = f"{_signed(value - before)} points"
+        elif value > FAR * before:
+            change = f"{value / before:.0f} times"
+        else:
+            change = f"{_signed(100.0 * (value / before - 1.0))} %"
+        rows.append((name, f"{value:.4g}", f"{before:.4g}", change))
+    return aligned(rows)
+
+
+def _signed(value: float) -> str:
+    """Return a change to one digit; what rounds to nothing has no sign."""
+    text = f"{value:+.1f}"
+    return text if float(text) else text[1:]
+
+
+def _one_by_one(answer: Answer) -> list[str]:
+    """Return what each of several changes does: the sum may be the doing of one alone."""
+    if len(answer.changes) < 2:
+        return []
+    rows = [["one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it"]]
+    for name, sides in answer.changes.items():
+        times = [f"{number(side.epoch.e2e_s):.4g}" for side in sides]
+        energies = [f"{number(side.epoch.energy_wh):.4g}" for side in sides]
+        value = nearest.word(getattr(answer.request.question, name))
+        rows.append([f"{nearest.SETTINGS[name]} {value}", *times, *energies])
+    return [*aligned(rows), ""]
+
+
+def _bottleneck(request: Side, p: Parameters) -> list[str]:
+    shorter = bottleneck.shorter_pct(request.setting, p)
     gains = [
         f"{name} {gain:.1f} %"
         for name, gain in sorted(shorter.items(), key=lambda item: -item[1])
@@ -228,11 +213,10 @@ def _bottleneck(answer: Answer) -> list[str]:
             f"bottleneck: {bottleneck.bottleneck_words(shorter)}",
             f"  if one is 10 % faster, the epoch is shorter by: {', '.join(gains)}",
         ]
-    if answer.request.question.dvfs == "on":
-        clocks = answer.request.epoch.clocks
+    if request.question.dvfs == "on":
+        cpu, gpu, emc = map(number, request.epoch.clocks[1:])
         lines.append(
-            f"  clocks chosen by the governors: CPU {number(clocks.cpu_mhz):.0f}, GPU "
-            f"{number(clocks.gpu_mhz):.0f}, memory {number(clocks.emc_mhz):.0f} MHz"
+            f"  clocks chosen by the governors: CPU {cpu:.0f}, GPU {gpu:.0f}, memory {emc:.0f} MHz"
         )
     return lines
 
@@ -247,40 +231,49 @@ def _uncertainty(answer: Answer) -> list[str]:
     except ConfigError as error:
         return [f"uncertainty: no interval; {str(error).splitlines()[0]} (make validate)"]
     epochs = [epoch(setting, {**p, **values}) for values in refits.values()]
-    times, energies = _range(e.e2e_s for e in epochs), _range(e.energy_wh for e in epochs)
+    times, energies = _range([e.e2e_s for e in epochs]), _range([e.energy_wh for e in epochs])
     return [
         f"uncertainty: fits that each leave out one of {len(refits) - 1} take-aways give",
         f"  epoch {times} s, energy {energies} Wh; errors of the model itself are not included",
     ]
 
 
-def _range(values: Iterable[Any]) -> str:
-    numbers = [number(value) for value in values]
+def _range(values: list[Array]) -> str:
+    numbers = list(map(number, values))
     return f"{min(numbers):.4g} to {max(numbers):.4g}"
 
 
 def _evidence(answer: Answer, published: Published) -> list[str]:
-    """Return what the paper prints near this configuration, and what rests on assumptions."""
-    q, rows = answer.request.question, nearest.validation(answer.root)
+    """Return the published numbers near this configuration, and how far the simulation is off."""
+    q, rows, twin = answer.request.question, nearest.validation(answer.root), answer.twin
     lines = [f"published numbers near this configuration ({nearest.MAIN_PAPER})"]
     pair = {"device": q.device, "model": q.model}
     if any((p.device, p.model) == (q.device, q.model) for p in published):
-        missing = _settings_of(q, nearest.unpublished(q, published, **pair))
+        missing = nearest.unpublished(q, published, **pair)
         lines += [f"  nothing of {q.model} on {q.device} with {text}" for text in missing]
-    if near := nearest.nearest(q, published, answer.twin):
+    if near := nearest.nearest(q, published, twin):
         lines += _near(near, published[near], answer, rows)
-    return [*lines, *_validated(q.device, rows), *_assumed(answer)]
+    if not rows:
+        return [*lines, f"  held-out errors: no {nearest.VALIDATION} yet (make validate)"]
+    medians = [
+        f"{name.replace('_', ' and ')} {value:.1f} % (n = {n})"
+        for name, (value, n) in nearest.median_errors_pct(rows, q.device).items()
+    ]
+    error_words = ", ".join(medians) or "no time or energy"
+    return [*lines, f"  median held-out error on {q.device}: {error_words}"]
 
 
 def _near(
-    near: Question, facts: Sequence[Fact], answer: Answer, rows: list[dict[str, str]]
+    near: Question, facts: Sequence[Fact], answer: Answer, rows: Sequence[Mapping[str, str]]
 ) -> list[str]:
-    q = answer.request.question
-    request, settings = (_settings(side, answer.twin) for side in (q, near))
+    """Return the numbers of the nearest published configuration, and how it differs."""
+    q, twin = answer.request.question, answer.twin
+    asked, settings = (_settings(side, twin) for side in (q, near))
     differs = [] if near.model == q.model else [near.model]
-    differs += [f"{name} {value}" for name, value in settings.items() if value != request[name]]
+    differs += [f"{name} {value}" for name, value in settings.items() if value != asked[name]]
+    covered = [f for f in facts if {c.model for c in nearest.configurations(f)} <= {*twin.works}]
+    simulated = predict(covered, twin, twin.parameters)
     errors = {row["published_id"]: _error(row) for row in rows if row["held_out_error_pct"]}
-    simulated = _simulated(facts, answer)
     table = [("published number", "", "paper", "simulated", "held-out error")]
     for fact in facts[:SHOWN]:
         ours = " to ".join(f"{v:.4g}" for v in simulated.get(fact.id, ())) or "-"
@@ -295,26 +288,9 @@ def _near(
     ]
 
 
-def _error(row: dict[str, str]) -> str:
+def _error(row: Mapping[str, str]) -> str:
     unit = "points" if row["judged_as"] == "points" else "%"
     return f"{float(row['held_out_error_pct']):.1f} {unit}"
-
-
-def _simulated(facts: Sequence[Fact], answer: Answer) -> dict[str, tuple[float, ...]]:
-    """Return the simulated values of the numbers whose networks all have counts."""
-    works = answer.twin.works
-    covered = [f for f in facts if all(q.model in works for q in nearest.configurations(f))]
-    return predict(covered, answer.twin, answer.twin.parameters)
-
-
-def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
-    if not rows:
-        return [f"  held-out errors: no {nearest.VALIDATION} yet (make validate)"]
-    medians = [
-        f"{name.replace('_', ' and ')} {value:.1f} % (n = {n})"
-        for name, (value, n) in nearest.median_errors_pct(rows, device).items()
-    ]
-    return [f"  median held-out error on {device}: {', '.join(medians) or 'no time or energy'}"]
 
 
 def _assumed(answer: Answer) -> list[str]:
@@ -327,9 +303,8 @@ def _assumed(answer: Answer) -> list[str]:
         f"{_signed(energy)} %"
         for name, (time, energy) in list(moved.items())[:SHOWN]
     ]
-    lines += [
+    return lines + [
         f"  assumed: {name} of {board.title}: {text.removeprefix('ASSUME: ')}"
         for name, text in board.sources.items()
         if text.startswith("ASSUME")
     ]
-    return lines

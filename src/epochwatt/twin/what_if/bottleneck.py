@@ -31,7 +31,6 @@ from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.model.epoch import Setting, epoch
 
 STEP = 1.1  # 10 % faster
-COMPUTING = (*COMPUTE_PARTS, BELOW_ROOF)
 NEARLY_PCT = 50.0  # of the largest share: resources above it are named, too
 IN_PLAY_PCT = 0.25  # least change of time or energy for 10 % more of an assumed parameter
 
@@ -41,7 +40,7 @@ class Resource(NamedTuple):
 
     Attributes
     ----------
-    part : of the epoch that it belongs to, of `epochwatt.epochs.bottleneck`
+    part : of the epoch, as in `epochwatt.epochs.bottleneck`
     costs : parameters that are its times, or work to be done
     rates : parameters that are its speeds
     """
@@ -59,8 +58,7 @@ RESOURCES = {  # {} is the medium
     ),
     "launches": Resource(LAUNCHES, ("launch_kcycles", "convolution_kcycles", "front_kcycles")),
     "GPU arithmetic": Resource(
-        ARITHMETIC,
-        rates=("dense_efficiency", "depthwise_efficiency", "elementwise_efficiency"),
+        ARITHMETIC, rates=("dense_efficiency", "depthwise_efficiency", "elementwise_efficiency")
     ),
     "GPU memory": Resource(MEMORY, rates=("memory_efficiency",)),
     "begin and end of kernels": Resource(BELOW_ROOF, ("kernel_gap_kcycles",)),
@@ -71,37 +69,28 @@ RESOURCES = {  # {} is the medium
 
 
 def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, float]:
-    """Return by how many per cent an epoch gets shorter if one resource gets faster.
+    """Return by how many per cent an epoch gets shorter if one resource gets `step` times as fast.
 
-    Parameters
-    ----------
-    setting : one configuration; governors do not react to the change
-    p : parameters
-    step : how many times as fast
+    Governors do not react to the change.
     """
     before = epoch(setting, p)
     pinned = replace(setting, clocks=before.clocks, dvfs=False)
     shorter = {}
     for name, resource in RESOURCES.items():
-        costs = {key.format(setting.medium): 1.0 / step for key in resource.costs}
-        rates = {key.format(setting.medium): step for key in resource.rates}
-        better = {**p, **{key: p[key] * factor for key, factor in {**costs, **rates}.items()}}
+        factors = {key.format(setting.medium): 1.0 / step for key in resource.costs}
+        factors |= {key.format(setting.medium): step for key in resource.rates}
+        better = {**p, **{key: p[key] * factor for key, factor in factors.items()}}
         shorter[name] = 100.0 * (1.0 - number(epoch(pinned, better).e2e_s / before.e2e_s))
     return shorter
 
 
 def bottleneck_words(shorter: Mapping[str, float]) -> str:
-    """Return what holds an epoch back, and the resources that would help most, and nearly as much.
-
-    Parameters
-    ----------
-    shorter : as of `shorter_pct`
-    """
+    """Return what holds an epoch back, and which resources would help most, or nearly as much."""
     costs: dict[str, float] = defaultdict(float)
     for name, resource in RESOURCES.items():
         costs[resource.part] += shorter[name]
     bound = find_bottleneck(costs)
-    parts = COMPUTING if bound.bound_by == COMPUTE else (bound.bound_by,)
+    parts = (*COMPUTE_PARTS, BELOW_ROOF) if bound.bound_by == COMPUTE else (bound.bound_by,)
     most = max((n for n in RESOURCES if RESOURCES[n].part in parts), key=lambda n: shorter[n])
     cause = "" if RESOURCES[most].part in (bound.limit, COPY, OVERHEAD) else f" ({most})"
     near = [n for n in shorter if n != most and shorter[n] >= NEARLY_PCT / 100.0 * shorter[most]]

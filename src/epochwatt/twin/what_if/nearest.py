@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from epochwatt.published.folds import judged
 from epochwatt.published.numbers import Fact, load_published
@@ -70,9 +69,7 @@ Published = Mapping[Question, tuple[Fact, ...]]
 def published_questions(root: Path) -> Published:
     """Return the configurations that published numbers are about, with those numbers.
 
-    Raises
-    ------
-    ConfigError : a table of `config/published` or `config/twin` cannot be read
+    Raises ConfigError: a table of `config/published` or `config/twin` cannot be read.
     """
     rows = judged(root / "config/twin")
     facts: dict[Question, dict[str, Fact]] = defaultdict(dict)
@@ -91,26 +88,29 @@ def configurations(fact: Fact) -> list[Question]:
 def only_assumed(device: str, published: Published, root: Path) -> bool:
     """Return whether all judged numbers of a board are marked as resting on assumptions."""
     rows = judged(root / "config/twin")
-    return all(
-        ASSUMED in rows[fact.id].why
-        for question, facts in published.items()
-        for fact in facts
-        if question.device == device
-    )
+    facts = [fact for q, of_q in published.items() if q.device == device for fact in of_q]
+    return all(ASSUMED in rows[fact.id].why for fact in facts)
 
 
-def unpublished(
-    question: Question, published: Published, **scope: str
-) -> dict[str, list[str | int | float]]:
-    """Return the settings of whose value nothing is published, each with the values that are.
+def unpublished(question: Question, published: Published, **scope: str) -> list[str]:
+    """Return the settings of whose value nothing is published: `storage emmc (only hdd, ssd)`.
 
-    Parameters
-    ----------
-    scope : keys and values of the published configurations that count; without it all do
+    `scope`: keys and values of the published configurations that count; without it all do.
     """
     rows = [q for q in published if all(getattr(q, key) == v for key, v in scope.items())]
-    values = {key: sorted({getattr(q, key) for q in rows}) for key in SETTINGS}
-    return {key: listed for key, listed in values.items() if getattr(question, key) not in listed}
+    missing = []
+    for key, title in SETTINGS.items():
+        values, asked = sorted({getattr(q, key) for q in rows}), getattr(question, key)
+        if asked not in values:
+            missing.append(f"{title} {word(asked)} (only {', '.join(map(word, values))})")
+    return missing
+
+
+def word(value: object) -> str:
+    """Return the value of a setting as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def nearest(question: Question, published: Published, twin: Twin) -> Question | None:
@@ -118,28 +118,21 @@ def nearest(question: Question, published: Published, twin: Twin) -> Question | 
 
     The same network counts first, then the number of other keys, then how far numbers are apart.
 
-    Parameters
-    ----------
-    question : what is asked
-    published : see `published_questions`
-    twin : with the clocks of the board's modes, including the one of the question
+    `twin`: with the clocks of the board's modes, including the one of the question.
     """
-    candidates = [q for q in published if q.device == question.device]
-    if not candidates:
-        return None
-    return min(candidates, key=lambda q: _distance(question, q, twin))
 
+    def distance(q: Question) -> tuple[bool, int, float]:
+        numbers = [
+            (question.num_workers + 1, q.num_workers + 1),
+            (question.batch_size, q.batch_size),
+            (question.scale, q.scale),
+            *zip(*(twin.clocks(c.device, c.power_mode) for c in (question, q)), strict=True),
+        ]
+        apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
+        n_different = sum(getattr(question, key) != getattr(q, key) for key in SETTINGS)
+        return (question.model != q.model, n_different, apart)
 
-def _distance(a: Question, b: Question, twin: Twin) -> tuple[bool, int, float]:
-    numbers = [
-        (a.num_workers + 1, b.num_workers + 1),
-        (a.batch_size, b.batch_size),
-        (a.scale, b.scale),
-        *zip(*(twin.clocks(q.device, q.power_mode) for q in (a, b)), strict=True),
-    ]
-    apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
-    n_different = sum(getattr(a, key) != getattr(b, key) for key in SETTINGS)
-    return (a.model != b.model, n_different, apart)
+    return min((q for q in published if q.device == question.device), key=distance, default=None)
 
 
 def subject(fact: Fact) -> str:
@@ -147,22 +140,21 @@ def subject(fact: Fact) -> str:
     metric = METRICS.get(fact.metric, fact.metric)
     if not fact.formula:
         return metric
-    one, *rest = fact.sides
-    other = rest[0] if rest else {}
-    keys = [key for key in one if one[key] != other.get(key)]
+    first, *rest = fact.sides
+    second = rest[0] if rest else {}
+    keys = [key for key in first if first[key] != second.get(key)]
     if not rest:
-        keys = [key for key, value in one.items() if isinstance(value, tuple)]
-    a, b = (_settings(config, keys) for config in (one, other))
+        keys = [key for key, value in first.items() if isinstance(value, tuple)]
+    a, b = (
+        ", ".join(f"{KEYS.get(key, key)} {_listed(side.get(key))}" for key in keys)
+        for side in (first, second)
+    )
     formula = FORMULAS.get(fact.formula, fact.formula) if a else ""
     return f"{metric}, {formula.format(a=a, b=b)}" if formula else metric
 
 
-def _settings(config: Any, keys: list[str]) -> str:
-    values = {key: config.get(key) for key in keys}
-    return ", ".join(
-        f"{KEYS.get(key, key)} {' '.join(map(str, v)) if isinstance(v, tuple) else v}"
-        for key, v in values.items()
-    )
+def _listed(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def value(fact: Fact) -> str:

@@ -41,14 +41,8 @@ WORKLOADS = Path("results/twin/workloads")
 CACHE = Path(".cache/kernel-counts")
 LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
 TOTALS = (  # options that describe a network
-    "flops",
-    "bytes",
-    "launches",
-    "parameters",
-    "sample-bytes",
-    "file-bytes",
-    "pixels",
-    "samples",
+    *("flops", "bytes", "launches", "parameters"),
+    *("sample-bytes", "file-bytes", "pixels", "samples"),
 )
 
 
@@ -75,11 +69,8 @@ def what_if_lines(
     model : a row of config/workloads.yaml; None: a network described by its totals
     totals : values of `TOTALS`; empty where there is a model
     settings : fields of `Question` that are not to be the default
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a name that does not exist, or a configuration that cannot run
+    Raises EpochwattError: a name that does not exist, or a configuration that cannot run.
     """
     counts = sorted((root / WORKLOADS).glob("*.json"))
     twin = load_twin_with_modes(map(str, counts), root)
@@ -134,7 +125,10 @@ def _check_sizes(side: Side, p: Parameters) -> None:
             f"--batch-size {q.batch_size} is more than the samples of an epoch",
             allowed=f"1 to {setting.n_samples}",
         )
-    board, needed_mib = setting.board, _needed_mib(setting, p)
+    work, board = setting.work, setting.board
+    activations = work.elements(setting.n_first)[work.phase == "forward"].sum()
+    floats = 3 * work.parameters + float(activations)  # weights, gradients, momentum
+    needed_mib = p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
     if needed_mib > board.ram_mib:
         raise EpochwattError(
             f"{q.num_workers} workers and {q.model} with batch size {q.batch_size} need "
@@ -149,21 +143,10 @@ def _check_sizes(side: Side, p: Parameters) -> None:
         )
 
 
-def _needed_mib(setting: Setting, p: Parameters) -> float:
-    """Return the memory of the workers, and of weights, gradients, momentum and activations."""
-    work = setting.work
-    activations = work.elements(setting.n_first)[work.phase == "forward"].sum()
-    floats = 3 * work.parameters + float(activations)
-    return p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
-
-
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
     """Return label and clocks of a power mode; a new one is called by its numbers.
 
-    Parameters
-    ----------
-    mode : a label, or cores, CPU, GPU and memory clock in MHz, separated by commas
-    device : a board, whose limits of clocks hold
+    `mode`: a label, or cores, CPU, GPU and memory clock in MHz, separated by commas.
     """
     board, modes = twin.boards[device], twin.modes[device]
     if mode in modes:

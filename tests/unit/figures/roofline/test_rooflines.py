@@ -12,12 +12,13 @@ from epochwatt.figures.roofline.rooflines import draw
 from epochwatt.figures.roofline.tuning import draw_tuning
 from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.roofline.tables import write_public
+from epochwatt.roofline.public import write_public
 
 STYLE, PEAKS = "config/paper.mplstyle", "config/rooflines/peaks.csv"
 PUBLIC = (
     "rooflines/orin-ceilings.csv.gz",
     "rooflines/orin-points.csv.gz",
+    "rooflines/resnet-kernels.csv",
     "sweeps/energy-time-fairness-tx2.csv.gz",
 )
 FIT = FitRow(

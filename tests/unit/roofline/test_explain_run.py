@@ -1,0 +1,120 @@
+"""Explanations of runs: rows of the table, lines of the terminal, what is said without ceilings."""
+
+import csv
+import re
+
+import pytest
+from planted_runs import ONE_KNOB, fit, kernels
+
+from epochwatt.cli import main
+from epochwatt.errors import EpochwattError
+from epochwatt.roofline.explain_run import (
+    RUNS,
+    ExplanationRow,
+    explain_run,
+    explanation_lines,
+    find_run,
+    observed,
+    table_rows,
+)
+from epochwatt.roofline.points import RunInMode
+from epochwatt.tables import write_entries
+
+COLUMNS = {
+    "provenance": "measured", "device": "planted", "instance": "d1", "cores": 4, "cpu_mhz": 1000.0,
+    "gpu_mhz": 500.0, "emc_mhz": 800.0, "precision": "fp32", "workload": "lenet", "task": "train",
+    "batch_size": 16,
+}  # fmt: skip
+EPOCH = {
+    "valid": True, "epoch": 1, "e2e_s": 10.0, "wait_s": 1.0, "copy_s": 0.5, "compute_s": 8.0,
+    "overhead_s": 0.5, "n_minibatches": 100, "n_samples": 1600, "num_workers": 1,
+    "energy_wh": 0.05, "power_scope": "module", "fetch_s": None, "preprocess_s": None,
+    "timing_method": "cuda_events_synchronised",
+}  # fmt: skip
+WORK = kernels(*[(1e10, 1e6)] * 5, (1e3, 1e8))
+
+
+def explained(epochs=(EPOCH,), fits=ONE_KNOB, **changes):
+    """Return the explanation of a run."""
+    run = RunInMode(run="a-run", **{**COLUMNS, **changes})
+    return explain_run(run, list(epochs), WORK, fits)
+
+
+def test_the_first_epoch_and_invalid_ones_do_not_count():
+    first, broken = {**EPOCH, "epoch": 0, "e2e_s": 99.0}, {**EPOCH, "valid": False, "e2e_s": 77.0}
+    assert observed([first, EPOCH, broken]).e2e_s == 10.0
+    assert observed([first]).e2e_s == 99.0
+    assert observed([broken]) is None
+    with pytest.raises(EpochwattError, match="no valid epoch"):
+        explained([broken])
+
+
+def test_energy_counts_only_where_the_same_sensor_saw_the_ceilings():
+    assert observed([EPOCH], "module").energy_j == pytest.approx(180.0)
+    assert observed([EPOCH], "gpu").energy_j is None
+    assert observed([EPOCH]).energy_j is None
+
+
+def test_rows_add_up_and_can_be_read_again(tmp_path):
+    rows = table_rows(explained())
+    whole, *groups = rows
+    parts = ("launches_pct", "arithmetic_pct", "memory_pct")
+    others = ("below_the_roof_pct", "loader_pct", "copy_pct", "overhead_pct")
+    assert sum(getattr(whole, name) for name in (*parts, *others)) == pytest.approx(100.0)
+    for name in parts:
+        assert sum(getattr(row, name) for row in groups) == pytest.approx(getattr(whole, name))
+    assert {row.operators for row in groups} == {"gemm", "elementwise"}
+    assert whole.explanation.startswith("Bound by compute, its limit is arithmetic")
+    assert "GPU at 1000 MHz" in whole.next_mode
+    write_entries(tmp_path / "t.csv", "explanations", ExplanationRow, rows, ".6g")
+    with (tmp_path / "t.csv").open() as handle:
+        assert [row["operators"] for row in csv.DictReader(handle)] == [
+            "all",
+            "gemm",
+            "elementwise",
+        ]
+
+
+def test_lines_say_what_was_simulated_and_where_the_ceilings_come_from():
+    text = "\n".join(explanation_lines(explained()))
+    assert "measured on this device by micro-kernels" in text
+    assert "SIMULATED" not in text
+    assert "no energy: the run or the ceilings have none of the same sensor" in text
+    fits = [fit().__class__(**{**vars(row), "provenance": "simulated"}) for row in ONE_KNOB]
+    lines = explanation_lines(explained(fits=fits, provenance="simulated"))
+    assert lines[0] == "SIMULATED, not measured: a-run"
+    assert "the simulated board's own constants" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"precision": "fp16"}, {"device": "other"}, {"gpu_mhz": 555.0}, {"cores": None}]
+)
+def test_without_ceilings_of_its_mode_it_says_what_to_type(changes):
+    with pytest.raises(EpochwattError, match=r"never measured(.|\n)*ceilings: true.*make run"):
+        explained(**changes)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path):
+    for run in ("host-local-a-1", "host-local-a-12", "host-local-b-3"):
+        (tmp_path / RUNS / run).mkdir(parents=True)
+        (tmp_path / RUNS / run / "epochs.csv").touch()
+    with pytest.raises(EpochwattError, match="host-local-b-3 has no epoch yet"):
+        find_run("host-local-b", tmp_path)
+    with pytest.raises(EpochwattError, match="host-local-a-1 has no epoch yet"):
+        find_run("host-local-a-1", tmp_path)
+    with pytest.raises(EpochwattError, match="2 runs begin with 'host-local-a'"):
+        find_run("host-local-a", tmp_path)
+    with pytest.raises(EpochwattError, match=r"no run 'x' in results/runs(.|\n)*epochwatt plan"):
+        find_run("x", tmp_path)
+
+
+def test_a_measured_run_without_any_ceilings_says_what_to_type(
+    checkout, write_epochs, monkeypatch, capsys
+):
+    run = checkout.runs[0]
+    write_epochs(run.id, run.factors, {}, {})
+    monkeypatch.chdir(checkout.path)
+    found, _ = find_run(run.id)
+    assert (found.run, found.workload, found.provenance) == (run.id, "lenet", "measured")
+    assert main(["explain", run.id]) == 1
+    assert re.search(r"no ceilings were measured\n.*ceilings: true", capsys.readouterr().err)
