@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py record
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench mutation gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -99,10 +99,14 @@ mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in 
 	@.cache/mutation/bin/python -m pip install -qq --disable-pip-version-check cosmic-ray==$(COSMIC_RAY)
 	@touch $@
 
+golden: run ## compare every simulated number of results/ with the frozen ones in tests/golden/
+	@$(PY) -m tests.golden
+
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check
 
-# BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack
+# BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack;
+# JOB=1: the whole job with torch in place of the checks, JOB=board or JOB=ssh: a half of it
 virtual-board: $(VENV)/workflow-ready ## boot a made-up board in QEMU, check our code on the kernel's own drivers: docs/how-to/virtual-board.md
 	@nice $(PY) -m tests.virtual_board
 

@@ -31,7 +31,6 @@ NAMES = (
     "command_line",
     "papers",
     "simulated_sweeps",
-    "peers",
     "prediction",
     "recommend",
     "interleaver",

@@ -33,24 +33,17 @@ Z = 1.96
 
 
 class Cell(NamedTuple):
-    """What was found of one sensor with one signal.
-
-    Attributes
-    ----------
-    void_pct : of the windows, without a bound
-    covered_pct : of the others; `low_pct` and `high_pct`: its 95 % interval
-    rms_error_pct, mean_bound_pct : of the others, % of the true energy
-    """
+    """What was found of one sensor with one signal."""
 
     what: str
     sensor: str
     signal: str
     n: int
-    void_pct: float
-    covered_pct: float
+    void_pct: float  # of the windows, without a bound
+    covered_pct: float  # of the others; `low_pct` and `high_pct`: its 95 % interval
     low_pct: float
     high_pct: float
-    rms_error_pct: float
+    rms_error_pct: float  # of the others, % of the true energy
     mean_bound_pct: float
 
 

@@ -19,7 +19,7 @@ from epochwatt.training.data import dataset_folder, dataset_paths, open_dataset
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import run_epoch
 from epochwatt.training.timing import HostTimer
-from epochwatt.training.workloads import Trainer, workload_of
+from epochwatt.training.workloads import WORKLOADS, Trainer, workload_of
 
 SCALE, BATCH_SIZE = 0.002, 8  # 46 photographs, 6 mini-batches
 N_PAIRS, N_DROPS = 5, 3
@@ -73,7 +73,7 @@ def run(quick: bool = False) -> Result:
         root = Path(folder)
         factors = factors_of(root, SCALE / 4 if quick else SCALE)
         source, manifest = open_dataset(str(root), factors)
-        trainer = Trainer("mobilenet", torch.device("cpu"), 0)
+        trainer = Trainer(WORKLOADS["mobilenet"], torch.device("cpu"), 0)
         train(trainer, source, {**factors, "num_workers": 0}, 0)  # warm-up
         pairs = []
         for seed in range(1 if quick else N_PAIRS):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most, children_cpu_s
-from epochwatt.doctor.slurm import IDLE, Node, nodes_and_partitions, on_node
+from epochwatt.doctor.fleet import IDLE, Node, nodes_and_partitions, on_node
 from epochwatt.errors import EpochwattError
 from epochwatt.study.plan import duration
 

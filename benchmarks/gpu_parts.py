@@ -275,7 +275,7 @@ def flops(gpu: Any, models: Sequence[str] = MODELS) -> Result:
     except ImportError:  # a system's own torch: neither torchvision nor what configuration needs
         return Result(rows)
     for model in models:
-        workload, trainer = WORKLOADS[model], Trainer(model, gpu.device, 0)
+        workload, trainer = WORKLOADS[model], Trainer(WORKLOADS[model], gpu.device, 0)
         sample = workload.transform(workload.made_up())
         minibatch = trainer.copy((torch.stack([sample] * 16), torch.zeros(16, dtype=torch.long)))
         kernels = [kernel for _, kernel in launches(workload, 16)]

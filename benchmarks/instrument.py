@@ -115,7 +115,7 @@ def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[D
     loader = make_loader(minibatches, n_samples, factors, generator)
     cpus = os.sched_getaffinity(0)
     loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
-    trainer = Trainer(factors["model"], torch.device("cpu"), SEED)
+    trainer = Trainer(WORKLOADS[factors["model"]], torch.device("cpu"), SEED)
     gc.collect()
     return loader, trainer
 
@@ -136,9 +136,7 @@ def shuffled_orders(seed: int) -> Iterator[bool]:
 def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[str, Any]]:
     """Return the times of as many pairs of epochs as fit into `measure_s`, and which came first.
 
-    Raises
-    ------
-    EpochwattError : the two did not do the same arithmetic
+    Raises EpochwattError: the two did not do the same arithmetic.
     """
     makers = {"bare": bare_epoch, "instrumented": instrumented_epoch}
     pairs: list[dict[str, Any]] = []

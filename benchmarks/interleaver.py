@@ -50,23 +50,14 @@ START_S = 60.0  # that the competing process may take to be ready
 
 
 class Measured(NamedTuple):
-    """What one go took.
+    """What one go took."""
 
-    Attributes
-    ----------
-    latency_s : (n,), of the requests
-    throughput_per_s : mini-batches of training
-    expected : what the times before it promise
-    trained_s : the longest mini-batch of training before it
-    itself : what the mean times of the go itself promise
-    taken_s : longest time for which a mini-batch did not have the CPU; of a GPU that means nothing
-    """
-
-    latency_s: Any
-    throughput_per_s: float
-    expected: Expected
-    trained_s: float
-    itself: Expected
+    latency_s: Any  # (n,), of the requests
+    throughput_per_s: float  # mini-batches of training
+    expected: Expected  # what the times before it promise
+    trained_s: float  # the longest mini-batch of training before it
+    itself: Expected  # what the mean times of the go itself promise
+    # longest time for which a mini-batch did not have the CPU; of a GPU that means nothing
     taken_s: float
 
 

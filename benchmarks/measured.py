@@ -14,7 +14,7 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
-from epochwatt.prediction.evaluation.splits import Split
+from epochwatt.prediction.harness import Split
 from epochwatt.prediction.predictor import LEVEL, Predictor, Prior
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.numbers import Clocks

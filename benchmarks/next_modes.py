@@ -13,9 +13,9 @@ import numpy as np
 from benchmarks.methods import CASES, OUT, units
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct
-from epochwatt.prediction.evaluation.sweep_names import RANDOM
-from epochwatt.prediction.evaluation.sweep_units import draws_of
+from epochwatt.prediction.evaluation.score_sweeps import draws_of
+from epochwatt.prediction.evaluation.sweep_table import RANDOM
+from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import TIME
 from epochwatt.prediction.predictor import Context, Predictor
 from epochwatt.prediction.registry import load_method

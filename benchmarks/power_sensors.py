@@ -20,17 +20,11 @@ NOISE = 0.004  # of a reading
 
 @dataclass(frozen=True)
 class Samples:
-    """What stands in the file of samples, and what the record says of the sensor.
+    """What stands in the file of samples, and what the record says of the sensor."""
 
-    Attributes
-    ----------
-    t_s : (n,) stamps
-    columns : rails, and the total last
-    told : `settings.sensor`; empty where an old record says nothing
-    """
-
-    t_s: Array
-    columns: dict[str, Array]
+    t_s: Array  # (n,) stamps
+    columns: dict[str, Array]  # rails, and the total last
+    # `settings.sensor`; empty where an old record says nothing
     told: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -23,10 +23,10 @@ from typing import Any
 from benchmarks.results import Result, Row, at_most
 from benchmarks.synthetic import sampler_with
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry import process
 from epochwatt.telemetry.client import Sampler
 from epochwatt.telemetry.schedule import Schedule
+from tests.fakeboard.board import make_board
 
 CPU_BUDGET = at_most(0.12)
 OWN_BUDGET = at_most(0.06)  # less the bare wake-ups at the same time

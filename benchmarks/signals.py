@@ -26,23 +26,14 @@ LEAD_S = 8.0  # of signal before and after the window: what the slowest sensor l
 
 @dataclass(frozen=True)
 class Signal:
-    """Power on a grid, and the loop beside it.
+    """Power on a grid, and the loop beside it."""
 
-    Attributes
-    ----------
-    start_s, end_s : the window
-    power_w : (n,) from `start_s - LEAD_S` on, in steps of `GRID_S`
-    energy_j : (n + 1,) integral up to each point of the grid
-    minibatch_s : (m, 2) wait and compute of each mini-batch; together they fill the window
-    stalls_matter : whether the power follows the stalls
-    """
-
-    start_s: float
+    start_s: float  # the window
     end_s: float
-    power_w: Array
-    energy_j: Array
-    minibatch_s: Array
-    stalls_matter: bool = False
+    power_w: Array  # (n,) from `start_s - LEAD_S` on, in steps of `GRID_S`
+    energy_j: Array  # (n + 1,) integral up to each point of the grid
+    minibatch_s: Array  # (m, 2) wait and compute of each mini-batch; together they fill the window
+    stalls_matter: bool = False  # whether the power follows the stalls
 
     def at(self, t_s: Array) -> Array:
         """Return the power at instants, W."""

@@ -89,6 +89,43 @@ def _locked(path: Path, how: int) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_UN)  # forked children may have it open, too
 
 
+# -- texts of the terminal -----------------------------------------------------------------------
+
+TERMINAL = REPOSITORY / "tests/golden/terminal"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the texts in tests/golden/terminal"
+    )
+
+
+@pytest.fixture
+def golden(request, tmp_path):
+    """Return a function that compares what a command prints with its file in tests/golden/terminal.
+
+    A file has a block for each title, behind a line `$ title`. The test's folder is written as TMP.
+    """
+
+    def compare(command, title, text):
+        path = TERMINAL / f"{command}.txt"
+        texts = {}
+        if path.exists():
+            for block in path.read_text("utf-8").split("\n$ "):
+                name, _, content = block.removeprefix("$ ").partition("\n")
+                texts[name] = content.rstrip("\n")
+        shown = "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+        shown = shown.replace(str(tmp_path), "TMP")
+        if request.config.getoption("--update-golden"):
+            texts[title] = shown
+            path.parent.mkdir(parents=True, exist_ok=True)
+            blocks = [f"$ {name}\n{content}\n" for name, content in texts.items()]
+            path.write_text("\n".join(blocks), "utf-8")
+        assert shown == texts.get(title), f"if that is meant: pytest -n0 --update-golden ({path})"
+
+    return compare
+
+
 # -- a small checkout --------------------------------------------------------------------------
 
 CONFIG = {

@@ -17,17 +17,11 @@ OPERATIONS = ("flip", "truncate", "zero", "delete")
 
 
 class Injected(NamedTuple):
-    """What a fault did.
+    """What a fault did."""
 
-    Attributes
-    ----------
-    damaged : finished epochs that it touched
-    names : what somebody has to name; empty: nobody need say anything
-    mend : puts right what no start can (a cable, a full disk); None: the next start recovers
-    """
-
-    damaged: frozenset[int] = frozenset()
-    names: tuple[str, ...] = ()
+    damaged: frozenset[int] = frozenset()  # finished epochs that it touched
+    names: tuple[str, ...] = ()  # what somebody has to name; empty: nobody need say anything
+    # puts right what no start can (a cable, a full disk); None: the next start recovers
     mend: Callable[[], None] | None = None
 
 

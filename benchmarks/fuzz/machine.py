@@ -12,7 +12,6 @@ from epochwatt.device import alarms, board_files, clocks, host, root_helper, sto
 from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.machine import Machine
-from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry import jtop_source
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.host import HostSource
@@ -20,6 +19,7 @@ from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.rapl import RaplSource
 from epochwatt.telemetry.source import READ_ERRORS
 from epochwatt.telemetry.tegrastats import parse_line
+from tests.fakeboard.board import make_board
 
 BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")
 TEGRASTATS = (

@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import template
-from benchmarks.fuzz import logs_2023, machine
+from benchmarks.fuzz import machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
+from contrib.import_2023.logs import KINDS, read_folder
 from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
@@ -35,8 +36,6 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
-from epochwatt.fakeboard import replay
-from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
 from epochwatt.records.mode_folder import SweepFolder
@@ -50,6 +49,8 @@ from epochwatt.training.data import JpegTree, folder_name, open_dataset
 from epochwatt.training.sweep import read_modes
 from epochwatt.twin.inputs.boards import load_boards, load_samples
 from epochwatt.twin.inputs.parameters import load_parameters
+from tests.fakeboard import replay
+from tests.unit.contrib.scripts_2023 import write_run
 
 
 def targets(folder: Path) -> list[Target]:
@@ -324,8 +325,7 @@ def _archive(members: dict[str, bytes]) -> bytes:
 def logs(folder: Path) -> Iterator[Target]:
     """Logs of the 2023 scripts."""
     place = folder / "targets/logs"
-    place.mkdir(parents=True)
-    logs_2023.write(place)
+    write_run(place, epochs=2, n=3)
     for kind in sorted(KINDS):
         path = place / f"mn_nw4_pf2_{kind}.csv"
         if path.exists():
@@ -357,7 +357,7 @@ def _load(path: str) -> bool:
     import torch
 
     from epochwatt.training import checkpoint
-    from epochwatt.training.workloads import Trainer
+    from epochwatt.training.workloads import WORKLOADS, Trainer
 
     torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
-    return checkpoint.load(path, Trainer("lenet", torch.device("cpu"), 0))
+    return checkpoint.load(path, Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))

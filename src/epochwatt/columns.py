@@ -17,6 +17,8 @@ TWIN = "twin"  # the backend whose runs are simulated
 FORMER_BOARDS = {"orin_agx": "agx_orin"}  # kinds in records and configuration, old -> new name
 PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
 
+Factors = Dict[str, Any]  # of a run: those of `FACTORS` by name, with what belongs to their values
+
 # A factor without a default: it stands in every hash and has to be resolved for every run.
 REQUIRED = None
 
@@ -525,8 +527,35 @@ CEILING_COLUMNS = (
 # Quantities that figures, claims and printed numbers derive from those of an epoch.
 DERIVED_COLUMNS = (
     _column("stall_pct", "float", "%", "`stall_s` / `e2e_s`", label="stall share"),
-    _column("stall_ms_per_minibatch", "float", "ms", "mean stall of a mini-batch"),
-    _column("compute_ms_per_minibatch", "float", "ms", "mean compute of a mini-batch"),
+    _column("stall_ms_per_minibatch", "float", "ms", "mean stall", label="stall of a mini-batch"),
+    _column(
+        "compute_ms_per_minibatch", "float", "ms", "mean compute", label="compute of a mini-batch"
+    ),
+    _column("e2e_ms_per_minibatch", "float", "ms", "its share", label="epoch time per mini-batch"),
+    _column(
+        "stall_ms_per_minibatch_implied",
+        "float",
+        "",  # ms; by itself, so that no axis has both
+        "what a published share of stall implies",
+        label="stall of a mini-batch, implied (ms)",
+    ),
+    _column("n_epochs_in_15h", "float", "", "epochs in 15 h of training", label="epochs in 15 h"),
+    _column(
+        "e2e_s_linear",
+        "float",
+        "s",
+        "epoch time, if it grew as the data do",
+        label="epoch time, if it grew as the data do",
+    ),
+    _column("predicted_e2e_s", "float", "s", "predicted", label="predicted epoch time"),
+    _column("predicted_energy_paper_wh", "float", "Wh", "predicted", label="predicted energy"),
+    _column("mape_pct", "float", "%", "mean error of predictions", label="mean error"),
+    _column("baseload_pct", "float", "%", "`baseload_wh` / energy", label="share of base load"),
+    _column("flop_per_s", "float", "FLOP/s", "operations a second", label="rate"),
+    _column("flop_per_j", "float", "FLOP/J", "operations a joule", label="rate"),
+    _column("slower_pct", "float", "%", "more time than a reference", label="slower"),
+    _column("saved_pct", "float", "%", "less energy than a reference", label="energy saved"),
+    _column("time_share_pct", "float", "%", "of an epoch", label="share of the time"),
     _column(
         "gpu_freq_mhz", "float", "MHz", "mean of what the GPU told", label="GPU clock, as told"
     ),

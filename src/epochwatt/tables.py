@@ -1,4 +1,10 @@
-"""Read and write CSV tables of configuration and sweeps; compressed where a name ends in .gz."""
+"""Read and write every CSV table, typed by `columns.py`; compressed where a name ends in .gz.
+
+Where rows are many, use a frame: `read_frame`, `write_frame`. Where they are few, use a class: a
+dataclass read by `checked_rows` and written by `write_entries`. `read_cells` gives plain text and
+`write_table` takes any rows. pandas and pydantic are imported where they are needed, since some
+jobs must start fast.
+"""
 
 import csv
 import gzip
@@ -6,17 +12,21 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
+from epochwatt.columns import COLUMNS
 from epochwatt.errors import ConfigError
 from epochwatt.records import files
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from pydantic import ValidationError
+
 Row = TypeVar("Row")
+Cells = dict[str, str]  # of one line, by the names of their columns
 
 
 LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; what is larger fills the memory
@@ -58,18 +68,18 @@ def table_text(path: Path, most: int = LARGEST) -> str:
 def _decoded(content: bytes, path: Path) -> str:
     """Return the text of a table; where it is none in UTF-8, say where and what it looks like."""
     kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), None)
-    place = content.find(b"\0")
+    offset = content.find(b"\0")
     try:
-        if kind is None and place < 0:
+        if kind is None and offset < 0:
             return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        place = error.start
-    if kind is None and content[place] == 0:
+        offset = error.start
+    if kind is None and content[offset] == 0:
         kind = "text in UTF-16, or no text at all"
     if kind is not None:
         raise ConfigError(f"{path} is no text in UTF-8", found=kind, do="save it as CSV in UTF-8")
-    number = content.count(b"\n", 0, place) + 1
-    begin, end = content.rfind(b"\n", 0, place) + 1, (content + b"\n").find(b"\n", place)
+    number = content.count(b"\n", 0, offset) + 1
+    begin, end = content.rfind(b"\n", 0, offset) + 1, (content + b"\n").find(b"\n", offset)
     cells = content[begin:end].decode("cp1252", "replace").split(",")
     cell = next(cell for cell in cells if not cell.isascii())
     raise ConfigError(
@@ -80,9 +90,72 @@ def _decoded(content: bytes, path: Path) -> str:
     )
 
 
-def read_table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield number and cells of each line of a table; ConfigError when it cannot be read."""
-    rows = csv.DictReader(io.StringIO(table_text(path), newline=""), delimiter=delimiter)
+def read_cells(path: str | Path) -> list[Cells]:
+    """Return the lines of a table as text; ConfigError when it cannot be read."""
+    return [cells for _, cells in read_table(Path(path))]
+
+
+def read_frame(path: str | Path) -> "pd.DataFrame":
+    """Return a table as a frame, each column typed as `columns.py` says.
+
+    Numbers are read exactly. Text is never missing: an empty cell is "". A missing number is NaN
+    (so a column of whole numbers with gaps holds floats), a missing truth value pandas' NA. A
+    column that `columns.py` does not know holds numbers if all its cells are numbers or empty.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, or a cell is not of its column's kind
+    """
+    import pandas as pd
+
+    lines = read_cells(path)
+    names = list(lines[0]) if lines else next(csv.reader([table_text(Path(path))]), [])
+    frame = pd.DataFrame(lines, columns=names, dtype=object)
+    for name in names:
+        known = COLUMNS.get(name)
+        try:
+            frame[name] = _typed(frame[name], known.kind if known else "")
+        except ValueError as error:
+            allowed = f"{known.kind if known else ''}, or an empty cell"
+            raise ConfigError(
+                f"column {name}: {error}", where=str(path), allowed=allowed
+            ) from error
+    return frame
+
+
+_TRUTH = {"true": True, "false": False, "": None}
+
+
+def _typed(cells: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
+    """Return cells as values of a kind; ValueError where one is not; kind "": numbers if it can."""
+    if kind == "str":
+        return cells
+    if kind == "bool":
+        truth = cells.str.lower()
+        if not set(truth) <= set(_TRUTH):
+            raise ValueError(f"{next(c for c in truth if c not in _TRUTH)!r} is not true or false")
+        return truth.map(_TRUTH).astype("boolean" if "" in set(truth) else bool)
+    has_gaps = bool((cells == "").any())
+    try:
+        if kind == "int" and not has_gaps:
+            return cells.astype("int64")
+        return cells.where(cells != "", "nan").astype(float)
+    except ValueError:
+        if kind:
+            raise
+        return cells
+
+
+def read_table(path: Path, delimiter: str = ",", comment: str = "") -> Iterator[tuple[int, Cells]]:
+    """Yield number and cells of each line of a table; ConfigError when it cannot be read.
+
+    Parameters
+    ----------
+    comment : what lines begin with that are left out, and not counted; empty: there are none
+    """
+    lines = io.StringIO(table_text(path), newline="")
+    kept = (line for line in lines if not comment or not line.startswith(comment))
+    rows = csv.DictReader(kept, delimiter=delimiter, strict=True)
     try:
         for row in rows:
             if None in row or None in row.values():
@@ -95,9 +168,9 @@ def read_table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, dict[str
 
 
 def checked_rows(
-    kind: type[Row], path: Path, prepared: Callable[[dict[str, str]], dict[str, Any]] = dict
-) -> Iterator[tuple[str, dict[str, str], Row]]:
-    """Yield the place of each line (file and number), its cells, and these as one `kind`.
+    kind: type[Row], path: Path, prepared: Callable[[Cells], dict[str, Any]] = dict
+) -> Iterator[tuple[str, Cells, Row]]:
+    """Yield where each line stands (file and number), its cells, and these as a `kind`.
 
     Parameters
     ----------
@@ -108,6 +181,8 @@ def checked_rows(
     ------
     ConfigError : the table cannot be read, or a cell is wrong: file, line, column, what is allowed
     """
+    from pydantic import TypeAdapter, ValidationError
+
     adapter = TypeAdapter(kind)
     for line, row in read_table(path):
         where = f"{path}, line {line}"
@@ -117,12 +192,12 @@ def checked_rows(
             raise _explained(error, where) from None
 
 
-def filled(cells: dict[str, str]) -> dict[str, str]:
+def filled(cells: Cells) -> Cells:
     """Return the cells that are not empty: `prepared` of a dataclass whose defaults are None."""
     return {name: cell for name, cell in cells.items() if cell != ""}
 
 
-def _explained(error: ValidationError, where: str) -> ConfigError:
+def _explained(error: "ValidationError", where: str) -> ConfigError:
     first = error.errors(include_url=False)[0]
     column = ".".join(map(str, first["loc"]))
     if first["type"] == "missing":
@@ -134,25 +209,40 @@ def _explained(error: ValidationError, where: str) -> ConfigError:
 
 
 def write_table(
-    path: Path, content: str, columns: Sequence[str], rows: Iterable[Iterable[Any]]
+    path: str | Path,
+    content: str,
+    columns: Sequence[str],
+    rows: Iterable[Iterable[Any] | Mapping[str, Any]],
+    durable: bool = True,
 ) -> None:
-    """Write a table, whole or not at all.
+    """Write a table, whole or not at all; its folder is made where it is missing.
 
     Parameters
     ----------
     content : what it holds, for the message of the RecordWriteError where it cannot be written
-    columns : their names
-    rows : cells; None is an empty one
+    rows : cells in the order of `columns`, or by their names; None, or a missing one, is empty
+    durable : else it is not waited for the disk: of tables that are soon made again
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
-    encoded = text.getvalue().encode()
+    for row in rows:
+        writer.writerow([row.get(c) for c in columns] if isinstance(row, Mapping) else row)
+    _write_text(Path(path), content, text.getvalue(), durable)
+
+
+def write_frame(path: str | Path, content: str, frame: "pd.DataFrame") -> None:
+    """Write a frame as `write_table` does, without its index; what is missing is an empty cell."""
+    _write_text(Path(path), content, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def _write_text(path: Path, content: str, text: str, durable: bool = True) -> None:
+    encoded = text.encode()
+    if path.suffix == ".gz":
+        encoded = gzip.compress(encoded, mtime=0)
     with files.writing(content, str(path)):
-        files.write_bytes(
-            str(path), gzip.compress(encoded, mtime=0) if path.suffix == ".gz" else encoded
-        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_bytes(str(path), encoded, durable)
 
 
 def cell_text(value: Any) -> Any:
@@ -163,17 +253,16 @@ def cell_text(value: Any) -> Any:
 
 
 def write_entries(
-    path: Path, content: str, kind: type[Row], entries: Iterable[Row], number: str
+    path: str | Path, content: str, kind: type[Row], entries: Iterable[Row], number: str = ""
 ) -> None:
-    """Write a table of dataclasses: a column per attribute, `class_` as `class`.
+    """Write a table of dataclasses or NamedTuples: a column per attribute, `class_` as `class`.
 
     Parameters
     ----------
     content : as of `write_table`
-    kind : their class
-    number : format of numbers that are not whole
+    number : format of numbers that are not whole; empty: all their digits
     """
-    columns = [field.name.rstrip("_") for field in fields(kind)]  # type: ignore[arg-type]
-    rows = ([getattr(entry, f.name) for f in fields(kind)] for entry in entries)  # type: ignore[arg-type]
+    attributes = getattr(kind, "_fields", None) or [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    rows = ([getattr(entry, name) for name in attributes] for entry in entries)
     cells = ([format(c, number) if isinstance(c, float) else c for c in row] for row in rows)
-    write_table(path, content, columns, cells)
+    write_table(path, content, [name.rstrip("_") for name in attributes], cells)

@@ -37,10 +37,10 @@ def by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
     for name, reason in reasons:
         names.setdefault(reason, []).append(name)
     return [
-        f"{some[0]}: {reason}"
-        if len(some) == 1
-        else f"{len(some)} alike, such as {some[0]}: {reason}"
-        for reason, some in names.items()
+        f"{alike[0]}: {reason}"
+        if len(alike) == 1
+        else f"{len(alike)} alike, such as {alike[0]}: {reason}"
+        for reason, alike in names.items()
     ]
 
 

@@ -1,336 +1,317 @@
-"""A run as a person sees it: what starts, is under way, is done, has failed, and how it ended."""
+"""Show a run in a terminal: a bar, a line for each finished run, what failed, how it ended."""
 
+import csv
 import logging
 import os
 import re
-import threading
+import statistics
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_epochwatt import estimate
-from snakemake_logger_plugin_epochwatt.job_log import last_lines, warnings_in
-from snakemake_logger_plugin_epochwatt.progress import Job, Progress
-from snakemake_logger_plugin_epochwatt.screen import Bar, Plain, Ticker, View, open_screen
-from snakemake_logger_plugin_epochwatt.stages import OUTLOOK, SAYS, duration
-from snakemake_logger_plugin_epochwatt.stray import StrayOutput, takes_stderr
+from epochwatt.study.plan import duration
+from epochwatt.text import counted, printable
+from snakemake_logger_plugin_epochwatt.outlook import Outlook
 
 QUIET_JOBS = "EPOCHWATT_QUIET_JOBS"  # jobs write their log file alone: their lines are shown here
-RECKON_S = 5.0  # no longer than that is the time left counted down only
-MEASURING_PERIOD_S = 2.0  # between two looks while a job measures: each takes a CPU for 2 ms
-_OF_A_JOB = ("CalledProcessError", "SystemExit")  # told already by the job's own error
-_NOT_AGAIN = ("Exiting because a job execution failed", "At least one job did not complete")
+STRAY = Path(".snakemake/epochwatt-stderr.log")  # what jobs and libraries write past every log
+NAMED = {"train_epoch": "jobs of training", "simulate_run": "simulated runs", "plot_": "figures"}
+PLANNED = ("train_epoch", "measure_modes")  # the plan has their seconds
+OTHER_JOB_S = 0.5  # ASSUME: of any other job, until the first of them has finished
+REDRAWN_PER_S = 0.5  # each time takes a CPU for 2 ms, beside a job that measures
+SHOWN_LINES, TAIL_BYTES = 12, 65536  # of the log of a failed job; of any log
+_WARNING = re.compile(r"^warning: (.*(?:\n[ \t]+.*)*)", re.M)
+_TOLD_BY_JOBS = re.compile("CalledProcessError|SystemExit|Exiting because a job|At least one job")
 
-_OF_TRAINING = re.compile("; the rest takes about .*$")
 
-Format = Callable[[logging.LogRecord], str]
+class Job:
+    """A job that was started, from Snakemake's record of it."""
+
+    def __init__(self, record: Any) -> None:
+        values = dict(getattr(record, "wildcards", None) or {})
+        words = ", ".join(f"{name}={value}" for name, value in values.items())
+        self.label = record.rule_name + (f" ({words})" if words else "")
+        self.logs: list[str] = list(record.log or ())
+        self.run = values.get("run") or f"{values.get('sweep')}/{values.get('grid')}"
+        self.part = self.run, values.get("first", ""), values.get("last", "")
+        self.completes_run = record.rule_name == "collect_run"
+        self.start_s = time.monotonic()
 
 
 class RunScreen:
-    """Shows one start of Snakemake that runs jobs.
-
-    Parameters
-    ----------
-    out : where to
-    no_colour, plain : as asked for
-    command : what to type to go on
-
-    Attributes
-    ----------
-    has_begun : Snakemake said that this is a run
-    interrupted : Ctrl-C was pressed
-    """
+    """One start of Snakemake that runs jobs; `command` is what to type to go on."""
 
     def __init__(self, out: TextIO, no_colour: bool, plain: bool, command: str) -> None:
-        self._out, self._no_colour, self._plain = out, no_colour, plain
-        self._command = command
-        self._lock = threading.RLock()
-        self._screen: Plain | Bar = Plain(out)  # until there is something to draw
-        self._ticker: Ticker | None = None
+        self.has_begun = False  # Snakemake said that this is a run
+        self.has_jobs = False  # some may be under way
+        self.interrupted = False  # Ctrl-C was pressed
+        self._out, self._no_colour, self._command = out, no_colour, command
+        is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
+        self._is_terminal = out.isatty() and not plain and not is_dumb
+        self.console = self._new_console()
+        self._bar: Bar | None = None
         self._stray: StrayOutput | None = None
-        self._progress = Progress(cores=os.cpu_count() or 1)
-        self._left_s, self._left_at_s = 0.0, 0.0
+        self._plan = Outlook()
+        self._jobs: Counter[str] = Counter()  # of each rule
+        self._under_way: dict[int, Job] = {}
+        self._failed: list[Job] = []
+        self._n_done = self._n_other_done = 0
         self._nothing_to_do = False
-        self._said_stopping = False
-        self._is_open = False
-        self.has_begun = False
-        self.interrupted = False
+        self._start_s, self._measuring_s = time.monotonic(), 0.0
 
-    def begin(self) -> None:
-        """Snakemake has started: from now on every record comes here."""
-        self.has_begun = True
-
-    # -- records --
-
-    @property
-    def has_jobs(self) -> bool:
-        """Whether jobs may be under way."""
-        return self._is_open
-
-    def take(self, record: logging.LogRecord, form: Format) -> None:
-        """Show what a record says, if a person wants to see it."""
-        with self._lock:
-            event = getattr(record, "event", None)
-            if event in _EVENTS:
-                _EVENTS[event](self, record)
-            elif plan := getattr(record, OUTLOOK, None):
-                self._open(plan, record.getMessage())
-            elif record.levelno >= logging.WARNING:
-                self._trouble(record, form(record))
-            elif getattr(record, SAYS, False):
-                self._say(record.getMessage())
-            elif record.getMessage().startswith("Nothing to be done"):
-                self._nothing_to_do = True
-            elif record.getMessage().startswith("Will exit after finishing"):
-                self._say("stopping after the jobs under way; a second time, or Ctrl-C, at once")
-
-    def _resources(self, record: logging.LogRecord) -> None:
-        n = getattr(record, "cores", None) or getattr(record, "nodes", None)
-        if isinstance(n, int) and n < 100_000:
-            self._progress.cores = max(1, n)
-
-    def _jobs(self, record: logging.LogRecord) -> None:
-        self._progress.plan(getattr(record, "stats", {}))
-        self._progress.times.recorded_s = estimate.read_record()  # of the working folder, now set
-
-    def _graph(self, record: logging.LogRecord) -> None:
-        graph: Any = getattr(record, "rulegraph", None) or {}
-        self._progress.order(graph.get("links", ()))
-
-    def _open(self, plan: Any, text: str) -> None:
-        """Say what is planned, and put up the bar."""
-        if self._is_open:
-            return
-        self._is_open = True
-        if plan:
-            self._progress.expect(plan)
-        os.environ[QUIET_JOBS] = "1"
-        self._say(self._progress.headline())
-        for line in filter(None, text.splitlines()):
-            self._say(_OF_TRAINING.sub("", line))  # the headline has the time of the whole
-        if path := log_file():
-            self._say(f"details  {path}")
-        if takes_stderr(self._out):
-            self._stray = StrayOutput()
-            self._out = self._stray.out
-        self._screen = open_screen(self._out, self._no_colour, self._plain)
-        self._reckon()
-        self._ticker = Ticker(self._tick)
-
-    def _job_info(self, record: logging.LogRecord) -> None:
-        if not self._is_open:  # a workflow that says nothing of its plan
-            self._open(None, "")
-        fields: Any = record
-        wildcards: Mapping[str, str] = fields.wildcards or {}
-        self._progress.started(fields.jobid, fields.rule_name, wildcards, list(fields.log or ()))
-        self._reckon()
-
-    def _job_finished(self, record: logging.LogRecord) -> None:
-        job, lines = self._progress.finished(getattr(record, "job_id", -1))
-        self._warn_of(job)
-        for line in lines:
-            self._say(line)
-        self._reckon()
-
-    def _job_error(self, record: logging.LogRecord) -> None:
-        fields: Any = record
-        job, lines = self._progress.failure(fields.jobid, stopped=self.interrupted)
-        self._warn_of(job)
-        if not self.interrupted:
-            logs = list(fields.log or ())
-            label = job.label if job is not None else fields.rule_name
-            for line in failure_lines(label, logs, fields.rule_msg, fields.aux):
-                self._say(line, "error")
-            for line in lines:
-                self._say(line)
-        self._reckon()
-
-    def _group_error(self, record: logging.LogRecord) -> None:
-        """Nothing: an error of each of its jobs follows."""
-
-    def _trouble(self, record: logging.LogRecord, text: str) -> None:
-        """Show a warning or an error in full, unless it is a job's, whose own error says more."""
-        if record.levelno < logging.ERROR:
-            self._say(f"warning: {text}", "warning")
-        elif not (self.interrupted or any(words in text for words in (*_NOT_AGAIN, *_OF_A_JOB))):
-            self._say(text, "error")
-
-    def _error(self, record: logging.LogRecord) -> None:
-        self._trouble(record, record.getMessage())
-
-    def _hidden(self, record: logging.LogRecord) -> None:
-        """Nothing: it is in the log file."""
-
-    def _warn_of(self, job: Job | None) -> None:
-        if job is None:
-            return
-        for path in job.logs:
-            for warning in warnings_in(path):
-                self._say(f"warning: {job.label}: {warning}", "warning")
-
-    def _show_stray(self) -> None:
-        """Show what was written past the logs; after Ctrl-C it is tracebacks alone."""
-        if self._stray is not None and (text := self._stray.fresh()) and not self.interrupted:
-            self._say(text)
-
-    def _say(self, text: str, style: str = "") -> None:
-        self._screen.line(text, style)
-
-    # -- time left --
-
-    def _reckon(self) -> None:
-        self._left_s, self._left_at_s = self._progress.left_s(), time.monotonic()
-
-    def _tick(self) -> float:
-        """Draw; return the seconds until the next time."""
-        with self._lock:
-            if self._ticker is None:
-                return 1.0
-            try:
-                self._draw()
-            except Exception:  # noqa: BLE001 - the next record tells of it, if that fails, too
-                return 60.0
-            if self._progress.measuring():
-                return max(MEASURING_PERIOD_S, self._screen.period_s)
-            return self._screen.period_s
-
-    def _draw(self) -> None:
-        if self.interrupted:
-            if not self._said_stopping:
-                self._said_stopping = True
-                self._say("Ctrl-C: ending the jobs under way ...")
-            return
-        self._show_stray()
-        training = self._progress.look()
-        if training is not None or time.monotonic() - self._left_at_s > RECKON_S:
-            self._reckon()
-        now_s = time.monotonic()
-        left_s = max(1.0, self._left_s - (now_s - self._left_at_s))
-        elapsed_s = now_s - self._progress.start_s
-        line = self._under_way(training)
-        self._screen.show(
-            View(
-                elapsed_s / (elapsed_s + left_s),
-                left_s,
-                self._progress.n_done,
-                self._progress.n_jobs,
-                line,
-            )
+    def _new_console(self) -> Console:
+        return Console(
+            file=self._out,
+            no_color=self._no_colour or None,
+            force_terminal=self._is_terminal,
+            highlight=False,
         )
 
-    def _under_way(self, training: Job | None) -> str:
-        if training is not None:
-            return self._progress.epoch_line(training)
-        return ", ".join(job.label for job in self._progress.under_way.values())
+    def say(self, text: str, style: str = "") -> None:
+        """Write a line, or several; above the bar, if there is one."""
+        encoding = getattr(self._out, "encoding", None) or "utf-8"
+        safe = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+        self.console.print(Text(safe, style=style), soft_wrap=True)
 
-    # -- the end --
+    def take(self, record: Any, form: Callable[[logging.LogRecord], str]) -> None:
+        """Show what a record says, if a person wants to see it."""
+        event, text = getattr(record, "event", None), record.getMessage()
+        if self._stray is not None and not self.interrupted and (lines := self._stray.fresh()):
+            self.say(lines)
+        if event == LogEvent.RUN_INFO:
+            self._jobs = Counter({rule: n for rule, n in record.stats.items() if rule != "total"})
+        elif event == LogEvent.JOB_INFO:
+            self._open(Outlook(), "")  # where the workflow did not tell its plan
+            self._under_way[record.jobid] = Job(record)
+        elif event == LogEvent.JOB_FINISHED:
+            self._finished(record.job_id)
+        elif event == LogEvent.JOB_ERROR:
+            self._error(record)
+        elif event not in (None, LogEvent.ERROR):
+            return  # it is in the log file
+        elif plan := getattr(record, "epochwatt_outlook", None):
+            self._open(plan, text)
+        elif record.levelno >= logging.ERROR:
+            if not self.interrupted and not _TOLD_BY_JOBS.search(text):
+                self.say(text if event else form(record), "red")
+        elif record.levelno >= logging.WARNING:
+            self.say(f"warning: {form(record)}", "yellow")
+        elif getattr(record, "epochwatt_says", False):  # the workflow wants it shown
+            self.say(text)
+        elif text.startswith("Will exit after finishing"):
+            self.say("stopping after the jobs under way; a second time, or Ctrl-C, at once")
+        elif text.startswith("Nothing to be done"):
+            self._nothing_to_do = True
+
+    def _open(self, plan: Outlook, text: str) -> None:
+        """Say what is planned, and put up the bar."""
+        if self.has_jobs:
+            return
+        self.has_jobs, self._plan = True, plan
+        os.environ[QUIET_JOBS] = "1"
+        words = [counted(self._jobs.total(), "jobs")]
+        for start, name in NAMED.items():
+            n = sum(n for rule, n in self._jobs.items() if rule.startswith(start))
+            words += [counted(n, name)] if n else []
+        self.say("\n".join([", ".join(words), *filter(None, text.splitlines())]))
+        for handler in logging.getLogger("snakemake.logging").handlers:
+            if isinstance(handler, logging.FileHandler):
+                self.say(f"details  {os.path.relpath(handler.baseFilename)}")
+        if self._is_terminal and self._out is sys.stderr and self._out.fileno() == 2:
+            self._stray = StrayOutput()
+            self._out = self._stray.out
+            self.console = self._new_console()
+        if self._is_terminal:
+            self._bar = Bar(self)
+            self._bar.start()
+
+    def _finished(self, job_id: int) -> None:
+        if (job := self._ended(job_id)) is None:
+            return
+        self._n_done += 1
+        if self._plan.jobs_s.pop(job.part, None) is None:
+            self._n_other_done += 1
+        else:
+            self._measuring_s += time.monotonic() - job.start_s
+        if job.completes_run:
+            self.say(run_line(self._plan.titles.get(job.run, job.run), job.run))
+
+    def _error(self, record: Any) -> None:
+        job = self._ended(record.jobid) or Job(record)
+        if self.interrupted:
+            return
+        self._failed.append(job)
+        lines = [f"failed: {job.label}"]
+        lines += [f"  {name}: {value}" for name, value in (record.aux or {}).items()]
+        for log in job.logs:
+            lines += [f"  | {line}" for line in last_lines(log) or ["(its log is empty)"]]
+            lines.append(f"  log: {log}")
+        self.say("\n".join(lines), "red")
+
+    def _ended(self, job_id: int) -> Job | None:
+        """Take a job off the list and show the warnings of its logs."""
+        job = self._under_way.pop(job_id, None)
+        for log in job.logs if job else ():
+            for warning in _WARNING.findall(tail(log)):
+                self.say(f"warning: {job and job.label}: {warning}", "yellow")
+        return job
+
+    def left_s(self) -> float:
+        """Return the seconds that are left: the plan's; of other jobs each as those so far."""
+        now_s, planned_s, measuring_s = time.monotonic(), dict(self._plan.jobs_s), self._measuring_s
+        for job in list(self._under_way.values()):
+            if job.part in planned_s:
+                measuring_s += now_s - job.start_s
+                planned_s[job.part] = max(0.0, planned_s[job.part] - (now_s - job.start_s))
+        n_others = self._jobs.total() - sum(self._jobs[rule] for rule in PLANNED)
+        other_s = max(0.0, now_s - self._start_s - measuring_s) / max(1, self._n_other_done)
+        other_s = other_s if self._n_other_done else OTHER_JOB_S
+        return sum(planned_s.values()) + max(0, n_others - self._n_other_done) * other_s
+
+    def view(self) -> tuple[float, str, str]:
+        """Return the share of the time that is over, jobs and time left, and what is under way."""
+        if self.interrupted:
+            return 1.0, "", "Ctrl-C: ending the jobs under way ..."
+        left_s, over_s = max(1.0, self.left_s()), time.monotonic() - self._start_s
+        words = []
+        for job in list(self._under_way.values()):
+            said = tail(job.logs[0], 4096).split("\n") if job.part in self._plan.jobs_s else []
+            last = next((line for line in reversed(said) if line.strip()), "")
+            words.append(f"{self._plan.titles[job.run]}: {last}" if last else job.label)
+        numbers = f"{self._n_done}/{self._jobs.total()} jobs  {duration(left_s)} left"
+        return over_s / (over_s + left_s), numbers, ", ".join(words)
 
     def abandon(self) -> None:
         """Take the bar away and show nothing more."""
-        ticker, self._ticker = self._ticker, None
-        if ticker is not None:
-            ticker.stop()
-        self._show_stray()
-        self._screen.stop()
-        if self._stray is not None:
-            self._stray.restore()
+        bar, stray, self._bar, self._stray = self._bar, self._stray, None, None
+        if bar is not None:
+            bar.stop()
+        if stray is not None:
+            if (text := stray.fresh()) and not self.interrupted:  # else tracebacks alone
+                self.say(text)
+            stray.restore()
         os.environ.pop(QUIET_JOBS, None)
 
     def end(self) -> None:
         """Say how it ended: done, failed, stopped, or nothing to do."""
         self.abandon()
-        self._screen = Plain(self._out)
-        progress = self._progress
-        if progress.n_done:
-            estimate.write_record(progress.times)
-        took_s = time.monotonic() - progress.start_s
-        if self._nothing_to_do and not progress.n_jobs:
-            self._say(f"nothing to do: all that is asked for is there ({duration(took_s)})")
-        elif not self._is_open:
-            if self.interrupted:
-                self._say(f"stopped before a job was started; {self._again()}")
-        elif self.interrupted:
-            self._stopped(took_s)
-        elif progress.failed:
-            self._failed(took_s)
-        elif progress.n_done == progress.n_jobs:
-            expected_s = progress.estimate_s or 0.0
-            self._say(
-                f"done: {progress.n_done} jobs in {duration(took_s)} "
-                f"(the estimate at the start: {duration(expected_s)})"
-            )
+        took, n_jobs = duration(time.monotonic() - self._start_s), self._jobs.total()
+        again = f"continue with: {self._command}"
+        kept = f"{self._plan.kept()}{self._n_done} of {n_jobs} jobs done"
+        if not self.has_jobs and self.interrupted:
+            self.say(f"stopped before a job was started; {again}")
+        elif not self.has_jobs:
+            if self._nothing_to_do and not n_jobs:
+                self.say(f"nothing to do: all that is asked for is there ({took})")
+        elif self._failed and not self.interrupted:
+            lines = [f"{len(self._failed)} failed, after {took}:"]
+            lines += [f"  {job.label}  {' '.join(job.logs[:1])}".rstrip() for job in self._failed]
+            self.say("\n".join(lines), "red")
+            n_waiting = n_jobs - self._n_done - len(self._failed)
+            waiting = f"; {n_waiting} more wait for them" if n_waiting > 0 else ""
+            self.say(f"{kept}{waiting}\nmend what the log says, then {again}")
+        elif self._n_done < n_jobs:
+            self.say(f"stopped after {took}; {kept}\n{again}")
         else:
-            self._stopped(took_s)
-
-    def _again(self) -> str:
-        return f"continue with: {self._command}"
-
-    def _kept(self) -> str:
-        progress = self._progress
-        jobs = f"{progress.n_done} of {progress.n_jobs} jobs done"
-        n_kept, n_modes = progress.modes_kept()
-        if n_modes:
-            jobs = f"{n_kept} of {n_modes} modes kept, {jobs}"
-        if not progress.runs:
-            return jobs
-        return f"{progress.kept()} of {progress.epochs} epochs kept, {jobs}"
-
-    def _stopped(self, took_s: float) -> None:
-        for line in self._progress.unfinished_stages():
-            self._say(line)
-        self._say(f"stopped after {duration(took_s)}; {self._kept()}")
-        self._say(self._again())
-
-    def _failed(self, took_s: float) -> None:
-        progress = self._progress
-        for line in progress.unfinished_stages():
-            self._say(line)
-        n_failed = len(progress.failed)
-        not_run = progress.n_jobs - progress.n_done - n_failed
-        self._say(f"{n_failed} failed, after {duration(took_s)}:", "error")
-        for job in progress.failed:
-            self._say(f"  {job.label}" + (f"  {job.logs[0]}" if job.logs else ""), "error")
-        waited = f"; {not_run} more wait for them" if not_run > 0 else ""
-        self._say(f"{self._kept()}{waited}")
-        self._say(f"mend what the log says, then {self._again()}")
+            self.say(f"done: {n_jobs} jobs in {took}")
 
 
-_EVENTS: dict[Any, Callable[[RunScreen, logging.LogRecord], None]] = {
-    LogEvent.RESOURCES_INFO: RunScreen._resources,
-    LogEvent.RUN_INFO: RunScreen._jobs,
-    LogEvent.RULEGRAPH: RunScreen._graph,
-    LogEvent.JOB_INFO: RunScreen._job_info,
-    LogEvent.JOB_FINISHED: RunScreen._job_finished,
-    LogEvent.JOB_ERROR: RunScreen._job_error,
-    LogEvent.GROUP_ERROR: RunScreen._group_error,
-    LogEvent.ERROR: RunScreen._error,
-    LogEvent.JOB_STARTED: RunScreen._hidden,
-    LogEvent.PROGRESS: RunScreen._hidden,
-    LogEvent.SHELLCMD: RunScreen._hidden,
-    LogEvent.GROUP_INFO: RunScreen._hidden,
-}
+class Bar(Progress):
+    """A bar at the foot of a terminal, and below it what is under way."""
+
+    def __init__(self, run: RunScreen) -> None:
+        self._run = run
+        columns = BarColumn(), TextColumn("{task.percentage:3.0f} %  {task.fields[numbers]}")
+        super().__init__(
+            *columns, console=run.console, transient=True, refresh_per_second=REDRAWN_PER_S
+        )
+        self.add_task("", total=1.0, numbers="")
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Draw anew, from a thread of rich."""
+        try:
+            share, numbers, words = self._run.view()
+        except Exception as error:  # noqa: BLE001 - the bar must not break a run
+            share, numbers, words = 0.0, "", f"({type(error).__name__}: {error})"
+        for task in self.tasks:
+            self.update(task.id, completed=share, numbers=numbers)
+        yield self.make_tasks_table(self.tasks)
+        yield Text(printable(words), style="dim", no_wrap=True, overflow="crop")
 
 
-def failure_lines(
-    label: str, logs: list[str], message: str | None, aux: Mapping[str, Any] | None
-) -> list[str]:
-    """Return what a person needs of a failed job: which, what its log says last, where that is."""
-    lines = [f"failed: {label}"]
-    lines += [f"  {message}"] if message else []
-    lines += [f"  {name}: {value}" for name, value in (aux or {}).items()]
-    for log in logs:
-        ends = last_lines(Path(log))
-        lines += [f"  | {line}" for line in ends] or ["  | (its log is empty)"]
-        lines.append(f"  log: {log}")
-    return lines
+class StrayOutput:
+    """Standard error of this process and its jobs, kept in a file so as not to tear the bar.
+
+    A file, not a pipe: jobs that outlive this process go on writing.
+    """
+
+    def __init__(self) -> None:
+        sys.stderr.flush()
+        self.out = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding)  # the one before
+        STRAY.parent.mkdir(exist_ok=True)
+        self._file, self._read = STRAY.open("w+b"), 0
+        os.dup2(self._file.fileno(), 2)
+
+    def fresh(self) -> str:
+        """Return the whole lines that were written since the last time."""
+        new = os.pread(self._file.fileno(), TAIL_BYTES, self._read)
+        lines, end, _ = new.rpartition(b"\n")
+        self._read += len(lines) + len(end)
+        return lines.decode("utf-8", "replace")
+
+    def restore(self) -> None:
+        """Give standard error back."""
+        sys.stderr.flush()
+        os.dup2(self.out.fileno(), 2)
+        self._file.close()
 
 
-def log_file() -> str | None:
-    """Return the path of Snakemake's own log file, from here where that is shorter."""
-    for handler in logging.getLogger("snakemake.logging").handlers:
-        if isinstance(handler, logging.FileHandler):
-            return min(handler.baseFilename, os.path.relpath(handler.baseFilename), key=len)
-    return None
+def run_line(title: str, run: str) -> str:
+    """Return what a run's `epochs.csv` says: "LeNet-5: 3 epochs, 2.9 s each, stall 28 %".
+
+    Time, stall and energy are means over the valid epochs after the first, as in the summary; over
+    all of them where there is no such epoch.
+    """
+    try:
+        with open(f"results/runs/{run}/epochs.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        later = [row for row in rows if row["valid"] == "True" and int(row["epoch"]) > 0] or rows
+        e2e_s, stall_s, energy_wh = (
+            statistics.fmean([float(row[name]) for row in later if row.get(name)] or [0.0])
+            for name in ("e2e_s", "stall_s", "energy_wh")
+        )
+        words = [counted(len(rows), "epochs"), f"{e2e_s:.3g} s each"]
+        words += [f"stall {100.0 * stall_s / e2e_s:.0f} %"] if stall_s else []
+        words += [f"{energy_wh:.3g} Wh each"] if energy_wh else []
+        n_invalid = sum(row["valid"] != "True" for row in rows)
+        words += [f"{n_invalid} not valid"] if n_invalid else []
+    except (OSError, KeyError, ValueError, ZeroDivisionError):
+        words = ["collected"]
+    return f"{title}: {', '.join(words)}"
+
+
+def tail(path: str, most_bytes: int = TAIL_BYTES) -> str:
+    """Return the end of a file; empty where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def last_lines(path: str) -> list[str]:
+    """Return the last lines of a log without progress; from its last "error: " on, if any."""
+    lines = [
+        line for line in tail(path).splitlines() if line.strip() and ": mini-batch " not in line
+    ]
+    errors = [k for k, line in enumerate(lines) if line.startswith("error: ")]
+    return lines[errors[-1] :][:SHOWN_LINES] if errors else lines[-SHOWN_LINES:]

@@ -21,4 +21,9 @@ def test_measured_runs_are_judged_on_the_forms_for_any_board(checkout, write_epo
     assert (compute["status"], compute["board"]) == ("holds", "own host local")
     assert compute["runs"].split() == sorted(checkout.ids)
     assert (compute["status_held_out"], compute["rests_on"]) == ("", "")
+    with open("results/tables/comparisons.csv", newline="", encoding="utf-8") as handle:
+        compared = [row for row in csv.DictReader(handle) if row["board"] == "own host local"]
+    assert {row["claim"] for row in compared} == {
+        r["claim"] for r in rows if r["form"] == "general"
+    }
     assert "No run of the papers" in Path(TEXT).read_text("utf-8")  # of others none is counted

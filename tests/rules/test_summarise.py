@@ -1,4 +1,4 @@
-"""Rule summarise: from claims.csv and epochs.csv of all runs to one page."""
+"""Rule summarise: from claims.csv and epochs.csv of all runs to a few lines."""
 
 import re
 from pathlib import Path
@@ -18,4 +18,3 @@ def test_summary_says_where_the_time_went(checkout, write_epochs, run_rule):
     fastest = "0 workers, batch 16, disk"
     assert told == [["LeNet-5", "mnist digits x8", "2", fastest, "4.00", "38 %", "compute"]]
     assert sum("(out of memory)" in line for line in lines) == 2
-    assert "37.5 %" in Path("results/summary.html").read_text("utf-8")

@@ -27,7 +27,7 @@ from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.figures import external, front, pairs
+from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
@@ -35,16 +35,14 @@ from epochwatt.figures.fulcrum.names import stems
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
 from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
-from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
-from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
+from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
+from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.show_claims import write_claims as show_claims
-from epochwatt.pages.show_configuration import write_configuration
-from epochwatt.pages.show_index import write_index
-from epochwatt.pages.show_pairs import write_pairs
-from epochwatt.pages.summarise import write_summary
+from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.evaluation import sweep_files, sweep_names
+from epochwatt.prediction.evaluation import sweep_table
+from epochwatt.prediction.recommend import text as recommend_text
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.collect import place_points
@@ -362,21 +360,6 @@ def test_replanning(style_file, shape):
         draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
 
 
-@any_shape()
-def test_external_curves(style_file, shape):
-    cells, names = Cells(shape), ("panel", "provenance", "curve", "setting", "energy")
-    rows = [
-        dict(zip(names, (panel, origin, curve, cells.number(), 1 + cells.number()), strict=True))
-        for panel in external.TITLES
-        for origin in external.LOOKS
-        for curve in ODD[: shape.n_things]
-        for _ in range(shape.few)
-    ]
-    with made() as folder:
-        table = write_csv(folder / "curves.csv", names, rows)
-        external.plot(table, style_file, str(folder / "curves"))
-
-
 @any_shape("jetson", "twin", "fake")
 def test_picture_of_a_recommendation(style_file, shape):
     cells, mode = Cells(shape), Mode(2, 1000.0, 500.0, 800.0)
@@ -410,8 +393,8 @@ def test_picture_of_a_recommendation(style_file, shape):
     )
     with made() as folder, mock.patch.object(front, "STYLE", style_file):
         (folder / "config").symlink_to(ROOT / "config")
-        with mock.patch.object(front, "profiled_means", return_value={}):
-            front.draw_front(advice, folder)
+        with mock.patch.object(recommend_text, "profiled_means", return_value={}):
+            front.draw_front(advice, recommend_text.write_front(advice, folder), folder)
 
 
 # -- tables and pages -----------------------------------------------------------------------------
@@ -446,9 +429,15 @@ def test_claims(shape):
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
         backends, text = [shape.backend], f"{folder}/claims.txt"
-        check_claims(paths, idle, backends, records, of_devices, [], [], table, text, ROOT)
-        show_claims(table, f"{folder}/judged.html")
-        show_claims(any_table.write_claims(shape, folder), f"{folder}/claims.html")
+        compared = f"{folder}/comparisons.csv"
+        check_claims(
+            *(paths, idle, backends, records, of_devices, [], []),
+            TITLES,
+            table,
+            compared,
+            text,
+            ROOT,
+        )
 
 
 @any_shape()
@@ -456,16 +445,7 @@ def test_summary(shape):
     with made() as folder:
         paths, _ = write_runs(shape, folder)
         claims, gone = any_table.write_claims(shape, folder), [{"run": "x", "reason": ODD[0]}]
-        text, page = f"{folder}/summary.txt", f"{folder}/summary.html"
-        write_summary(paths, claims, gone, TITLES, PALETTE, text, page)
-
-
-@any_shape(*MEASURED)
-def test_configuration(shape):
-    with made() as folder:
-        _, records = write_runs(shape, folder, with_records=True)
-        (folder / "a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
-        write_configuration([f"{folder}/a.yaml"], records, f"{folder}/configuration.html")
+        write_summary(paths, claims, gone, TITLES, f"{folder}/summary.txt")
 
 
 def explained(shape, paths, folder):
@@ -553,22 +533,22 @@ def test_scores_of_predictions(shape):
             needed = ("median_pct", "p90_pct", *minutes)
             rows = named_rows(columns, cells, shape.few, needed, **of_table)
             write_csv(folder / f"{table}.csv", columns, rows)
-        with mock.patch.object(draw_scores, "STYLE", str(ROOT / draw_scores.STYLE)):
-            draw_scores.draw_scores(str(folder), shape.backend)
+        with mock.patch.object(scores, "STYLE", str(ROOT / scores.STYLE)):
+            scores.draw_scores(str(folder), shape.backend)
         scores.write_page(str(folder), shape.backend, f"{folder}/scores.html")
 
 
 @any_shape()
 def test_scores_of_sweeps(style_file, shape):
     cells, rows = Cells(shape), []
-    statistics = [v for k, v in vars(sweep_names).items() if k.isupper() and isinstance(v, str)]
-    targets = ("time_s", "power_w", "energy_wh", sweep_names.RECOMMENDED)
+    statistics = [v for k, v in vars(sweep_table).items() if k.isupper() and isinstance(v, str)]
+    targets = ("time_s", "power_w", "energy_wh", sweep_table.RECOMMENDED)
     for _ in range(min(shape.n_things, 2)):
         shared = dict(zip(("sweep", "device", "workload"), cells.random.choices(ODD, k=3),
                           strict=True))  # fmt: skip
         shared |= {"provenance": cells.random.choice(("public", "simulated")), "n_draws": "10"}
         shared |= {"n_workloads": cells.random.choice(("1", "3")), "n_modes": "29"}
-        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_names.RANDOM}
+        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_table.RANDOM}
         for method in ("paper", "physical", "own"):
             for n_profiled in (4, 10, 50)[: shape.few]:
                 for target in targets:
@@ -580,8 +560,8 @@ def test_scores_of_sweeps(style_file, shape):
                         row |= {"low": ends[0], "high": ends[1]}
                         rows += [shared | row] if cells.random.random() < 0.6 else []
     with made() as folder:
-        sweep_files.write_scores(folder / "scores.csv", rows)
-        texts = sweep_files.read_scores([str(folder / "scores.csv")])
+        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
+        texts = sweep_table.read_scores([str(folder / "scores.csv")])
         draw_sweep_scores(texts, folder / "figures", style_file)
         sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")
 
@@ -614,7 +594,9 @@ def test_index(style_file, shape, monkeypatch):
         stem = f"results/figures/{figure}"
         drawn = {"stem": stem, "backend": shape.backend, "paper": entry.paper, "title": ODD[0]}
         drawn |= {"section": entry.section, "caption": ODD[1], "claims": [], "words": list(ODD)}
-        explored = {"epochs": "results/epochs.csv", "records": records}
-        explored |= {"specs": [f"{stem}.vl.json"]}
+        inputs |= {"epochs": "results/epochs.csv"}
+        Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
+        more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
+        more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
         page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, explored)
+        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)

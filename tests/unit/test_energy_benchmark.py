@@ -1,18 +1,11 @@
-"""The energy benchmark and the peers' meter: that what they call the truth is the truth."""
+"""The energy benchmark: that what it calls the truth is the truth."""
 
-import os
 import random
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 from benchmarks import bound_lengths, bounds, energy, power_sensors, signals
-from benchmarks.peers import compare, meter
-from benchmarks.peers.meter import Found
-from benchmarks.synthetic import SyntheticSource
 
 
 @pytest.mark.parametrize("name", energy.SIGNALS)
@@ -92,49 +85,3 @@ def test_bounds_run_and_a_seed_repeats_them():
     assert all(cell.covered_pct in (0.0, 100.0) for cell in first)
     assert {row.unit for row in bounds.rows_of(first)} == {"%"}
     assert bounds.wilson(190, 200) == pytest.approx((0.910, 0.973), abs=0.001)
-
-
-def test_meter_logs_each_reading_of_the_shared_signal(tmp_path, monkeypatch):
-    log = tmp_path / "log"
-    log.touch()
-    monkeypatch.setenv(meter.LOG, str(log))
-    monkeypatch.setenv(meter.PHASE, "0.1")
-    sensor = meter.Meter()
-    watts = [sensor.watts(), sensor.milliwatts() / 1000]
-    stamps = meter.read_log(log)
-    assert watts == [SyntheticSource(phase_s=0.1).power_w(t) for t in stamps]
-
-
-def test_cpu_time_holds_that_of_children():
-    before_s = meter.cpu_s()
-    code = "import time\nwhile time.process_time() < 0.05: pass\nprint(flush=True)\ninput()"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    child.stdout.readline()
-    assert meter.process_cpu_s(child.pid) >= 0.05
-    assert meter.cpu_s() - before_s >= 0.05
-    child.communicate(b"\n")
-    assert meter.process_cpu_s(child.pid) == 0.0
-    assert meter.process_cpu_s(os.getpid()) == pytest.approx(time.process_time(), abs=0.1)
-
-
-def test_a_round_is_judged_by_the_signals_own_integral():
-    signal = SyntheticSource(phase_s=0.1)
-    measured = compare.Measured()
-    truth_j = signal.energy_j(5.0, 35.0)
-    stamps_s = [4.9, 5.0, 5.1, 5.3, 35.1]
-    measured.add(Found(1.02 * truth_j, 5.0, 35.0, 0.05), stamps_s, signal)
-    assert measured.error_pct == pytest.approx([2.0])
-    assert measured.interval_ms[0] == pytest.approx([100.0, 200.0])  # those of the window
-    assert measured.cpu_s_per_min == pytest.approx([0.1])
-    assert [row.unit for row in compare.rows_of("x", measured)] == ["%", "ms", "ms", "ms", "s"]
-
-
-def test_a_peer_that_fails_is_said_to_and_not_made_up():
-    with pytest.raises(compare.EpochwattError, match="ModuleNotFoundError"):
-        compare._call([sys.executable, "-c", "import no_such_peer"])
-    with pytest.raises(compare.EpochwattError, match="no end after"):
-        compare._call([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.2)
-    lines = compare.markdown({"perun": compare.Measured(problem="does not run: a reason")})
-    assert lines[2] == "| perun (perun 1.0.0) | does not run: a reason | | |"

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from epochwatt.templates import cell, columns, render, segments
-
-COLOURS = {"stall": "#111111", "compute": "#222222", "overhead": "#333333"}
+from epochwatt.templates import cell, columns, render, save_tables
 
 
 class Cells(HTMLParser):
@@ -41,17 +39,14 @@ def tables(*rows, title="T", notes=()):
     return render("tables.html", title=title, tables=rows, notes=notes)
 
 
-def summary(shares):
-    rows = [{"parts": shares, "runs": "1"}]
-    part = {"title": "Where an epoch goes", "note": "", "rows": rows, "is_drawn": True}
-    section = {"title": "Measured", "head": [], "tables": [part]}
-    return render("summary.html", title="T", sections=[section], colours=COLOURS, notes=[])
-
-
 def test_columns_are_those_of_all_rows_in_order():
     rows = [{"a": 1, "b": "x,y"}, {"a": 2, "c_mhz": 2265.6}]
     assert columns(rows) == ["a", "b", "c_mhz"]
-    assert Cells(tables(rows)).rows == [["a", "b", "c MHz"], ["1", "x,y", ""], ["2", "", "2265.6"]]
+    assert Cells(tables(rows)).rows == [
+        ["a", "b", "c (MHz)"],
+        ["1", "x,y", ""],
+        ["2", "", "2265.6"],
+    ]
 
 
 def test_a_published_row_has_its_class():
@@ -60,7 +55,7 @@ def test_a_published_row_has_its_class():
 
 
 def test_no_rows_are_no_table():
-    assert "<table>" not in tables([])
+    assert "<table" not in tables([])
 
 
 def test_page_loads_nothing():
@@ -87,27 +82,25 @@ def test_numbers_have_six_figures(value, expected):
     assert cell(value) == expected
 
 
-def test_a_bar_shares_its_length():
-    shares = {"stall": 0.25, "compute": 0.7, "overhead": 0.05}
-    assert segments(shares) == [
-        ("stall", 0.0, pytest.approx(25.0)),
-        ("compute", pytest.approx(25.0), pytest.approx(70.0)),
-        ("overhead", pytest.approx(95.0), pytest.approx(5.0)),
-    ]
-    text = summary(shares)
-    assert "stall 25.0 %, compute 70.0 %, overhead 5.0 %" in text
-    assert re.findall(r'<rect x=.* fill="([^"]+)"/></svg>', text) == ["#333333"]
-    assert re.findall(r'fill="([^"]+)"', text)[-3:] == list(COLOURS.values())
+def test_columns_of_the_csv_are_those_of_all_rows_in_order(tmp_path):
+    save_tables(
+        str(tmp_path / "made/t"), "T", [], [{"a": 1, "b": "x,y"}, {"a": 2, "c_mhz": 2265.6}]
+    )
+    assert (tmp_path / "made/t.csv").read_text("utf-8") == 'a,b,c_mhz\n1,"x,y",\n2,,2265.6\n'
+    assert "2265.6" in (tmp_path / "made/t.html").read_text("utf-8")
 
 
-def test_a_bar_is_never_longer_than_the_whole():
-    """Overhead is the rest of an epoch, and may be a little below zero."""
-    parts = segments({"stall": 0.5, "compute": 0.501, "overhead": -0.001})
-    assert [width for _, _, width in parts] == pytest.approx([50.0, 50.0, 0.0])
+def test_page_may_show_other_tables_than_the_csv(tmp_path):
+    save_tables(str(tmp_path / "t"), "T", ["a note"], [{"a": 1}], [[{"b": 2}], [], [{"c": 3}]])
+    text = (tmp_path / "t.html").read_text("utf-8")
+    assert [f">{name}</th>" in text for name in "abc"] == [False, True, True]
+    assert text.count("<table") == 2
+    assert "<p>a note</p>" in text
 
 
-def test_each_colour_is_explained():
-    text = summary({"stall": 1.0})
-    assert re.findall(r'fill="([^"]+)"/></svg> (\w+)', text) == [
-        (colour, name) for name, colour in COLOURS.items()
-    ]
+def test_numbers_stand_on_the_right_under_their_heading(tmp_path):
+    rows = [{"mode": "a", "GPU (MHz)": "1377"}, {"mode": "b", "GPU (MHz)": 905.25}]
+    save_tables(str(tmp_path / "t"), "T", [], rows)
+    text = (tmp_path / "t.html").read_text("utf-8")
+    assert '<th>mode</th><th class="number">GPU (MHz)</th>' in text
+    assert '<td class="short">b</td><td class="number">905.25</td>' in text

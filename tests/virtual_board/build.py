@@ -9,7 +9,9 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +36,13 @@ NEEDED = {  # command -> Debian's package
     "mke2fs": "e2fsprogs",
 }
 PROGRAMS = ("python3", "python3-numpy", "sudo", "busybox-static")
-# in the first RAM disk, with what they depend on
+# in the first RAM disk, with what they need
 DRIVERS = (
     *("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "governor_simpleondemand"),
-    *("sdhci_pci", "mmc_block", "nvme", "xhci_pci", "usb_storage", "sd_mod"),
+    *("sdhci_pci", "mmc_block", "nvme", "xhci_pci", "usb_storage", "sd_mod", "virtio_net"),
 )
+ROOT_SCRIPT = HERE / "root.sh"
+MODULES_MADE_BY = ("linux-headers-*", "linux-kbuild-*")  # packages
 
 
 class Kernel(NamedTuple):
@@ -76,23 +80,37 @@ def check_needs() -> None:
 
 
 def build(kernel: Kernel) -> None:
-    """Make what a board boots from, unless the cache has it: root, kernel, modules, RAM disk."""
+    """Make what a board boots from: root, kernel, modules, RAM disk; each anew where it changed."""
     check_needs()
-    digest = _digest("build.py", "vboard.c", "initrd.sh", "root.sh")
-    stamp = kernel.folder / "built"
+    folder = kernel.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    make_once(CACHE / "root.built", [SUITE, *PROGRAMS, ROOT_SCRIPT], _build_root)
+    fetched = [*kernel]
+    make_once(folder / "fetched", fetched, lambda: _fetch_kernel(kernel))
+    made_of = [*fetched, HERE / "vboard.c"]
+    make_once(folder / "modules.built", made_of, lambda: _build_modules(kernel))
+    made_of = [*fetched, *DRIVERS, HERE / "initrd.sh"]
+    make_once(folder / "initrd.built", made_of, lambda: _build_initrd(kernel))
+
+
+def make_once(stamp: Path, made_of: Sequence[str | Path], make: Callable[[], None]) -> None:
+    """Make a part of a board, unless its stamp says that it was made of the same.
+
+    Parameters
+    ----------
+    stamp : file that is written last, with a digest
+    made_of : words, and files whose content counts
+    """
+    parts = [one.read_bytes() if isinstance(one, Path) else one.encode() for one in made_of]
+    digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    print(f"building a virtual board with Linux {kernel.version} in {kernel.folder} (once)")
+    start_s = time.monotonic()
+    print(f"{stamp.relative_to(CACHE)}: ", end="", flush=True)
     stamp.unlink(missing_ok=True)
-    kernel.folder.mkdir(parents=True, exist_ok=True)
-    _build_root(CACHE / "root")
-    _build_modules(kernel)
-    _build_initrd(kernel)
+    make()
     stamp.write_text(digest)
-
-
-def _digest(*names: str) -> str:
-    return hashlib.sha256(b"".join((HERE / name).read_bytes() for name in names)).hexdigest()
+    print(f"{time.monotonic() - start_s:.0f} s", flush=True)
 
 
 def run(*command: str | Path, where: Path | None = None, env: Path | None = None) -> str:
@@ -126,78 +144,88 @@ def _apt(folder: Path, suite: str) -> Path:
     return config
 
 
-def _build_root(folder: Path) -> None:
+def _build_root() -> None:
     """Make the file system of the board's programs (root.img), once for all kernels."""
-    image, stamp = CACHE / "root.img", CACHE / "root.built"
-    digest = _digest("build.py", "root.sh")
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    config = _apt(folder / "apt", SUITE)
-    run("apt-get", "install", "-y", "-q", "--download-only", *PROGRAMS, env=config)
-    debs = folder / "apt/cache/archives"
-    run("fakeroot", "sh", "-e", HERE / "root.sh", debs, folder / "tree", image.with_suffix(".new"))
+    image = CACHE / "root.img"
+    with tempfile.TemporaryDirectory(dir=CACHE) as work:
+        debs = fetch_programs(Path(work), PROGRAMS)
+        run("fakeroot", "sh", "-e", ROOT_SCRIPT, debs, f"{work}/tree", image.with_suffix(".new"))
     image.with_suffix(".new").rename(image)
-    stamp.write_text(digest)
-    shutil.rmtree(folder)
+
+
+def fetch_programs(folder: Path, names: Sequence[str]) -> Path:
+    """Fetch Debian's packages with all that they need; return the folder that holds them."""
+    config = _apt(folder / "apt", SUITE)
+    run("apt-get", "install", "-y", "-q", "--download-only", *names, env=config)
+    return folder / "apt/cache/archives"
+
+
+def _fetch_kernel(kernel: Kernel) -> None:
+    """Fetch a kernel, the headers to compile modules for it, and the source of its ina3221."""
+    folder = kernel.folder
+    debs, source = folder / "debs", f"linux-source-{kernel.version}"
+    shutil.rmtree(debs, ignore_errors=True)
+    debs.mkdir()
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        config = _apt(Path(work), kernel.suite)
+        depends = run("apt-cache", "depends", "linux-image-arm64", env=config)
+        release = re.search(r"linux-image-(\S+-arm64)", depends.partition("Depends:")[2]).group(1)
+        names = [f"linux-image-{release}", f"linux-headers-{release}", source]
+        names += [f"linux-headers-{release.removesuffix('-arm64')}-common"]
+        names += [f"linux-kbuild-{kernel.version}:amd64"]
+        run("apt-get", "download", "-q", *names, where=debs, env=config)
+        whole = next(debs.glob(f"{source}_*"))
+        run("dpkg-deb", "-x", whole, work)
+        driver = f"{source}/drivers/hwmon/ina3221.c"
+        run(
+            *("tar", "--extract", "--occurrence=1", "--strip-components=3"),
+            *(f"--directory={folder}", f"--file={work}/usr/src/{source}.tar.xz", driver),
+        )
+        whole.unlink()
+        run("dpkg-deb", "-x", next(debs.glob("linux-image-*")), f"{work}/image")
+        shutil.copy(f"{work}/image/boot/vmlinuz-{release}", folder / "vmlinuz")
 
 
 def _build_modules(kernel: Kernel) -> None:
-    """Fetch the kernel; compile its own ina3221 driver and the made-up devices for it."""
-    folder = kernel.folder
-    config = _apt(folder / "apt", kernel.suite)
-    depends = run("apt-cache", "depends", "linux-image-arm64", env=config)
-    release = re.search(r"linux-image-(\S+-arm64)", depends.partition("Depends:")[2]).group(1)
-    source = f"linux-source-{kernel.version}"
-    names = [f"linux-image-{release}", f"linux-headers-{release}", source]
-    names += [f"linux-headers-{release.removesuffix('-arm64')}-common"]
-    names += [f"linux-kbuild-{kernel.version}:amd64"]
-    debs = folder / "debs"
-    shutil.rmtree(debs, ignore_errors=True)
-    debs.mkdir()
-    run("apt-get", "download", "-q", *names, where=debs, env=config)
-    tree, modules = folder / "tree", folder / "modules"
-    for path in (tree, modules):
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-    for deb in debs.glob("*.deb"):
-        run("dpkg-deb", "-x", deb, tree)
-    driver = f"{source}/drivers/hwmon/ina3221.c"
-    run(
-        *("tar", "--extract", "--occurrence=1", "--strip-components=3", f"--directory={modules}"),
-        *(f"--file={tree}/usr/src/{source}.tar.xz", driver),
-    )
-    headers = tree / f"usr/src/linux-headers-{release}"
-    makefile = (headers / "Makefile").read_text()
-    (headers / "Makefile").write_text(makefile.replace("/usr/src/", f"{tree}/usr/src/"))
+    """Compile the kernel's own ina3221 driver and the made-up devices."""
+    modules = kernel.folder / "modules"
+    shutil.rmtree(modules, ignore_errors=True)
+    modules.mkdir()
+    shutil.copy(kernel.folder / "ina3221.c", modules)
     shutil.copy(HERE / "vboard.c", modules)
     (modules / "Makefile").write_text("obj-m := ina3221.o vboard.o\n")
-    run(
-        *("make", "-C", headers, f"M={modules}", "ARCH=arm64", "modules"),
-        *("CROSS_COMPILE=aarch64-linux-gnu-", "CC=aarch64-linux-gnu-gcc-12"),
-    )
-    shutil.copy(tree / f"boot/vmlinuz-{release}", folder / "vmlinuz")
-    shutil.rmtree(debs)
+    with tempfile.TemporaryDirectory(dir=kernel.folder) as tree:
+        for name in MODULES_MADE_BY:
+            for deb in (kernel.folder / "debs").glob(name):
+                run("dpkg-deb", "-x", deb, tree)
+        headers = next(Path(tree, "usr/src").glob("linux-headers-*-arm64"))
+        makefile = (headers / "Makefile").read_text()
+        (headers / "Makefile").write_text(makefile.replace("/usr/src/", f"{tree}/usr/src/"))
+        run(
+            *("make", "-C", headers, f"M={modules}", "ARCH=arm64", "modules"),
+            *("CROSS_COMPILE=aarch64-linux-gnu-", "CC=aarch64-linux-gnu-gcc-12"),
+        )
 
 
 def _build_initrd(kernel: Kernel) -> None:
     """Pack the first RAM disk: a shell, the drivers of disks, and a script that mounts the root."""
-    tree, content = kernel.folder / "tree", kernel.folder / "initrd"
-    shutil.rmtree(content, ignore_errors=True)
-    for name in ("bin", "dev", "new", "modules"):
-        (content / name).mkdir(parents=True)
-    shutil.copy(CACHE / "busybox", content / "bin/busybox")
-    shutil.copy(HERE / "initrd.sh", content / "init")
-    (content / "init").chmod(0o755)
-    paths = {path.stem.replace("-", "_"): path for path in tree.glob("lib/modules/**/*.ko")}
-    order = list(dict.fromkeys(name for driver in DRIVERS for name in _with_needs(driver, paths)))
-    for name in order:
-        shutil.copy(paths[name], content / f"modules/{name}.ko")
-    (content / "order").write_text("".join(f"/modules/{name}.ko\n" for name in order))
-    pack = "find . | cpio -o -H newc --quiet -R 0:0"
-    with open(kernel.folder / "initrd.img", "wb") as image:
-        subprocess.run(["sh", "-c", pack], cwd=content, stdout=image, check=True)
-    for name in ("tree", "initrd", "apt"):
-        shutil.rmtree(kernel.folder / name)
+    with tempfile.TemporaryDirectory(dir=kernel.folder) as work:
+        tree, content = Path(work, "tree"), Path(work, "initrd")
+        run("dpkg-deb", "-x", next((kernel.folder / "debs").glob("linux-image-*")), tree)
+        for name in ("bin", "dev", "new", "modules"):
+            (content / name).mkdir(parents=True)
+        shutil.copy(CACHE / "busybox", content / "bin/busybox")
+        shutil.copy(HERE / "initrd.sh", content / "init")
+        (content / "init").chmod(0o755)
+        paths = {path.stem.replace("-", "_"): path for path in tree.glob("lib/modules/**/*.ko")}
+        needed = [name for driver in DRIVERS for name in _with_needs(driver, paths)]
+        order = list(dict.fromkeys(needed))
+        for name in order:
+            shutil.copy(paths[name], content / f"modules/{name}.ko")
+        (content / "order").write_text("".join(f"/modules/{name}.ko\n" for name in order))
+        pack = "find . | cpio -o -H newc --quiet -R 0:0"
+        with open(kernel.folder / "initrd.img", "wb") as image:
+            subprocess.run(["sh", "-c", pack], cwd=content, stdout=image, check=True)
 
 
 def _with_needs(module: str, paths: dict[str, Path]) -> Iterator[str]:

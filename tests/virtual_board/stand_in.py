@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, "/board/src")
 
-from epochwatt.fakeboard.tools import board_files, jetson_clocks, nvpmodel
+from tests.fakeboard.tools import board_files, jetson_clocks, nvpmodel
 
 
 class KernelFiles(board_files.BoardFiles):

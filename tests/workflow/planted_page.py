@@ -6,7 +6,7 @@ from epochwatt.analysis.advice import write_advice
 from epochwatt.analysis.collect_study import export_tables
 from epochwatt.analysis.energy_parts import write_energy_parts
 from epochwatt.claims.claims_table import ClaimRow, write_claims_table
-from epochwatt.pages.show_index import write_index
+from epochwatt.pages.site import write_index
 
 TITLES = {"lenet": "LeNet-5", "host": "the machine at hand", "agx": "AGX Xavier"}
 PALETTE = {"stall": "#111111", "compute": "#222222", "overhead": "#333333"}

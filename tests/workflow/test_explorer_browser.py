@@ -20,8 +20,7 @@ from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.analysis.compare import compare, find_runs, interval, verdict_of
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.figures.common.interactive import write_spec
-from epochwatt.pages.explorer.data import explorer
-from epochwatt.pages.explorer.library import library
+from epochwatt.pages.explorer import explorer, library
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.templates import asset, inline_json
 
@@ -182,7 +181,7 @@ def test_a_point_tells_all_of_its_run_at_a_click_and_is_zoomed(page):
     page.locator("#x-chart [aria-roledescription=point]").first.click(force=True)
     card = page.locator("#x-picked")
     assert re.search(r"measured|fake board", card.locator(".x-kind").inner_text())
-    assert "batch size" in card.inner_text()
+    assert "mini-batch size" in card.inner_text()
     page.click("#x-in")
     page.wait_for_timeout(300)
     assert page.locator("#x-chart .role-axis-label text").all_inner_texts() != before
@@ -310,7 +309,7 @@ def test_one_epoch_shows_mini_batches_and_power_and_says_what_lacks(page):
     assert "power (W)" in page.locator("#x-epoch-chart").inner_text()
     note = page.locator("#x-epoch-note").inner_text()
     assert "Every mini-batch is drawn." in note
-    assert "Not recorded here: clocks, temperatures" in note
+    assert "Not recorded here: clock (MHz), temp." in note
     page.select_option("#x-number", "0")
     page.wait_for_function("document.querySelector('#x-epoch-head').innerText.includes('epoch 0')")
 

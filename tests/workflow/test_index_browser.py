@@ -91,9 +91,9 @@ def test_search_leaves_what_has_all_words(page):
     assert texts(page, ".runs tbody tr") == []
     search.fill("no-such-network")
     assert texts(page, ".thumb, .card, .group, .data tbody tr") == []
-    assert "0 measured runs, 0 take-aways, 0 published numbers, 0 figures" in found(page)
+    assert "0 measured runs, 0 take-aways, 0 claims, 0 published numbers, 0 figures" in found(page)
     search.fill("cache (RAM) can reduce")  # words of the paper
-    assert "1 take-aways, 0 published numbers, 2 figures" in found(page)
+    assert "1 take-aways, 0 claims, 0 published numbers, 2 figures" in found(page)
     search.fill("lenet host")
     assert len(texts(page, ".card")) == 1
     assert len(texts(page, ".runs tbody tr")) == 3
@@ -117,17 +117,17 @@ def test_rows_are_filtered_by_words_and_by_buttons(page):
 
 
 def epochs_in_order(page: Page) -> list[float]:
-    return [float(text.split()[0]) for text in texts(page, ".runs td[data-label=epoch]")]
+    return [float(text.split()[0]) for text in texts(page, ".runs td[data-label='epoch time']")]
 
 
 def test_rows_are_sorted_as_numbers_up_and_down(page):
-    header = page.locator(".runs th", has_text="epoch")
+    header = page.locator(".runs th", has_text="epoch time")
     tools = page.locator(".tools[data-for^=runs]")
     for direction in ("ascending", "descending"):
         if header.locator("button").is_visible():
             header.locator("button").click()
         else:  # a phone shows rows as cards, without a header
-            tools.locator("select").select_option(label="epoch, " + direction)
+            tools.locator("select").select_option(label="epoch time, " + direction)
         assert header.get_attribute("aria-sort") == direction
         expected = [4.05, 30.1, 100.0]
         assert epochs_in_order(page) == expected[:: 1 if direction == "ascending" else -1]

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.workflow
 PLANTED = "a planted failure"
 FIGURE = ("figures/sigmetrics2023/fig02", "draw")
 TABLE = ("analysis/advice", "write_advice")
-PAGE = ("pages/show_claims", "write_claims")
 CLAIMS = ("claims/check_claims", "check_claims")
 GATHERING = ("analysis/collect_study", "export_tables")
 
@@ -45,22 +44,22 @@ def not_made(checkout):
     return page.partition('<section id="not-made"')[2].partition("</section>")[0]
 
 
-def test_a_figure_a_table_and_a_page_that_fail_are_named_and_alone_tried_again(shop, finished):
+def test_a_figure_and_a_table_that_fail_are_named_and_alone_tried_again(shop, finished):
     checkout = shop.copy_of(finished.checkout)
-    mend = [plant(checkout, *place) for place in (FIGURE, TABLE, PAGE)]
-    jobs = ["advise_runs", "plot_fig02 host", "show_claims"]
+    mend = [plant(checkout, *place) for place in (FIGURE, TABLE)]
+    jobs = ["advise_runs", "plot_fig02 host"]
     first = checkout.snakemake()
     assert first.status == 1
     assert first.jobs == jobs
-    for job in ("advise_runs", "plot_fig02", "show_claims"):
+    for job in ("advise_runs", "plot_fig02"):
         assert job in not_made(checkout)
-    assert not_made(checkout).count(PLANTED) == 3
+    assert not_made(checkout).count(PLANTED) == 2
     assert 'href="logs/plot_fig02/host.log"' in not_made(checkout)
     page = checkout.read("results/index.html")
     assert "host-fig02a" not in page  # the picture of the start before is out of date
     assert not (checkout.root / "results/figures/host/fig02a.svg").exists()
-    assert 'href="claims.html"' not in page
-    assert 'href="summary.html"' in page
+    assert 'href="tables/advice.csv"' not in page
+    assert 'href="tables/runs.csv"' in page
     assert "LeNet-5" in page
 
     report = checkout.epochwatt("report")
@@ -69,7 +68,7 @@ def test_a_figure_a_table_and_a_page_that_fail_are_named_and_alone_tried_again(s
 
     again = checkout.snakemake()
     assert (again.status, again.jobs) == (1, jobs)
-    assert not_made(checkout).count(PLANTED) == 3
+    assert not_made(checkout).count(PLANTED) == 2
 
     for one in mend:
         one()
@@ -111,18 +110,18 @@ def test_without_the_tables_of_runs_there_is_still_a_page(shop, finished):
     plant(checkout, *CLAIMS)
     assert checkout.snakemake().status == 1
     assert not_made(checkout).count(PLANTED) == 2
-    assert "results/claims.html" in not_made(checkout)  # it waits for the claims
+    assert "results/summary.txt" in not_made(checkout)  # it waits for the claims
     assert "host-fig02a" in checkout.read("results/index.html")
 
 
 @pytest.mark.thorough
 def test_where_the_page_itself_fails_a_bare_one_says_so(shop, finished):
     checkout = shop.copy_of(finished.checkout)
-    plant(checkout, "pages/show_index", "write_index")
+    plant(checkout, "pages/site", "write_index")
     plant(checkout, *FIGURE)
     assert checkout.snakemake().status == 1
     assert not_made(checkout).count(PLANTED) == 2
-    assert 'href="claims.html"' in checkout.read("results/index.html")
+    assert 'href="claims.csv"' in checkout.read("results/index.html")
 
 
 @pytest.mark.thorough

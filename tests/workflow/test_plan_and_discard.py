@@ -8,10 +8,10 @@ pytestmark = pytest.mark.workflow
 
 def test_plan_says_what_is_measured_and_what_is_left(fresh, finished):
     configure_two_studies(fresh)
-    before = fresh.epochwatt("plan")
+    before = fresh.epochwatt("plan", "--runs")
     assert before.status == 0, before.text
     assert "2 runs, 3 epochs, 0 of them measured; the rest takes about" in before.text
-    after = finished.checkout.epochwatt("plan")
+    after = finished.checkout.epochwatt("plan", "--runs")
     assert "2 runs, 3 epochs, 3 of them measured; nothing is left to do" in after.text
     for run in (finished.drawn, finished.beside):
         assert run in before.text
@@ -49,14 +49,6 @@ def test_plan_why_names_the_lost_receipt(shop, finished):
     assert "train_epoch 0-0" not in told.text
 
 
-def test_plan_why_of_an_unknown_run_lists_the_runs(finished):
-    told = finished.checkout.epochwatt("plan", "--explain", "nobody")
-    assert told.status == 1
-    assert "no run 'nobody'" in told.text
-    assert finished.drawn in told.text
-    assert "Traceback" not in told.text
-
-
 def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     run = finished.drawn
@@ -74,7 +66,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
         f"collect_run {run}",
         *("collect_study", "compare_printed"),
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
+        *("show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others) == before

@@ -33,7 +33,7 @@ def test_runs_idle_powers_tables_and_figures_are_made_without_measuring(simulate
     assert outcome.jobs == sorted(
         [
             *("check_claims", "collect_idle", "collect_study", "count_workload lenet"),
-            *("plot_fig02 twin", "show_claims", "show_configuration", "simulate_idle"),
+            *("plot_fig02 twin", "simulate_idle"),
             *("advise_runs", "compare_printed", "show_index", "split_energy"),
             *(f"simulate_run {first}", f"simulate_run {second}", "summarise"),
         ]

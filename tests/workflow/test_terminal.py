@@ -79,17 +79,15 @@ def test_without_a_terminal_a_start_is_a_few_plain_lines(measured_again):
     assert len(lines) <= MOST_LINES
     assert "\x1b" not in outcome.text
     assert "\r" not in outcome.text
-    (headline,) = [line for line in lines if "jobs, " in line and ": about " in line]
-    assert re.search(r"^\d+ jobs, \d+ of training, 1 figure: about .* s on \d+ cores?$", headline)
+    assert re.search(r"^\d+ jobs, \d+ jobs? of training, 1 figure$", outcome.text, re.M)
     assert re.search(r"^LeNet-5, batch 128: 1 epoch, .* s each", outcome.text, re.M)
     assert re.search(r"^LeNet-5, batch 64: 2 epochs, .* s each", outcome.text, re.M)
-    assert "1 figure in " in outcome.text
-    assert re.search(r"^done: \d+ jobs in .* \(the estimate at the start: .*\)$", lines[-1])
+    assert re.search(r"^done: \d+ jobs in .* s$", lines[-1])
     (log,) = re.findall(r"^details  (\S+)$", outcome.text, re.M)
     details = measured_again.read(log)
     assert "rule train_epoch:" in details
     assert "steps (100%) done" in details
-    assert lines[2] in details  # what is planned
+    assert lines[1] in details  # what is planned
 
 
 @pytest.mark.slow

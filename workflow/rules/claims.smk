@@ -3,7 +3,8 @@
 Needs: `epochs.csv` of the runs that claims name, records of those whose clocks they ask for,
 predictions, idle powers; for simulated runs the twin's configuration, on which claims are judged again
 with other parameters. Papers about whole tables: config/published/{paper}/claims.csv and those tables.
-Gives: results/claims.csv and its summary, results/claims.txt; results/{paper}/claims.csv.
+Gives: results/claims.csv and its summary, results/claims.txt; results/tables/comparisons.csv with each
+comparison of each claim; results/{paper}/claims.csv.
 """
 
 from epochwatt.claims.required_runs import needed
@@ -36,10 +37,12 @@ rule check_claims:
         idle=IDLE_CSV,
         workloads=expand("results/twin/workloads/{model}.json", model=CLAIMS.models),
         predictions=expand("results/models/{b}/predictions.csv", b=MODEL_BACKENDS),
+        published=multiext("config/published/", "measurements.csv", "relations.csv"),
         choices=expand("results/models/{b}/power_modes.json", b=MODEL_BACKENDS),
         config=CLAIM_CONFIG,
     output:
         table=shown("results/claims.csv", "Claims", "the table behind it"),
+        comparisons="results/tables/comparisons.csv",
         text="results/claims.txt",
     log:
         "results/logs/check_claims.log",

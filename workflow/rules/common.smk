@@ -121,11 +121,11 @@ def begin():
     # software deployed for jobs (--sdm) has a Python of its own
     if SIMULATED_MODELS and not workflow.deployment_settings.deployment_method:
         SERVERS = start_servers()
-    from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
+    from snakemake_logger_plugin_epochwatt.outlook import outlook  # takes 0.5 s
 
     # for any logger the text; the rest is for ours, which reckons with it
     lines = start_lines(SETTINGS) + sweep_lines(SWEEPS, SETTINGS)
-    logger.info("\n".join(lines), extra=outlook_extra(SETTINGS, SWEEPS))
+    logger.info("\n".join(lines), extra={"epochwatt_outlook": outlook(SETTINGS, SWEEPS)})
 
 
 def makes_page():
@@ -154,7 +154,7 @@ def end():
     try:
         not_made.make_page_without(WATCH.failures, workflow.workdir_init)
         if not Path(not_made.PAGE).exists():
-            from epochwatt.pages.show_index import write_bare  # takes 0.5 s
+            from epochwatt.pages.site import write_bare  # takes 0.5 s
 
             write_bare(not_made.read().shown(), not_made.PAGE)
         say(f"{not_made.PAGE} is made; it names what failed, and shows all else")

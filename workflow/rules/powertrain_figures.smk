@@ -70,6 +70,7 @@ rule show_powertrain:
     conda:
         ENVIRONMENT
     params:
+        tables={name: f"results/powertrain/{name}.csv" for name in PAGE_TABLES},
         code=code_of("show_powertrain.py"),
     script:
         "../scripts/show_powertrain.py"

@@ -1,8 +1,7 @@
-"""Pages that the report shows beside figures and tables; nothing depends on them.
+"""The landing page and what it needs besides figures and tables; nothing depends on them.
 
 Needs: claims; the `epochs.csv` of all runs; config/.
-Gives: results/index.html, the landing page, with results/tables/{advice,energy_parts}.csv; results/summary.{txt,html},
-results/claims.html, results/configuration.html.
+Gives: results/index.html, the landing page, with results/tables/{advice,energy_parts}.csv; results/summary.txt.
 """
 
 from epochwatt.figures.fulcrum.names import gallery_entries as fulcrum_entries
@@ -17,7 +16,6 @@ MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
 MADE_BY_NAME = (
     "powertrain/index.html",
     "sweeps/sweep_scores.html",
-    "external.html",
     "container-overheads/index.html",
 )
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
@@ -67,7 +65,7 @@ ROOFLINE_FIGURE = {
 # input, so that the landing page never makes them anew; when their figures were drawn is looked at
 POWERTRAIN_SHOWN = {
     name: f"results/powertrain/{name}.csv"
-    for name in ("numbers", "claims")
+    for name in ("numbers", "claims", "errors", "penalties")
     if Path("results/powertrain/index.html").is_file()
 }
 POWERTRAIN_STEMS = (
@@ -158,8 +156,9 @@ rule show_index:
         specs=INDEX_SPECS,
         validation=[f"{stem}.svg" for stem in VALIDATION_STEMS],
         published=INDEX_PUBLISHED,
+        config=CONFIGURATION,
     output:
-        page="results/index.html",
+        page=shown("results/index.html", "Results", "the landing page"),
     log:
         "results/logs/show_index.log",
     localrule: True
@@ -171,6 +170,7 @@ rule show_index:
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
+        excluded=SETTINGS.excluded(),
         further=[
             path
             for path in MADE_BY_NAME
@@ -186,13 +186,12 @@ rule show_index:
 
 
 rule summarise:
-    """Say on one page how many claims hold, where time and energy go, which settings none beats."""
+    """Say in a few lines how many claims hold, where time and energy go, what is fastest."""
     input:
         epochs=epochs_of(RUNS),
         claims=INDEX_TABLES["claims"] or [],
     output:
         text="results/summary.txt",
-        page=shown("results/summary.html", "Summary", "summary on one page"),
     log:
         "results/logs/summarise.log",
     localrule: True
@@ -201,50 +200,6 @@ rule summarise:
     params:
         excluded=SETTINGS.excluded(),
         titles=SETTINGS.titles,
-        palette=SETTINGS.plotting.palette,
         code=code_of("summarise.py"),
     script:
         "../scripts/summarise.py"
-
-
-rule show_claims:
-    """Show the claims by take-away: what holds on which runs, what does not, what is missing."""
-    input:
-        claims="results/claims.csv",
-        takeaways="config/published/takeaways.csv",
-        statements=STATEMENTS,
-    output:
-        page=shown("results/claims.html", "Claims", "every claim, by take-away"),
-    log:
-        "results/logs/show_claims.log",
-    localrule: True
-    conda:
-        ENVIRONMENT
-    params:
-        published=subpath(input.takeaways, parent=True),
-        code=code_of("show_claims.py"),
-    script:
-        "../scripts/show_claims.py"
-
-
-rule show_configuration:
-    """Show versions, the machines of runs and the configuration."""
-    input:
-        config=CONFIGURATION,
-        epochs=epochs_of(MEASURED_RUNS),
-    output:
-        page=shown(
-            "results/configuration.html",
-            "Configuration",
-            "versions and configuration",
-        ),
-    log:
-        "results/logs/show_configuration.log",
-    localrule: True
-    conda:
-        ENVIRONMENT
-    params:
-        records={run.id: run.records for run in MEASURED_RUNS},
-        code=code_of("show_configuration.py"),
-    script:
-        "../scripts/show_configuration.py"

@@ -6,7 +6,7 @@ results/roofline/points.csv: what the measured runs of these studies did beside 
 """
 
 from epochwatt.roofline.wanted import ceiling_runs, point_run, wanted_ceilings
-from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.discard import forget_lost_modes
 
 CEILING_LISTS = "results/roofline/{ceilings}/{grid}"
 try:

@@ -6,7 +6,7 @@ the tables results/sweeps/{name}.csv. The id of a sweep holds all that would cau
 of its modes; which modes there are is in the list beside the receipts.
 """
 
-from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.discard import forget_lost_modes
 
 LISTS = "results/sweeps/{sweep}/{grid}"
 MEASURED_SWEEPS = {s.name: s for s in SWEEPS.sweeps.values() if not s.is_simulated}

@@ -113,13 +113,10 @@ rule claims:
 
 
 rule pages:
-    """All pages, the landing page first."""
+    """The landing page, the summary for the terminal, pages of studies in pairs."""
     input:
         "results/index.html",
         "results/summary.txt",
-        "results/summary.html",
-        "results/claims.html",
-        "results/configuration.html",
         rules.pairs.input,
 
 
@@ -131,11 +128,3 @@ rule validation:
             if IS_VALIDATED
             else []
         ),
-
-
-rule external:
-    """Checks against measurements by others; `all` does not ask for them."""
-    input:
-        "results/tables/external.csv",
-        "results/external.html",
-        "results/figures/external/energy_curves.svg",

@@ -16,6 +16,7 @@ def main(snakemake):
             predictions=snakemake.input.predictions,
             titles=snakemake.params.titles,
             path=snakemake.output.table,
+            comparisons=snakemake.output.comparisons,
             text=snakemake.output.text,
         )
 

@@ -1,7 +1,7 @@
 """Adapter of rule show_index."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.show_index import write_index
+from epochwatt.pages.site import write_index
 
 
 def main(snakemake):
@@ -13,10 +13,10 @@ def main(snakemake):
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,
             page=snakemake.output.page,
-            explored={
-                "records": snakemake.params.records,
-                "specs": [*snakemake.input.specs, *snakemake.params.study_specs],
-            },
+            records=snakemake.params.records,
+            specs=[*snakemake.input.specs, *snakemake.params.study_specs],
+            config=snakemake.input.config,
+            excluded=snakemake.params.excluded,
             further=snakemake.params.further,
             powertrain=snakemake.params.powertrain,
             fulcrum=snakemake.params.fulcrum,

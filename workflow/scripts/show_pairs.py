@@ -1,7 +1,7 @@
 """Adapter of rule show_pairs."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.show_pairs import write_pairs
+from epochwatt.pages.site import write_pairs
 
 
 def main(snakemake):
@@ -11,7 +11,7 @@ def main(snakemake):
             verdicts=snakemake.input.verdicts,
             figure=snakemake.input.figure,
             claims=snakemake.input.claims,
-            path=snakemake.output.page,
+            page=snakemake.output.page,
         )
 
 

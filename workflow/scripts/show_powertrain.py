@@ -1,15 +1,15 @@
 """Adapter of rule show_powertrain."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.show_powertrain import write_powertrain
+from epochwatt.pages.site import write_powertrain
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write_powertrain(
-            tables=snakemake.input.tables,
+            tables=snakemake.params.tables,
             figures=snakemake.input.drawings,
-            path=snakemake.output.page,
+            page=snakemake.output.page,
         )
 
 

@@ -1,7 +1,7 @@
 """Adapter of rule summarise."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.summarise import write_summary
+from epochwatt.pages.summary import write_summary
 
 
 def main(snakemake):
@@ -11,9 +11,7 @@ def main(snakemake):
             claims=snakemake.input.claims or "",
             excluded=snakemake.params.excluded,
             titles=snakemake.params.titles,
-            palette=snakemake.params.palette,
-            text=snakemake.output.text,
-            page=snakemake.output.page,
+            path=snakemake.output.text,
         )
 
 

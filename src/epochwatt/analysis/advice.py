@@ -5,12 +5,9 @@ the spread of the epochs. Else it is an estimate, called so, or there is none, a
 why. Only measured runs are judged; learning is not.
 """
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from dataclasses import fields as columns_of
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -27,6 +24,7 @@ from epochwatt.epochs.bottleneck import (
     Bottleneck,
     find_longest_part,
 )
+from epochwatt.tables import write_entries
 from epochwatt.text import counted
 
 LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
@@ -95,27 +93,12 @@ class _Run:
 
 
 def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run.
-
-    Parameters
-    ----------
-    paths : one `epochs.csv` per measured run
-    path : where to write
-    """
-    names = [column.name for column in columns_of(Advice)]
-    with Path(path).open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in advise(read_epochs(paths)))
+    """Write `advice.csv`: a row for each run."""
+    write_entries(path, "advice", Advice, advise(read_epochs(paths)))
 
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order.
-
-    Parameters
-    ----------
-    epochs : of measured runs, as `read_epochs` gives them
-    """
+    """Return what is said of each run, in their order."""
     later = epoch_sets(epochs)["1+"]
     valid = later[later.valid]
     runs = [

@@ -5,7 +5,6 @@ State (i), metrics logged and nothing else, comes from the board's own sensors. 
 the plug and are entered by hand into config/idle_plug.csv. Simulated boards tell any state.
 """
 
-import csv
 import math
 import os
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from epochwatt.records import checksums, files
 from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
 from epochwatt.records.samples import read_source, samples_path
 from epochwatt.records.shapes import NUMBER
+from epochwatt.tables import read_table, write_table
 
 DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}
 NO_LOOP = np.empty(0)  # nothing repeats by a clock that a sensor's instants could keep to
@@ -43,7 +43,6 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     ----------
     idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
     plug_csv : config/idle_plug.csv
-    path : where to write
 
     Raises
     ------
@@ -51,13 +50,7 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     ConfigError : a row of `plug_csv` cannot be
     """
     rows = [recorded_row(idle["root"], idle) for idle in idles] + plug_rows(plug_csv)
-    columns = names(IDLE_COLUMNS)
-    with files.writing("the idle powers", path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    write_table(path, "the idle powers", names(IDLE_COLUMNS), rows)
 
 
 def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
@@ -107,12 +100,8 @@ def plug_rows(path: str) -> list[dict[str, Any]]:
     """Return what was entered by hand, checked; nothing where the file is missing."""
     if not os.path.exists(path):
         return []
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
-            rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"not a table ({error})", where=path, allowed="CSV in UTF-8") from error
-    return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
+    rows = read_table(Path(path), comment="#")
+    return [_plug_row(row, f"{path}, row {n}") for n, (_, row) in enumerate(rows, 1)]
 
 
 def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from epochwatt.columns import (
 )
 from epochwatt.epochs.table import DEFAULTS, REMAKE
 from epochwatt.errors import RecordError
+from epochwatt.tables import write_frame
 from epochwatt.text import ORIGINS
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
@@ -176,9 +177,8 @@ def export_tables(
     ----------
     paths : one `epochs.csv` per run
     studies : run id -> names of its studies, separated by spaces
-    epochs_csv, runs_csv : where to write
     """
     epochs = read_epochs(paths)
-    summarise_runs(epochs, studies).to_csv(runs_csv, index=False)
+    write_frame(runs_csv, "the table of runs", summarise_runs(epochs, studies))
     epochs.insert(0, "studies", epochs.run.map(lambda run: studies.get(run, "")))
-    epochs.to_csv(epochs_csv, index=False)
+    write_frame(epochs_csv, "the table of epochs", epochs)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
+from epochwatt.tables import write_frame
 from epochwatt.text import aligned, counted, first_of, origin
 
 PARTS = {
@@ -245,14 +246,7 @@ def verdict_of(low: float, high: float, margin: float) -> str:
 
 
 def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -> list[str]:
-    """Compare two sets of runs; return the table as text, after writing it as CSV.
-
-    Parameters
-    ----------
-    a, b : as for `find_runs`
-    margin_pct : change that means no difference, %
-    path : of the CSV
-    """
+    """Compare two sets of runs; return the table as text, after writing it as CSV."""
     one, other = find_runs(a), find_runs(b)
     rows = compare(one, other, margin_pct / 100.0)
     if path is not None:
@@ -337,4 +331,4 @@ def _values(table: pd.DataFrame, factor: str) -> set[str]:
 def write_csv(rows: Iterable[Ratio], path: Path) -> None:
     """Write the ratios, a row each; the columns are the attributes of `Ratio`."""
     columns = [column.name for column in columns_of(Ratio)]
-    pd.DataFrame(map(asdict, rows), columns=columns, dtype=object).to_csv(path, index=False)
+    write_frame(path, "ratios", pd.DataFrame(map(asdict, rows), columns=columns, dtype=object))

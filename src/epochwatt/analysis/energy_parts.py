@@ -5,7 +5,6 @@ takes in the same mode over the same time, and the rest. `rails`: CPU, GPU and m
 of the board, or by the sensors of a host's CPU package and GPU, and what no rail of theirs tells.
 """
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.epochs.energy import J_PER_WH, trapezoid
 from epochwatt.epochs.telemetry import read_all
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.tables import read_cells, write_entries
 
 MODULE, GPU, PACKAGE = "module", "gpu", "cpu_package"
 # column of a board's samples -> what the rail feeds; none of these lies below another
@@ -70,38 +70,24 @@ def write_energy_parts(
     epochs, scopes : `epochs.csv` and `energy.csv` of the measured runs
     idle : results/tables/idle.csv; empty: no idle power is there
     records : run -> folder of its records
-    path : where to write
     """
     table = read_epochs(epochs)
     later = epoch_sets(table)["1+"]
     valid = later[later.valid & later.energy_wh.notna()]
-    idle_rows = _read(idle) if idle else []
-    scope_rows = [row for path_ in scopes for row in _read(path_)]
+    idle_rows = read_cells(idle) if idle else []
+    scope_rows = [row for path_ in scopes for row in read_cells(path_)]
     rows: list[Part] = []
     for run, of_run in valid.groupby("run", sort=False):
         name = str(run)
         rows += constant_parts(of_run, idle_rows)
         rows += rail_parts(of_run, records[name], [r for r in scope_rows if r["run"] == name])
-    with Path(path).open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(Part._fields)
-        writer.writerows(rows)
-
-
-def _read(path: str) -> list[dict[str, str]]:
-    with Path(path).open(newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    write_entries(path, "parts of energy", Part, rows)
 
 
 def constant_parts(epochs: pd.DataFrame, idle: Sequence[Mapping[str, str]]) -> list[Part]:
     """Return the energy that the idle board takes over the same time, and the rest.
 
     Nothing where the board was not measured idle in the run's mode, seen by the same sensor.
-
-    Parameters
-    ----------
-    epochs : of one run: valid ones after the first, with energy
-    idle : rows of idle.csv
     """
     first = epochs.iloc[0]
     for row in idle:

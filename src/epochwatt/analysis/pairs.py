@@ -20,7 +20,6 @@ for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biop
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.tables import write_frame
 
 ALPHA = 0.05  # of each one-sided test; the interval is of 1 - 2 ALPHA
 LEAST_PAIRS = 5
@@ -110,11 +110,6 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
 
     That is so when half the interval, t * sd / sqrt(n), leaves room for 90 % of the means that come
     by chance: 1.64 * sd / sqrt(n) on each side.
-
-    Parameters
-    ----------
-    sd_pct : standard deviation of the differences of pairs
-    margin_pct : difference that would be called none
     """
     n = LEAST_PAIRS
     for _ in range(10):  # t depends on n, hardly
@@ -161,18 +156,19 @@ def compare_pairs(
     ----------
     epochs : `epochs.csv` of all runs
     pairs : ids of A and B
-    factor : what is compared
     margin_pct : difference that would be called none
-    measured : folder of all measurements
-    pairs_csv, verdicts_csv : where to write
     """
     means = run_means(read_epochs(epochs), measured)
     differs = {
         (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
     }
     rows = pair_rows(means, differs, factor)
-    _write(rows, PAIR_COLUMNS, pairs_csv)
-    _write(verdict_rows(rows, means, factor, margin_pct), VERDICT_COLUMNS, verdicts_csv)
+    verdicts = verdict_rows(rows, means, factor, margin_pct)
+    for path, columns, lines in (
+        (pairs_csv, PAIR_COLUMNS, rows),
+        (verdicts_csv, VERDICT_COLUMNS, verdicts),
+    ):
+        write_frame(path, "pairs of runs", pd.DataFrame(lines, columns=[*columns], dtype=object))
 
 
 def _meta(measured: str, run: str) -> dict[str, Any]:
@@ -209,13 +205,7 @@ def _undisturbed_s(measured: str, run: str, epochs: Iterable[int]) -> float:
 def pair_rows(
     means: pd.DataFrame, differs: Mapping[tuple[str, str], str], factor: str
 ) -> list[dict[str, Any]]:
-    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
-
-    Parameters
-    ----------
-    means : as of `run_means`
-    differs : ids of A and B -> how their software differs
-    """
+    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`)."""
     rows = []
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]
@@ -288,8 +278,3 @@ def verdict_rows(
             if len(alike) > len(counted) and not is_decided:
                 verdicts[-1]["reason"] += f"; left out: {alike[0]['differs'] or 'other software'}"
     return verdicts
-
-
-def _write(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=list(columns), dtype=object).to_csv(path, index=False)

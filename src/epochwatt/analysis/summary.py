@@ -15,6 +15,7 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.text import counted
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
@@ -76,14 +77,22 @@ class Choice(NamedTuple):
     n_runs: int
 
 
+def setting_words(row: Mapping[str, str]) -> str:
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
+    words = [
+        counted(int(row["num_workers"]), "workers"),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+    ]
+    if row["power_mode"] != "asis":
+        words.append(SETTING["power_mode"].format(row["power_mode"]))
+    return ", ".join(words)
+
+
 def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per run: factors, `power_scope`, `n_epochs` and `MEANS`.
 
     A run without a valid epoch after the first has none.
-
-    Parameters
-    ----------
-    epochs : as `read_epochs` gives them
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)

@@ -63,7 +63,7 @@ def _on_board(claim: Claim, form: CodeType, rows: list[Row], modes: Modes, terms
     inputs: set[str] = set()
     for case, of_case in _cases(nodes, rows):
         runs = _Runs(of_case, modes, terms, named)
-        judgement, needed = expression.judge(form, runs.names())
+        judgement, needed = expression.judge(form, runs.names(), runs.log)
         if judgement is None:
             missing.append(tuple(f"{what}{_shortly(case)}" for what in needed))
         else:
@@ -128,6 +128,7 @@ class _Runs:
         self.models = named & set(self.values("model"))  # that the form is about
         self.scopes = {r["power_scope"] for rows in self.runs.values() for r in rows} - {""}
         self.inputs: set[str] = set()
+        self.log = expression.Log()
 
     def names(self) -> dict[str, Any]:
         """Return every name that a general form may use, with its meaning."""
@@ -158,6 +159,7 @@ class _Runs:
                 raise NotEvaluable(f"one power scope, not {' and '.join(sorted(self.scopes))}")
             value = statistic(name, self.runs[runs[0]], epoch)
             self.inputs.add(runs[0])
+            self.log.reads.append((name, {**self.runs[runs[0]][0], "epoch": epoch}))
             return value
 
         return number

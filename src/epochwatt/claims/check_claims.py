@@ -1,6 +1,7 @@
-"""`results/claims.csv` and `results/claims.txt`: what each backend's runs say about each take-away.
+"""`results/claims.csv` and its summary: what each backend's runs say about each take-away.
 
-A row per claim and backend, and for measured ones a row per board and general form (`boards`). Runs
+`results/tables/comparisons.csv` has each comparison of each claim (`comparisons`). In claims.csv a
+row per claim and backend, and for measured ones a row per board and general form (`boards`). Runs
 of two backends never meet. Simulated claims are judged again (`held_out`).
 """
 
@@ -9,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.claims import claim_words
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import (
     FAILS,
@@ -20,13 +20,21 @@ from epochwatt.claims.claims_table import (
     write_claims_table,
 )
 from epochwatt.claims.clocks import with_clocks
+from epochwatt.claims.comparisons import (
+    ComparisonRow,
+    comparison_rows,
+    facts_by_reads,
+    in_words,
+    write_comparisons,
+)
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
 from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.summary import headline
-from epochwatt.claims.tolerances import Terms, load_terms
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.published.numbers import load_published
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
@@ -46,6 +54,7 @@ def check_claims(
     predictions: Iterable[str],
     titles: Mapping[str, str],
     path: str,
+    comparisons: str,
     text: str,
     root: Path = Path(),
 ) -> None:
@@ -61,7 +70,7 @@ def check_claims(
     workloads : paths of the counts of the simulated networks, each named like its network
     predictions : paths of `predictions.csv`, each in a folder named like its backend with the rest
     titles : model or device -> name for people
-    path, text : where to write
+    path, comparisons, text : where to write
     root : the checkout
 
     Raises
@@ -72,7 +81,9 @@ def check_claims(
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
     folders = [Path(path).parent for path in predictions]
     predicted = {folder.name: read_predictions(str(folder), terms) for folder in folders}
+    facts = facts_by_reads(load_published(root / "config/published").facts().values())
     findings: list[ClaimRow] = []
+    compared: list[ComparisonRow] = []
     for backend in backends:
         epoch_rows = [row for row in rows if row["backend"] == backend]
         still = [row for row in idle_rows if row["backend"] == backend]
@@ -84,11 +95,14 @@ def check_claims(
         else:
             verdicts += evaluate_boards(claims, table, terms)
         for verdict in verdicts:
-            row, name = finding(verdict, backend, titles, terms), verdict.claim.id
+            rows_of_claim = comparison_rows(verdict, backend, facts, titles, terms)
+            compared += rows_of_claim
+            row, name = finding(verdict, backend, in_words(rows_of_claim)), verdict.claim.id
             if backend == TWIN:
                 row = simulated(row, verdict.claim, again[name], mechanisms[name])
             findings.append(row)
     write_claims_table(path, findings)
+    write_comparisons(comparisons, compared)
     with files.writing("the claims", text):
         Path(text).write_text("\n".join(headline(findings)) + "\n", encoding="utf-8")
 
@@ -110,10 +124,9 @@ def _simulation(
     return Simulation(epochs, idle, twin, folds, {**read, **load_setups(folder, p)})
 
 
-def finding(verdict: Verdict, backend: str, titles: Mapping[str, str], terms: Terms) -> ClaimRow:
-    """Return the row of a verdict; `titles` as of `check_claims`."""
+def finding(verdict: Verdict, backend: str, words: str) -> ClaimRow:
+    """Return the row of a verdict; `words` say what it fails by."""
     claim, margin = verdict.claim, verdict.margin_pct
-    numbers, tolerances = claim_words.unmet(verdict, titles, terms)
     return ClaimRow(
         claim=claim.id,
         takeaway=claim.takeaway,
@@ -130,7 +143,7 @@ def finding(verdict: Verdict, backend: str, titles: Mapping[str, str], terms: Te
         threshold_source=claim.threshold_source,
         n_cases=str(verdict.n_cases),
         runs=" ".join(verdict.inputs),
-        in_words="; ".join([*numbers, *tolerances]),
+        in_words=words,
     )
 
 

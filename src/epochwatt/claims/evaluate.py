@@ -52,6 +52,7 @@ class Verdict(NamedTuple):
     missing: tuple[str, ...]  # of `not_evaluable`
     inputs: tuple[str, ...]  # ids of the runs, or of the printed values, that were read
     n_cases: int  # judged: 1, or the settings in which a board has the runs of a general form
+    made: tuple[Comparison, ...] = ()  # all of it, also where runs of others are missing
 
     @property
     def sides(self) -> str:
@@ -96,10 +97,12 @@ def evaluate(claims: Iterable[Claim], source: Source, terms: Terms) -> list[Verd
 
 
 def _evaluated(claim: Claim, source: Source, terms: Terms) -> Verdict:
-    names = namespace(source, claim.paper, terms)
+    log = expression.Log()
+    names = namespace(source, claim.paper, terms, log)
     source.inputs.clear()
-    judgement, missing = expression.judge(parsed(claim, "predicate", names), names)
-    return verdict(claim, "", judgement, missing, source.inputs)
+    judgement, missing = expression.judge(parsed(claim, "predicate", names), names, log)
+    made = tuple(log.comparisons)
+    return verdict(claim, "", judgement, missing, source.inputs)._replace(made=made)
 
 
 def parsed(
@@ -127,9 +130,16 @@ def verdict(
     return Verdict(claim, board, status, margin, comparisons, (), read, n_cases)
 
 
-def namespace(source: Source, paper: str, terms: Terms) -> dict[str, Any]:
-    """Return every name that a predicate about one paper may use, with its meaning."""
-    data = _Data(source, paper, terms)
+def namespace(
+    source: Source, paper: str, terms: Terms, log: expression.Log | None = None
+) -> dict[str, Any]:
+    """Return every name that a predicate about one paper may use, with its meaning.
+
+    Parameters
+    ----------
+    log : gets what is read of the source
+    """
+    data = _Data(source, paper, terms, log or expression.Log())
     return {
         **terms.constants(),
         **functions.PLAIN,
@@ -149,19 +159,25 @@ def namespace(source: Source, paper: str, terms: Terms) -> dict[str, Any]:
 class _Data:
     """The functions of a predicate that look at data."""
 
-    def __init__(self, source: Source, paper: str, terms: Terms) -> None:
+    def __init__(self, source: Source, paper: str, terms: Terms, log: expression.Log) -> None:
         self.source = source
         self.paper = paper
         self.terms = terms
+        self.log = log
 
-    def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
-        return {"setup": self.paper, **self.terms.factors(device, model, keys)}
+    def factors(
+        self, metric: str, device: str, model: str, keys: dict[str, Any], epoch: str = "1+"
+    ) -> dict[str, Any]:
+        """Return the factors of a run that is read, and log them with the metric and epochs."""
+        factors = {"setup": self.paper, **self.terms.factors(device, model, keys)}
+        self.log.reads.append((metric, {**factors, "epoch": epoch}))
+        return factors
 
     def metric(self, name: str) -> Callable[..., float]:
         """Return the function of one metric: (device, model, epoch and keys) -> number."""
 
         def number(device: str, model: str, epoch: str = "1+", **keys: Any) -> float:
-            return self.source.number(name, self.factors(device, model, keys), epoch)
+            return self.source.number(name, self.factors(name, device, model, keys, epoch), epoch)
 
         return number
 
@@ -169,23 +185,25 @@ class _Data:
         """Return the function of one error of a prediction: (device, model, pm) -> %."""
 
         def number(device: str, model: str, pm: str) -> Percentage:
+            self.factors(name, device, model, {"pm": pm})
             return Percentage(self.source.predicted(name, device, model, pm))
 
         return number
 
     def epoch_values(self, metric: str, device: str, model: str, instance: str) -> list[float]:
         """Return a metric of each epoch of one unit's 15 h run."""
-        factors = self.factors(device, model, {"instance": instance})
+        factors = self.factors(metric, device, model, {"instance": instance})
         return self.source.series(metric, factors, self.terms.long_run_epochs[device])
 
     def idle_power_w(self, device: str, state: str, scope: str, pm: str = "") -> float:
         """Return the power of an idle board; by default in its default mode."""
-        factors = self.factors(device, "", {"pm": pm} if pm else {})
+        factors = self.factors("idle_power_w", device, "", {"pm": pm} if pm else {}, "")
+        self.log.reads[-1][1].update(state=state)  # type: ignore[attr-defined]
         return self.source.idle_w(factors, state, scope)
 
     def baseload_wh(self, device: str, model: str, **keys: Any) -> float:
         """Return idle power (i) of the mode, by the module's sensors, times the epoch's time."""
-        factors = self.factors(device, model, keys)
+        factors = self.factors("baseload_wh", device, model, keys)
         idle_w = self.source.idle_w(factors, "i", "module")
         return idle_w * self.source.number("e2e_s", factors, "1+") / 3600.0
 
@@ -197,6 +215,7 @@ class _Data:
 
     def best_mode_set(self, device: str) -> str:
         """Return the modes that the time prediction learns from best, as letters in order."""
+        self.factors(BEST, device, "", {})
         return str(self.source.predicted(BEST, device, "", ""))
 
     def software_stack(self, device: str) -> list[str]:

@@ -12,14 +12,22 @@ zero is missing too.
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from statistics import StatisticsError
 from types import CodeType
 from typing import Any
 
 from epochwatt.claims import verdict
-from epochwatt.claims.verdict import Judgement, NotEvaluable, compared
+from epochwatt.claims.verdict import (
+    Comparison,
+    Judgement,
+    NotEvaluable,
+    Ratio,
+    Tolerated,
+    compared,
+)
 from epochwatt.errors import ConfigError
 
 MAX_CHARACTERS = 1000
@@ -57,20 +65,40 @@ def _parsed(text: str, where: str, *names: Collection[str]) -> CodeType:
         raise ConfigError("not an expression", where=place, allowed=ALLOWED) from None
 
 
+class Log:
+    """All comparisons of one evaluation, also those that decide nothing, each with what it read.
+
+    Attributes
+    ----------
+    reads : metric and factors of each number since the last comparison; whoever reads one adds it
+    """
+
+    def __init__(self) -> None:
+        self.reads: list[tuple[str, Mapping[str, Any]]] = []
+        self.comparisons: list[Comparison] = []
+
+    def take_reads(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """Return what was read since the last comparison."""
+        reads = tuple(self.reads)
+        self.reads.clear()
+        return reads
+
+
 def judge(
-    predicate: CodeType, names: Mapping[str, Any]
+    predicate: CodeType, names: Mapping[str, Any], log: Log | None = None
 ) -> tuple[Judgement | None, tuple[str, ...]]:
     """Return the judgement of a predicate, or None and what is missing.
 
     Parameters
     ----------
     names : those that it was parsed with; a function may raise `NotEvaluable`
+    log : gets every comparison that could be made
 
     Raises
     ------
     ConfigError : it cannot be computed (two words multiplied), or is not a comparison
     """
-    value, missing = _value(predicate, names)
+    value, missing = _value(predicate, names, log)
     if not missing and not isinstance(value, Judgement):
         where = predicate.co_filename
         raise ConfigError("neither true nor false", where=where, allowed="a comparison")
@@ -88,10 +116,12 @@ def number(code: CodeType, names: Mapping[str, Any]) -> tuple[float | None, tupl
     return value, missing
 
 
-def _value(code: CodeType, names: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+def _value(
+    code: CodeType, names: Mapping[str, Any], log: Log | None = None
+) -> tuple[Any, tuple[str, ...]]:
     """Return what an expression gives, or None and what is missing."""
     where = code.co_filename
-    evaluation = _Evaluation(where)
+    evaluation = _Evaluation(where, log)
     steps = {"_run": evaluation.run, "_rounds": evaluation.rounds, "_loop": evaluation.loop}
     try:
         value = eval(code, {**names, **_OPERATIONS, **steps, "__builtins__": {}})
@@ -108,6 +138,7 @@ class _Rewriting(ast.NodeVisitor):
     def __init__(self, where: str, functions: Collection[str], constants: Collection[str]) -> None:
         self.where, self.functions, self.constants = where, functions, constants
         self.variables: tuple[str, ...] = ()  # of the loops around the node
+        self.in_condition = False  # of a loop, which compares nothing with a printed number
 
     def check(
         self, is_right: bool, node: ast.AST, problem: str = "is refused", allowed: Any = ALLOWED
@@ -130,8 +161,12 @@ class _Rewriting(ast.NodeVisitor):
     def visit_Compare(self, node: ast.Compare) -> ast.Call:
         kinds = [type(op).__name__ for op in node.ops]
         self.check(_SIGNS.keys() >= set(kinds), node)
-        chain = ast.Constant(" ".join(kinds))
-        return self.run("_Compare", node, chain, node.left, *node.comparators)
+        sides = [node.left, *node.comparators]
+        computed = [any(isinstance(part, ast.Call) for part in ast.walk(side)) for side in sides]
+        name = "_Condition" if self.in_condition else "_Compare"
+        call = self.run(name, node, *sides)
+        call.args[3:3] = [ast.Constant(" ".join(kinds)), ast.Constant(tuple(computed))]
+        return call
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         self.check(type(node.value) in (int, float, str), node)
@@ -154,7 +189,9 @@ class _Rewriting(ast.NodeVisitor):
         for loop in node.generators:
             values = self.run("_rounds", loop.iter, loop.iter)
             self.variables += self.loop_variables(loop)
+            outer_condition, self.in_condition = self.in_condition, True
             tests: list[ast.expr] = [self.run("_hold", node, *loop.ifs)] if loop.ifs else []
+            self.in_condition = outer_condition
             loops.append(ast.comprehension(loop.target, values, tests, is_async=0))
         made = ast.ListComp(self.visit(node.elt), loops)
         self.variables = outer
@@ -188,8 +225,9 @@ _MISSING = _Missing()
 class _Evaluation:
     """One evaluation, which collects what is missing."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, log: Log | None) -> None:
         self.where = where
+        self.log = log or Log()
         self.missing: list[str] = []
         self.n_rounds = 0
 
@@ -212,10 +250,13 @@ class _Evaluation:
         if not isinstance(value, Judgement):
             return value
         where = ", ".join(f"{name}={item}" for name, item in loop.items())
-        placed = (
-            c._replace(text=c.text or text, where=c.where or where) for c in value.comparisons
-        )
-        return value._replace(comparisons=tuple(placed))
+        reads = self.log.take_reads() if value.made else ()
+
+        def placed(c: Comparison) -> Comparison:
+            return c._replace(text=c.text or text, where=c.where or where, reads=c.reads or reads)
+
+        self.log.comparisons += map(placed, value.made)
+        return Judgement(value.holds, value.margin_pct, tuple(map(placed, value.comparisons)))
 
     def rounds(self, values: Iterable[Any]) -> list[Any]:
         """Return the rounds of a loop, unless there are too many in all."""
@@ -232,9 +273,26 @@ class _Evaluation:
         return _MISSING if len(self.missing) > n_missing else made
 
 
-def _compare(kinds: str, *sides: Any) -> Judgement:
-    pairs = zip(kinds.split(), sides, sides[1:], strict=False)
-    return verdict.all_of([compared(left, *_SIGNS[kind], right) for kind, left, right in pairs])
+def _compare(kinds: str, computed: Sequence[bool], *sides: Any) -> Judgement:
+    pairs = zip(kinds.split(), sides, sides[1:], pairwise(computed), strict=False)
+    parts = [compared(left, *_SIGNS[kind], right, of) for kind, left, right, of in pairs]
+    return verdict.all_of(parts)._replace(made=tuple(c for part in parts for c in part.made))
+
+
+def _condition(*arguments: Any) -> Judgement:
+    return _compare(*arguments)._replace(made=())
+
+
+def _computed(operation: Callable[..., float]) -> Callable[..., float]:
+    """Return an operation that keeps what is printed apart from our tolerances."""
+
+    def computed(*sides: float) -> float:
+        for side in sides:
+            if isinstance(side, Tolerated):
+                return side.with_operation(operation, *sides)
+        return operation(*sides)
+
+    return computed
 
 
 def _of(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,16 +317,17 @@ _SIGNS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "NotIn": ("not in", lambda left, right: left not in right),
 }
 _OPERATIONS: dict[str, Callable[..., Any]] = {  # by names that no predicate can use
-    "_Add": _of(int | float, operator.add),
-    "_Sub": _of(int | float, operator.sub),
-    "_Mult": _of(int | float, operator.mul),
-    "_Div": _of(int | float, operator.truediv),
-    "_USub": _of(int | float, operator.neg),
+    "_Add": _of(int | float, _computed(operator.add)),
+    "_Sub": _of(int | float, _computed(operator.sub)),
+    "_Mult": _of(int | float, _computed(operator.mul)),
+    "_Div": _of(int | float, lambda a, b: Ratio(a / b)),
+    "_USub": _of(int | float, _computed(operator.neg)),
     "_Not": _of(Judgement, verdict.negated),
     "_And": _of(Judgement, lambda *parts: verdict.all_of(parts)),
     "_Or": _of(Judgement, lambda *parts: verdict.any_of(parts)),
     "_hold": _of(Judgement, lambda *tests: all(test.holds for test in tests)),
     "_Compare": _compare,
+    "_Condition": _condition,
     "_Subscript": operator.getitem,
     "_List": lambda *values: list(values),
     "_Tuple": lambda *values: values,

@@ -12,6 +12,7 @@ import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.verdict import (
+    Change,
     Comparison,
     Judgement,
     NotEvaluable,
@@ -22,9 +23,9 @@ from epochwatt.claims.verdict import (
 )
 
 
-def pct(a: float, b: float) -> Percentage:
+def pct(a: float, b: float) -> Change:
     """Return the change from a to b in % of a."""
-    return Percentage(100.0 * (b - a) / a)
+    return Change(100.0 * (b - a) / a)
 
 
 def share(part: float, whole: float) -> Percentage:
@@ -47,14 +48,18 @@ def maxdev(values: Sequence[float]) -> Percentage:
 
 def mean(values: Sequence[float]) -> float:
     """Return the mean; of percentages it is one."""
-    kind = Percentage if any(isinstance(value, Percentage) for value in values) else float
-    return kind(statistics.fmean(values))
+    return _kind(values)(statistics.fmean(values))
 
 
 def median(values: Sequence[float]) -> float:
     """Return the median; of percentages it is one."""
-    kind = Percentage if any(isinstance(value, Percentage) for value in values) else float
-    return kind(statistics.median(values))
+    return _kind(values)(statistics.median(values))
+
+
+def _kind(values: Sequence[float]) -> type[float]:
+    """Return the kind of number that a mean of these is."""
+    kinds = (Change, Percentage)
+    return next((k for k in kinds if any(isinstance(value, k) for value in values)), float)
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
@@ -114,7 +119,8 @@ def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgeme
 
 def _judged(left: Any, words: str, right: Any, margin: float) -> Judgement:
     holds = margin >= 0
-    return Judgement(holds, margin, (Comparison("", "", left, words, right, holds, margin),))
+    comparison = Comparison("", "", left, words, right, holds, margin)
+    return Judgement(holds, margin, (comparison,), (comparison,))
 
 
 class Front:

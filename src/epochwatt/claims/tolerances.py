@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from epochwatt.claims.verdict import Tolerated
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -22,6 +23,7 @@ KEYWORDS = {
     "cache": "cache_policy",
     "scale": "dataset_scale",
 }
+SLACK = "EPS"  # begins the name of a tolerance around a printed number; others are our limits
 # factor of a run -> its key in config/published/, where that is another
 PRINTED = {"cache_policy": "cache", "dataset_scale": "scale"}
 
@@ -55,7 +57,12 @@ class Terms(_Part):
 
     def constants(self) -> dict[str, Any]:
         """Return every name of a predicate that is not a function."""
-        return {**{word: word for word in self.words}, **self.sets, **self.numbers}
+        slack = {name: 0.0 if name.startswith(SLACK) else None for name in self.tolerances}
+        tolerances = {
+            name: Tolerated(tolerance.value, slack[name], name)
+            for name, tolerance in self.tolerances.items()
+        }
+        return {**{word: word for word in self.words}, **self.sets, **tolerances}
 
     def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
         """Return the factors of the run that a predicate means.

@@ -7,7 +7,7 @@ disjunction as its farthest. Comparisons of counts and of words have no margin.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -36,16 +36,63 @@ class Percentage(float):
         return Percentage(-float(self))
 
 
-class Comparison(NamedTuple):
-    """One comparison and its two sides."""
+class Change(Percentage):
+    """A change in per cent, whose sign counts."""
 
-    text: str  # as it is written
-    where: str  # values of the loop variables: "m=lenet"
+    __slots__ = ()
+
+
+class Tolerated(float):
+    """A number that one of our tolerances is part of; keeps the printed number without it.
+
+    Attributes
+    ----------
+    printed : None where nothing is printed: the limit is ours
+    tolerance : its name in config/claims.yaml
+    """
+
+    printed: float | None
+    tolerance: str
+
+    def __new__(cls, value: float, printed: float | None, tolerance: str) -> "Tolerated":
+        """Return the number."""
+        number = super().__new__(cls, value)
+        number.printed, number.tolerance = printed, tolerance
+        return number
+
+    def with_operation(self, operation: Callable[..., float], *sides: Any) -> "Tolerated":
+        """Return what an operation gives, on the printed numbers too."""
+        printed = [side.printed if isinstance(side, Tolerated) else side for side in sides]
+        without = None if None in printed else operation(*printed)
+        return Tolerated(operation(*map(float, sides)), without, self.tolerance)
+
+
+class Ratio(float):
+    """A quotient, which has no unit."""
+
+    __slots__ = ()
+
+
+class Comparison(NamedTuple):
+    """One comparison and its two sides.
+
+    Attributes
+    ----------
+    text : as it is written
+    where : values of the loop variables: "m=lenet"
+    computed : whether the left and the right side are computed from data
+    reads : metric and factors of the numbers that it rests on
+    """
+
+    text: str
+    where: str
     left: Any
     operator: str
     right: Any
     holds: bool
     margin_pct: float | None
+    computed: tuple[bool, bool] = (True, False)
+    reads: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def __str__(self) -> str:
         where = f" [{self.where}]" if self.where else ""
@@ -53,11 +100,17 @@ class Comparison(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A truth value with its margin and the comparisons that decide it."""
+    """A truth value with its margin and the comparisons that decide it.
+
+    Attributes
+    ----------
+    made : comparisons of one chain, whether they decide it or not
+    """
 
     holds: bool
     margin_pct: float | None
     comparisons: tuple[Comparison, ...] = ()
+    made: tuple[Comparison, ...] = ()
 
 
 def shown(value: Any) -> str:
@@ -79,7 +132,13 @@ def margin_pct(less: float, more: float) -> float | None:
     return 100.0 * (more - less) / largest if largest else 0.0
 
 
-def compared(left: Any, sign: str, holds_for: Callable[..., bool], right: Any) -> Judgement:
+def compared(
+    left: Any,
+    sign: str,
+    holds_for: Callable[..., bool],
+    right: Any,
+    computed: tuple[bool, bool] = (True, False),
+) -> Judgement:
     """Return what one comparison says of its two sides; who knows its text and place adds them."""
     if isinstance(left, Judgement) or isinstance(right, Judgement):
         raise TypeError("a comparison is compared")
@@ -90,7 +149,8 @@ def compared(left: Any, sign: str, holds_for: Callable[..., bool], right: Any) -
         margin = right.margin_pct(left)
     if margin is not None and sign == "not in":
         margin = -margin
-    return Judgement(holds, margin, (Comparison("", "", left, sign, right, holds, margin),))
+    comparison = Comparison("", "", left, sign, right, holds, margin, computed)
+    return Judgement(holds, margin, (comparison,), (comparison,))
 
 
 def all_of(parts: Sequence[Judgement]) -> Judgement:

@@ -46,7 +46,6 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Share data": (share.export, share.validate),
     "Maintain": (
         maintain.bug_report,
-        maintain.import_2023,
         maintain.calibrate_twin,
         maintain.completion,
     ),

@@ -36,12 +36,7 @@ class Context(click.Context):
 
 
 class Command(click.Command):
-    """A command with examples.
-
-    Parameters
-    ----------
-    examples : command lines, each with what it does
-    """
+    """A command with examples."""
 
     context_class = Context
 

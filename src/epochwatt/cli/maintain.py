@@ -1,10 +1,10 @@
-"""Commands for upkeep: `bug-report`, `import-2023`, `calibrate-twin`, `completion`."""
+"""Commands for upkeep: `bug-report`, `calibrate-twin`, `completion`."""
 
 from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import COUNT, DEVICE, MODEL, PATH, Command, say
+from epochwatt.cli.command import DEVICE, PATH, Command, say
 
 
 @click.command(
@@ -38,64 +38,6 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     from epochwatt.doctor.bundle import make_bundle
 
     say(make_bundle(file, device, keep_names))
-
-
-@click.command(
-    "import-2023",
-    cls=Command,
-    short_help="Import logs written by the SIGMETRICS 2023 scripts.",
-    examples=[
-        (
-            "epochwatt import-2023 logs --device agx --instance d1 --model resnet --storage ssd"
-            " --batch-size 16 --power-mode g --dvfs off",
-            "all runs of one folder",
-        )
-    ],
-)
-@click.argument("folder", metavar="FOLDER", type=PATH)
-@click.option(
-    "--device",
-    metavar="NAME",
-    required=True,
-    shell_complete=DEVICE,
-    help="Board, a file of config/devices/.",
-)
-@click.option("--instance", metavar="NAME", required=True, help="Unit of the board, such as d1.")
-@click.option(
-    "--model",
-    metavar="NAME",
-    required=True,
-    shell_complete=MODEL,
-    help="Network, a row of config/workloads.yaml.",
-)
-@click.option("--storage", metavar="NAME", required=True, help="Storage medium, such as ssd.")
-@click.option(
-    "--power-mode", metavar="MODE", required=True, help="Power mode of the device file, such as g."
-)
-@click.option(
-    "--batch-size", metavar="N", required=True, type=COUNT, help="Samples per mini-batch."
-)
-@click.option(
-    "--dvfs",
-    type=click.Choice(["on", "off"]),
-    required=True,
-    help="on: governors chose the clocks.",
-)
-@click.option(
-    "--setup",
-    type=click.Choice(["own", "sigmetrics2023", "hipcw2021"]),
-    default="sigmetrics2023",
-    show_default=True,
-    help="Whose procedure the runs followed.",
-)
-def import_2023(folder: Path, **options: str | int) -> None:
-    """Turn the logs in FOLDER into runs in measured/, to show them beside your own
-    (docs/how-to/import-2023.md). The options add what the logs do not contain; they hold for
-    all runs of FOLDER.
-    """
-    from epochwatt.import_2023.records import RunOptions, import_folder
-
-    say(import_folder(folder, RunOptions(**options)))  # type: ignore[arg-type]
 
 
 @click.command(

@@ -23,6 +23,7 @@ from epochwatt.cli.command import (
         ("epochwatt plan", "the studies selected in config/config.yaml"),
         ("epochwatt plan host-pipeline", "one study"),
         ("epochwatt plan paper", "every study of the two papers"),
+        ("epochwatt plan --runs", "with a line for each run"),
         ("epochwatt plan orin-50", "a sweep of modes"),
         ("epochwatt plan --explain RUN", "the jobs that would run for one run, and why"),
     ],
@@ -35,9 +36,10 @@ from epochwatt.cli.command import (
     help="Show which jobs would run for this run, and why.",
 )
 @click.option("--why", metavar="RUN", hidden=True, help="Former name of --explain.")
-def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None:
-    """List the runs of the selected studies, how many epochs of each are measured, and how long the
-    rest will take. Nothing is run.
+@click.option("--runs", "with_runs", is_flag=True, help="List each run, too.")
+def plan(studies: tuple[str, ...], explain: str | None, why: str | None, with_runs: bool) -> None:
+    """List the selected studies, how many of their epochs are measured, and how long the rest will
+    take. Nothing is run.
 
     STUDY is a name in config/studies.yaml, or a group of studies such as `paper` or `simulated`, or
     a sweep of config/sweeps.yaml. Without one, what config/config.yaml selects is listed.
@@ -56,7 +58,7 @@ def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None
     if run := explain or why:
         say(why_lines(settings, run, others))
         return
-    lines = plan_lines(settings) if others or not sweeps else []
+    lines = plan_lines(settings, with_runs) if others or not sweeps else []
     say([*lines, *sweep_lines(load_sweeps(config), settings)])
 
 
@@ -123,7 +125,7 @@ def fleet_check(context: click.Context) -> None:
     cls=Command,
     short_help="Move measured epochs or modes to the trash.",
     examples=[
-        ("epochwatt discard RUN", "all epochs of a run; `epochwatt plan` lists the runs"),
+        ("epochwatt discard RUN", "all epochs of a run; `epochwatt plan --runs` lists them"),
         ("epochwatt discard RUN 3", "epoch 3 only"),
         ("epochwatt discard SWEEP", "all modes of a sweep of config/sweeps.yaml"),
         ("epochwatt discard SWEEP/MODE", "one mode: a folder in measured/ below the sweep's id"),

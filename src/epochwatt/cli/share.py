@@ -35,7 +35,7 @@ from epochwatt.cli.command import PATH, Command, names_in, say
 def export(names: tuple[str, ...], output: Path, **given: str) -> None:
     """Write tables with their schema, units, provenance, licence, boards and checksums to one
     folder or .zip file (docs/how-to/share-a-sweep.md). Programs read it as a Frictionless Data
-    Package, as Croissant or as an RO-Crate.
+    Package or as Croissant.
 
     NAME is a sweep (`epochwatt sweeps` lists the public ones), a CSV table of modes, a package, a
     study, or a run (or a pattern of runs in quotes). Measured, public and simulated rows come into

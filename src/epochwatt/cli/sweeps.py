@@ -16,7 +16,7 @@ def sweep_names(context: click.Context, parameter: click.Parameter, typed: str) 
 
 
 def _formats(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    from epochwatt.sweeps.public.formats import FORMATS
+    from epochwatt.sweeps.public.readers import FORMATS
 
     return [name for name in FORMATS if name.startswith(typed)]
 
@@ -96,8 +96,8 @@ def convert_sweep(
     from epochwatt.sweeps.find import ENDINGS
     from epochwatt.sweeps.listing import conversion_lines
     from epochwatt.sweeps.mode_table import write_mode_tables
-    from epochwatt.sweeps.public.formats import convert
-    from epochwatt.sweeps.public.original import Wanted
+    from epochwatt.sweeps.public.convert import convert
+    from epochwatt.sweeps.public.readers import Wanted
 
     if not output.name.endswith(ENDINGS):
         raise ConfigError("not the name of a table", found=str(output), allowed=ENDINGS)

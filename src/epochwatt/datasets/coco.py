@@ -67,9 +67,7 @@ def _annotated(folder: Path, content: bytes, names: list[str]) -> list[str]:
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Unpack the original's pictures and annotations; return the files' names.
 
-    Raises
-    ------
-    DataError : files are missing, damaged or not those of the original
+    Raises DataError: files are missing, damaged or not those of the original.
     """
     downloads = official.downloads_of(folder, "coco")
     archive, annotations = obtain(list(official.COCO), downloads, "COCO 2017")

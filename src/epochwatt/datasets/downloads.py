@@ -44,16 +44,14 @@ class UnreachableError(Exception):
 def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
     """Return the paths of files in `folder`; download those that are not there.
 
+    Raises DataError: a file there has another checksum; or files are missing and cannot be
+    downloaded, with their names, checksums and addresses.
+
     Parameters
     ----------
     wanted : the files
     folder : where they are kept, and where a person may put them
     title : of the data set, for messages
-
-    Raises
-    ------
-    DataError : a file there has another checksum; or files are missing and cannot be downloaded,
-        with their names, checksums and addresses
     """
     folder.mkdir(parents=True, exist_ok=True)
     for file in wanted:

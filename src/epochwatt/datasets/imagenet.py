@@ -14,7 +14,7 @@ from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.datasets.photographs import Painter, paint
 from epochwatt.errors import DataError
-from epochwatt.training import imagenet
+from epochwatt.training import pictures
 
 SIZE, QUALITY = (500, 375), 100  # 139 kB on average; the original's pictures have 135
 TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
@@ -23,23 +23,22 @@ META = "ILSVRC2012_devkit_t12/data/meta.mat"
 
 def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Write `n_samples` made-up pictures and a list of made-up synsets; return the files' names."""
-    painter = Painter(seed, imagenet.CLASSES, SIZE, QUALITY)
-    synsets = [f"n{9 * 10**7 + label:08d}" for label in range(imagenet.CLASSES)]
+    painter = Painter(seed, pictures.CLASSES, SIZE, QUALITY)
+    synsets = [f"n{9 * 10**7 + label:08d}" for label in range(pictures.CLASSES)]
     labels = [painter.label(index) for index in range(n_samples)]
-    names = [imagenet.picture_name(synsets[label], n) for n, label in enumerate(labels, start=1)]
+    names = [pictures.picture_name(synsets[label], n) for n, label in enumerate(labels, start=1)]
     for label in set(labels):
         (folder / "val" / synsets[label]).mkdir(parents=True)
     paint(painter, folder, names)
-    (folder / imagenet.SYNSETS).write_bytes(imagenet.encode_synsets(synsets))
-    return [imagenet.SYNSETS, *names]
+    (folder / pictures.SYNSETS).write_bytes(pictures.encode_synsets(synsets))
+    return [pictures.SYNSETS, *names]
 
 
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Sort the original's pictures into synset folders, or take up sorted ones; return the names.
 
-    Raises
-    ------
-    DataError : files are missing, or there are other pictures or classes than in the original
+    Raises DataError: files are missing, or there are other pictures or classes than in the
+    original.
     """
     downloads = official.downloads_of(folder, "imagenet")
     if (downloads / official.IMAGENET_FOLDER).is_dir():
@@ -47,15 +46,15 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     else:
         names = _unpacked(downloads, folder)
     synsets = sorted({Path(name).parent.name for name in names})
-    if (len(names), len(synsets)) != (n_samples, imagenet.CLASSES):
+    if (len(names), len(synsets)) != (n_samples, pictures.CLASSES):
         raise DataError(
             "not ImageNet's validation set",
             where=str(downloads),
             found=f"{len(names)} pictures of {len(synsets)} synsets",
-            allowed=f"{n_samples} of {imagenet.CLASSES}",
+            allowed=f"{n_samples} of {pictures.CLASSES}",
         )
-    (folder / imagenet.SYNSETS).write_bytes(imagenet.encode_synsets(synsets))
-    return [imagenet.SYNSETS, *names]
+    (folder / pictures.SYNSETS).write_bytes(pictures.encode_synsets(synsets))
+    return [pictures.SYNSETS, *names]
 
 
 def _sorted_already(downloads: Path, folder: Path) -> list[str]:
@@ -76,7 +75,7 @@ def _unpacked(downloads: Path, folder: Path) -> list[str]:
     with tarfile.open(archive) as tar:
         for member, content in _pictures(tar):
             number = int(Path(member).stem.rpartition("_")[2])
-            name = imagenet.picture_name(synset_of[number - 1], number)
+            name = pictures.picture_name(synset_of[number - 1], number)
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
             names.append(name)

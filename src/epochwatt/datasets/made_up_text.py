@@ -28,12 +28,7 @@ def word(number: int) -> str:
 
 
 def numbers(seed: int, stream: int) -> Iterator[int]:
-    """Yield the numbers of the words of an endless text.
-
-    Parameters
-    ----------
-    seed, stream : of its generators
-    """
+    """Yield the numbers of the words of an endless text."""
     weights = np.arange(1, N_WORDS + 1, dtype=float) ** -FALL
     shares = np.cumsum(weights) / weights.sum()
     for block in count():

@@ -15,10 +15,8 @@ MANY = 100  # files
 def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
     """Make the data set that a recipe describes; the manifest appears last, once all is there.
 
-    Raises
-    ------
-    RecordWriteError : the folder cannot be written (permission, full disk)
-    DataError : an original that is neither here nor can be downloaded, or is damaged
+    Raises RecordWriteError: the folder cannot be written (permission, full disk); DataError: an
+    original that is neither here nor can be downloaded, or is damaged.
     """
     maker = maker_of(recipe["name"], recipe["source"])
     count = n_samples(recipe["name"], recipe["source"], recipe["scale"])

@@ -391,9 +391,9 @@ def _conf_file(root: str, conf: Optional[Conf], param: str, arg: str) -> str:
     paths = conf.params[param].paths if conf is not None and param in conf.params else {}
     for name in (arg + "_KNEXT", arg):
         path = os.path.normpath(paths.get(name, ""))
-        place = os.path.join(root, path.lstrip("/"))
-        if path.startswith("/sys/") and os.path.exists(place):
-            return place
+        absolute = os.path.join(root, path.lstrip("/"))
+        if path.startswith("/sys/") and os.path.exists(absolute):
+            return absolute
     return ""
 
 
@@ -411,7 +411,8 @@ def text(folder: str, name: str) -> str:
     """Return the content of a small file, stripped; empty where it cannot be read."""
     try:
         with open(os.path.join(folder, name), "rb") as handle:
-            return handle.read(65536).decode("utf-8", "replace").strip(" \n\0")
+            # BOARD: a thermal zone without power answers EAGAIN, of which Python makes None
+            return (handle.read(65536) or b"").decode("utf-8", "replace").strip(" \n\0")
     except OSError:
         return ""
 
@@ -463,9 +464,9 @@ def not_roots_alone(path: str) -> str:
 
     A group may write folders, as Debian's `staff` may write /usr/local; anybody only sticky ones.
     """
-    for place in [path] + [path[:n] or "/" for n, sign in enumerate(path) if sign == "/"]:
-        status = os.stat(place)
-        loose = 0o022 if place == path else 0 if status.st_mode & stat.S_ISVTX else 0o002
+    for folder in [path] + [path[:n] or "/" for n, sign in enumerate(path) if sign == "/"]:
+        status = os.stat(folder)
+        loose = 0o022 if folder == path else 0 if status.st_mode & stat.S_ISVTX else 0o002
         if status.st_uid != 0 or status.st_mode & loose:
-            return place
+            return folder
     return ""

@@ -16,6 +16,7 @@ import tempfile
 from typing import Any, Dict, List, Optional, Sequence
 
 import epochwatt
+from epochwatt.columns import Factors
 from epochwatt.device import host, remedies
 from epochwatt.errors import TrainingError
 
@@ -40,7 +41,7 @@ NOT_STARTED = {
 }
 
 
-def settings_of(factors: Dict[str, Any]) -> Optional[Dict[str, str]]:
+def settings_of(factors: Factors) -> Optional[Dict[str, str]]:
     """Return `engine`, `image`, `rootfs`, `runtime` of a run's container; None: it has none."""
     settings = factors.get("container_settings")
     return None if settings is None or settings["engine"] == NONE else settings

@@ -19,6 +19,7 @@ from epochwatt.device.machine import Machine, outcome
 from epochwatt.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
 from epochwatt.device.undisturbed import undisturbed
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
+from epochwatt.records.shapes import Document
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +190,7 @@ class JetsonBoard(Machine):
             unmet=unmet,
         )
 
-    def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
+    def unmet(self, applied: Document) -> Dict[str, float]:
         """Return what is not as a mode wants it now (see `Machine.unmet`)."""
         return self._compared(applied["resolved"], applied["dvfs"])[1]
 

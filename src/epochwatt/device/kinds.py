@@ -73,6 +73,7 @@ class Release(NamedTuple):
     compatible: Tuple[str, ...] = ()
     model: str = ""
     clock_per_core: bool = False  # nvpmodel names a clock of each core, not of each cluster
+    dla: Mapping[str, Tuple[str, ...]] = {}
 
     @property
     def l4t_major(self) -> int:
@@ -156,6 +157,9 @@ _EMC_BPMP = {
 }
 _XAVIER_EMC = _scaled(MHZ, 204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133)
 _XAVIER_DLA = {"DLA_CORE": ("sys/kernel/nvpmodel_emc_cap/nafll_dla",)}
+_XAVIER_JP5_DLA = {
+    "NAFLL_DLA": ("sys/devices/platform/13e10000.host1x/15880000.nvdla0/acm/clk_cap/nafll_dla",)
+}
 _JP6_GPU = "sys/devices/platform/17000000.gpu"
 _JP6_ZONES = _words(
     "cpu-thermal gpu-thermal cv0-thermal cv1-thermal cv2-thermal soc0-thermal soc1-thermal"
@@ -284,6 +288,19 @@ XAVIER_NX = Kind(
     ),
 )
 
+_AGX_XAVIER_MODES = (StockMode(0, "MAXN", 8, (1200000, -1), (318750000, -1), 0, 0, -1),) + tuple(
+    StockMode(n, name, cores, (1200000, khz), (318750000, gpu * MHZ), emc, mask, dla * MHZ)
+    for n, name, cores, khz, gpu, emc, mask, dla in (
+        (1, "MODE_10W", 2, 1200000, 520, 1065600000, 5, 550),
+        (2, "MODE_15W", 4, 1200000, 670, 1331200000, 0, 750),
+        (3, "MODE_30W_ALL", 8, 1200000, 900, 1600000000, 0, 1050),
+        (4, "MODE_30W_6CORE", 6, 1450000, 900, 1600000000, 0, 1050),
+        (5, "MODE_30W_4CORE", 4, 1780000, 900, 1600000000, 0, 1050),
+        (6, "MODE_30W_2CORE", 2, 2100000, 900, 1600000000, 0, 1050),
+        (7, "MODE_15W_DESKTOP", 4, 2188800, 670, 1331200000, 0, 115),
+    )
+)
+
 AGX_XAVIER = Kind(
     name="agx_xavier",
     title="Jetson AGX Xavier",
@@ -328,22 +345,26 @@ AGX_XAVIER = Kind(
                 "AO-therm GPU-therm Tdiode_tegra PMIC-Die AUX-therm CPU-therm thermal-fan-est"
                 " Tboard_tegra"
             ),
-            modes=(StockMode(0, "MAXN", 8, (1200000, -1), (318750000, -1), 0, 0, -1),)
-            + tuple(
-                StockMode(
-                    n, name, cores, (1200000, khz), (318750000, gpu * MHZ), emc, mask, dla * MHZ
-                )
-                for n, name, cores, khz, gpu, emc, mask, dla in (
-                    (1, "MODE_10W", 2, 1200000, 520, 1065600000, 5, 550),
-                    (2, "MODE_15W", 4, 1200000, 670, 1331200000, 0, 750),
-                    (3, "MODE_30W_ALL", 8, 1200000, 900, 1600000000, 0, 1050),
-                    (4, "MODE_30W_6CORE", 6, 1450000, 900, 1600000000, 0, 1050),
-                    (5, "MODE_30W_4CORE", 4, 1780000, 900, 1600000000, 0, 1050),
-                    (6, "MODE_30W_2CORE", 2, 2100000, 900, 1600000000, 0, 1050),
-                    (7, "MODE_15W_DESKTOP", 4, 2188800, 670, 1331200000, 0, 115),
-                )
-            ),
+            modes=_AGX_XAVIER_MODES,
             default_mode=2,
+        ),
+        # SOURCE, numbers of the stored index: modes and their numbers 53762007532; 15W_DESKTOP
+        # where none was chosen, its clocks, the fan as hwmon3 and names of the zones 71453058996
+        # (R35.6.5), 59435640012 (R35.6.4), 68875925961. Zones 0 and 2: jetson_stats issue 291. GPU,
+        # EMC and DLA as in nvpmodel.conf of its sister Xavier NX (dev10110/gatekeeper-exp-xavier).
+        # ASSUME: limits of the modes as before; order of the other zones and hwmon devices
+        Release(
+            l4t="35.6.0",
+            tegrastats="jp5",
+            gpu_device="sys/devices/17000000.gv11b",
+            zones=_words(
+                "CPU-therm GPU-therm AUX-therm AO-therm PMIC-Die Tboard_tegra Tdiode_tegra"
+                " thermal-fan-est"
+            ),
+            hwmon=("1-0040", "1-0041", "soctherm_oc", "pwmfan", "pwm_tach"),
+            modes=_AGX_XAVIER_MODES,
+            default_mode=7,
+            dla=_XAVIER_JP5_DLA,
         ),
     ),
 )

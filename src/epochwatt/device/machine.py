@@ -11,6 +11,7 @@ from epochwatt.device.board_files import text
 from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.device.frequencies import resolve
 from epochwatt.errors import BoardError, ConfigError
+from epochwatt.records.shapes import Document
 
 AS_IT_IS = "as it is"
 
@@ -162,7 +163,7 @@ class Machine:
             unmet=unmet,
         )
 
-    def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
+    def unmet(self, applied: Document) -> Dict[str, float]:
         """Read back again and return what is not met now of what `change` returned."""
         resolved = applied["resolved"]
         return self.cpu_clocks.read_back(resolved, patience_s=0.0)[1] if resolved else {}

@@ -1,4 +1,4 @@
-"""What a board of a fleet is and what it sees (board side: Python 3.6 grammar)."""
+"""Tell what a board of a fleet is and what it sees (board side: Python 3.6 grammar)."""
 
 import json
 import os

@@ -111,7 +111,7 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
             raise HelperError(REFUSED, "settings of before the board's start wait for `restore`")
         return state, False
     mode = nvpmodel(root)["id"]
-    if mode not in [one.id for one in board_files.board_conf(root).modes]:
+    if mode not in [known.id for known in board_files.board_conf(root).modes]:
         raise HelperError(REFUSED, "nvpmodel -q names no mode; set one: sudo nvpmodel -m ID")
     forget()  # jetson_clocks asks a question before it overwrites a file
     output = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
@@ -381,9 +381,9 @@ def act(words: List[str]) -> Dict[str, Any]:
         raise HelperError(REFUSED, "this works only as /{} (make setup-jetson)".format(INSTALLED))
     if root == "/" and os.geteuid() != 0:
         raise HelperError(REFUSED, "this works only as root: sudo -n {} ...".format(path))
-    place = board_files.not_roots_alone(path) if root == "/" else ""
-    if place:
-        raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(place))
+    unsafe = board_files.not_roots_alone(path) if root == "/" else ""
+    if unsafe:
+        raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(unsafe))
     if verb in _CHANGES:
         lift_limits()
         enter(root)

@@ -62,7 +62,7 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     if kind.has_emc_cap:
         caps = ["/" + path for path in EMC_CAPS]
         params["EMC"] = param("CLOCK", {"MAX_FREQ": caps[0]}, {"MAX_FREQ": caps[is_jp6]})
-    for name, places in kind.dla.items():
+    for name, places in (release.dla or kind.dla).items():
         old, newer = "/" + places[0], "/" + places[-1 if is_jp6 else 0]
         params[name] = param("CLOCK", {"MAX_FREQ": old}, {"MAX_FREQ": newer})
     return params
@@ -99,5 +99,5 @@ def _settings(kind: Kind, release: Release, mode: StockMode) -> List[Tuple[str, 
     rows.append(("GPU_POWER_CONTROL_DISABLE", "GPU_PWR_CNTL_DIS", "auto"))
     if kind.has_emc_cap:
         rows.append(("EMC", "MAX_FREQ", mode.emc_hz))
-    rows += [(name, "MAX_FREQ", mode.dla_hz) for name in kind.dla]
+    rows += [(name, "MAX_FREQ", mode.dla_hz) for name in release.dla or kind.dla]
     return [(name, argument, str(value)) for name, argument, value in rows]

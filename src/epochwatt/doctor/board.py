@@ -118,7 +118,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         if "password" in error.problem:
             do = "allow this user to call it without one: make setup-jetson, as this user"
         yield problem(_HELPER, error.problem, do)
-        yield from _readable(clocks.summary(board_files.read_clocks(board.root)), "by this user")
+        yield from _readable(clocks.summary(board_files.read_clocks(board.root)), by_helper=False)
         return
     yield ok(_HELPER, "it answers without a password: modes, clocks and fan can be set")
     if status["version"] != VERSION:
@@ -129,10 +129,12 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         )
     mode = status["nvpmodel"]
     yield info(_MODES, f"the board is in mode {mode['name']} ({mode['id']})")
-    yield from _readable(clocks.summary(board.ask_helper("read-clocks")), "through the helper")
+    yield from _readable(clocks.summary(board.ask_helper("read-clocks")), by_helper=True)
 
 
-def _readable(values: dict[str, object], how: str) -> Iterator[Finding]:
+def _readable(values: dict[str, object], by_helper: bool) -> Iterator[Finding]:
+    """List the clocks that can be read, and those that the root helper or this user cannot."""
+    how = "through the helper" if by_helper else "by this user"
     keys = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
     now = ", ".join(f"{key} {values[key]:g}" for key in keys if values[key] is not None)
     yield ok(_CLOCKS, f"read {how}: {now}")
@@ -142,7 +144,7 @@ def _readable(values: dict[str, object], how: str) -> Iterator[Finding]:
             _CLOCKS,
             f"cannot be read {how}: {', '.join(missing)}",
             "runs that set them are flagged mode_not_verified"
-            if "helper" in how
+            if by_helper
             else "the root helper can read them: see above",
         )
 

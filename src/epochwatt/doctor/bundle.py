@@ -9,26 +9,30 @@
                     /tegrastats.txt       some lines of that tool, if installed
 
 NVIDIA's nvpmodel.conf may not be redistributed, so the archive holds only its facts.
-`epochwatt.fakeboard.replay.unpack` makes a fake board of such an archive.
+`tests.fakeboard.replay.unpack` makes a fake board of such an archive.
 """
 
+import errno
+import getpass
+import glob
 import io
 import json
 import os
 import platform
+import re
 import subprocess
 import tarfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from epochwatt import __version__
 from epochwatt.device import board_files
+from epochwatt.device.board_files import text
 from epochwatt.device.identity import identify
 from epochwatt.device.locks import machine_lock
-from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
-from epochwatt.doctor.readings import Readings, read_all
 from epochwatt.doctor.subject import Recording, Subject, choose
 from epochwatt.errors import EpochwattError
 from epochwatt.text import counted
@@ -36,6 +40,15 @@ from epochwatt.text import counted
 TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1
 TEGRASTATS_LINES, TEGRASTATS_S = 5, 10.0
+
+
+@dataclass
+class Readings:
+    """The values of a board's files."""
+
+    values: dict[str, bytes] = field(default_factory=dict)  # real name below the root -> content
+    links: dict[str, str] = field(default_factory=dict)  # name -> name, both below the root
+    errors: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> errno, at, text
 
 
 def make_bundle(
@@ -162,3 +175,232 @@ def _tegrastats(root: str) -> str:
         lines = [child.stdout.readline() for _ in range(TEGRASTATS_LINES)]
         child.terminate()
     return b"".join(lines).decode("utf-8", "replace")
+
+
+_WITH_NAMES = ("serial-number", "cpuinfo", "version", "boot_id")  # readings that may hold names
+_NO_BOOT = "00000000-0000-0000-0000-000000000000"
+# mount points that every system has; any other, and those below a folder of labels, are names
+_PLAIN = re.compile(r"/((boot|dev|home|mnt|media|proc|run|sys|tmp|usr|var|etc|opt|srv)(?=/|$).*)?$")
+_LABELS = re.compile(r"/(media|mnt|run/media|home|run/user|srv)/.")
+
+
+def names_of(root: str) -> dict[str, str]:
+    """Return each name of the machine at `root` -> its replacement in a bug report."""
+    identity = identify(root)
+    serial = "" if identity is None else identity.serial
+    replacements = {
+        **_mounts(text(root, "proc/self/mountinfo")),  # the longest names first: paths
+        serial: "0" * len(serial),
+        platform.node(): "host-name",
+        getpass.getuser(): "user-name",
+        text(root, "proc/sys/kernel/random/boot_id"): _NO_BOOT,
+    }
+    return {
+        name: other for name, other in replacements.items() if name not in ("", "root", "localhost")
+    }
+
+
+def _mounts(mountinfo: str) -> dict[str, str]:
+    """Return mount points that somebody named, their labels, and servers, with replacements."""
+    replacements: dict[str, str] = {}
+    for n, line in enumerate(mountinfo.splitlines()):
+        mount_point, source = _cells(line)
+        if not source:
+            continue
+        for point in (mount_point[4], mount_point[4].replace("\\040", " ")):
+            if _is_named(point):
+                replacements[point] = f"/mount-{n}"
+            if _LABELS.match(point):
+                replacements[point.rpartition("/")[2]] = f"mount-{n}"
+        server = re.match(r"(?://)?(?:[^/:@]+@)?([A-Za-z0-9.-]{2,})[:/]", source[1])
+        if server and not source[1].startswith("/dev/"):
+            replacements[server.group(1)] = f"server-{n}"
+    return dict(sorted(replacements.items(), key=lambda pair: -len(pair[0])))
+
+
+def _cells(line: str) -> tuple[list[str], list[str]]:
+    """Return the cells of a line of mountinfo before and after its dash; [] and [] if malformed."""
+    before, _, after = line.partition(" - ")
+    fields, source = before.split(), after.split()
+    return (fields, source) if len(fields) > 5 and len(source) > 1 else ([], [])
+
+
+def _is_named(point: str) -> bool:
+    return bool(_LABELS.match(point)) or not _PLAIN.match(point)
+
+
+def disguised(text: str, names: dict[str, str]) -> str:
+    """Return a text with each name replaced where it is a whole word."""
+    for name, other in names.items():
+        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", other, text)
+    return text
+
+
+def disguised_value(name: str, value: bytes, names: dict[str, str]) -> bytes:
+    """Return a reading without names; readings that cannot contain any are left alone."""
+    kind = name.rpartition("/")[2]
+    if not names or kind not in (*_WITH_NAMES, "mountinfo"):
+        return value
+    text = value.decode("utf-8", "replace")
+    if kind == "mountinfo":
+        text = "".join(_bare_mount(line, n) for n, line in enumerate(text.splitlines()))
+    return disguised(text, names).encode()
+
+
+def _bare_mount(line: str, n: int) -> str:
+    """Return the parts of a line of mountinfo that our code reads: numbers, place, kind, device.
+
+    The folder that was mounted, sources other than devices, and the options can contain labels,
+    servers, addresses and users.
+    """
+    mount_point, source = _cells(line)
+    if not source:
+        return ""
+    folder = "/" if mount_point[3] == "/" else f"/folder-{n}"
+    options = "ro" if "ro" in mount_point[5].split(",") else "rw"
+    device = source[1] if source[1] == source[0] else f"source-{n}"
+    if source[1].startswith("/dev/"):
+        plain = re.match(r"/dev/[a-z0-9]+$", source[1])
+        device = source[1] if plain else f"/dev/mapper/device-{n}"
+    cells = [*mount_point[:3], folder, mount_point[4], options, "-", source[0], device, "rw"]
+    return " ".join(cells) + "\n"
+
+
+LIMIT_BYTES = 65536  # read of a file; none of these is longer
+
+_CPU = "sys/devices/system/cpu/"
+_FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
+_GPU = ("load", "railgate_enable", "*_pg_mask", "power/control")
+_EMC = "sys/kernel/debug/bpmp/debug/clk/emc/"
+_NANO_EMC = ("clk_rate", "clk_update_rate", "clk_state")
+_INA_IIO = ("name", "rail_name_*", "in_*_input", "shunt_resistor_*", "*_current_limit_*", "*_mode")
+_INA_TREE = ("ti,*", "*/ti,*")  # its settings, which NVIDIA's driver does not show
+_INA_CHANNELS = ("in*_label", "in*_input", "in*_enable", "curr*_input", "shunt*_resistor")
+_INA_LIMITS = ("curr*_max", "curr*_crit", "curr*_alarm", "samples", "update_interval")
+
+# Folders and the files in them, as patterns relative to the board's root.
+READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("etc", ("nv_tegra_release",)),
+    ("proc/device-tree", ("model", "compatible", "serial-number")),
+    ("proc", ("stat", "meminfo", "swaps", "loadavg", "vmstat", "cpuinfo", "version")),
+    ("proc/self", ("mountinfo",)),
+    ("proc/sys/kernel/random", ("boot_id",)),
+    (_CPU, ("present", "possible", "online", "offline")),
+    (_CPU + "cpu[0-9]*", ("online", "cpuidle/state*/name", "cpuidle/state*/disable")),
+    (_CPU + "cpu[0-9]*/cpufreq", ("scaling_*", "cpuinfo_*", "related_cpus")),
+    ("sys/class/devfreq/*", (*_FREQ, "device/load")),
+    ("sys/devices/*/devfreq/*", _FREQ),
+    ("sys/devices/*/devfreq_dev", _FREQ),
+    ("sys/devices/platform/*/devfreq_dev", _FREQ),
+    ("sys/devices/platform/*/devfreq/*", _FREQ),
+    ("sys/devices/platform/*/*/devfreq/*", _FREQ),
+    ("sys/devices/gpu.0", _GPU),
+    ("sys/devices/*.g?1*b", _GPU),
+    ("sys/devices/platform/*.gpu", _GPU),
+    ("sys/devices/platform/gpu.0", _GPU),
+    ("sys/kernel/gpu_static_pg", ("gpu_pg_mask",)),
+    ("sys/bus/i2c/drivers/ina3221x/*-*/iio:device*", _INA_IIO),
+    ("sys/bus/i2c/drivers/ina3221x/*-*/of_node", _INA_TREE),
+    ("sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", ("name", *_INA_CHANNELS, *_INA_LIMITS)),
+    (
+        "sys/class/hwmon/hwmon*",
+        ("name", "oc*_event_cnt", "oc*_throt_en", "pwm1", "rpm", "fan1_input"),
+    ),
+    ("sys/devices/pwm-fan", ("target_pwm", "cur_pwm", "temp_control", "pwm_cap", "rpm_measured")),
+    ("sys/class/thermal/thermal_zone*", ("type", "temp", "mode", "trip_point_*_t*")),
+    ("sys/class/thermal/cooling_device*", ("type", "cur_state", "max_state", "stats/total_trans")),
+    (_EMC.rstrip("/"), ("rate", "min_rate", "max_rate", "mrq_rate_locked", "state")),
+    ("sys/kernel/debug/tegra_bwmgr", ("emc_min_rate", "emc_max_rate")),
+    ("sys/kernel/debug/clk/override.emc", _NANO_EMC),
+    ("sys/kernel/debug/clk/emc", ("clk_rate",)),
+    ("sys/kernel/debug/cactmon", ("mc_all",)),
+    ("sys/kernel/actmon_avg_activity", ("mc_all",)),
+    ("sys/kernel/nvpmodel_emc_cap", ("*",)),
+    ("sys/kernel/nvpmodel_clk_cap", ("*",)),
+    ("sys/class/powercap/intel-rapl:*", ("name", "energy_uj", "max_energy_range_uj")),
+    ("sys/class/power_supply/*", ("type",)),
+    (
+        "sys/dev/block/*",
+        ("dev", "size", "partition", "queue/rotational", "device/type", "slaves/*"),
+    ),
+    ("sys/class/block/*", ("dev",)),
+)
+
+
+def read_all(root: str) -> Readings:
+    """Read every file of `READINGS`; note the error of each that cannot be read.
+
+    Parameters
+    ----------
+    root : `/`, or the folder of a fake board
+    """
+    readings = Readings()
+    for folder, names in READINGS:
+        for name in names:
+            pattern = os.path.join(folder, name)
+            paths = glob.glob(os.path.join(glob.escape(root), pattern))
+            for path in sorted(paths):
+                _read(root, os.path.relpath(path, root), readings)
+            if not paths:
+                _note_hidden(root, pattern, readings)
+    return readings
+
+
+def _read(root: str, name: str, readings: Readings) -> None:
+    real = _real_name(root, name, readings)
+    if real is None or real in readings.values or real in readings.errors:
+        return
+    at = "open"
+    try:
+        with open(os.path.join(root, real), "rb") as handle:
+            at = "read"
+            content = handle.read(LIMIT_BYTES)
+            if content is None:  # what Python makes of EAGAIN
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            readings.values[real] = content
+    except IsADirectoryError:
+        return  # a link to another device; only the link counts
+    except OSError as error:
+        readings.errors[real] = {"errno": error.errno, "at": at, "text": str(error.strerror)}
+
+
+def _note_hidden(root: str, pattern: str, readings: Readings) -> None:
+    """Note a file in a folder that this user may not enter (the debugfs of the kernel)."""
+    if glob.has_magic(pattern):
+        return
+    try:
+        os.stat(os.path.join(root, pattern))
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            text = str(error.strerror)
+            readings.errors[pattern] = {"errno": error.errno, "at": "open", "text": text}
+
+
+def _real_name(root: str, name: str, readings: Readings) -> str | None:
+    """Return a file's name without links, all below the root; keep the links on the way.
+
+    A link that leads out of the root counts as the file itself. None: an endless chain of links.
+    """
+    parts, real, n_links = name.split("/"), "", 0
+    while parts:
+        here = os.path.join(real, parts.pop(0))
+        path = os.path.join(root, here)
+        target = os.readlink(path) if os.path.islink(path) else None
+        aim = None if target is None else _below(root, real, target)
+        if aim is None:
+            real = here
+            continue
+        n_links += 1
+        if n_links > 40:
+            return None
+        readings.links[here] = aim
+        parts, real = aim.split("/") + parts, ""
+    return real
+
+
+def _below(root: str, folder: str, target: str) -> str | None:
+    """Return the target of a link in a folder, relative to the root; None: outside of it."""
+    aim = os.path.normpath(os.path.join("/", folder, target))
+    if os.path.isabs(target) and root != "/":
+        return None
+    return aim.lstrip("/") or None

@@ -69,14 +69,7 @@ def report_lines(subject: Subject, findings: list[Finding]) -> list[str]:
 def examine(
     subject: Subject, seconds: float, and_then: Callable[[Recording], None] = lambda recorded: None
 ) -> list[Finding]:
-    """Return all findings, in order.
-
-    Parameters
-    ----------
-    subject : the device and its machine
-    seconds : how long to sample
-    and_then : called with the samples before they are removed
-    """
+    """Return all findings, in order."""
     findings: list[Finding] = []
 
     def helper_answers() -> bool:
@@ -184,8 +177,8 @@ def user(subject: Subject) -> Iterator[Finding]:
 def home() -> Iterator[Finding]:
     """Check that Snakemake can keep its cache, without which it does not start."""
     top = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    place = top / "snakemake/snakemake/source-cache/snakemake-runtime-cache"
-    there = next(p for p in (place, *place.absolute().parents) if p.exists())
+    cache = top / "snakemake/snakemake/source-cache/snakemake-runtime-cache"
+    there = next(p for p in (cache, *cache.absolute().parents) if p.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         yield ok("cache", f"Snakemake keeps its cache below {top}")
     else:
@@ -380,10 +373,10 @@ def results_place(subject: Subject) -> Iterator[Finding]:
     for folder in RESULTS:
         lies_on = storage.medium_of(str((subject.checkout / folder).absolute()))
         places.setdefault(lies_on, []).append(folder)
-    for place, folders in places.items():
+    for disk, folders in places.items():
         what, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
-        yield _space("results", what, place, path, LOW_SPACE_GIB[MEASURED])
-        if names := tested.get(disk_of(place)):
+        yield _space("results", what, disk, path, LOW_SPACE_GIB[MEASURED])
+        if names := tested.get(disk_of(disk)):
             yield warning(
                 "results",
                 f"{what} share a disk with storage that is measured: {', '.join(names)}",

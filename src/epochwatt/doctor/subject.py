@@ -131,13 +131,6 @@ def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path)
 
     Where a library ended the process or took too long, the answer is what was known before that.
 
-    Parameters
-    ----------
-    python : words that start the interpreter, here or on another machine
-    words : what to try, and its arguments
-    timeout_s : after which it is given up
-    checkout : the folder to run it in
-
     Raises
     ------
     EpochwattError : the interpreter cannot be started, fails or does not answer

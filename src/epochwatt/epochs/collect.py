@@ -1,8 +1,6 @@
 """Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
-import csv
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from epochwatt.columns import (
@@ -18,6 +16,8 @@ from epochwatt.epochs.board import board_flags
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
+from epochwatt.records.shapes import Document
+from epochwatt.tables import write_table
 
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
@@ -149,7 +149,7 @@ def epoch_row(
 _CACHE_UNKNOWN = {"before_pct": None, "after_pct": None, "action": None, "in_memory": False}
 
 
-def _cache(meta: dict[str, Any]) -> dict[str, Any]:
+def _cache(meta: Document) -> dict[str, Any]:
     """Return what a record says of the page cache; None where it says nothing."""
     return {**_CACHE_UNKNOWN, **(meta.get("cache") or {})}
 
@@ -164,7 +164,7 @@ _VOID = (
 )
 
 
-def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
+def derived_flags(meta: Document, overhead_s: float) -> set[str]:
     """Return the flags that follow from a record alone."""
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
@@ -175,7 +175,7 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     return flags
 
 
-def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
+def changed(meta: Document, first: dict[str, Any]) -> bool:
     """Return whether machine, software or container differ from those of the run's first epoch.
 
     So does another number of threads, another `environment`, and another way to a board's power.
@@ -194,13 +194,13 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
     return max(map(len, (cards, threads, sensors))) > 1 or is_other or not same
 
 
-def _environment(meta: dict[str, Any]) -> dict[str, str]:
+def _environment(meta: Document) -> dict[str, str]:
     """Return the environment of a record without what it says in other words."""
     implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
     return {k: value for k, value in meta["environment"].items() if not k.endswith(implied)}
 
 
-def _machine(meta: dict[str, Any]) -> dict[str, Any]:
+def _machine(meta: Document) -> dict[str, Any]:
     """Return what a record says about its machine, with today's name of the kind of board."""
     machine: dict[str, Any] = meta["machine"]
     kind = machine.get("board", "")
@@ -240,12 +240,6 @@ def mark_from_change(rows: list[dict[str, Any]]) -> None:
 
 
 def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    """Write rows in the order of `columns`; None becomes an empty cell, flags a text."""
-    with files.writing("the epochs of a run", path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow(columns)
-            for row in rows:
-                cells = dict(row, flags=" ".join(sorted(row["flags"])))
-                writer.writerow([cells[name] for name in columns])
+    """Write rows in the order of `columns`; flags become a text."""
+    cells = ({**row, "flags": " ".join(sorted(row["flags"]))} for row in rows)
+    write_table(path, "the epochs of a run", columns, cells, durable=False)

@@ -102,7 +102,7 @@ class Readings:
 
     @property
     def swing_w(self) -> float:
-        """How far the power may move that a sensor saw part of, W.
+        """Return how far the power may move that a sensor saw part of, W.
 
         ASSUME: at least by half of the most that it read: means hide what they are made of, and
         regular instants may meet one level only.
@@ -181,10 +181,10 @@ def _stratified_j(
     part = strata.stratified(read.power_w, weights, which)
     swing_w = 0.0
     if starts.size:
-        place, n_places = strata.places(read.t_s, starts, read.end_s), read.t_s.size
-        unmet = strata.longest_unmet(place) - read.sensor.mean_s / read.minibatch_s
-        has_gap = unmet > strata.GAPS * math.log(n_places) / n_places
-        if has_gap or share > strata.KUIPER / math.sqrt(n_places):
+        position, n_positions = strata.places(read.t_s, starts, read.end_s), read.t_s.size
+        unmet = strata.longest_unmet(position) - read.sensor.mean_s / read.minibatch_s
+        has_gap = unmet > strata.GAPS * math.log(n_positions) / n_positions
+        if has_gap or share > strata.KUIPER / math.sqrt(n_positions):
             swing_w = float(np.ptp(part.residual_w))
         if has_gap:
             swing_w = max(swing_w, float(read.power_w.max()) / 2)
@@ -269,8 +269,8 @@ def regular_share(read: Readings) -> float:
     if sensor.estimated:  # not well enough to know which parts of a mini-batch it meets
         share = unmet = step_s / minibatch_s
     else:
-        place = strata.places(t, starts, read.end_s)
-        share, unmet = strata.discrepancy(place, weights), strata.longest_unmet(place)
+        position = strata.places(t, starts, read.end_s)
+        share, unmet = strata.discrepancy(position, weights), strata.longest_unmet(position)
     if sensor.mean_s:
         share = min(share, minibatch_s / (4 * sensor.mean_s))
         unmet -= sensor.mean_s / minibatch_s
@@ -347,7 +347,7 @@ def is_regular(step_s: Array, period_s: float) -> bool:
 
 
 class Frozen(NamedTuple):
-    """What readings that the sensor repeated, and did not read, do to what all of them say.
+    """Bounds of what readings that the sensor repeated, and did not read, do to all the others.
 
     Attributes
     ----------

@@ -1,18 +1,18 @@
 """Place the stalls of an epoch on the monotonic clock, from its mini-batches' durations."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
+from epochwatt.records.shapes import Document
 
 POOLED = "cuda_events_pooled"
 
 
-def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
+def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
     """Return when wait and copy of each mini-batch were; None where the record cannot say.
 
     A record knows when some of the mini-batches began (`placement`, from the timer). Between two of

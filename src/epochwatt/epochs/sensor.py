@@ -1,4 +1,4 @@
-"""Which instants a power sensor's readings stand for: from the record, else from the readings.
+"""Find the instants that power readings stand for: from the record, else from the readings.
 
 A reading is the power of an instant, a mean over the time that ends at its stamp, or a value that
 the sensor renews now and then and repeats in between. `telemetry.json` says which
@@ -29,7 +29,7 @@ JITTER_SHARE = 0.002  # of power: a voltage that moves by its own step blurs a l
 
 @dataclass(frozen=True)
 class Sensor:
-    """How a sensor reads.
+    """The way in which a sensor reads.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Sensor:
 
     @property
     def steps_off_w(self) -> float:
-        """How far the steps take the mean of many readings off, calibration apart, W."""
+        """Return how far the steps take the mean of many readings off, calibration apart, W."""
         return (self.rounding_w or 0.0) - self.calibrated_w
 
     @property
@@ -66,7 +66,7 @@ class Sensor:
 
     @property
     def known_reach_s(self) -> float | None:
-        """How far a reading reaches back from its stamp, s; None where that is not known.
+        """Return how far a reading reaches back from its stamp, s; None where that is not known.
 
         A filter of first order, tau / 2 old on average, has 2 % of its weight beyond 2 tau.
         """

@@ -1,4 +1,4 @@
-"""Where in the training loop's mini-batches readings lie, and what follows if that is uneven.
+"""Find where in the loop's mini-batches readings lie, and what follows if that is uneven.
 
 A reading each second meets few places of a mini-batch, and not as often as each of them lasts. How
 long the loop stalled and computed is recorded, so readings taken in a stall, or in a fifth of the
@@ -22,7 +22,7 @@ KUIPER, GAPS = 1.75, 2.0
 
 
 class Strata(NamedTuple):
-    """What the loop did.
+    """The bounds of the loop's mini-batches and stalls.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Strata(NamedTuple):
 
 
 class Stratified(NamedTuple):
-    """What strata say of an energy.
+    """An energy as its strata give it.
 
     Attributes
     ----------
@@ -117,14 +117,14 @@ def _minibatch(t: Array, starts_s: Array, end_s: float) -> tuple[NDArray[np.int6
     return np.clip(np.searchsorted(bounds, t, side="right") - 1, 0, bounds.size - 2), bounds
 
 
-def discrepancy(place: Array, weights: Array) -> float:
+def discrepancy(position: Array, weights: Array) -> float:
     """Return by how much the share of weight in an interval of [0, 1] exceeds its length, at most.
 
     Source: Kuiper, Proc. KNAW A 63 (1960) 38-47.
     """
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(position, kind="stable")
     share = np.cumsum(weights[order]) / weights.sum()
-    above, below = share - place[order], np.append(0.0, share[:-1]) - place[order]
+    above, below = share - position[order], np.append(0.0, share[:-1]) - position[order]
     return float(above.max() - below.min())
 
 

@@ -1,12 +1,11 @@
 """Read tables of epochs (`epochs.csv`), whatever version of epochwatt wrote them."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from epochwatt import columns
-from epochwatt.errors import RecordError
+from epochwatt import columns, tables
+from epochwatt.errors import ConfigError, RecordError
 
 # A factor that is younger than a table had its default when the table was made.
 DEFAULTS = {f.name: f.default for f in columns.FACTORS if f.default is not columns.REQUIRED}
@@ -26,18 +25,15 @@ def read_rows(path: str | Path) -> list[dict[str, Any]]:
     """
     parse = {field.name: _PARSE[field.kind] for field in columns.RUN_EPOCH_COLUMNS}
     try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            header, *lines = [cells for cells in csv.reader(handle, strict=True) if cells] or [[]]
-        names = columns.current_names(header)
         return [
             {
                 **DEFAULTS,
                 **{
                     name: parse.get(name, str)(cell)
-                    for name, cell in zip(names, cells, strict=True)
+                    for name, cell in zip(columns.current_names(cells), cells.values(), strict=True)
                 },
             }
-            for cells in lines
+            for cells in tables.read_cells(path)
         ]
-    except (ValueError, TypeError, csv.Error) as error:
+    except (ValueError, TypeError, ConfigError) as error:
         raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error

@@ -23,6 +23,7 @@ from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import read_source, samples_path
+from epochwatt.records.shapes import Document
 
 # The widest scope is in epochs.csv; all of them are in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")
@@ -89,7 +90,7 @@ def read_all(record: EpochRecord) -> Samples:
     return samples
 
 
-def _n_written(source: dict[str, Any]) -> int:
+def _n_written(source: Document) -> int:
     """Return how many rows of a source must be in its file, by the sampler's own count."""
     return int(source.get("n_samples") or 0) - int(source.get("rows_dropped") or 0)
 
@@ -144,7 +145,7 @@ def energies(record: EpochRecord, samples: Samples) -> list[dict[str, Any]]:
 
 
 def energy_row(
-    record: EpochRecord, table: dict[str, np.ndarray], source: dict[str, Any]
+    record: EpochRecord, table: dict[str, np.ndarray], source: Document
 ) -> dict[str, Any]:
     """Return the energy of one scope.
 
@@ -201,7 +202,7 @@ class ScopeEnergy(NamedTuple):
 def scope_energy(
     window: tuple[float, float],
     table: dict[str, np.ndarray],
-    source: dict[str, Any],
+    source: Document,
     stalls: tuple[np.ndarray, np.ndarray] | None,
 ) -> ScopeEnergy:
     """Return the energy of a scope: the sensor's own counter where it has one, else the trapezoid.
@@ -241,7 +242,7 @@ def lacks_much(missing_pct: float, length_s: float) -> bool:
 def stall_part(
     record: EpochRecord,
     table: dict[str, np.ndarray],
-    source: dict[str, Any],
+    source: Document,
     sensor: Sensor,
     stalls: tuple[np.ndarray, np.ndarray] | None,
 ) -> StallEnergy:
@@ -267,7 +268,7 @@ def stall_part(
     )
 
 
-def power_flags(source: dict[str, Any], reading_flags: frozenset[str]) -> set[str]:
+def power_flags(source: Document, reading_flags: frozenset[str]) -> set[str]:
     """Return what speaks against a power sensor's readings (names in `columns.FLAGS`)."""
     flags = set(reading_flags)
     if source["n_negative"]:

@@ -1,6 +1,5 @@
 """Differences of pairs of runs: each pair, mean and interval, and the margin they are held to."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.analysis.pairs import METRICS
-from epochwatt.figures.common import style
-from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
 
@@ -49,7 +47,7 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         style.save(figure, stem, rows)
     values = {**rows[0], "margin": f"{float(rows[0]['margin_pct']):g}"} if rows else {}
     write_caption(stem, title, CAPTION.format(**values) if rows else title, origin)
-    Path(f"{stem}.vl.json").write_text(json.dumps(_spec(title, rows)) + "\n", "utf-8")
+    _write_spec(stem, title, rows)
 
 
 def _name(row: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> str:
@@ -99,50 +97,27 @@ def _handles(rows: Sequence[Mapping[str, str]]) -> list[Any]:
     return [*handles, Patch(color=MARGIN, label=margin)]
 
 
-def _spec(title: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Return the interactive form: mean and interval of each metric in the margin's band."""
+def _write_spec(stem: str, title: str, rows: Sequence[Mapping[str, str]]) -> None:
+    """Write the interactive form: mean and interval of each metric in the margin's band."""
     names = ("difference_pct", "low_pct", "high_pct")
     values = [
-        {
-            **row,
-            **{key: float(row[key]) for key in names if row[key]},
-            "name": _name(row, rows),
-        }
+        {**row, **{n: float(row[n]) for n in names if row[n]}, "name": _name(row, rows)}
         for row in rows
     ]
-    y = {"field": "name", "type": "nominal", "title": None, "sort": None}
-    x = {"field": "difference_pct", "type": "quantitative", "title": _axis(rows)}
-    colours = {"domain": list(COLOURS), "range": list(COLOURS.values())}
-    colour = {"field": "verdict", "type": "nominal", "scale": colours}
+    y = vega.name("name", sort=None)
+    verdicts = {"domain": list(COLOURS), "range": list(COLOURS.values())}
+    colour = {"field": "verdict", "type": "nominal", "scale": verdicts}
     margin = float(rows[0]["margin_pct"]) if rows else 0.0
-    band = {
-        "data": {"values": [{"from": -margin, "to": margin}]},
-        "mark": {"type": "rect", "color": MARGIN},
-    }
-    band["encoding"] = {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}}
-    return {
-        "$schema": SCHEMA,
-        "title": {"text": title, "anchor": "start"},
-        "data": {"values": values},
-        "layer": [
-            band,
-            {
-                "mark": {"type": "rule", "size": 3},
-                "encoding": {
-                    "x": {"field": "low_pct", "type": "quantitative"},
-                    "x2": {"field": "high_pct"},
-                    "y": y,
-                    "color": colour,
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 80},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": colour,
-                    "tooltip": [{"field": key} for key in values[0]] if values else [],
-                },
-            },
-        ],
-    }
+    grey = {"type": "rect", "color": MARGIN}
+    band = vega.layer(grey, x=vega.number("from"), x2={"field": "to"})
+    band["data"] = {"values": [{"from": -margin, "to": margin}]}
+    ends = {"x": vega.number("low_pct"), "x2": {"field": "high_pct"}}
+    point = {"type": "point", "filled": True, "size": 80}
+    x = vega.number("difference_pct", _axis(rows))
+    tooltip = vega.tooltip(values[0] if values else ())
+    layers = [
+        band,
+        vega.layer({"type": "rule", "size": 3}, **ends, y=y, color=colour),
+        vega.layer(point, x=x, y=y, color=colour, tooltip=tooltip),
+    ]
+    vega.write(stem, title, "", {"data": {"values": values}, "layer": layers})

@@ -73,7 +73,7 @@ def _place_in(folder: Path, module: str) -> Path | None:
 
 
 class _Parsed(NamedTuple):
-    """What a fingerprint takes of a file."""
+    """The content of a file that its fingerprint covers."""
 
     imports: frozenset[str]  # modules of this package, and of the user's own in src/
     digest: str  # of its code

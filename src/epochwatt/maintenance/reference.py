@@ -39,7 +39,7 @@ from epochwatt.open_data.schema import TABLES
 from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.public.formats import FORMATS
+from epochwatt.sweeps.public.readers import FORMATS
 from epochwatt.sweeps.public.registry import Registry, load_registry
 
 PAGES = (
@@ -217,9 +217,9 @@ def _allowed(schema: dict[str, Any]) -> str:
     for inner in (schema.get("items", {}), *schema.get("anyOf", ())):
         schema = {**schema, **{k: v for k, v in inner.items() if k in (*_LIMITS, "enum", "const")}}
     words = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    some = ["at least one"] if schema.keys() & {"minItems", "minProperties"} else []
+    notes = ["at least one"] if schema.keys() & {"minItems", "minProperties"} else []
     limits = [f"{sign} {schema[key]:g}" for key, sign in _LIMITS.items() if key in schema]
-    return ", ".join([*map("`{}`".format, words), *some, *limits])
+    return ", ".join([*map("`{}`".format, words), *notes, *limits])
 
 
 def _key_default(key: str, model: type[config.Closed]) -> str:

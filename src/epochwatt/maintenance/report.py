@@ -9,11 +9,8 @@ from epochwatt.errors import EpochwattError
 from epochwatt.study import not_made
 
 REPORT = Path("results/report.html")
-SUMMARY = Path("results/summary.html")
-_SHOWN = (
-    *("summary.html", "claims.html", "claims.csv", "configuration.html"),
-    *("figures/**/*.svg", "tables/**/*.*", "models/**/*.*"),
-)
+PAGE = Path("results/index.html")
+_SHOWN = ("index.html", "claims.csv", "figures/**/*.svg", "tables/**/*.*", "models/**/*.*")
 
 
 def shown() -> list[Path]:
@@ -27,9 +24,9 @@ def shown() -> list[Path]:
 
 def make_report() -> str:
     """Make the report unless it is up to date; return what was done, in words."""
-    if not SUMMARY.exists() and not not_made.FILE.exists():
+    if not PAGE.exists() and not not_made.FILE.exists():
         raise EpochwattError(
-            f"there is nothing to report yet: no {SUMMARY}",
+            f"there is nothing to report yet: no {PAGE}",
             do="run the workflow (`make run`; on a board: snakemake --profile jetson)",
         )
     newest = max((path.stat().st_mtime for path in shown()), default=0.0)

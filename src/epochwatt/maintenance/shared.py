@@ -1,6 +1,5 @@
-"""What was measured while others used this machine is discarded, to be measured again."""
+"""Discard what was measured while others used this machine, so that it is measured again."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from epochwatt.study.settings import CONFIG, load_settings
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.discard import discard_modes
 from epochwatt.sweeps.table import load_sweeps
+from epochwatt.tables import read_cells
 from epochwatt.text import counted
 
 LOOK_S = 1.0  # how long the load is looked at
@@ -55,16 +55,16 @@ def discard_shared(
         shortest first; None: all of it, whatever it takes
     on_wait : takes who is measuring on this machine, while that is waited for
     """
-    shared = sorted(find_shared(), key=lambda one: one.seconds)
+    shared = sorted(find_shared(), key=lambda entry: entry.seconds)
     if not shared:
         return (
             [] if within_s is not None else ["nothing was measured while others used the machine"]
         )
     chosen, left_s = [], float("inf") if within_s is None else within_s
-    for one in shared:
-        if one.seconds <= left_s:
-            chosen.append(one)
-            left_s -= one.seconds
+    for entry in shared:
+        if entry.seconds <= left_s:
+            chosen.append(entry)
+            left_s -= entry.seconds
     names = _named(shared)
     if within_s is not None:
         busy_pct = open_machine(json.loads(shared[0].machine)).busy_pct(LOOK_S)
@@ -75,25 +75,25 @@ def discard_shared(
             ]
     lines = []
     with machine_lock().acquire({"discarding": names}, on_wait=on_wait):
-        for one in chosen:
-            away = discard if one.is_run else discard_modes
-            away(MEASURED, one.id)
+        for entry in chosen:
+            away = discard if entry.is_run else discard_modes
+            away(MEASURED, entry.id)
             lines.append(
-                f"{one.id}: measured while others used the machine, and now again; what there was "
-                f"is in {MEASURED}/.trash"
+                f"{entry.id}: measured while others used the machine, and now again; what there "
+                f"was is in {MEASURED}/.trash"
             )
     if len(chosen) < len(shared):
-        left = [one for one in shared if one not in chosen]
-        took = duration(sum(one.seconds for one in left))
+        rest = [entry for entry in shared if entry not in chosen]
+        took = duration(sum(entry.seconds for entry in rest))
         lines.append(
-            f"{_named(left)} measured while others used the machine; to measure again, which takes "
+            f"{_named(rest)} measured while others used the machine; to measure again, which takes "
             f"about {took}: epochwatt discard --shared"
         )
     return lines
 
 
 def _named(shared: list[Shared]) -> str:
-    n_runs = sum(one.is_run for one in shared)
+    n_runs = sum(entry.is_run for entry in shared)
     parts = [counted(n_runs, "runs")] if n_runs else []
     parts += ["ceilings"] if n_runs < len(shared) else []
     return f"{' and '.join(parts)} {'was' if parts == ['1 run'] else 'were'}"
@@ -134,9 +134,8 @@ def _seconds(run: Run) -> float:
 def _is_shared(job: WantedCeilings) -> bool:
     if not CEILINGS.exists():
         return False
-    with CEILINGS.open(newline="", encoding="utf-8") as handle:
-        return any(
-            (row["device"], row["instance"]) == (job.device, job.instance)
-            and SHARED_FLAGS & {*row["flags"].split()}
-            for row in csv.DictReader(handle)
-        )
+    return any(
+        (row["device"], row["instance"]) == (job.device, job.instance)
+        and SHARED_FLAGS & {*row["flags"].split()}
+        for row in read_cells(CEILINGS)
+    )

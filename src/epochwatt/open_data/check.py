@@ -29,7 +29,6 @@ CROISSANT_SHAPE = {
     "license": shapes.WORD,
     "distribution": [{"contentUrl": shapes.WORD, "sha256": shapes.WORD}],
 }
-CRATE_SHAPE = {"@graph": [{"@id": shapes.WORD}]}
 
 
 def check_folder(folder: Path) -> list[DataError]:
@@ -55,7 +54,7 @@ def check_folder(folder: Path) -> list[DataError]:
             )
         ]
     problems = list(_check_files(folder))
-    damaged = {str(problem.where) for problem in problems}
+    altered = {str(problem.where) for problem in problems}
     resources = [r for r in descriptor["resources"] if "schema" in r]
     if not resources:
         problems.append(DataError("no table", where=layout.DESCRIPTOR, allowed="one or more"))
@@ -64,7 +63,7 @@ def check_folder(folder: Path) -> list[DataError]:
         if wrong := shapes.problem(resource, TABLE_SHAPE):
             problems.append(DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR))
             return problems
-        problems += check_table(folder, resource, damaged)
+        problems += check_table(folder, resource, altered)
         seen.add(resource["epochwatt"]["provenance"])
     return problems + list(_check_statements(folder, descriptor, seen))
 
@@ -83,7 +82,7 @@ def _not_to_read(folder: Path) -> Iterator[DataError]:
 
 
 def _check_files(folder: Path) -> Iterator[DataError]:
-    """Yield what is wrong with the files as such; altered tables are told by their cells, too."""
+    """Yield what is wrong with the files as such; of wrong cells `check_table` tells."""
     present = {path.name for path in folder.iterdir()}
     for name in layout.NEEDED:
         if name not in present:
@@ -110,7 +109,7 @@ def _check_files(folder: Path) -> Iterator[DataError]:
 def _check_statements(
     folder: Path, descriptor: Mapping[str, Any], provenances: set[str]
 ) -> Iterator[DataError]:
-    """Yield what name, provenance, licence and the three files of metadata disagree on."""
+    """Yield what name, provenance, licence and both files of metadata disagree on."""
     stated = descriptor["epochwatt"]["provenances"]
     if set(stated) != provenances:
         what = "the provenances of the package are not those of its tables"
@@ -132,7 +131,6 @@ def _check_statements(
             allowed = ["a name of https://spdx.org/licenses, such as CC-BY-4.0"]
             yield wrong_at(layout.DESCRIPTOR, f"the licence {wrong}", licence, allowed)
     yield from _check_croissant(folder, descriptor, licences)
-    yield from _check_crate(folder, descriptor, licences)
 
 
 def _check_croissant(
@@ -155,35 +153,6 @@ def _check_croissant(
         if hashes.get(path) != expected.get(path):
             what = f"checksum of {path}"
             yield _otherwise(layout.CROISSANT, what, hashes.get(path), expected.get(path))
-
-
-def _check_crate(
-    folder: Path, descriptor: Mapping[str, Any], licences: Sequence[str]
-) -> Iterator[DataError]:
-    """Yield where `ro-crate-metadata.json` says otherwise than `datapackage.json`."""
-    try:
-        graph = read_metadata(folder, layout.CRATE, CRATE_SHAPE)["@graph"]
-    except DataError as error:
-        yield error
-        return
-    entities = {entity["@id"]: entity for entity in graph}
-    root = entities.get("./", {})
-    for key in ("name", "description"):
-        if root.get(key) != descriptor[key]:
-            yield _otherwise(layout.CRATE, key, root.get(key), descriptor[key])
-    licence = root.get("license")
-    urls = [{"@id": layout.licence_url(name)} for name in licences]
-    if licences and licence not in urls:
-        yield _otherwise(layout.CRATE, "license", licence, licences[0])
-    for provenance in descriptor["epochwatt"]["provenances"]:
-        tables = [
-            {"@id": r["path"]}
-            for r in descriptor["resources"]
-            if "schema" in r and r["epochwatt"]["provenance"] == provenance
-        ]
-        made = entities.get(f"#{provenance}", {}).get("result")
-        if made != tables:
-            yield _otherwise(layout.CRATE, f"result of #{provenance}", made, tables)
 
 
 def _otherwise(where: str, what: str, value: object, expected: object) -> DataError:

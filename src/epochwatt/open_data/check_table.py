@@ -1,7 +1,8 @@
-"""Check a table of a package: its columns, every cell, what is stated of it, its checksums."""
+"""Check a table of a package: its columns, every cell, what is stated of it, its checksum."""
 
 import csv
 import difflib
+import hashlib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,40 +14,27 @@ from typing import Any
 from epochwatt.columns import PROVENANCES
 from epochwatt.errors import DamagedError, DataError, RecordError
 from epochwatt.open_data import layout
-from epochwatt.open_data.cell_checksums import Sums, altered
 from epochwatt.open_data.schema import TABLES, Column, Table
 from epochwatt.records import files, shapes
-from epochwatt.text import CELL_TEXT_ADVICE, first_of
+from epochwatt.text import CELL_TEXT_ADVICE
 
-CELLS_SHAPE = {"*": {"columns": {"*": shapes.TEXT}, "lines": shapes.TEXT}}
 RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
 _NOT_KNOWN = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
-_MOST_CELLS = 5  # altered cells of a table that are named one by one
 
 
 @dataclass
 class Lines:
-    """The lines of a CSV file.
+    """The lines of a CSV file."""
 
-    Attributes
-    ----------
-    header : names of the columns
-    rows : cells of each line below
-    numbers : the line of the file that each row ends in
-    """
-
-    header: list[str]
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    header: list[str]  # names of the columns
+    rows: list[list[str]] = field(default_factory=list)  # cells of each line below
+    numbers: list[int] = field(default_factory=list)  # the line of the file that each row ends in
 
 
-def check_table(folder: Path, resource: Mapping[str, Any], damaged: set[str]) -> list[DataError]:
-    """Return what is wrong with a table and what is stated of it.
+def check_table(folder: Path, resource: Mapping[str, Any], altered: set[str]) -> list[DataError]:
+    """Return what is wrong with a table and with its entry in `datapackage.json`.
 
-    Parameters
-    ----------
-    resource : of the table, as in `datapackage.json`
-    damaged : files that are known not to be as they were written
+    `altered` files are not as SHA256SUMS has them, which is told already.
     """
     stated, path = resource["epochwatt"], resource["path"]
     table = TABLES.get(stated["table"])
@@ -70,8 +58,11 @@ def check_table(folder: Path, resource: Mapping[str, Any], damaged: set[str]) ->
         problems += cells
     elif not problems:
         problems += check_keys(path, lines, table)
-    named = damaged | {str(error.where) for error in cells}
-    return [*problems, *_check_checksums(folder, resource, lines, named)]
+    actual = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    if actual != resource["hash"] and path not in altered:
+        what = f"another checksum of {path}"
+        problems.append(wrong_at(layout.DESCRIPTOR, what, resource["hash"], [actual]))
+    return problems
 
 
 def _check_schema(resource: Mapping[str, Any], table: Table) -> Iterator[DataError]:
@@ -241,46 +232,6 @@ def check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
                 else "remove one",
             )
         seen.setdefault(key, number)
-
-
-def _check_checksums(
-    folder: Path, resource: Mapping[str, Any], lines: Lines, named: set[str]
-) -> Iterator[DataError]:
-    """Yield where a table is not as it was written, less what was `named` already."""
-    path, wanted = resource["path"], resource["hash"]
-    actual = f"sha256:{files.sha256_of(str(folder / path))}"
-    if actual != wanted and path not in named:
-        yield wrong_at(layout.DESCRIPTOR, f"another checksum of {path}", wanted, [actual])
-    try:
-        written = read_metadata(folder, layout.CELLS, CELLS_SHAPE).get(path)
-    except DataError as error:
-        yield error
-        return
-    if written is None:
-        yield DataError(f"no checksums of {path}", where=layout.CELLS)
-        return
-    sums = Sums(written["columns"], written["lines"])
-    rows, columns = altered(lines.header, lines.rows, sums)
-    numbers = [str(number) for number in lines.numbers]
-    if len(lines.rows) != sums.n_lines:
-        yield DataError(
-            "lines were added or removed",
-            where=path,
-            found=f"{len(lines.rows)} below the first",
-            allowed=str(sums.n_lines),
-        )
-    elif len(rows) > 1 and len(columns) > 1:  # which of these lines in which of the columns?
-        yield DataError(
-            "cells are not as they were written",
-            where=path,
-            found=f"lines {first_of([numbers[i] for i in rows])}; columns {first_of(columns)}",
-        )
-    else:
-        for i, name in [(i, name) for i in rows for name in columns][:_MOST_CELLS]:
-            where = f"{path}, line {numbers[i]}, column {name}"
-            cell = lines.rows[i][lines.header.index(name)]
-            if where not in named:
-                yield wrong_at(where, "not as it was written", cell, [])
 
 
 def read_metadata(folder: Path, name: str, shape: Any) -> Any:

@@ -23,6 +23,8 @@ Records = dict[str, dict[str, str]]
 def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]]) -> Records:
     """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
 
+    Raises DataError: something is measured, and its records are not in this checkout.
+
     Parameters
     ----------
     tables : those that are not `measured` have no records
@@ -31,10 +33,6 @@ def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]
     Returns
     -------
     name of a sweep or id of a run -> folder below `measured/` -> SHA-256
-
-    Raises
-    ------
-    DataError : something is measured, and its records are not in this checkout
     """
     records: Records = {}
     for run, row in runs.items():
@@ -84,12 +82,7 @@ def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
 
 
 def machines(places: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the different machines of some records, with their software.
-
-    Parameters
-    ----------
-    places : folders of the records, below `measured/`
-    """
+    """Return the different machines of some records, with their software."""
     different: dict[str, dict[str, Any]] = {}
     for place in places:
         path = next(p for name in (EPOCH, MODE) if (p := MEASURED / place / name).is_file())

@@ -37,16 +37,14 @@ Rows = list[dict[str, str]]
 def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     """Write a package; return what was written, as lines of text.
 
+    Raises ConfigError, DataError: no such name, no licence, or a cell that may not be passed on;
+    RecordWriteError: it cannot be written.
+
     Parameters
     ----------
     names : of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
     output : folder or .zip file; its name gets what is not measured, where it does not say so
     given : what the package says of itself; public sweeps and packages have terms of their own
-
-    Raises
-    ------
-    ConfigError, DataError : no such name, no licence, or a cell that may not be passed on
-    RecordWriteError : it cannot be written
     """
     terms = terms_of(names, given)
     parts, facts = gather(names)

@@ -1,4 +1,4 @@
-"""The metadata of a package, three times: Frictionless, Croissant and RO-Crate, all JSON.
+"""Write the metadata of a package as JSON, for readers of Frictionless and of Croissant.
 
 The public libraries of these formats read and validate them in the tests; to write them needs none.
 """
@@ -47,27 +47,16 @@ class File(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a package says of itself; texts may be empty where nobody gave them.
+    """What a package says of itself; texts may be empty where nobody gave them."""
 
-    Attributes
-    ----------
-    name : lower case, digits and hyphens; it says what is not measured
-    title : a line
-    licence : SPDX expression
-    creator : who measured or simulated
-    source, citation : where the rows come from, and how to cite them
-    created : day, ISO 8601
-    provenances : of its rows, in the order of `columns.PROVENANCES`
-    """
-
-    name: str
-    title: str
-    licence: str
-    creator: str
-    source: str
+    name: str  # lower case, digits and hyphens; it says what is not measured
+    title: str  # a line
+    licence: str  # SPDX expression
+    creator: str  # who measured or simulated
+    source: str  # where the rows come from, and how to cite them
     citation: str
-    created: str
-    provenances: tuple[str, ...]
+    created: str  # day, ISO 8601
+    provenances: tuple[str, ...]  # of its rows, in the order of `columns.PROVENANCES`
 
     @property
     def description(self) -> str:
@@ -193,121 +182,24 @@ def _croissant_field(part: Part, field: columns.Column) -> dict[str, Any]:
     }
 
 
-def crate(
-    labels: Labels, parts: Sequence[Part], others: Sequence[str], files: Mapping[str, File]
-) -> dict[str, Any]:
-    """Return `ro-crate-metadata.json`: RO-Crate 1.1, one action per way the tables were made."""
-    licence = {"@id": layout.licence_url(labels.licence)}
-    descriptions = {part.path: part.description for part in parts}
-    actions = [_action(provenance, parts, others) for provenance in labels.provenances]
-    creator = [{"@id": "#creator", "@type": "Organization", "name": labels.creator}]
-    return {
-        "@context": "https://w3id.org/ro/crate/1.1/context",
-        "@graph": [
-            {
-                "@id": layout.CRATE,
-                "@type": "CreativeWork",
-                "about": {"@id": "./"},
-                "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-            },
-            {
-                "@id": "./",
-                "@type": "Dataset",
-                "name": labels.name,
-                "description": labels.description,
-                "datePublished": labels.created,
-                "license": licence,
-                "hasPart": [{"@id": name} for name in (*descriptions, *others)],
-                "mentions": [{"@id": action["@id"]} for action in actions],
-                **({"creator": {"@id": "#creator"}} if labels.creator else {}),
-                **({"isBasedOn": labels.source} if labels.source else {}),
-                **({"citation": labels.citation} if labels.citation else {}),
-            },
-            {**licence, "@type": "CreativeWork", "name": labels.licence},
-            {
-                "@id": "#epochwatt",
-                "@type": "SoftwareApplication",
-                "name": "epochwatt",
-                "version": __version__,
-            },
-            *(creator if labels.creator else []),
-            *actions,
-            *(_file(name, descriptions, files[name]) for name in (*descriptions, *others)),
-        ],
-    }
-
-
-def _file(name: str, descriptions: Mapping[str, str], file: File) -> dict[str, Any]:
-    return {
-        "@id": name,
-        "@type": "File",
-        "name": name,
-        "description": descriptions.get(name, _OTHERS.get(name, "")),
-        "encodingFormat": "text/csv" if name in descriptions else "application/json",
-        "contentSize": str(file.size),
-        "sha256": file.sha256,
-    }
-
-
-_OTHERS = {
-    layout.CELLS: "Checksums of the lines and columns of each table.",
-    layout.DEVICES: "Boards and machines, with their software where they were measured.",
-    layout.RECORDS: "SHA-256 of the checksums of each record that the tables were made from.",
-}
-
-
-def _action(provenance: str, parts: Sequence[Part], others: Sequence[str]) -> dict[str, Any]:
-    """Return how the tables of a provenance were made; `instrument` made their numbers."""
-    ours = provenance != "public"
-    inputs = [{"@id": name} for name in (layout.DEVICES, layout.RECORDS) if name in others]
-    state = layout.STATEMENTS[provenance]
-    return {
-        "@id": f"#{provenance}",
-        "@type": "CreateAction",
-        "name": state,
-        "description": f"Rows {state}, collected into tables by epochwatt {__version__}.",
-        **({"instrument": {"@id": "#epochwatt"}} if ours else {}),
-        "object": inputs,
-        "result": [{"@id": part.path} for part in parts if part.provenance == provenance],
-    }
-
-
 _CREATOR = {"@type": "sc:Organization"}
 _CROISSANT_CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+} | {
+    name: f"cr:{name}"
+    for name in (
+        *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty"),
+        *("fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5"),
+        *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace"),
+        *("samplingRate", "separator", "source", "subField", "transform"),
+    )
 }

@@ -24,7 +24,7 @@ from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 from epochwatt.sweeps.plausible import implausible
-from epochwatt.sweeps.public.checks import numbered
+from epochwatt.sweeps.public.convert import numbered
 from epochwatt.tables import checked_rows, filled, table_text
 
 PAGE = "docs/how-to/share-a-sweep.md"
@@ -52,14 +52,13 @@ _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
 def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     """Return tables of modes, wherever they come from.
 
+    Raises ConfigError, DataError: there is none, or it is not as it has to be: where, what is
+    allowed.
+
     Parameters
     ----------
     what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
     public_data : folder of others' repositories (`sweeps.find.find_tables`)
-
-    Raises
-    ------
-    ConfigError, DataError : there is none, or it is not as it has to be: where, what is allowed
     """
     path = Path(what)
     if is_package(what):
@@ -81,9 +80,7 @@ def _is_ours(path: Path) -> bool:
 def read_package(path: Path) -> list[ModeTable]:
     """Return the tables of modes of a package; what is `measured` in it becomes `public`.
 
-    Raises
-    ------
-    DataError : it is not whole, altered, or holds no table of modes
+    Raises DataError: it is not whole, altered, or holds no table of modes.
     """
     with unpacked(path) as folder:
         problems = [p for p in check_folder(folder) if p.where != layout.FOLDER]
@@ -113,9 +110,7 @@ def as_others(tables: Sequence[ModeTable]) -> list[ModeTable]:
 def unpacked(path: Path) -> Iterator[Path]:
     """Give the folder of a package, of a .zip file for as long as the block lasts.
 
-    Raises
-    ------
-    DataError : there is none, or the file is damaged
+    Raises DataError: there is none, or the file is damaged.
     """
     if path.is_dir():
         yield path
@@ -153,9 +148,8 @@ def read_plain(path: Path) -> list[ModeTable]:
     Where it does not say so, its rows are `public`, its sweep is named after the file, and lines of
     one mode are its repeats.
 
-    Raises
-    ------
-    ConfigError, DataError : a column is missing or misspelt, or a cell wrong: line, column, allowed
+    Raises ConfigError, DataError: a column is missing or misspelt, or a cell wrong: line, column,
+    allowed.
     """
     problems = check_plain(path)
     if problems:

@@ -46,20 +46,12 @@ PROVENANCE = next(f for f in SWEEP_COLUMNS if f.name == "provenance")
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and what a cell of it may be.
+    """A column, and what a cell of it may be."""
 
-    Attributes
-    ----------
-    field : name, kind, unit and meaning
-    required : a cell may not be empty
-    choices : the only texts that are allowed; none: any
-    least, above : limits of a number, in `field.unit`: least allowed, and excluded
-    """
-
-    field: OurColumn
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    least: float | None = None
+    field: OurColumn  # name, kind, unit and meaning
+    required: bool = False  # a cell may not be empty
+    choices: tuple[str, ...] = ()  # the only texts that are allowed; none: any
+    least: float | None = None  # limits of a number, in `field.unit`: least allowed, and excluded
     above: float | None = None
 
     @property
@@ -114,20 +106,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A kind of table that is passed on.
+    """A kind of table that is passed on."""
 
-    Attributes
-    ----------
-    name : sweeps, epochs, runs or energy
-    title : what a row is
-    columns : in the order of the file
-    key : columns that tell a row from all others
-    """
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
+    name: str  # sweeps, epochs, runs or energy
+    title: str  # what a row is
+    columns: tuple[Column, ...]  # in the order of the file
+    key: tuple[str, ...]  # columns that tell a row from all others
 
     @property
     def header(self) -> list[str]:

@@ -15,33 +15,25 @@ NO_LICENCE = "none"  # of a public sweep
 
 @dataclass(frozen=True)
 class Terms:
-    """Who made the rows of a package, and what others may do with them; texts may be empty.
+    """Who made the rows of a package, and what others may do with them; texts may be empty."""
 
-    Attributes
-    ----------
-    licence : SPDX expression
-    text : of the licence, with its copyright line
-    """
-
-    licence: str = ""
+    licence: str = ""  # SPDX expression
     title: str = ""
     creator: str = ""
     source: str = ""
     citation: str = ""
-    text: str = ""
+    text: str = ""  # of the licence, with its copyright line
 
 
 def terms_of(names: Iterable[str], given: Terms) -> Terms:
     """Return the terms of a package of these names.
 
+    Raises ConfigError: no licence, one that SPDX does not list, or another than the names have.
+
     Parameters
     ----------
     names : what is passed on: public sweeps and packages have terms already
     given : by who passes it on; what is empty comes from the names
-
-    Raises
-    ------
-    ConfigError : no licence, one that SPDX does not list, or another than the names have
     """
     theirs = {name: terms for name in names if (terms := _known(name))}
     for name, terms in theirs.items():

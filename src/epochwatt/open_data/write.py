@@ -13,7 +13,6 @@ from typing import Any
 
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout, metadata
-from epochwatt.open_data.cell_checksums import sums_of
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.metadata import File, Labels, Part
 from epochwatt.records import files
@@ -28,6 +27,9 @@ def write_package(
 ) -> None:
     """Write a package whole or not at all, checked.
 
+    Raises DataError: a cell may not be passed on: file, line, column, what is allowed;
+    RecordWriteError: the disk is full, or may not be written to.
+
     Parameters
     ----------
     output : a folder, or a .zip file, that does not exist yet
@@ -35,11 +37,6 @@ def write_package(
     parts : its tables, none of them empty
     facts : name of a further JSON file -> what it holds
     licence : its text; empty: its name only
-
-    Raises
-    ------
-    DataError : a cell may not be passed on: file, line, column, what is allowed
-    RecordWriteError : the disk is full, or may not be written to
     """
     if output.exists():
         raise DataError(f"{output} exists already", do="remove it, or choose another name")
@@ -67,15 +64,11 @@ def write_package(
 def _fill(folder: Path, labels: Labels, parts: Sequence[Part], facts: Mapping[str, Any]) -> None:
     for part in parts:
         (folder / part.path).write_bytes(_csv(part))
-    sums = {part.path: sums_of(part.table.header, part.rows)._asdict() for part in parts}
-    others = {layout.CELLS: sums, **facts}
-    for name, content in others.items():
+    for name, content in facts.items():
         _write_json(folder / name, content)
     written = {path.name: _file(path) for path in folder.iterdir()}
-    names = tuple(others)
-    _write_json(folder / layout.DESCRIPTOR, metadata.frictionless(labels, parts, names, written))
+    _write_json(folder / layout.DESCRIPTOR, metadata.frictionless(labels, parts, [*facts], written))
     _write_json(folder / layout.CROISSANT, metadata.croissant(labels, parts, written))
-    _write_json(folder / layout.CRATE, metadata.crate(labels, parts, names, written))
     (folder / layout.README).write_text(_readme(labels, parts), "utf-8")
     write_sums(str(folder), durable=False)
 

@@ -5,12 +5,12 @@ import gzip
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
 from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
 from epochwatt.pages.numbers import Table
-from epochwatt.pages.papers import failures, figure_title
+from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES
 from epochwatt.text import NOT_DRAWN, label
 
@@ -46,6 +46,34 @@ NOTHING = (
 SIZE = (468, 252)  # of a figure whose file does not tell
 
 
+class Panel(NamedTuple):
+    """A drawn panel as the page shows it.
+
+    Attributes
+    ----------
+    id : `{backend}-{panel}`
+    stem : of its files, relative to the page
+    number : as the paper prints it; empty: the figure is ours
+    failing : its claims that do not hold
+    differing : what fails and by how much: rows of the table that its job wrote, if it did
+    reason : why it was not drawn; empty: it was
+    """
+
+    id: str
+    stem: str
+    number: str
+    title: str
+    caption: str
+    backend: str
+    label: str
+    failing: Sequence[str]
+    differing: Sequence[Mapping[str, str]]
+    reason: str
+    width: int
+    height: int
+    find: str
+
+
 def gallery(
     figures: Iterable[Mapping[str, Any]],
     findings: Sequence[ClaimRow],
@@ -56,64 +84,61 @@ def gallery(
     Parameters
     ----------
     figures : `stem` of the files, `backend`, `paper`, `section`, `title`, `caption`, `claims`
-    findings : rows of claims.csv
     says : (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[Panel]] = {}
     images = {}
     for figure in figures:
-        shown = _figure(figure, findings, quotes)
-        groups.setdefault((figure["paper"], _section(figure)), []).append(shown)
-        if not shown["reason"]:
-            images[shown["id"]] = _packed(shown["svg"])
+        panel = _panel(figure, findings, quotes)
+        section = next(
+            (s for s in SECTIONS.get(figure["paper"], {}) if figure["section"].startswith(s)),
+            figure["section"],
+        )
+        groups.setdefault((figure["paper"], section), []).append(panel)
+        if not panel.reason:
+            # compressed in the same bytes each time
+            svg = gzip.compress(Path(f"{figure['stem']}.svg").read_bytes(), 9, mtime=0)
+            images[panel.id] = base64.b64encode(svg).decode("ascii")
     listed = [
-        {**_heading(paper, section, findings), "figures": of_group}
-        for (paper, section), of_group in groups.items()
+        {**_heading(paper, section, findings), "figures": panels}
+        for (paper, section), panels in groups.items()
     ]
     return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
 
 
-def _section(figure: Mapping[str, Any]) -> str:
-    sections = SECTIONS.get(figure["paper"], {})
-    return next(
-        (name for name in sections if figure["section"].startswith(name)), figure["section"]
-    )
-
-
-def _figure(
+def _panel(
     figure: Mapping[str, Any], findings: Sequence[ClaimRow], quotes: Mapping[str, str]
-) -> dict[str, Any]:
-    stem = figure["stem"]
-    panel = Path(stem).name
-    failing = [
-        f.claim
-        for f in findings
-        if f.claim in figure["claims"] and f.backend == figure["backend"] and f.status == FAILS
-    ]
-    number = figure_title(panel) if figure["paper"] in TITLES else ""
+) -> Panel:
+    stem, backend = figure["stem"], figure["backend"]
+    name = Path(stem).name
+    number = figure_title(name) if figure["paper"] in TITLES else ""
     written, reason = _beside(stem)
     caption = written or figure["caption"]
-    words = [number, figure["title"], caption, label(figure["backend"]), panel, figure["section"]]
-    words += dict.fromkeys(quotes.get(name, "") for name in figure["claims"])
-    # links are relative to the page, which lies in results/
-    relative = stem.removeprefix("results/")
-    width, height = _size(f"{stem}.svg")
-    return {
-        "id": f"{figure['backend']}-{panel}",
-        "stem": relative,
-        "svg": f"{stem}.svg",
-        "number": number,
-        "title": figure["title"],
-        "caption": caption,
-        "origin": figure["backend"],
-        "label": label(figure["backend"]),
-        "failing": failing,
-        "reason": reason or not_drawn(f"{stem}.csv"),
-        "width": width,
-        "height": height,
-        "find": " ".join([*words, *figure["words"]]).lower(),
-    }
+    words = [number, figure["title"], caption, label(backend), name, figure["section"]]
+    words += [*dict.fromkeys(quotes.get(claim, "") for claim in figure["claims"])]
+    with Path(f"{stem}.svg").open(encoding="utf-8") as handle:
+        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', handle.read(2000))
+    width, height = (round(float(box[1])), round(float(box[2]))) if box else SIZE
+    return Panel(
+        id=f"{backend}-{name}",
+        stem=stem.removeprefix("results/"),  # the page lies there
+        number=number,
+        title=figure["title"],
+        caption=caption,
+        backend=backend,
+        label=label(backend),
+        failing=[
+            f.claim
+            for f in findings
+            if f.claim in figure["claims"] and f.backend == backend and f.status == FAILS
+        ],
+        differing=Table(path).rows if Path(path := f"{stem}.claims.csv").is_file() else [],
+        reason=reason or not_drawn(f"{stem}.csv"),
+        width=width,
+        height=height,
+        find=" ".join([*words, *figure["words"]]).lower(),
+    )
 
 
 def _beside(stem: str) -> tuple[str, str]:
@@ -141,42 +166,26 @@ def not_drawn(table: str) -> str:
     return "; ".join(dict.fromkeys(row["missing"] for row in rows if row["missing"]))
 
 
-def _size(svg: str) -> tuple[int, int]:
-    """Return width and height of a drawing, in points."""
-    with Path(svg).open(encoding="utf-8") as handle:
-        found_box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', handle.read(2000))
-    if found_box is None:
-        return SIZE
-    return round(float(found_box[1])), round(float(found_box[2]))
-
-
-def _packed(svg: str) -> str:
-    """Return a file, compressed in the same bytes each time, in base64."""
-    return base64.b64encode(gzip.compress(Path(svg).read_bytes(), 9, mtime=0)).decode("ascii")
-
-
 def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str, Any]:
     """Return a group's title and how many take-aways of its section hold, by backend."""
     if paper not in TITLES:
-        return {"title": section or OWN, "status": [], "failing": []}
+        return {"title": section or OWN, "status": [], "failing": ""}
     title, starts = SECTIONS[paper].get(section, (section, (section,)))
-    status, failing = [], []
-    for backend in dict.fromkeys(f.backend for f in findings):
-        rows = [
-            f
-            for f in findings
-            if (f.backend, f.paper, f.form) == (backend, paper, PAPER)
-            and f.takeaway.startswith(starts)
-        ]
-        counts = takeaway_counts(rows)
-        if not counts:
-            continue
-        failing += failures(rows)
-        statuses = {status_of(row.status for row in some) for some in takeaways(rows).values()}
-        grade = "bad" if FAILS in statuses else "good"
-        status.append({"text": f"{label(backend)}: {counts}", "grade": grade})
+    here = [
+        f for f in findings if (f.paper, f.form) == (paper, PAPER) and f.takeaway.startswith(starts)
+    ]
+    status, judged = [], []
+    for backend in dict.fromkeys(f.backend for f in here):
+        rows = [f for f in here if f.backend == backend]
+        if counts := takeaway_counts(rows):
+            judged += rows
+            fails = any(
+                status_of(row.status for row in claims) == FAILS
+                for claims in takeaways(rows).values()
+            )
+            status.append((f"{label(backend)}: {counts}", "bad" if fails else "good"))
     return {
         "title": f"{TITLES[paper]}, {title}",
         "status": status,
-        "failing": failing,
+        "failing": failing_list(judged),
     }

@@ -1,13 +1,17 @@
-"""Numbers of the landing page: each one names the cell of the table that it was taken from.
+"""Show cells of tables on the landing page: each number names the cell that it was taken from.
 
-The page writes them through `shown` alone, so a test can read every cell again and compare.
+The page writes numbers through `shown` alone, so a test can read every cell again and compare.
 """
 
 import csv
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from markupsafe import Markup
+
+from epochwatt import columns
 
 HOW: Mapping[str, Callable[[float, float], float]] = {
     "share": lambda value, whole: 100.0 * value / whole,
@@ -49,11 +53,6 @@ def shown(value: float, how: str = "", unit: str = "") -> str:
 
     Three figures, a large one in full; per cent and points to one decimal; what is printed
     elsewhere as it is; a difference with its sign, a factor with its own.
-
-    Parameters
-    ----------
-    value : of a cell, or what `HOW` makes of two
-    how, unit : as in `Number`
     """
     if how == PRINTED:
         return f"{value:,g}".replace("-", "\u2212")
@@ -121,3 +120,124 @@ class Table:
         except (KeyError, ValueError, TypeError):
             return None
         return None if math.isnan(value) else value
+
+
+# -- tables of the page --------------------------------------------------------------------------
+
+
+class Column(NamedTuple):
+    """A column of a table of the page.
+
+    Attributes
+    ----------
+    name : of the cell in each row
+    title : empty: the label of the column of that name (columns.py)
+    kind : class of the style sheet: n (numbers), bars, advice, why (long text), wide, middle
+    """
+
+    name: str
+    title: str = ""
+    kind: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Its title, or else the label of the column."""
+        return self.title or columns.label(self.name)
+
+
+class Several(NamedTuple):
+    """Numbers of one cell of the page, as the two ends of a range."""
+
+    numbers: Sequence[Number]
+    joint: str = " to "
+    sign: str = ""
+
+
+class Graded(NamedTuple):
+    """A number or a word and its class of the style sheet: good or bad."""
+
+    value: Number | str | None
+    grade: str
+
+
+class Quote(NamedTuple):
+    """Two texts of a row of another table: the second one is smaller."""
+
+    source: str
+    row: int
+    columns: tuple[str, str]
+    texts: tuple[str, str]
+    kind: str = ""
+
+
+class Bar(NamedTuple):
+    """A stacked bar.
+
+    Attributes
+    ----------
+    length : % of the room
+    parts : class of the style sheet -> share of the bar, %
+    """
+
+    length: float
+    parts: Mapping[str, float]
+    title: str
+
+
+class Line(NamedTuple):
+    """A row of a table of the page.
+
+    Attributes
+    ----------
+    cells : by the columns' names: text, markup, a `Number`, `Several`, a `Quote`, bars, or None
+    find : what a search looks through
+    source, row : the table and its row that numbers of the line are from, where they do not say
+    more : further attributes of the element
+    """
+
+    cells: Mapping[str, object]
+    find: str = ""
+    source: str = ""
+    row: int = 0
+    more: Mapping[str, str] = {}
+
+
+class Filter(NamedTuple):
+    """A button above a table: shows the rows whose `data-has` has the word."""
+
+    word: str
+    title: str
+
+
+class Shown(NamedTuple):
+    """A table of the page.
+
+    Attributes
+    ----------
+    id : of its element; the first word says what its rows are counted as in a search
+    filters : buttons above it
+    is_tall : it scrolls by itself
+    """
+
+    id: str
+    columns: Sequence[Column]
+    lines: Sequence[Line]
+    filters: Sequence[Filter] = ()
+    is_tall: bool = True
+
+
+def link(anchor: str, text: str) -> Markup:
+    """Return a link to a section, row or figure of the page."""
+    return Markup('<a href="#{}">{}</a>').format(anchor, text)
+
+
+def small(text: str) -> Markup:
+    """Return a text in small grey letters; nothing where it is empty."""
+    return Markup(' <small class="grey">{}</small>').format(text) if text else Markup()
+
+
+def text_lines(rows: Iterable[Mapping[str, object]]) -> list[Line]:
+    """Return rows of texts as lines of a table."""
+    return [
+        Line(row, " ".join(map(str, filter(None, row.values()))).lower()) for row in map(dict, rows)
+    ]

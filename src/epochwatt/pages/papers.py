@@ -1,4 +1,4 @@
-"""The papers' runs on the landing page: what they state and print, beside the same of ours.
+"""The papers on the landing page: take-aways, claims, and every printed number beside ours.
 
 Ours is the mean over a run, as the figures draw it; what no figure draws is from `printed.csv`
 (`printed.py`), and how many predictions are good from `statistics.csv`. A row says whether the
@@ -7,33 +7,44 @@ simulation was fitted to its number.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ClaimRow
 from epochwatt.claims.summary import in_short, status_of, takeaways
 from epochwatt.claims.tolerances import load_terms
-from epochwatt.pages.numbers import PRINTED, Number, Table
+from epochwatt.pages.numbers import (
+    PRINTED,
+    Column,
+    Filter,
+    Graded,
+    Line,
+    Number,
+    Several,
+    Shown,
+    Table,
+    link,
+    small,
+    text_lines,
+)
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.published.numbers import TITLES, Fact, Relation, load_published
 from epochwatt.study.runs import TWIN
 from epochwatt.tables import read_table
 from epochwatt.text import label
 
-UNITS = {  # of a published number, where its name is another
-    "pct": "%",
-    "x": "\u00d7",
-    "count": "",
-    "1/s": "/s",
-}
+# of a published number -> as it is written here
+UNIT_WRITTEN = {"pct": "%", "x": "\u00d7", "count": "", "1/s": "/s"}
 SIGNS = {"approx": "\u2248", "less_than": "<", "at_most": "\u2264", "at_least": "\u2265"}
 UPPER = ("less_than", "at_most")
 # unit of two numbers -> how far one is off the other, and the unit of that
 DEVIATIONS = {"%": ("difference", "points"), "\u00d7": ("factor", ""), "": ("difference", "")}
-EXCEPTIONS = "holds, with exceptions"  # a take-away of which claims fail that are not core
 WITHIN = "within"  # deviation of what keeps a bound or a range
-FORMULAS = {  # of a relation, by its beginning -> words
+FORMULAS = {  # of a relation -> words
     "mean 100*(B-A)/A": "mean change",
     "100*(B-A)/A": "change",
     "100*|B-A|/A": "size of the change",
@@ -44,22 +55,49 @@ FORMULAS = {  # of a relation, by its beginning -> words
     "A/B": "factor",
     "B/A": "factor",
 }
-HELD_OUT = (("held_out_prediction",), ("published_value",))  # columns of the validation
-OURS, THEIRS = ("value", "value_hi"), ("published", "published_hi")  # columns
 JUDGED_METHOD = (REFERENCE, SEARCHED, "all")  # whose predictions the claims judge, in all modes
 COUNTED_IN = {TIME: "fig10a", ENERGY: "fig10b"}  # what is predicted -> panel that counts it
-MOST_SHOWN = 3  # comparisons of a claim; its row in claims.html has all
+MOST_SHOWN = 3  # comparisons of a claim that a figure or take-away names; the claims have all
+GRADES = {HOLDS: "good", FAILS: "bad"}  # status -> class of the style sheet
+TAKEAWAY_COLUMNS = (
+    Column("section", "section"),
+    Column("says", "the paper says", "why"),
+    Column("verdict", "here"),
+    Column("failing", "what does not hold, in words", "why"),
+)
+CLAIM_COLUMNS = (
+    Column("takeaway", "take-away", "why"),
+    Column("claim", "claim"),
+    Column("says", "says", "why"),
+    Column("on", "on"),
+    Column("status", "status"),
+    Column("held_out", "held out"),
+    Column("rests_on", "rests on"),
+    Column("in_words", "in words", "why"),
+)
+WANTED_COLUMNS = (Column("claim", "claim"), Column("says", "says"), Column("missing", "missing"))
+NUMBER_COLUMNS = (
+    Column("section", "section"),
+    Column("run", "run, or change", "wide"),
+    Column("quantity", "quantity", "middle"),
+    Column("published", "paper", "n"),
+    Column("ours", "ours", "n"),
+    Column("deviation", "deviation", "n"),
+    Column("held_out", "held out", "n"),
+    Column("seen", "used in the fit"),
+    Column("figures", "shown in"),
+)
 FILTERS = (
-    {"word": "unseen", "title": "not used in the fit"},
-    {"word": "far", "title": "off by more than the tolerance"},
-    {"word": "figure", "title": "drawn in a figure"},
+    Filter("unseen", "not used in the fit"),
+    Filter("far", "off by more than the tolerance"),
+    Filter("figure", "drawn in a figure"),
 )
 LEAD = (
     "What both papers state and every number that they print of a run, beside ours. Where nothing "
     "else is stated, ours is simulated."
 )
 NONE = "No run of the papers is here: the studies of config/config.yaml hold none."
-Row = dict[str, Any]
+Says = Mapping[tuple[str, str], Mapping[str, str]]  # (paper, take-away) -> `quote`, `numbers`
 
 
 def terms(near: Mapping[str, float]) -> dict[str, str]:
@@ -76,63 +114,10 @@ def terms(near: Mapping[str, float]) -> dict[str, str]:
         "used in the fit": "Whether the simulated boards were fitted to this number.",
         "held out": "The deviation of boards that were fitted without this number and all others "
         "of its take-away. They make no runs, so it is that of the fit's own prediction.",
+        "rests on": "What a simulated claim rests on: a mechanism of the simulated boards "
+        "(whatever its numbers), fitted numbers or assumed numbers. Fragile: it changes within the "
+        "spread of the fitted numbers.",
     }
-
-
-def compare(
-    numbers: Iterable[str],
-    tables: Mapping[str, str],
-    findings: Sequence[ClaimRow],
-    titles: Mapping[str, str],
-    says: Mapping[tuple[str, str], Mapping[str, str]],
-) -> dict[str, Any]:
-    """Return what the section shows.
-
-    Parameters
-    ----------
-    numbers : tables with published numbers: of figures, of the text alone, of predictions
-    tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
-        folder of the published numbers
-    findings : rows of claims.csv
-    titles : model or device -> name for people
-    says : `statements`
-    """
-    published = Path(tables["published"])
-    facts = load_published(published).facts()
-    judged = Table(tables["validation"]) if tables["validation"] else None
-    held = {row["published_id"]: n for n, row in enumerate(judged.rows)} if judged else {}
-    paths = [*numbers]
-    panels = {f"{Path(path).parent.name}-{Path(path).stem}" for path in paths}
-    drawn = [row for path in paths for row in _rows(Table(path), facts, titles)]
-    there = {(row["backend"], row["fact"].id) for row in drawn}
-    others = _rows(Table(tables["printed"]), facts, titles)
-    rows = _by_number([*drawn, *(r for r in others if (r["backend"], r["fact"].id) not in there)])
-    tolerance = load_terms(published.resolve().parents[1]).numbers
-    finished = [_finished(row, says, tolerance) for row in rows]
-    finished.sort(key=lambda row: row["order"])
-    for row in finished:
-        fact, place = row["fact"], held.get(row["fact"].id) if row["backend"] == TWIN else None
-        if judged and place is not None:
-            row["held_out"] = _deviation(judged, place, _unit(fact), fact.qualifier, *HELD_OUT)
-        row["figures"] = [figure for figure in row["figures"] if figure["id"] in panels]
-    papers: list[Row] = [
-        {
-            "id": paper,
-            "title": title,
-            "filters": FILTERS,
-            "claims": [line.removeprefix(f"{title}: ") for line in in_short(of_paper)],
-            "takeaways": _takeaways(of_paper, says),
-            "rows": [row for row in finished if row["paper"] == paper],
-        }
-        for paper, title in TITLES.items()
-        for of_paper in [[f for f in findings if (f.paper, f.form) == (paper, PAPER)]]
-    ]
-    papers = [paper for paper in papers if paper["rows"]]
-    words = terms(tolerance) if papers else {}
-    return {"lead": LEAD if papers else NONE, "terms": words, "tables": papers}
-
-
-# -- what the papers state ---------------------------------------------------------------------
 
 
 def statements(published: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -145,152 +130,338 @@ def statements(published: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["paper"], row["takeaway"]): row for row in rows}
 
 
-def _takeaways(
-    findings: Sequence[ClaimRow], says: Mapping[tuple[str, str], Mapping[str, str]]
-) -> list[Row]:
-    """Return a row for each take-away of a paper and backend that judges any claim of it."""
+def compare(
+    numbers: Iterable[str],
+    tables: Mapping[str, str],
+    findings: Sequence[ClaimRow],
+    titles: Mapping[str, str],
+    says: Says,
+) -> dict[str, Any]:
+    """Return what the section shows.
+
+    Parameters
+    ----------
+    numbers : tables with published numbers: of figures, of the text alone, of predictions
+    tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
+        folder of the published numbers
+    says : `statements`
+    """
+    published = Path(tables["published"])
+    tolerance = load_terms(published.resolve().parents[1]).numbers
+    rows = _printed(list(numbers), tables, load_published(published).facts(), titles)
+    of_paper = {paper: [f for f in findings if f.paper == paper] for paper in TITLES}
+    papers = [
+        {
+            "title": title,
+            "counts": [line.removeprefix(f"{title}: ") for line in in_short(claims)],
+            "takeaways": _takeaways(paper, claims, says),
+            "numbers": Shown(f"numbers-{paper}", NUMBER_COLUMNS, lines, FILTERS),
+        }
+        for paper, title in TITLES.items()
+        for claims in [[f for f in of_paper[paper] if f.form == PAPER]]
+        for lines in [[_number_line(r, says, tolerance) for r in rows if r.fact.paper == paper]]
+        if lines
+    ]
+    return {
+        "lead": LEAD if papers else NONE,
+        "terms": terms(tolerance) if papers or findings else {},
+        "tables": papers,
+        "claims": [
+            {"title": title, "table": claims_table(paper, of_paper[paper], says)}
+            for paper, title in TITLES.items()
+            if any(not _is_unmeasured(f) for f in of_paper[paper])
+        ],
+        "wanted": _wanted(findings),
+    }
+
+
+# -- what they state ---------------------------------------------------------------------------
+
+
+def _takeaways(paper: str, claims: Sequence[ClaimRow], says: Says) -> Shown:
+    """Return a line for each take-away of a paper and backend that judges any claim of it."""
     groups: dict[tuple[str, str], list[ClaimRow]] = {}
-    for f in findings:
-        groups.setdefault((f.backend, f.takeaway), []).append(f)
-    rows = []
-    for (backend, name), claims in groups.items():
-        (deciding,) = takeaways(claims).values()
+    for claim in claims:
+        groups.setdefault((claim.backend, claim.takeaway), []).append(claim)
+    lines = []
+    for (backend, name), mine in groups.items():
+        (deciding,) = takeaways(mine).values()
         status = status_of(f.status for f in deciding)
         if not status:
             continue
-        stated = says.get((claims[0].paper, name), {"quote": "", "numbers": ""})
-        failing = failures(claims)
-        words = [name, *stated.values(), label(backend), *(f["says"] for f in failing)]
-        rows.append(
-            {
-                "section": name,
-                "quote": stated["quote"],
-                "numbers": stated["numbers"],
-                "origin": "" if backend == TWIN else label(backend),
-                "status": status,
-                "verdict": EXCEPTIONS if failing and status == HOLDS else status.replace("_", " "),
-                "failing": failing,
-                "find": " ".join(words).lower(),
-            }
+        stated = says.get((paper, name), {"quote": "", "numbers": ""})
+        failing = failing_list(mine)
+        verdict = "holds, with exceptions" if failing and status == HOLDS else _words(status)
+        where = "" if backend == TWIN else label(backend)
+        words = [name, *stated.values(), label(backend), *(f.claim_text for f in mine)]
+        cells = {
+            "section": link(f"takeaway-{name}", name),
+            "says": _quoted(stated),
+            "verdict": Markup('<span class="{}">{}</span>{}').format(
+                GRADES[status], verdict, small(where)
+            ),
+            "failing": failing,
+        }
+        lines.append(Line(cells, " ".join(words).lower()))
+    return Shown(f"takeaways-{paper}", TAKEAWAY_COLUMNS, lines)
+
+
+def _words(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _quoted(stated: Mapping[str, str]) -> Markup:
+    """Return a paper's sentence in quotes, with the numbers that come with it."""
+    quote = f"\u201c{stated['quote']}\u201d" if stated["quote"] else ""
+    return Markup("{}{}").format(quote, small(stated["numbers"]))
+
+
+def _parts(cell: str) -> list[str]:
+    return [part for part in cell.split("; ") if part]
+
+
+def failing_list(claims: Iterable[ClaimRow]) -> Markup:
+    """Return the claims that do not hold as a list: what is said, by what it fails, and why."""
+    items = []
+    for claim in claims:
+        if claim.status != FAILS:
+            continue
+        numbers = _parts(claim.in_words)
+        text = Markup("{} {}: {}").format(
+            link(claim.claim, claim.claim), claim.claim_text, "; ".join(numbers[:MOST_SHOWN])
         )
-    return rows
+        if len(numbers) > MOST_SHOWN:
+            text += "; " + link(claim.claim, f"{len(numbers) - MOST_SHOWN} more")
+        why = claim.why[:1].upper() + claim.why[1:]
+        items.append(Markup("<li>{}{}</li>").format(text, small(why)))
+    return Markup("<ul>{}</ul>").format(Markup("\n").join(items)) if items else Markup()
 
 
-def failures(claims: Iterable[ClaimRow]) -> list[Row]:
-    """Return of each claim that does not hold what it says, and by what it fails, in words."""
+def _is_unmeasured(claim: ClaimRow) -> bool:
+    """Return whether a claim only says that measured runs are missing."""
+    return claim.backend != TWIN and claim.status == "not_evaluable"
+
+
+def claims_table(paper: str, claims: Sequence[ClaimRow], says: Says) -> Shown:
+    """Return the claims of a paper by take-away; rows that links lead to have the claim's name."""
+    by_takeaway: dict[str, list[ClaimRow]] = {claim.takeaway: [] for claim in claims}
+    for claim in claims:
+        if not _is_unmeasured(claim):
+            by_takeaway[claim.takeaway].append(claim)
+    lines, linked = [], set[str]()
+    for name, mine in by_takeaway.items():
+        stated = says.get((paper, name), {"quote": "", "numbers": ""})
+        for n, claim in enumerate(mine):
+            more = {"data-has": claim.status}
+            if claim.form == PAPER and claim.claim not in linked:
+                linked.add(claim.claim)
+                more["id"] = claim.claim
+            title = Markup("{} {}").format(name, _quoted(stated) if n == 0 else "")
+            if n == 0:
+                title = Markup('<span id="takeaway-{}">{}</span>').format(name, title)
+            lines.append(_claim_line(claim, title, more))
+    statuses = dict.fromkeys(line.more["data-has"] for line in lines)
+    filters = [Filter(status, _words(status)) for status in statuses]
+    return Shown(f"claims-{paper}", CLAIM_COLUMNS, lines, filters)
+
+
+def _claim_line(claim: ClaimRow, title: Markup, more: Mapping[str, str]) -> Line:
+    """Return a claim; only a simulated one was held out, and rests on something."""
+    source = label(claim.backend)
+    computed = [Markup('<div class="code">{}</div>').format(s) for s in _parts(claim.comparison)]
+    in_words = [Markup("<div>{}</div>").format(words) for words in _parts(claim.in_words)]
+    reasons = [*_parts(claim.missing), *_parts(claim.why)]
+    in_words += [Markup('<div class="grey">{}</div>').format(reason) for reason in reasons]
+    if computed:
+        folded = Markup("<details><summary>as computed</summary>{}</details>")
+        in_words.append(folded.format(Markup().join(computed)))
+    cells: dict[str, object] = {
+        "takeaway": title,
+        "claim": f"{claim.claim} ({claim.role})",
+        "says": claim.claim_text,
+        "on": f"{claim.board}; {source}" if claim.board else source,
+        "status": _status(claim.status),
+        "held_out": "",
+        "rests_on": "",
+        "in_words": Markup().join(in_words),
+    }
+    if claim.backend == TWIN:
+        fragile = ", fragile" if claim.fragile == "yes" else ""
+        cells |= {"held_out": _status(claim.status_held_out), "rests_on": claim.rests_on + fragile}
+    words = [claim.takeaway, claim.claim, claim.claim_text, str(cells["on"]), claim.in_words]
+    return Line(cells, " ".join(words).lower(), more=more)
+
+
+def _status(status: str) -> Markup:
+    return Markup('<span class="{}">{}</span>').format(GRADES.get(status, "grey"), _words(status))
+
+
+def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, Any]]:
+    """Return which claims measured runs are missing for, a table for each kind of runs."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for f in findings:
+        if _is_unmeasured(f):
+            row = {"claim": f.claim, "says": f.claim_text, "missing": f.missing}
+            groups.setdefault((f.backend, f.board), []).append(row)
     return [
         {
-            "claim": f.claim,
-            "says": f.claim_text,
-            "numbers": numbers[:MOST_SHOWN],
-            "more": max(0, len(numbers) - MOST_SHOWN),
-            "why": f.why[:1].upper() + f.why[1:],
+            "title": f"{label(backend)}; "
+            + (f"claims about any board, on {board}" if board else "the papers' own runs")
+            + ": what cannot be evaluated",
+            "table": Shown(f"wanted-{n}", WANTED_COLUMNS, text_lines(rows)),
         }
-        for f in claims
-        if f.status == FAILS
-        for numbers in [[part for part in f.in_words.split("; ") if part]]
+        for n, ((backend, board), rows) in enumerate(groups.items())
     ]
 
 
 # -- what they print ---------------------------------------------------------------------------
 
 
-def _by_number(drawn: Iterable[Row]) -> list[Row]:
-    """Return one row per backend, published number and run, with all figures that draw it."""
-    rows: dict[tuple[str, str, str], Row] = {}
-    for row in drawn:
-        key = (row["backend"], row["id"], row["run"])
-        if key in rows:
-            there = rows[key]["figures"]
-            there += [figure for figure in row["figures"] if figure not in there]
-        else:
-            rows[key] = row
-    return list(rows.values())
+@dataclass
+class PrintedNumber:
+    """A published number beside ours.
+
+    Attributes
+    ----------
+    run : what it is of, in words
+    deviation : of ours; `WITHIN` where a bound or a range is kept
+    seen : whether the fit has seen it: yes, no, or empty
+    figures : id -> title of the panels that draw it
+    held_out : deviation of boards that were fitted without it
+    """
+
+    fact: Fact
+    id: str
+    backend: str
+    source: str
+    row: int
+    run: str
+    quantity: str
+    ours: Several
+    published: Several
+    deviation: Number | str | None
+    seen: str
+    figures: dict[str, str] = field(default_factory=dict)
+    held_out: Number | str | None = None
 
 
-def _rows(table: Table, facts: Mapping[str, Fact], titles: Mapping[str, str]) -> Iterable[Row]:
-    """Yield the rows of a table that have a published number."""
+class Sides(NamedTuple):
+    """Columns of ours and of the paper's number; a second one is the upper end of a range."""
+
+    ours: tuple[str, ...] = ("value", "value_hi")
+    theirs: tuple[str, ...] = ("published", "published_hi")
+
+
+HELD_OUT = Sides(("held_out_prediction",), ("published_value",))  # of the validation
+
+
+def _printed(
+    paths: Sequence[str],
+    tables: Mapping[str, str],
+    facts: Mapping[str, Fact],
+    titles: Mapping[str, str],
+) -> list[PrintedNumber]:
+    """Return one entry per backend, published number and run, by section."""
+    panels = {f"{Path(path).parent.name}-{Path(path).stem}" for path in paths}
+    entries: dict[tuple[str, str, str], PrintedNumber] = {}
+    for path in (*paths, tables["printed"]):
+        drawn = {(entry.backend, entry.fact.id) for entry in entries.values()}
+        for entry in _entries(Table(path), facts, titles):
+            if path == tables["printed"] and (entry.backend, entry.fact.id) in drawn:
+                continue
+            there = entries.setdefault((entry.backend, entry.id, entry.run), entry)
+            there.figures |= entry.figures
+    judged = Table(tables["validation"])
+    held_out_row = {row["published_id"]: n for n, row in enumerate(judged.rows)}
+    for entry in entries.values():
+        entry.figures = {k: words for k, words in entry.figures.items() if k in panels}
+        if entry.backend == TWIN and entry.fact.id in held_out_row:
+            n = held_out_row[entry.fact.id]
+            entry.held_out = _deviation(judged, n, entry.fact, entry.fact.qualifier, HELD_OUT)
+    return sorted(
+        entries.values(),
+        key=lambda entry: (_natural(entry.fact.section), entry.id.startswith("R"), entry.id),
+    )
+
+
+def _entries(
+    table: Table, facts: Mapping[str, Fact], titles: Mapping[str, str]
+) -> Iterator[PrintedNumber]:
+    """Yield what has a published number in a table."""
     panel, folder = Path(table.path).stem, Path(table.path).parent.name
-    for place, cells in enumerate(table.rows):
+    for n, cells in enumerate(table.rows):
         ids = cells.get("published_id", "")
         fact = facts.get(ids.split()[0]) if ids else None
         if fact is None or not cells.get("published") or not cells.get("value"):
             continue
         backend = cells.get("backend") or folder  # what is of two runs names none
-        row = {"id": ids, "fact": fact, "backend": backend, "source": table.path, "row": place}
+        place = (fact, ids, backend, table.path, n)
         if "learned_from" in cells:
             if (cells["method"], cells["learned_from"], cells["modes"]) == JUDGED_METHOD:
-                yield {**row, **_prediction(table, place, fact, titles)}
+                yield _prediction(table, place, titles)
             continue
-        qualifier, sides = cells["published_qualifier"], (OURS, THEIRS)
-        is_figure, unit = folder == backend and "/figures/" in table.path, _unit(fact)
-        yield {
-            **row,
-            "run": _run_of(fact, cells, titles),
-            "quantity": quantity_words(fact, cells.get("statistic", "")),
-            "ours": _numbers(table, place, OURS, unit),
-            "published": _numbers(table, place, THEIRS, unit, PRINTED),
-            "joint": " to ",
-            "sign": SIGNS.get(qualifier, ""),
-            "deviation": _deviation(table, place, unit, qualifier, *sides),
-            "seen": {"True": "yes", "False": "no"}.get(cells["seen_by_fit"], ""),
-            "figures": [_figure(backend, panel)] if is_figure else [],
-        }
+        qualifier, sides = cells["published_qualifier"], Sides()
+        is_figure = folder == backend and "/figures/" in table.path
+        yield PrintedNumber(
+            *place,
+            run=_run_of(fact, cells, titles),
+            quantity=quantity_words(fact, cells.get("statistic", "")),
+            ours=Several(_numbers(table, n, sides.ours, fact)),
+            published=Several(
+                _numbers(table, n, sides.theirs, fact, PRINTED), sign=SIGNS.get(qualifier, "")
+            ),
+            deviation=_deviation(table, n, fact, qualifier, sides),
+            seen={"True": "yes", "False": "no"}.get(cells["seen_by_fit"], ""),
+            figures={f"{backend}-{panel}": figure_title(panel)} if is_figure else {},
+        )
 
 
-def _prediction(table: Table, place: int, fact: Fact, titles: Mapping[str, str]) -> Row:
-    """Return a row of what the paper counts of its predictions: `31 of 40`."""
-    cells, unit = table.rows[place], _unit(fact)
+def _prediction(
+    table: Table, place: tuple[Fact, str, str, str, int], titles: Mapping[str, str]
+) -> PrintedNumber:
+    """Return what the paper counts of its predictions: `31 of 40`."""
+    fact, _, backend, _, n = place
+    cells = table.rows[n]
     board = f"{titles.get(cells['device'], cells['device'])} {cells['instance']}"
     networks = [titles.get(name, name) for name in cells["networks"].split()]
     words = {TIME: "predicted times", ENERGY: "predicted energies"}[cells["target"]]
-    return {
-        "run": f"{board}, {', '.join(networks)}".replace(", all", ", all networks"),
-        "quantity": f"{words}: {cells['statistic'].removesuffix(', %')}",
-        "ours": _numbers(table, place, ("value", "n_predictions"), unit),
-        "published": _numbers(table, place, ("published", "n_published"), unit, PRINTED),
-        "joint": " of ",
-        "sign": SIGNS.get(fact.qualifier, ""),
-        "deviation": _deviation(table, place, unit, fact.qualifier, OURS[:1], THEIRS[:1]),
-        "seen": "",
-        "figures": [_figure(cells["backend"], COUNTED_IN[cells["target"]])],
-    }
-
-
-def _figure(backend: str, panel: str) -> dict[str, str]:
-    return {"id": f"{backend}-{panel}", "title": figure_title(panel)}
+    panel = COUNTED_IN[cells["target"]]
+    numbers = (
+        _numbers(table, n, ("value", "n_predictions"), fact),
+        _numbers(table, n, ("published", "n_published"), fact, PRINTED),
+    )
+    return PrintedNumber(
+        *place,
+        run=f"{board}, {', '.join(networks)}".replace(", all", ", all networks"),
+        quantity=f"{words}: {cells['statistic'].removesuffix(', %')}",
+        ours=Several(numbers[0], " of "),
+        published=Several(numbers[1], " of ", SIGNS.get(fact.qualifier, "")),
+        deviation=_deviation(table, n, fact, fact.qualifier, Sides(("value",), ("published",))),
+        seen="",
+        figures={f"{backend}-{panel}": figure_title(panel)},
+    )
 
 
 def _unit(fact: Fact) -> str:
-    return UNITS.get(fact.unit, fact.unit)
+    return UNIT_WRITTEN.get(fact.unit, fact.unit)
 
 
 def _numbers(
-    table: Table, place: int, columns: Sequence[str], unit: str, how: str = ""
+    table: Table, row: int, columns: Sequence[str], fact: Fact, how: str = ""
 ) -> list[Number]:
     """Return the numbers of some cells of a row, without those that are not there."""
-    numbers = (table.number(place, column, unit, how=how) for column in columns)
+    numbers = (table.number(row, column, _unit(fact), how=how) for column in columns)
     return [number for number in numbers if number]
 
 
 def _deviation(
-    table: Table,
-    place: int,
-    unit: str,
-    qualifier: str,
-    ours: Sequence[str],
-    theirs: Sequence[str],
+    table: Table, row: int, fact: Fact, qualifier: str, sides: Sides
 ) -> Number | str | None:
-    """Return how far ours is off the paper's number, or that it keeps a bound or a range.
-
-    Parameters
-    ----------
-    unit : of both
-    qualifier : of the published number
-    ours, theirs : columns of both; the second one, if it is filled, is the upper end of a range
-    """
-    here = [(n, column) for column in ours if (n := table.value(place, column)) is not None]
-    printed = [(n, column) for column in theirs if (n := table.value(place, column)) is not None]
+    """Return how far ours is off the paper's number, or that it keeps a bound or a range."""
+    here = [(n, column) for column in sides.ours if (n := table.value(row, column)) is not None]
+    printed = [
+        (n, column) for column in sides.theirs if (n := table.value(row, column)) is not None
+    ]
     if not here or not printed:
         return None
     (low, at_low), (high, at_high) = printed[0], printed[-1]
@@ -302,37 +473,40 @@ def _deviation(
     off, column, per = max(outside)
     if is_interval and off <= 0:
         return WITHIN
-    how, of_deviation = DEVIATIONS.get(unit, ("deviation", "%"))
-    return table.number(place, column, of_deviation, per, how)
+    how, unit = DEVIATIONS.get(_unit(fact), ("deviation", "%"))
+    return table.number(row, column, unit, per, how)
 
 
-def _finished(
-    row: Row, says: Mapping[tuple[str, str], Mapping[str, str]], tolerance: Mapping[str, float]
-) -> Row:
-    """Return a row with what is searched, filtered and sorted by."""
-    fact: Fact = row["fact"]
-    size = _size(row["deviation"], tolerance)
-    has = ["unseen" if row["seen"] == "no" else "", "figure" if row["figures"] else ""]
-    has.append("far" if size == "bad" else "")
-    stated = says.get((fact.paper, fact.section), {})
-    words = [row["run"], row["quantity"], fact.section, label(row["backend"]), row["id"]]
-    origin = "" if row["backend"] == TWIN else f" ({label(row['backend'])})"
-    return {
-        "held_out": None,
-        **row,
-        "run": row["run"] + origin,
-        "paper": fact.paper,
-        "section": fact.section,
-        "is_takeaway": bool(stated),
-        "order": (_natural(fact.section), row["id"].startswith("R"), row["id"]),
-        "size": size,
-        "find": " ".join([*words, *stated.values()]).lower(),
-        "has": " ".join(filter(None, has)),
+def _number_line(entry: PrintedNumber, says: Says, tolerance: Mapping[str, float]) -> Line:
+    """Return a printed number with what is searched and filtered by."""
+    fact, grade = entry.fact, _grade(entry.deviation, tolerance)
+    has = {
+        "unseen": entry.seen == "no",
+        "figure": bool(entry.figures),
+        "far": grade == "bad",
     }
+    stated = says.get((fact.paper, fact.section), {})
+    words = [entry.run, entry.quantity, fact.section, label(entry.backend), entry.id]
+    origin = "" if entry.backend == TWIN else f" ({label(entry.backend)})"
+    figures = [link(f"fig-{name}", title) for name, title in entry.figures.items()]
+    cells = {
+        "section": link(f"takeaway-{fact.section}", fact.section) if stated else fact.section,
+        "run": entry.run + origin,
+        "quantity": entry.quantity,
+        "published": entry.published,
+        "ours": entry.ours,
+        "deviation": Graded(entry.deviation, grade) if grade else entry.deviation,
+        "held_out": entry.held_out,
+        "seen": entry.seen,
+        "figures": Markup().join(Markup("{} ").format(figure) for figure in figures),
+    }
+    more = {"data-id": entry.id, "data-has": " ".join(name for name, is_so in has.items() if is_so)}
+    find = " ".join([*words, *stated.values()]).lower()
+    return Line(cells, find, entry.source, entry.row, more)
 
 
-def _size(deviation: Number | str | None, tolerance: Mapping[str, float]) -> str:
-    """Return whether a deviation is within the tolerance of the claims."""
+def _grade(deviation: Number | str | None, tolerance: Mapping[str, float]) -> str:
+    """Return whether a deviation is within the tolerance of the claims: good, bad, or empty."""
     if not isinstance(deviation, Number):
         return "good" if deviation == WITHIN else ""
     limits = {"points": tolerance["NEAR_PP"], "%": tolerance["NEAR"]}

@@ -37,8 +37,6 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
     ----------
     epochs : `epochs.csv` of all runs
     idle : idle.csv; empty: there are no idle powers
-    published, twin : folders config/published and config/twin
-    path : where to write
     """
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []

@@ -33,16 +33,10 @@ def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:
 
 
 class Predictor(ABC):
-    """One workload as a method has learned it; subclasses are frozen dataclasses.
+    """One workload as a method has learned it; subclasses are frozen dataclasses."""
 
-    Attributes
-    ----------
-    target : what it predicts, one of `TARGETS`
-    trained_on : (m, 6), the distinct modes it learned from
-    """
-
-    target: str
-    trained_on: Numbers
+    target: str  # what it predicts, one of `TARGETS`
+    trained_on: Numbers  # (m, 6), the distinct modes it learned from
 
     @abstractmethod
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -67,58 +61,42 @@ class Predictor(ABC):
 
         Log-normal, through the bounds of the interval; None where there is no interval.
         """
-        moments = self.log_normal(modes)
-        if moments is None:
+        if self.interval(modes, LEVEL) is None:
             return None
-        mean, sd = moments
+        mean, sd = self.log_normal(modes)
         noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(mean)))
         return np.asarray(np.exp(mean + sd * noise))
 
-    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers] | None:
+    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the logarithm of an observation, (n,) each.
 
-        Those of the log-normal through the bounds of the interval; None where there is none.
+        Those of the log-normal through the bounds of the interval. Raises PredictionError: it
+        states no interval.
         """
         interval = self.interval(modes, LEVEL)
         if interval is None:
-            return None
-        low, high = np.log(interval[0]), np.log(interval[1])
-        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
-
-    def need_log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
-        """Return `log_normal`. Raises PredictionError: the predictor states no interval."""
-        moments = self.log_normal(modes)
-        if moments is None:
             raise PredictionError(
                 f"the predictor of {self.target} does not know how sure it is",
                 do="take a method that states intervals: utilisation or physical",
             )
-        return moments
+        low, high = np.log(interval[0]), np.log(interval[1])
+        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what fits that agree with the observations about as well expect, shape (n, d)."""
         return self.predict(modes)[:, None]
 
     def mean(self, modes: ArrayLike) -> Numbers:
-        """Return the mean of `some_fits` in each mode, shape (n,).
+        """Return the mean of `fits` in each mode, shape (n,).
 
         A term that the best fit does without is present in other fits that agree about as well. So
         the best of many modes is less often one that the model merely knows nothing of.
         """
-        return np.asarray(self.some_fits(modes).mean(1))
+        return np.asarray(self.fits(modes).mean(1))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return independent relative deviations in the m profiled modes; (0,) where not known."""
         return np.empty(0)
-
-    def extrapolated(self, mode: Mode) -> tuple[str, ...]:
-        """Return which parts of a mode lie outside all that the predictor learned from."""
-        low, high = self.trained_on.min(0), self.trained_on.max(0)
-        return tuple(
-            name
-            for name, value, a, b in zip(Mode._fields, mode, low, high, strict=True)
-            if not a <= value <= b
-        )
 
 
 def _as_json(value: Any) -> Any:
@@ -135,39 +113,26 @@ def _from_json(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """All modes of another workload, which a method may transfer from.
+    """All modes of another workload, which a method may transfer from."""
 
-    Attributes
-    ----------
-    rows : one row per mode
-    is_other_board : whether another board ran it
-    """
-
-    rows: Observations
-    is_other_board: bool = False
+    rows: Observations  # one row per mode
+    is_other_board: bool = False  # whether another board ran it
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a method may use besides the observations of the workload.
+    """What a method may use besides the observations of the workload."""
 
-    Attributes
-    ----------
-    target : what to predict, one of the method's `targets`
-    networks : training epochs of all networks on the same board. This workload is among them, with
-        all modes of the search: models are stored that have seen the modes they are judged in, as
-        the paper's energy model. To learn from other networks, take `others`
-    prior : what the simulation expects of the target, while scoring; None: not known
-    intervals : whether intervals will be needed
-    reference : another workload in all its modes; None: there is none
-    cache : folder to keep in what is learned of a reference; None: keep nothing
-    """
-
-    target: str
+    target: str  # what to predict, one of the method's `targets`
+    # training epochs of all networks on the same board. This workload is among them, with all modes
+    # of the search: models are stored that have seen the modes they are judged in, as the paper's
+    # energy model. To learn from other networks, take `others`
     networks: Sequence[Observations] = ()
+    # what the simulation expects of the target, while scoring; None: not known
     prior: Prior | None = None
-    intervals: bool = True
-    reference: Reference | None = None
+    intervals: bool = True  # whether intervals will be needed
+    reference: Reference | None = None  # another workload in all its modes; None: there is none
+    # folder to keep in what is learned of a reference; None: keep nothing
     cache: Path | None = None
 
     def others(self, observations: Observations) -> list[Observations]:
@@ -177,34 +142,26 @@ class Context:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to predict; a row of the registry.
+    """One way to predict; a row of the registry."""
 
-    Attributes
-    ----------
-    title : for people
-    targets : what it predicts; where time and power but not energy, energy is their product
-    fit : observations of one workload, without its first epoch -> predictor; raises PredictionError
-    load : JSON data of a predictor -> predictor
-    learns_from : training sets that it is stored for, `ALL` among them if `recommend` may use it
-    needs_prior : whether it works only where the workload can be simulated
-    needs_reference : whether it transfers from another workload that was run in all modes
-    is_scored : whether it has rows in scores.csv, where all methods learn from the same modes
-    is_paper : whether it is a reading of the paper's method, judged by the paper's criteria
-    parts : of a `Mode` that it understands; it is not asked where another one varies
-    name : as the registry has it
-    """
-
-    title: str
+    title: str  # for people
+    # what it predicts; where time and power but not energy, energy is their product
     targets: tuple[str, ...]
+    # observations of one workload, without its first epoch -> predictor; raises PredictionError
     fit: Callable[[Observations, Context], Predictor]
-    load: Callable[[Mapping[str, Any]], Predictor]
+    load: Callable[[Mapping[str, Any]], Predictor]  # JSON data of a predictor -> predictor
+    # training sets that it is stored for, `ALL` among them if `recommend` may use it
     learns_from: tuple[str, ...] = (SEARCHED, DESIGNED, ALL)
-    needs_prior: bool = False
+    needs_prior: bool = False  # whether it works only where the workload can be simulated
+    # whether it transfers from another workload that was run in all modes
     needs_reference: bool = False
+    # whether it has rows in scores.csv, where all methods learn from the same modes
     is_scored: bool = True
+    # whether it is a reading of the paper's method, judged by the paper's criteria
     is_paper: bool = False
+    # of a `Mode` that it understands; it is not asked where another one varies
     parts: tuple[str, ...] = CLOCKS
-    name: str = ""
+    name: str = ""  # as the registry has it
 
     @property
     def predicts(self) -> tuple[str, ...]:

@@ -45,9 +45,7 @@ RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not gi
 def references(root: Path = Path()) -> dict[str, str]:
     """Return name -> module.NAME of all methods; nothing is imported.
 
-    Raises
-    ------
-    ConfigError : config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`
+    Raises ConfigError: config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`.
     """
     path = root / CONFIG
     is_empty = not path.is_file() or read_yaml(path) is None
@@ -64,15 +62,7 @@ def references(root: Path = Path()) -> dict[str, str]:
 def load_method(name: str, root: Path = Path(), option: str = "--method") -> Method:
     """Return one method, which is imported.
 
-    Parameters
-    ----------
-    name : in the registry
-    root : the checkout
-    option : where the name comes from, for the message
-
-    Raises
-    ------
-    ConfigError : no such method, or its reference leads to none
+    Raises ConfigError: no such method, or its reference leads to none.
     """
     names = references(root)
     if name not in names:

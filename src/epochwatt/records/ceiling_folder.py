@@ -10,6 +10,7 @@ from typing import Any, Dict, Mapping, NamedTuple
 from epochwatt.records import checksums, files, record_shapes
 from epochwatt.records.mode_folder import RECORD, ModeFolders, again
 from epochwatt.records.run_folder import TELEMETRY
+from epochwatt.records.shapes import Document
 
 CeilingRecord = NamedTuple(
     "CeilingRecord",
@@ -24,7 +25,7 @@ CeilingRecord = NamedTuple(
 class CeilingFolder(ModeFolders):
     """The modes in which ceilings of one device were measured (see `ModeFolders`)."""
 
-    def finish(self, mode: Mapping[str, float], meta: Dict[str, Any]) -> None:
+    def finish(self, mode: Mapping[str, float], meta: Document) -> None:
         """Complete the attempt at a mode; RecordWriteError: it counts as not measured."""
         whole = dict(meta, checksums=checksums.SUMS)
         self.complete(mode, lambda folder: files.write_json(os.path.join(folder, RECORD), whole))
@@ -37,10 +38,10 @@ class CeilingFolder(ModeFolders):
         path = self.mode_path(mode)
         with again(path):
             meta = self.read_meta(mode, record_shapes.CEILINGS, "ceilings")
-            place, telemetry = os.path.join(path, TELEMETRY), {}
+            samples_file, telemetry = os.path.join(path, TELEMETRY), {}
             if TELEMETRY in self.sums(mode):
-                content = checksums.read_checked(place, self.sums(mode))
-                telemetry = files.parse_json(content, place, record_shapes.TELEMETRY)
+                content = checksums.read_checked(samples_file, self.sums(mode))
+                telemetry = files.parse_json(content, samples_file, record_shapes.TELEMETRY)
         return CeilingRecord(meta, telemetry, path)
 
     def verify(self, mode: Mapping[str, float]) -> CeilingRecord:

@@ -21,7 +21,7 @@ from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files
 from epochwatt.records.run_folder import RECORD
-from epochwatt.records.shapes import AMOUNT, COUNT, NUMBER, OBJECT, TEXT, TRUTH
+from epochwatt.records.shapes import AMOUNT, COUNT, NUMBER, OBJECT, TEXT, TRUTH, Document
 
 FOLDER, TIMES = "interleaved", "times.npz"
 UNMEASURED = "nothing of this measurement is kept"
@@ -73,7 +73,7 @@ def begin(root: str, name: str) -> str:
     return attempt
 
 
-def finish(attempt: str, meta: Dict[str, Any], log: Any) -> str:
+def finish(attempt: str, meta: Document, log: Any) -> str:
     """Write the record, flush everything and give the folder its final name; return that.
 
     Parameters
@@ -111,19 +111,19 @@ def read(folder: str) -> InterleavedRecord:
     sums = checksums.read_sums(folder)
     if sums is None:
         raise DamagedError(f"{checksums.SUMS} is missing in {folder}")
-    place = os.path.join(folder, RECORD)
-    meta = files.parse_json(checksums.read_checked(place, sums), place, SHAPE)
+    record_file = os.path.join(folder, RECORD)
+    meta = files.parse_json(checksums.read_checked(record_file, sums), record_file, SHAPE)
     if meta["schema_version"] not in columns.READABLE_SCHEMAS:
         raise RecordError(
-            f"{place} cannot be read: schema version {meta['schema_version']}",
+            f"{record_file} cannot be read: schema version {meta['schema_version']}",
             allowed=[str(version) for version in columns.READABLE_SCHEMAS],
         )
-    place = os.path.join(folder, TIMES)
-    with np.load(io.BytesIO(checksums.read_checked(place, sums)), allow_pickle=False) as held:
+    times_file = os.path.join(folder, TIMES)
+    with np.load(io.BytesIO(checksums.read_checked(times_file, sums)), allow_pickle=False) as held:
         arrays = {name: held[name] for name in held.files}
     wrong = _fault(arrays)
     if wrong:
-        raise RecordError(f"{place} cannot be read: {wrong}")
+        raise RecordError(f"{times_file} cannot be read: {wrong}")
     return InterleavedRecord(
         dict(meta),
         {name: arrays[name] for name in REQUESTS},

@@ -26,6 +26,7 @@ from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.run_folder import EpochRecord, new_trash, read_arrays, write_record
 from epochwatt.records.samples import names_cut
+from epochwatt.records.shapes import Document
 
 RECORD = "mode.json"
 PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
@@ -96,11 +97,6 @@ class ModeFolders:
     def complete(self, mode: Mapping[str, float], write: Callable[[str], Any]) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
 
-        Parameters
-        ----------
-        mode : which
-        write : writes the record into the folder that it is given
-
         Raises
         ------
         RecordWriteError : the mode then counts as not measured
@@ -126,11 +122,11 @@ class ModeFolders:
         ------
         RecordError : it is missing or wrong; DamagedError: it is not as it was written
         """
-        place = os.path.join(self.mode_path(mode), RECORD)
-        meta = files.parse_json(checksums.read_checked(place, self.sums(mode)), place)
+        record_file = os.path.join(self.mode_path(mode), RECORD)
+        meta = files.parse_json(checksums.read_checked(record_file, self.sums(mode)), record_file)
         wrong = self._fault(meta, mode, shape, owner)
         if wrong is not None:
-            raise RecordError(f"{place} cannot be read: {wrong}")
+            raise RecordError(f"{record_file} cannot be read: {wrong}")
         return dict(meta)
 
     def sums(self, mode: Mapping[str, float]) -> Dict[str, str]:
@@ -141,7 +137,7 @@ class ModeFolders:
             raise DamagedError(f"{checksums.SUMS} is missing in {path}")
         return sums
 
-    def compare(self, mode: Mapping[str, float], telemetry: Dict[str, Any]) -> None:
+    def compare(self, mode: Mapping[str, float], telemetry: Document) -> None:
         """Compare all of a mode's files with their checksums; DamagedError where one differs.
 
         Samples that could not be written to their end may differ: that costs what they would tell.
@@ -186,9 +182,7 @@ class SweepFolder(ModeFolders):
         super().__init__(root, sweep)
         self.sweep = sweep
 
-    def finish(
-        self, mode: Mapping[str, float], meta: Dict[str, Any], minibatch_s: np.ndarray
-    ) -> None:
+    def finish(self, mode: Mapping[str, float], meta: Document, minibatch_s: np.ndarray) -> None:
         """Complete the attempt at a mode.
 
         Parameters

@@ -31,6 +31,7 @@ from epochwatt import columns
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.samples import names_cut
+from epochwatt.records.shapes import Document
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ class RunFolder:
         except RecordError:  # died before it could say when it began
             return {"started_unix_s": os.path.getmtime(attempt)}
 
-    def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
+    def finish(self, epoch: int, meta: Document, minibatch_s: np.ndarray) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
 
         A checkpoint is expected in `attempt_path(epoch)` already; the one of the epoch before goes.
@@ -250,18 +251,12 @@ def new_trash(root: str, name: str) -> str:
     """Return a folder of a run or sweep in `.trash` that is not there yet."""
     stamp = time.strftime("%Y%m%dT%H%M%S")
     stamps = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
-    trashes = (os.path.join(root, ".trash", one, name) for one in stamps)
+    trashes = (os.path.join(root, ".trash", stamp, name) for stamp in stamps)
     return next(path for path in trashes if not os.path.exists(path))
 
 
-def read_arrays(path: str, meta: Dict[str, Any], sums: Optional[Dict[str, str]]) -> EpochRecord:
+def read_arrays(path: str, meta: Document, sums: Optional[Dict[str, str]]) -> EpochRecord:
     """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
-
-    Parameters
-    ----------
-    path : the folder
-    meta : its record
-    sums : its checksums
 
     Raises
     ------
@@ -285,7 +280,7 @@ def read_arrays(path: str, meta: Dict[str, Any], sums: Optional[Dict[str, str]])
 
 def write_record(
     folder: str,
-    meta: Dict[str, Any],
+    meta: Document,
     minibatch_s: np.ndarray,
     durable: bool = True,
     name: str = RECORD,
@@ -335,7 +330,7 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
         )
 
 
-def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
+def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> None:
     """Refuse times that do not fit their record; RecordError says why."""
     shape = (meta["n_minibatches"], len(columns.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:

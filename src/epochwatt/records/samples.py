@@ -7,10 +7,11 @@ on the wall clock. The others are the source's own, with their units in the head
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Set
+from typing import TYPE_CHECKING, BinaryIO, Dict, Iterator, List, Optional, Sequence, Set
 
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums
+from epochwatt.records.shapes import Document
 
 if TYPE_CHECKING:  # the sampler writes and never needs it: 0.1 s and 20 MB
     import numpy as np
@@ -172,7 +173,7 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     return dict(zip(columns, table))
 
 
-def read_source(folder: str, source: str, statistics: Dict[str, Any]) -> "Dict[str, np.ndarray]":
+def read_source(folder: str, source: str, statistics: Document) -> "Dict[str, np.ndarray]":
     """Return a source's samples as `read_samples` does, by what telemetry.json says of them.
 
     A file that was not written to its end (`write_error`) is not damaged, whatever it holds: its
@@ -194,7 +195,7 @@ def read_source(folder: str, source: str, statistics: Dict[str, Any]) -> "Dict[s
         return {name: np.empty(0) for name in STAMPS + tuple(statistics.get("columns", ()))}
 
 
-def names_cut(telemetry: Dict[str, Any]) -> Set[str]:
+def names_cut(telemetry: Document) -> Set[str]:
     """Return the sample files that could not be written to their end, by telemetry.json."""
     sources = telemetry.get("sources", {}).items()
     return {samples_path("", name) for name, source in sources if source.get("write_error")}

@@ -11,8 +11,9 @@ A shape is one of
 """
 
 import math
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
+Document = Dict[str, Any]  # an object of JSON, in a file or on its way to one
 ANY_KEY = "*"
 _LARGEST = 1e300  # what is larger is no measurement, and its square no number
 _SHOWN = 60  # characters of a value in a message
@@ -51,7 +52,7 @@ ANY = Kind("any value", lambda value: True)
 def problem(value: Any, shape: Any, place: str = "") -> Optional[str]:
     """Return what is wrong with a value and where in it, in words; None: it has the shape."""
     if isinstance(shape, tuple):
-        problems = [problem(value, one, place) for one in shape]
+        problems = [problem(value, alternative, place) for alternative in shape]
         if None in problems:
             return None
         inside = [text for text in problems if text and not text.startswith(_at(place) + " is ")]
@@ -73,7 +74,7 @@ def _problem_of_object(value: Any, shape: Any, place: str) -> Optional[str]:
     begin = place + "." if place else ""
     if ANY_KEY in shape:
         texts = (problem(v, shape[ANY_KEY], begin + key) for key, v in value.items())
-        return next((one for one in texts if one), None)
+        return next((text for text in texts if text), None)
     for name, inner in shape.items():
         key = name.rstrip("?")
         if key in value:
@@ -98,7 +99,7 @@ def _wrong(value: Any, shape: Any, place: str) -> str:
 
 def _described(shape: Any) -> str:
     if isinstance(shape, tuple):
-        return " or ".join(_described(one) for one in shape)
+        return " or ".join(_described(alternative) for alternative in shape)
     if isinstance(shape, list):
         return "a list"
     if isinstance(shape, dict):

@@ -4,9 +4,8 @@ What only the measuring interpreter knows, its torch and its GPU, is checked whe
 (`epochwatt.training.arithmetic`).
 """
 
-from typing import Any
-
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device
@@ -17,16 +16,8 @@ BEFORE_AMPERE = {"tegra210": "Maxwell", "tegra194": "Volta"}  # SoC -> generatio
 LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch before torch 2
 
 
-def refuse_arithmetic(factors: dict[str, Any], device: Device, path: str, where: str) -> None:
-    """Raise ConfigError for a value that the run's device cannot have.
-
-    Parameters
-    ----------
-    factors : of the run
-    device : that it names
-    path : file, for the message
-    where : place inside the file, for the message
-    """
+def refuse_arithmetic(factors: Factors, device: Device, path: str, where: str) -> None:
+    """Raise ConfigError for a value that the run's device cannot have."""
     if factors["backend"] == columns.TWIN:
         for key in NOT_SIMULATED:
             if factors[key] != columns.FACTOR_DEFAULTS[key]:

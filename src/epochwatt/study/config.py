@@ -52,7 +52,7 @@ class Config(Closed):
     studies: str | list[str] = Field(
         description="names of the studies to run, in order of priority; `paper`: all studies of "
         "the two papers; `simulated`: all studies that the twin may run, on the twin; `imported`: "
-        "runs taken over by `epochwatt import-2023`; `starter`: made for the board at hand; "
+        "runs taken over by `contrib/import_2023`; `starter`: made for the board at hand; "
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )
@@ -234,7 +234,7 @@ class Container(Closed):
 
 
 class Settling(Closed):
-    """How long a board may settle before epoch 0 of a run."""
+    """Limits of a board's settling before epoch 0 of a run."""
 
     max_s: float = Field(gt=0, description="time limit, s; a board still restless then is flagged")
     window_s: float = Field(
@@ -395,7 +395,7 @@ class Panel(Closed):
 
 
 class Figure(Closed):
-    """What one figure draws, and how."""
+    """A figure: the studies it draws, its panels and parameters."""
 
     draw: str = Field(
         pattern=REFERENCE,

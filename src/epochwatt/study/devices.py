@@ -19,12 +19,7 @@ T = TypeVar("T", bound=Closed)
 
 
 class Devices:
-    """The devices of config/devices/, each read when it is first asked for.
-
-    Parameters
-    ----------
-    root : the checkout
-    """
+    """The devices of config/devices/, each read when it is first asked for."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,6 +51,13 @@ class Devices:
                 do="give these modes other names",
             )
         self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
+
+    def with_mode(self, name: str, mode: PowerMode) -> "Devices":
+        """Return the devices, of which one has this power mode only, whatever its file names."""
+        devices = Devices(self.root)
+        only = self.get(name, "device").model_copy(update={"power_modes": {"": mode}})
+        devices._known = self._known | {name: only}
+        return devices
 
     def here(self) -> dict[str, Device]:
         """Return the devices whose board is the one at hand (or a fake one that is there)."""

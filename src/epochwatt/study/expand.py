@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
@@ -30,11 +31,6 @@ OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
 
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     """Expand the selected studies.
-
-    Parameters
-    ----------
-    config : what config/config.yaml holds
-    root : the checkout
 
     Raises
     ------
@@ -112,9 +108,9 @@ def expanded(
 def _rows(block: dict[str, Any], pairs: Pairs | None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a block; of each its two sides where the study has pairs: AB, BA, AB ..."""
     axes = [v if isinstance(v, list) else [v] for v in block.values()]
-    for place, values in enumerate(product(*axes)):
+    for index, values in enumerate(product(*axes)):
         row = dict(zip(block, values, strict=True))
-        sides = pairs.values[:: -1 if place % 2 else 1] if pairs else ()
+        sides = pairs.values[:: -1 if index % 2 else 1] if pairs else ()
         yield from ({**row, pairs.factor: side} for side in sides) if pairs else [row]
 
 
@@ -134,7 +130,7 @@ def _resolve(
     if row.model not in workloads:
         raise _not_allowed(f"{where}.model", row.model, workloads)
     workload = workloads[row.model]
-    factors: dict[str, Any] = row.model_dump() | {
+    factors: Factors = row.model_dump() | {
         "setup": study.setup,
         "backend": _backend(study.backend, device),
         "device": device_name,
@@ -178,7 +174,7 @@ def _backend(backend: str, device: Device) -> str:
     return backend if backend == TWIN or device.sysroot == "/" else "fake"
 
 
-def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, Any]:
+def _settings(factors: Factors, device: Device, where: str) -> dict[str, Any]:
     """Return the factors that say what a power mode and a board are, where there is anything."""
     mode = device.power_modes[factors["power_mode"]].model_dump(exclude_none=True)
     if factors["backend"] == TWIN and not mode.keys() >= set(MODE_NUMBERS):
@@ -216,7 +212,7 @@ def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]
     return keys
 
 
-def _run(factors: dict[str, Any], epochs: int, study: str, device: Device) -> Run:
+def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
     canonical = canonical_json(factors)
     return Run(
         id=run_id(factors, canonical),
@@ -231,7 +227,7 @@ def _run(factors: dict[str, Any], epochs: int, study: str, device: Device) -> Ru
     )
 
 
-def machine_settings(factors: dict[str, Any], device: Device) -> dict[str, Any]:
+def machine_settings(factors: Factors, device: Device) -> dict[str, Any]:
     """Return what the measuring side has to know of its machine and what is in no run's id."""
     return {
         "backend": factors["backend"],

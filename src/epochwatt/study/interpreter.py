@@ -1,4 +1,4 @@
-"""Which Python the commands and scripts of the workflow run in: that of its own process."""
+"""Name the Python that the workflow's commands and scripts run in: that of its own process."""
 
 import os
 import shlex

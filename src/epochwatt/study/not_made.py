@@ -1,4 +1,4 @@
-"""What a start of the workflow could not make, and a second start that does without it.
+"""Note what a start of the workflow could not make, and start again without it.
 
 A job that fails takes with it all that is made from its outputs, in the end the landing page. So
 after a start with failed jobs the workflow is started once more, and asks neither for their outputs
@@ -52,7 +52,7 @@ class Failure(NamedTuple):
 
 
 class NotMade(NamedTuple):
-    """What a start does without.
+    """The jobs and files that a start does without.
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class NotMade(NamedTuple):
                 "waiting": sorted(
                     path
                     for path, cause in self.files.items()
-                    if cause == place and path not in (*failure.outputs, *COPES)
+                    if cause == index and path not in (*failure.outputs, *COPES)
                 ),
             }
-            for place, failure in enumerate(self.failures)
+            for index, failure in enumerate(self.failures)
         ]
 
 
@@ -152,7 +152,7 @@ def last_error(log: str) -> str:
         lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line]
     except OSError:
         return "it left no log"
-    errors = [place for place, line in enumerate(lines) if line.startswith("error: ")]
+    errors = [number for number, line in enumerate(lines) if line.startswith("error: ")]
     if not errors:
         return lines[-1] if lines else "its log is empty"
     after = lines[errors[-1] + 1 :]
@@ -170,7 +170,7 @@ def affected(
     jobs : `input` and `output` of all that are still to be done
     """
     waiting = [job for job in jobs if not set(job["output"]) & set(COPES)]
-    because = {path: place for place, failure in enumerate(failures) for path in failure.outputs}
+    because = {path: index for index, failure in enumerate(failures) for path in failure.outputs}
     is_growing = True
     while is_growing:
         is_growing = False
@@ -191,11 +191,6 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
     """Start the workflow again without what failed, until nothing fails.
 
     What lies there of an earlier start and would have been made anew is removed: it is out of date.
-
-    Parameters
-    ----------
-    failures : of this start
-    folder : in which it was started
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which runs of a study are the two sides of a pair: they differ in what is compared alone."""
+"""Find the runs of a study that are the two sides of a pair: they differ in one factor alone."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What can be measured on this machine: the board, its unit, its storage media."""
+"""Check what can be measured on this machine: the board, its unit, its storage media."""
 
 import os
 import platform

@@ -1,12 +1,14 @@
-"""`epochwatt plan`: the run table, how much of it is measured, how long the rest may take."""
+"""Plan the selected runs: how much of them is measured, how long the rest may take."""
 
 import json
 import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
@@ -21,67 +23,126 @@ from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned, counted, first_of
 
 JOB_S = 4.2  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
+SIMULATED = "simulated"
 GUESS = "a guess"  # where an estimate comes from when nothing like it was measured
 
-_HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")
 
+class Estimate(NamedTuple):
+    """A run with its epochs left to measure and how long they may take.
 
-def plan_lines(settings: Settings) -> list[str]:
-    """Return the run table as lines: epochs, how many are measured, estimate of what is left.
-
-    Simulated runs are listed separately: they take no board time, and nothing is measured.
+    Attributes
+    ----------
+    n_left : epochs that are not measured yet; of a simulated run none ever is
+    basis : where `epoch_s` comes from
+    left_s : with what jobs take besides
     """
-    simulated = settings.table.of_backend(TWIN)
-    runs = [run for run in settings.table.runs.values() if not run.is_simulated]
-    measured_s = {run.id: measured_e2e_s(run) for run in runs}
-    rows, total_s, total_left = [], 0.0, 0
-    for run in runs:
-        done = _done(run)
-        epoch_s, basis = epoch_estimate_s(run, measured_s, settings)
-        left = run.epochs - len(done)
-        left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
-        total_s, total_left = total_s + left_s, total_left + left
-        cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
-        rows.append((*cells, f"{epoch_s:.3g} ({basis})", duration(left_s) if left else "-"))
-    rows += [_simulated_row(run) for run in simulated]
-    lines = aligned([_HEADER, *rows])
-    lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
-    lines += [f"left alone: {line}" for line in left_alone(settings)]
-    lines += [f"warning: {line}" for line in memory_warnings(settings)]
-    lines += figures_in_want(settings)
-    if runs or not simulated:
-        n_epochs = sum(run.epochs for run in runs)
-        lines.append(
-            f"{_runs(runs)}, {n_epochs - total_left} of them measured; "
-            + (
-                f"the rest takes about {duration(total_s)}"
-                if total_left
-                else "nothing is left to do" + (" here" if settings.table.elsewhere else "")
-            )
-        )
-    if simulated:
-        lines.append(f"{_runs(simulated)}, simulated: no time of a board")
-    return lines
+
+    run: Run
+    n_left: int
+    epoch_s: float
+    basis: str
+    left_s: float
 
 
-def _runs(runs: Sequence[Run]) -> str:
-    n_epochs = sum(run.epochs for run in runs)
-    return f"{counted(len(runs), 'runs')}, {counted(n_epochs, 'epochs')}"
+def plan_lines(settings: Settings, with_runs: bool = False) -> list[str]:
+    """Return the plan: a table of studies, one of runs where it is asked for, notes and totals.
 
-
-def _simulated_row(run: Run) -> tuple[str, str, str, str, str, str]:
-    left = "-" if os.path.exists(run.epochs_csv) else "no time of a board"
-    return (run.id, " ".join(run.studies), str(run.epochs), "-", "simulated", left)
-
-
-def _done(run: Run) -> list[int]:
-    """Return the epochs that are there."""
-    return [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+    Simulated runs are counted apart: they take no board time, and nothing is measured.
+    """
+    estimates = estimate_runs(settings)
+    lines = _study_table(estimates)
+    if with_runs:
+        lines += ["", *_run_table(estimates), ""]
+    return lines + _notes(settings) + _totals(settings, estimates)
 
 
 def start_lines(settings: Settings) -> list[str]:
     """Return what is about to run, in a few lines: how long it may take, what is left alone."""
-    return plan_lines(settings)[1 + len(settings.table.runs) :]
+    return _notes(settings) + _totals(settings, estimate_runs(settings))
+
+
+def estimate_runs(settings: Settings) -> list[Estimate]:
+    """Return what is left of each run: first those that are measured, then simulated ones."""
+    runs = [run for run in settings.table.runs.values() if not run.is_simulated]
+    measured_s = {run.id: measured_e2e_s(run) for run in runs}
+    estimates = []
+    for run in runs:
+        done = [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+        epoch_s, basis = epoch_estimate_s(run, measured_s, settings)
+        n_left = run.epochs - len(done)
+        n_jobs = sum(any(k not in done for k in range(a, b + 1)) for a, b in run.parts)
+        left_s = n_left * epoch_s + n_jobs * JOB_S
+        estimates.append(Estimate(run, n_left, epoch_s, basis, left_s))
+    simulated = settings.table.of_backend(TWIN)
+    return estimates + [Estimate(run, run.epochs, 0.0, SIMULATED, 0.0) for run in simulated]
+
+
+def _study_table(estimates: Sequence[Estimate]) -> list[str]:
+    """Return a line for each study; a run of two studies counts in both."""
+    by_study: dict[tuple[str, bool], list[Estimate]] = {}
+    for estimate in estimates:
+        for study in estimate.run.studies:
+            by_study.setdefault((study, estimate.run.is_simulated), []).append(estimate)
+    rows = [("study", "runs", "epochs", "measured", "time left")]
+    for (study, is_simulated), runs in by_study.items():
+        n_epochs = sum(e.run.epochs for e in runs)
+        n_left, left_s = sum(e.n_left for e in runs), sum(e.left_s for e in runs)
+        if is_simulated:
+            measured, left = "-", SIMULATED
+        else:
+            measured, left = str(n_epochs - n_left), duration(left_s) if n_left else "-"
+        rows.append((study, str(len(runs)), str(n_epochs), measured, left))
+    return aligned(rows) if len(rows) > 1 else []
+
+
+def _run_table(estimates: Sequence[Estimate]) -> list[str]:
+    rows = [("run", "epochs", "done", "s per epoch", "time left")]
+    for run, n_left, epoch_s, basis, left_s in estimates:
+        if run.is_simulated:
+            left = "-" if os.path.exists(run.epochs_csv) else "seconds"
+            rows.append((run.id, str(run.epochs), "-", SIMULATED, left))
+        else:
+            left = duration(left_s) if n_left else "-"
+            epoch = f"{epoch_s:.3g} ({basis})"
+            rows.append((run.id, str(run.epochs), str(run.epochs - n_left), epoch, left))
+    return aligned(rows)
+
+
+def _notes(settings: Settings) -> list[str]:
+    """Return runs that are not made and figures that lack them, no line above 100 columns."""
+    lines = [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
+    lines += [f"left alone: {line}" for line in left_alone(settings)]
+    lines += [f"warning: {line}" for line in memory_warnings(settings)]
+    lines += figures_in_want(settings)
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    ]
+
+
+def _totals(settings: Settings, estimates: Sequence[Estimate]) -> list[str]:
+    measured = [e for e in estimates if not e.run.is_simulated]
+    simulated = [e for e in estimates if e.run.is_simulated]
+    lines = []
+    if measured or not simulated:
+        n_left = sum(e.n_left for e in measured)
+        if n_left:
+            rest = f"the rest takes about {duration(sum(e.left_s for e in measured))}"
+        else:
+            rest = "nothing is left to do" + (" here" if settings.table.elsewhere else "")
+        n_done = sum(e.run.epochs for e in measured) - n_left
+        lines.append(f"{_counts(measured)}, {n_done} of them measured; {rest}")
+    if simulated:
+        lines.append(f"{_counts(simulated)}, simulated: no time of a board")
+    return lines
+
+
+def _counts(estimates: Sequence[Estimate]) -> str:
+    n_epochs = sum(estimate.run.epochs for estimate in estimates)
+    return f"{counted(len(estimates), 'runs')}, {counted(n_epochs, 'epochs')}"
 
 
 def left_alone(settings: Settings) -> list[str]:
@@ -90,7 +151,7 @@ def left_alone(settings: Settings) -> list[str]:
     for run, reason in settings.table.elsewhere:
         runs_of.setdefault(reason, []).append(run.id)
     return [
-        f"{counted(len(runs), 'runs')}, {reason}: {first_of(runs)}"
+        f"{counted(len(runs), 'runs')}, {reason}: {first_of(runs, 1)}"
         for reason, runs in runs_of.items()
     ]
 
@@ -168,10 +229,6 @@ def epoch_estimate_s(
     return samples / guess, GUESS
 
 
-def _jobs_left(run: Run, done: list[int]) -> int:
-    return sum(any(k not in done for k in range(a, b + 1)) for a, b in run.parts)
-
-
 def duration(seconds: float) -> str:
     """Return "42 s", "5 min 58 s" or "2 h 05 min"."""
     minutes, s = divmod(round(seconds), 60)
@@ -193,7 +250,7 @@ def find_run(settings: Settings, run_id: str) -> Run:
         raise ConfigError(
             f"no run {run_id!r} in the selected studies",
             allowed=first_of(list(settings.table.runs)) or "none",
-            do="`epochwatt plan` lists the runs",
+            do="`epochwatt plan --runs` lists the runs",
         )
     return settings.table[run_id]
 

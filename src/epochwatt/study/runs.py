@@ -9,9 +9,9 @@ measurement is ever repeated because of a changed parameter (docs/decisions/0002
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.records.dataset_folder import folder_name
 
 TWIN = columns.TWIN
@@ -23,7 +23,7 @@ class Run:
     """One row of the run table."""
 
     id: str
-    factors: dict[str, Any]  # all of columns.FACTORS, and `recipe`
+    factors: Factors  # all of columns.FACTORS, and `recipe`
     canonical: str  # JSON of the factors that differ from their default: what is hashed
     epochs: int  # the most that any selected study asks for
     studies: tuple[str, ...]
@@ -115,7 +115,7 @@ def receipt_path(run_id: str, first: int, last: int) -> str:
     return f"results/runs/{run_id}/part-{first}-{last}.json"
 
 
-def canonical_json(factors: dict[str, Any]) -> str:
+def canonical_json(factors: Factors) -> str:
     """Return the JSON that is hashed: factors that differ from their default, keys sorted."""
     differing = {
         k: v
@@ -125,12 +125,12 @@ def canonical_json(factors: dict[str, Any]) -> str:
     return json.dumps(differing, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def run_id(factors: dict[str, Any], canonical: str) -> str:
+def run_id(factors: Factors, canonical: str) -> str:
     """Return the id of a run: readable parts, protocol, first 8 hex digits of the hash."""
     backend, device = factors["backend"], factors["device"]
-    place = [backend] if backend == device else [backend, device]
+    prefix = [backend] if backend == device else [backend, device]
     parts = [
-        *place,
+        *prefix,
         factors["instance"],
         factors["model"],
         factors["storage"],

@@ -24,10 +24,6 @@ GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED)  # names that stand for s
 def asked_names(config: dict[str, Any]) -> list[str]:
     """Return the names that config.yaml asks for, in order, with what `auto` is on this machine.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds
-
     Raises
     ------
     ConfigError : two lines that name file, key, value and what is allowed

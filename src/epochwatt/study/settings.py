@@ -72,12 +72,7 @@ class Settings:
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
-        """Return the figures that a backend has something for.
-
-        Parameters
-        ----------
-        idle : whether it has idle powers
-        """
+        """Return the figures that a backend has something for."""
         return [
             name
             for name, settings in self.plotting.figures.items()
@@ -233,7 +228,7 @@ def _check_drawing(name: str, figure: Figure, root: Path) -> None:
     """Refuse a module that is neither of this package nor in src/ nor on the Python path."""
     top, *others = drawing_module(figure).split(".")
     path = Path(top, *others).with_suffix(".py")
-    is_there = any((place / path).is_file() for place in (PACKAGES, root / "src"))
+    is_there = any((folder / path).is_file() for folder in (PACKAGES, root / "src"))
     if not is_there and (top == __name__.split(".")[0] or find_spec(top) is None):
         raise ConfigError(
             f"figures.{name}.draw is {figure.draw!r}, and there is no such module",

@@ -18,15 +18,7 @@ _KINDS = {  # type of an error -> what is allowed
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
-    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong.
-
-    Parameters
-    ----------
-    model : schema
-    value : what the file holds
-    path : file, for the message
-    where : place inside the file, for the message
-    """
+    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -38,15 +30,15 @@ def explained(error: ValidationError, model: type[BaseModel], path: str, where: 
     # an unknown key first: where a key is misspelt, the right one is missing too
     errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
     first = errors[0]
-    place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
+    key = ".".join(filter(None, [where, *map(str, first["loc"])]))
     if first["type"] == "extra_forbidden":
         owner = _model_at(model, first["loc"][:-1])
-        problem = f"unknown key {place!r} (value {first['input']!r})"
+        problem = f"unknown key {key!r} (value {first['input']!r})"
         return ConfigError(problem, where=path, allowed=owner.model_fields)
     if first["type"] == "missing":
         do = f"add it: {_description(model, first)}"
-        return ConfigError(f"key {place!r} is missing", where=path, do=do)
-    problem = f"{place or 'the file'} is {first['input']!r}"
+        return ConfigError(f"key {key!r} is missing", where=path, do=do)
+    problem = f"{key or 'the file'} is {first['input']!r}"
     return ConfigError(problem, where=path, allowed=_allowed(first))
 
 

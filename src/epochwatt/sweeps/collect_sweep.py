@@ -24,14 +24,9 @@ log = logging.getLogger(__name__)
 
 
 class Power(NamedTuple):
-    """Mean power of a mode's mini-batches.
+    """Mean power of a mode's mini-batches."""
 
-    Attributes
-    ----------
-    power_w : None where it was not measured, or a flag voids it
-    """
-
-    power_w: float | None
+    power_w: float | None  # None where it was not measured, or a flag voids it
     scope: Literal["", "module", "socket", "gpu", "cpu_package"]
 
 
@@ -40,6 +35,9 @@ def collect_sweep(
 ) -> None:
     """Write the row of each mode of a sweep; those whose flags say so are not valid.
 
+    Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
+    table cannot be written.
+
     Parameters
     ----------
     measured : folder of all measurements
@@ -47,11 +45,6 @@ def collect_sweep(
         count
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
     table : where to write
-
-    Raises
-    ------
-    RecordError : a record is missing, damaged or contradicts itself
-    RecordWriteError : the table cannot be written
     """
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)

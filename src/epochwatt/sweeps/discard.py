@@ -1,11 +1,15 @@
-"""Discard measured modes of a sweep, so that they are measured again: nothing else does that."""
+"""Discard measured modes of a sweep, and forget the receipts of those that are gone."""
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from epochwatt.errors import EpochwattError
-from epochwatt.records.mode_folder import SweepFolder, mode_name
+from epochwatt.records.mode_folder import ModeFolders, SweepFolder, mode_name
 from epochwatt.records.run_folder import new_trash
+from epochwatt.study.place import MEASURED
+from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import load_sweeps, sweep_names
 from epochwatt.text import first_of
 
@@ -15,6 +19,8 @@ TABLES = Path("results/sweeps")
 def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
     """Move the modes of a sweep to the trash, with the receipts that name them.
 
+    Raises EpochwattError: nothing is measured of the sweep, or it has no such mode.
+
     Parameters
     ----------
     name : of the sweep in config/sweeps.yaml, or its id; one mode only: `SWEEP/MODE`
@@ -23,10 +29,6 @@ def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
     Returns
     -------
     the paths they were moved to; none where there is no such sweep
-
-    Raises
-    ------
-    EpochwattError : nothing is measured of the sweep, or it has no such mode
     """
     sweep, _, mode = name.partition("/")
     sweep_id = _id_of(sweep, measured, root)
@@ -68,3 +70,48 @@ def _forget_receipts(sweep_id: str, gone: set[str]) -> None:
             first, last = map(int, receipt.stem.split("-"))
             if gone.intersection(names[first : last + 1]):
                 receipt.unlink()
+
+
+class Swept(Protocol):
+    """What was measured mode by mode: a `Sweep`, or the ceilings of a device."""
+
+    @property
+    def id(self) -> str:
+        """Name of its folder in `measured/`."""
+
+    @property
+    def name(self) -> str:
+        """Its name for messages."""
+
+    @property
+    def modes(self) -> Sequence[SweepMode]:
+        """Its modes, in order."""
+
+    @property
+    def chunks(self) -> Sequence[tuple[int, int]]:
+        """First and last mode of each job."""
+
+    @property
+    def receipts(self) -> Sequence[str]:
+        """Path of what each job leaves."""
+
+
+def forget_lost_modes(sweeps: Iterable[Swept]) -> list[str]:
+    """Remove the receipts of modes that are gone from `measured/`; return what to say.
+
+    As `epochwatt.study.discard.forget_lost` does for epochs.
+    """
+    if not Path(MEASURED).is_dir():
+        return []
+    lines = []
+    for sweep in sweeps:
+        folder = ModeFolders(MEASURED, sweep.id)
+        for (first, last), receipt in zip(sweep.chunks, sweep.receipts, strict=True):
+            if not Path(receipt).exists():
+                continue
+            modes = [mode.settings() for mode in sweep.modes[first : last + 1]]
+            if lost := [mode_name(mode) for mode in modes if not folder.has(mode)]:
+                Path(receipt).unlink()
+                where = f"{MEASURED}/{sweep.id}"
+                lines.append(f"{sweep.name}: {first_of(lost)} gone from {where}, measured again")
+    return lines

@@ -12,18 +12,10 @@ from epochwatt.sweeps.modes import SweepMode
 
 @dataclass(frozen=True, kw_only=True)
 class SweepFacts:
-    """One sweep; the names are those of the columns of its table.
+    """One sweep; the names are those of the columns of its table."""
 
-    Attributes
-    ----------
-    name : in config/sweeps.yaml: the `sweep` of the table
-    id : of its records in `measured/`
-    factors : canonical JSON of its factors
-    modes : numbers of each mode, `epochwatt.sweeps.grids.SweepMode`; None: left as it is
-    """
-
-    name: str
-    id: str
+    name: str  # in config/sweeps.yaml: the `sweep` of the table
+    id: str  # of its records in `measured/`
     provenance: Literal["measured", "simulated", "fake"]
     device: str
     instance: str
@@ -31,7 +23,8 @@ class SweepFacts:
     task: Literal["train", "infer"]
     batch_size: int
     precision: Literal["", "fp32", "tf32", "fp16", "bf16"]
-    factors: str
+    factors: str  # canonical JSON of its factors
+    # numbers of each mode, `epochwatt.sweeps.grids.SweepMode`; None: left as it is
     modes: Sequence[Sequence[Any]]
 
     def columns(self) -> dict[str, Any]:

@@ -20,16 +20,14 @@ def find_tables(
 ) -> list[ModeTable]:
     """Return the mode tables of a sweep.
 
+    Raises ConfigError: nothing has this name; what it stands for is not here, or cannot be read.
+
     Parameters
     ----------
     name : a public sweep of config/sweeps/registry.yaml, a sweep in results/sweeps/, or a file
     root : the checkout
     public_data : folder of others' repositories, for sweeps that epochwatt may not pass on; else
         the one that the environment names (`public.registry.public_folder`)
-
-    Raises
-    ------
-    ConfigError : nothing has this name; what it stands for is not here, or cannot be read
     """
     if str(name) in load_registry(root).sweeps:
         return read_public(str(name), root, public_data)

@@ -27,19 +27,14 @@ ALL = "all"
 
 
 class Steps(NamedTuple):
-    """What modes of a machine are made of; each part ascending, empty where it cannot be set.
+    """What modes of a machine are made of; each part ascending, empty where it cannot be set."""
 
-    Attributes
-    ----------
-    title : whose steps they are, for messages
-    has_clocks : whether a mode names all clocks; a host's names the CPU clock where there are steps
-    """
-
-    title: str
+    title: str  # whose steps they are, for messages
     cores: tuple[int, ...]
     cpu_mhz: tuple[float, ...] = ()
     gpu_mhz: tuple[float, ...] = ()
     emc_mhz: tuple[float, ...] = ()
+    # whether a mode names all clocks; a host's names the CPU clock where there are steps
     has_clocks: bool = True
 
     def settable(self) -> tuple[str, ...]:
@@ -60,18 +55,11 @@ class Every(NamedTuple):
 
 
 class NamedGrid(NamedTuple):
-    """A grid that others measured, as a rule over a kind of board.
+    """A grid that others measured, as a rule over a kind of board."""
 
-    Attributes
-    ----------
-    board : kind of board
-    size : number of modes that they print
-    title : whose it is
-    """
-
-    board: str
-    size: int
-    title: str
+    board: str  # kind of board
+    size: int  # number of modes that they print
+    title: str  # whose it is
     cores: Every = Every()
     cpu_mhz: Every = Every()
     gpu_mhz: Every = Every()
@@ -155,9 +143,7 @@ def steps_of_host(root: str = "/") -> Steps:
 def all_modes(steps: Steps) -> list[SweepMode]:
     """Return every combination of a machine's steps, cores slowest, memory clock fastest.
 
-    Raises
-    ------
-    ConfigError : a board's clock has no known steps
+    Raises ConfigError: a board's clock has no known steps.
     """
     return _product(steps, {})
 
@@ -165,16 +151,14 @@ def all_modes(steps: Steps) -> list[SweepMode]:
 def named_grid(name: str, board: str, steps: Steps, *, any_size: bool = False) -> list[SweepMode]:
     """Return the modes of a named grid on a board's own steps, in the order of `all_modes`.
 
+    Raises ConfigError: no such grid; a grid of another kind of board; other steps than those of the
+    printed grid.
+
     Parameters
     ----------
     name : one of `NAMED`
     board : kind of the board that the steps are of
     any_size : the rule counts, whatever number of modes it gives
-
-    Raises
-    ------
-    ConfigError : no such grid; a grid of another kind of board; other steps than those of the
-        printed grid
     """
     if name not in NAMED:
         raise ConfigError(f"unknown grid {name!r}", allowed=[ALL, *NAMED])
@@ -213,9 +197,7 @@ def parts_grid(parts: Mapping[str, Sequence[float]], steps: Steps) -> list[Sweep
 
     A part without a list has all of its steps; one with an empty list is left as it is.
 
-    Raises
-    ------
-    ConfigError : a value that is no step (to 2 %), a part that cannot be set
+    Raises ConfigError: a value that is no step (to 2 %), a part that cannot be set.
     """
     return _product(
         steps, {part: [_step(part, v, steps) for v in values] for part, values in parts.items()}
@@ -225,9 +207,7 @@ def parts_grid(parts: Mapping[str, Sequence[float]], steps: Steps) -> list[Sweep
 def listed_modes(modes: Iterable[Mapping[str, float]], steps: Steps) -> list[SweepMode]:
     """Return modes that are listed one by one, on the machine's own steps, none twice.
 
-    Raises
-    ------
-    ConfigError : a value that is no step (to 2 %), a part that cannot be set
+    Raises ConfigError: a value that is no step (to 2 %), a part that cannot be set.
     """
     resolved = (
         SweepMode(**{part: _step(part, value, steps) for part, value in mode.items()})  # type: ignore[arg-type]
@@ -242,9 +222,7 @@ def sample(modes: Sequence[SweepMode], n: int, seed: int) -> list[SweepMode]:
     The first modes of a larger sample of the same seed are those of a smaller one, so a sample can
     be enlarged later, and what is measured of it counts on.
 
-    Raises
-    ------
-    ConfigError : fewer modes than that
+    Raises ConfigError: fewer modes than that.
     """
     if n > len(modes):
         raise ConfigError(

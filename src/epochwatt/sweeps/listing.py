@@ -111,9 +111,7 @@ def _distinct(words: Iterable[str]) -> list[str]:
 def details(name: str, root: Path, public_data: Path | None) -> list[str]:
     """Return who measured a sweep, on which terms, what to know of it, and a line per workload.
 
-    Raises
-    ------
-    ConfigError : there is no such sweep
+    Raises ConfigError: there is no such sweep.
     """
     public, lines = origin_of(name, root), []
     if public is not None:

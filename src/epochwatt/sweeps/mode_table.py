@@ -84,16 +84,10 @@ class SweepRow:
 
 @dataclass(frozen=True, eq=False)
 class ModeTable:
-    """One workload on one device, in every mode that was tried.
+    """One workload on one device, in every mode that was tried."""
 
-    Attributes
-    ----------
-    key : what the rows share
-    rows : in the order of the file
-    """
-
-    key: Workload
-    rows: tuple[SweepRow, ...]
+    key: Workload  # what the rows share
+    rows: tuple[SweepRow, ...]  # in the order of the file
 
     def column(self, name: str) -> Numbers:
         """Return a column of numbers, shape (n,); NaN where a cell is empty."""
@@ -134,9 +128,7 @@ class ModeTable:
 def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
     """Return a table per workload, in the order of their first rows.
 
-    Raises
-    ------
-    ConfigError : a workload with power of several scopes, which are never mixed
+    Raises ConfigError: a workload with power of several scopes, which are never mixed.
     """
     grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
     for row in rows:
@@ -156,9 +148,8 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
 def read_mode_tables(path: Path) -> list[ModeTable]:
     """Return the tables of a file, one per workload.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    Raises ConfigError: it cannot be read, holds no row, or a cell is wrong: file, line, column,
+    allowed.
     """
     rows = [row for _, _, row in checked_rows(SweepRow, path, filled)]
     if not rows:

@@ -87,18 +87,11 @@ def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], st
 
 
 class ModeTime(NamedTuple):
-    """What a mode takes.
+    """What a mode takes."""
 
-    Attributes
-    ----------
-    around_s : besides the mini-batches that count: setting, rest, following
-    training_s : these mini-batches, at the highest GPU clock of the sweep
-    basis : where the numbers come from
-    """
-
-    around_s: float
-    training_s: float
-    basis: str
+    around_s: float  # besides the mini-batches that count: setting, rest, following
+    training_s: float  # these mini-batches, at the highest GPU clock of the sweep
+    basis: str  # where the numbers come from
 
 
 def guessed_mode_time(sweep: Sweep, settings: Settings) -> ModeTime:

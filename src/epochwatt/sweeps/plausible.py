@@ -24,20 +24,13 @@ MOST_JETSON_W, LEAST_RAIL_W = 200.0, 0.1  # AGX Thor takes up to 130 W, a TX2's 
 
 
 class Range(NamedTuple):
-    """What a number can be.
+    """What a number can be."""
 
-    Attributes
-    ----------
-    least, most : in `unit`
-    why : what the bounds leave room for
-    others : units that such a column may be in by mistake
-    """
-
-    least: float
+    least: float  # in `unit`
     most: float
     unit: str
-    why: str
-    others: Units | None = None
+    why: str  # what the bounds leave room for
+    others: Units | None = None  # units that such a column may be in by mistake
 
     def holds(self, value: float) -> bool:
         """Return whether a number is in it."""
@@ -66,13 +59,7 @@ MOST_SD = 50.0  # median standard deviation over the median time
 
 
 def implausible(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[DataError]:
-    """Yield columns that hold what no device can be or do.
-
-    Parameters
-    ----------
-    lines : place and row of each line
-    path : of the table
-    """
+    """Yield columns that hold what no device can be or do."""
     for name in RANGES:
         yield from _outside(name, [(w, getattr(row, name), RANGES[name]) for w, row in lines])
     yield from _outside("power_w", [(w, row.power_w, _power(row)) for w, row in lines])

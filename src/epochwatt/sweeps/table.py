@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from epochwatt import columns
 from epochwatt.errors import ConfigError
 from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.study.config import Config, Device, FactorValues, Study, WorkloadRow
+from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
@@ -32,6 +32,7 @@ from epochwatt.sweeps.modes import PARTS, SweepMode
 from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
+TWIN_MODE = PowerMode(cores=1, cpu_mhz=1, gpu_mhz=1, emc_mhz=1)  # one that a twin takes
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 # factors that a sweep does not have
@@ -48,24 +49,16 @@ PROVENANCE: dict[str, Literal["measured", "simulated", "fake"]] = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """One workload on one device, and the modes to measure it in.
+    """One workload on one device, and the modes to measure it in."""
 
-    Attributes
-    ----------
-    name : in config/sweeps.yaml, and of the table that comes out
-    run : its id, factors, data and machine, as of a run without epochs
-    modes : to measure, in that order; empty: all that is measured, on another machine
-    board : kind of board, empty for a host
-    ceilings : whether what the device reaches at best is measured in each mode, too
-    """
-
-    name: str
+    name: str  # in config/sweeps.yaml, and of the table that comes out
     title: str
-    run: Run
+    run: Run  # its id, factors, data and machine, as of a run without epochs
+    # to measure, in that order; empty: all that is measured, on another machine
     modes: tuple[SweepMode, ...]
     chunk: int
-    board: str
-    ceilings: bool = False
+    board: str  # kind of board, empty for a host
+    ceilings: bool = False  # whether what the device reaches at best is measured in each mode, too
 
     @property
     def id(self) -> str:
@@ -182,14 +175,7 @@ def sweep_names(root: Path = Path()) -> list[str]:
 def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
     """Return the sweeps that the configuration selects.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds
-    root : the checkout
-
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     wanted = validated(Config, config, "config/config.yaml").sweeps
     names = [wanted] if isinstance(wanted, str) else wanted
@@ -233,9 +219,7 @@ def _selected(names: Sequence[str], root: Path) -> dict[str, SweepEntry]:
 def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep, str | None]:
     """Return one sweep, and why it cannot be measured here; None: it can, or it is simulated.
 
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     _check_name(name, root)
     return _sweep(name, entry, Devices(root), read_rows(WorkloadRow, root / WORKLOADS))
@@ -297,6 +281,9 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
         sweep=[entry.workload],
     )
     with _about(f"{name}.workload", instead_of=f"{name}.sweep[0]"):
+        if entry.backend == TWIN and entry.device in devices.names():
+            # modes are those of the grid; of the device's own the twin might refuse the first
+            devices = devices.with_mode(entry.device, TWIN_MODE)
         (run,) = expanded(name, study, devices, workloads)
     factors = {**run.factors, "power_mode": MODE, "minibatches": entry.minibatches}
     if entry.procedure:
@@ -353,15 +340,13 @@ def _steps(entry: SweepEntry, device: Device, *, is_here: bool) -> Steps:
 def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
     """Return the modes of a grid on a machine's steps.
 
+    Raises ConfigError: a name, a clock or a number of cores that cannot be, or too large a sample.
+
     Parameters
     ----------
     grid : as the configuration has it
     board : kind of board, empty for a host
     steps : of that machine
-
-    Raises
-    ------
-    ConfigError : a name, a clock or a number of cores that cannot be, or too large a sample
     """
     if grid.modes:
         modes = grids.listed_modes([_by_name(mode) for mode in grid.modes], steps)

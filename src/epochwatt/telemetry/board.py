@@ -50,7 +50,7 @@ class BoardSource(Source):
     def __init__(self, root: str) -> None:
         gpu = board_files.find_gpu(root)
         self._gpu_clock = _first([os.path.join(gpu, "cur_freq")] if gpu else [])
-        self._gpu_load = _first([os.path.join(gpu, place) for place in _LOADS] if gpu else [])
+        self._gpu_load = _first([os.path.join(gpu, path) for path in _LOADS] if gpu else [])
         self._emc_clock = _first([os.path.join(root, path) for path in EMC_CLOCK_FILES])
         self._emc_load = _first([os.path.join(root, path) for path in _EMC_LOADS])
         self._fan = _first(_fans(root))

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import epochwatt
 from epochwatt.records import files, shapes
-from epochwatt.records.shapes import ANY, ANY_KEY, NUMBER, OBJECT, TEXT, Kind, is_number
+from epochwatt.records.shapes import ANY, ANY_KEY, NUMBER, OBJECT, TEXT, Document, Kind, is_number
 from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
@@ -155,7 +155,7 @@ class Sampler:
             self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
         return self._nothing()
 
-    def _kept(self, statistics: Dict[str, Any]) -> Dict[str, Any]:
+    def _kept(self, statistics: Document) -> Dict[str, Any]:
         """Say which samples are lost; write the statistics where the sampler could not.
 
         Nobody could read the samples without them, so they are lost where that fails once more.

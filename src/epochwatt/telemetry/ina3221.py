@@ -2,7 +2,7 @@
 
 An INA3221 measures voltage and current of three rails; a board has one or two. JetPack 4 has a
 driver of NVIDIA's own with a file for the power, JetPack 5 and later the kernel's, without one:
-power is voltage times current. An unconnected channel answers with an I/O error.
+power is voltage times current. An unconnected channel has no label there, and its current no data.
 
 Sources: Linux Documentation/hwmon/ina3221.rst; GearDVFS@3c50990 configs (paths of JetPack 4);
 alumet-dev/alumet issue 212 (all files of an AGX Orin).

@@ -77,7 +77,7 @@ def number(held: bytes) -> float:
 def text(path: str) -> str:
     """Return the text of a small file, stripped; empty where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
+        with open(path, "rb") as file:  # None: it answers EAGAIN
+            return (file.read() or b"").decode("utf-8", "replace").strip()
     except OSError:
         return ""

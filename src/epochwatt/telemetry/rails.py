@@ -50,12 +50,12 @@ class ModulePower:
         self.columns = column_names("rail", self._labels, "w") + ((TOTAL,) if self.total else ())
         self.rule = "" if self._board is None or self.no_total else self._board.total_rule
         rails = self._board.rails if self._board is not None else ()
-        place = {label: n for n, label in enumerate(self._labels)}
-        self._parts = tuple(place[rail.label] for rail in rails if self.total and not rail.parent)
+        index = {label: n for n, label in enumerate(self._labels)}
+        self._parts = tuple(index[rail.label] for rail in rails if self.total and not rail.parent)
         self._pairs = tuple(
-            (place[rail.parent], place[rail.label])
+            (index[rail.parent], index[rail.label])
             for rail in rails
-            if rail.parent in place and rail.label in place
+            if rail.parent in index and rail.label in index
         )
         self.start()
 

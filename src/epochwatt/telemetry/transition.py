@@ -1,4 +1,4 @@
-"""When power has followed a change of load (board side: Python 3.6 grammar).
+"""Find when power has followed a change of load (board side: Python 3.6 grammar).
 
 Power follows late: sensors average, report seldom, and a board needs a moment. What was read before
 it has followed belongs to no mode. Readings in, a moment out; nothing here waits or reads.
@@ -84,7 +84,7 @@ def _begin_of_level(t: np.ndarray, load_s: float) -> Optional[int]:
 
 
 class _Before:
-    """What power was before the load.
+    """The power before the load.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 A page is self-contained, all text in it is escaped, and the same values give the same bytes.
 """
 
+import csv
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -12,23 +13,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-BAR_PX = (100, 12)  # width and height of a bar
-
-# words of columns that are not written in small letters, and units that end a column's name
-WRITTEN = {"cpu": "CPU", "gpu": "GPU", "emc": "EMC", "cuda": "CUDA", "mflop": "MFLOP"}
-UNITS = {"mhz": "MHz", "mb": "MB", "mib": "MiB", "m": "M", "wh": "Wh", "w": "W", "pct": "%"}
+from epochwatt.columns import axis_title
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page.
-
-    Parameters
-    ----------
-    template : file name of a template
-    values : by the names that the template uses; a name that is missing is an error
-    """
+    """Return a page."""
     return _environment().get_template(template).render(**values)
 
 
@@ -42,31 +33,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(columns=columns, cell=cell, segments=segments)
-    environment.filters.update(asset=asset, heading=heading, inline_json=inline_json)
+    environment.filters.update(columns=columns, cell=cell, heading=axis_title)
+    environment.filters.update(asset=asset, inline_json=inline_json)
     environment.filters.update(is_number=is_number, number_columns=number_columns)
-    environment.globals.update(bar_px=BAR_PX)
     return environment
 
 
 def columns(rows: Rows) -> list[str]:
     """Return the names of all cells, in order."""
     return list(dict.fromkeys(name for row in rows for name in row))
-
-
-def heading(name: str) -> str:
-    """Return a column's name for people: no underscores, units and short names as they are written.
-
-    >>> heading("cpu_mhz")
-    'CPU MHz'
-    """
-    words = name.split("_")
-    return " ".join([WRITTEN.get(word, word) for word in words[:-1]] + [_last(words[-1])])
-
-
-def _last(word: str) -> str:
-    """Return the last word of a column's name, which may be its unit."""
-    return UNITS.get(word) or WRITTEN.get(word, word)
 
 
 def cell(value: Any) -> str:
@@ -108,16 +83,21 @@ def number_columns(rows: Rows) -> list[str]:
     ]
 
 
-def segments(shares: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """Return name, start and width, px, of each part of a stacked bar.
+def save_tables(
+    stem: str, title: str, notes: Sequence[str], rows: Rows, shown: Sequence[Rows] = ()
+) -> None:
+    """Write `stem`.csv and `stem`.html, the same bytes each time.
 
     Parameters
     ----------
-    shares : name -> share of 1; what a bar is too short for is cut off
+    title, notes : above and below the tables of the page
+    rows : of the CSV; its columns are those of all rows, in order
+    shown : rows of each table of the page; none: those of the CSV
     """
-    start, parts = 0.0, []
-    for name, share in shares.items():
-        width = max(0.0, min(share, 1.0 - start))
-        parts.append((name, start * BAR_PX[0], width * BAR_PX[0]))
-        start += width
-    return parts
+    Path(stem).parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, columns(rows), restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    page = render("tables.html", title=title, tables=shown or [rows], notes=notes)
+    Path(f"{stem}.html").write_text(page, "utf-8")

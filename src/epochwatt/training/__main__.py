@@ -7,8 +7,7 @@ from typing import List, Optional
 from epochwatt import columns
 from epochwatt.device.machine import open_machine
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import exit_status
+from epochwatt.training.exit_status import exit_status, measuring_parser
 from epochwatt.training.job import run_part
 
 

@@ -11,6 +11,7 @@ from typing import Any, Dict, Optional
 import torch
 from torch import nn
 
+from epochwatt.columns import Factors
 from epochwatt.errors import TrainingError
 
 AUTOCAST = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -18,7 +19,7 @@ AMPERE = (8, 0)  # compute capability: the first with TF32 and BF16 in its matri
 _WITHOUT = "choose `precision: fp32`, or measure where torch has it"
 
 
-def check(factors: Dict[str, Any], device: torch.device) -> None:
+def check(factors: Factors, device: torch.device) -> None:
     """Refuse arithmetic that torch or the device lacks; TrainingError says what and why.
 
     Parameters
@@ -112,7 +113,7 @@ def allow(precision: str) -> None:
         torch.backends.cudnn.allow_tf32 = True
 
 
-def describe(factors: Dict[str, Any], device: torch.device) -> Dict[str, Any]:
+def describe(factors: Factors, device: torch.device) -> Dict[str, Any]:
     """Return which arithmetic was allowed, for the record; None: means nothing on the device."""
     dtype = AUTOCAST.get(factors.get("precision", "fp32"))
     on_gpu = device.type == "cuda"

@@ -9,8 +9,10 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.records.dataset_folder import folder_name
+from epochwatt.records.shapes import Document
 from epochwatt.training import cifar, idx
 from epochwatt.training.dataset_files import (
     MANIFEST,
@@ -21,7 +23,7 @@ from epochwatt.training.dataset_files import (
 )
 from epochwatt.training.pictures import CocoPictures, ImagenetTree, JpegTree
 from epochwatt.training.references import is_reference, resolve
-from epochwatt.training.text_data import SquadQuestions, WikiWords
+from epochwatt.training.text import SquadQuestions, WikiWords
 
 __all__ = ["MANIFEST", "check_size", "open_dataset", "read_checked"]  # also of own data formats
 
@@ -52,7 +54,7 @@ class _InMemory:
 class MnistFiles(_InMemory):
     """MNIST's training set as two IDX files; an image is (28, 28)."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         self.images = idx.decode(read_checked(folder, MNIST_IMAGES, manifest), MNIST_IMAGES)
         self.labels = idx.decode(read_checked(folder, MNIST_LABELS, manifest), MNIST_LABELS)
         shapes = self.images.shape, self.labels.shape
@@ -65,7 +67,7 @@ class MnistFiles(_InMemory):
 class CifarBatches(_InMemory):
     """CIFAR-10's training set as five python batches; an image is (3, 32, 32)."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         batches = [cifar.decode(read_checked(folder, n, manifest), n) for n in CIFAR_BATCHES]
         self.images = np.concatenate([images for images, _ in batches])
         self.labels = np.concatenate([labels for _, labels in batches])
@@ -93,19 +95,19 @@ def reader_of(dataset: str) -> Any:
     return READERS[dataset]
 
 
-def dataset_folder(root: str, factors: Dict[str, Any]) -> str:
+def dataset_folder(root: str, factors: Factors) -> str:
     """Return the folder of the data set that a run names."""
     name = folder_name(factors["dataset"], factors["dataset_source"], factors["dataset_scale"])
     return os.path.join(root, name)
 
 
-def dataset_paths(root: str, factors: Dict[str, Any], manifest: Dict[str, Any]) -> List[str]:
+def dataset_paths(root: str, factors: Factors, manifest: Document) -> List[str]:
     """Return the files of the data set that a run names, in the order of the manifest."""
     folder = dataset_folder(root, factors)
     return [os.path.join(folder, name) for name in manifest["files"]]
 
 
-def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any]]:
+def open_dataset(root: str, factors: Factors) -> Tuple[Any, Dict[str, Any]]:
     """Open the data set that a run names; return its reader and its manifest.
 
     Parameters

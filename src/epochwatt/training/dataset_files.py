@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from epochwatt.errors import DataError, RecordError
 from epochwatt.records import files
-from epochwatt.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT
+from epochwatt.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT, Document
 
 MANIFEST = "manifest.json"
 _FILE = {"bytes": COUNT, "sha256": TEXT}
@@ -20,7 +20,7 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     if not os.path.exists(path):
         raise DataError(f"no data set: {MANIFEST} is missing", where=folder, do=REMAKE)
     try:
-        manifest: Dict[str, Any] = files.read_json(path, _MANIFEST)
+        manifest: Document = files.read_json(path, _MANIFEST)
     except RecordError as error:
         raise DataError(f"damaged ({error})", where=path, do=REMAKE) from error
     if manifest["recipe"] != recipe:
@@ -34,7 +34,7 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     return manifest
 
 
-def check_size(folder: str, name: str, manifest: Dict[str, Any]) -> None:
+def check_size(folder: str, name: str, manifest: Document) -> None:
     """Compare a file's size with the manifest, without reading the file."""
     path = os.path.join(folder, name)
     expected = manifest["files"].get(name)
@@ -60,7 +60,7 @@ def unreadable(path: str, error: Exception) -> DataError:
     return DataError(f"cannot be read: {reason}", where=path, do=REMAKE)
 
 
-def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
+def read_checked(folder: str, name: str, manifest: Document) -> bytes:
     """Read a whole file of a data set and compare it with the manifest."""
     check_size(folder, name, manifest)
     path = os.path.join(folder, name)

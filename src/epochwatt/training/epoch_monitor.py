@@ -4,6 +4,7 @@ import logging
 import os
 from typing import Any, Dict, List, Optional
 
+from epochwatt.columns import Factors
 from epochwatt.device import page_cache
 from epochwatt.device.machine import Machine
 from epochwatt.telemetry import which_gpu
@@ -29,7 +30,7 @@ class EpochMonitor:
         self,
         paths: List[str],
         in_memory: bool,
-        factors: Dict[str, Any],
+        factors: Factors,
         machine: Machine,
         gpu: str = which_gpu.NONE,
         power: Optional[str] = None,

@@ -1,6 +1,8 @@
 """Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
 
+import argparse
 import errno
+import os
 import re
 import sys
 import traceback
@@ -10,7 +12,31 @@ from typing import Callable, Iterator, Optional
 from epochwatt.device import host, remedies
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.training.progress import log_to_stderr
-from epochwatt.training.threads import take_the_board
+
+# what Snakemake sets to the `threads` of a rule, all alike (snakemake/shell.py)
+SET_BY_SNAKEMAKE = (
+    "OMP_NUM_THREADS",
+    "GOTO_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+def take_the_board() -> None:
+    """Forget how many threads Snakemake allows, before torch is imported.
+
+    They are the cores of `--cores`, by default those that were on when the workflow started, and
+    one in a job of Slurm (`set-threads` in profiles/slurm). A measurement has the machine to itself
+    and torch counts the cores of its power mode, as without Snakemake. A number that somebody set
+    for themselves stays.
+    """
+    values = {os.environ.get(name) for name in SET_BY_SNAKEMAKE}
+    if len(values) == 1 and None not in values:
+        for name in SET_BY_SNAKEMAKE:
+            del os.environ[name]
+
 
 REBOOT_NEEDED = 4  # exit status of a job that met RebootNeeded
 _NO_MEMORY = re.compile(
@@ -129,3 +155,28 @@ def _is_of_the_machine(error: BaseException) -> bool:
         numbers = _NUMBER.findall(str(error))
         return bool(numbers) and int(numbers[-1]) not in _NO_SUCH_FILE
     return isinstance(error, MemoryError)
+
+
+def measuring_parser(
+    program: str, description: str, subject: str, part: str
+) -> argparse.ArgumentParser:
+    """Return a parser for what is measured, which part of it, where data lie and records go.
+
+    Parameters
+    ----------
+    program, description : for its help
+    subject : what is measured, `run` or `sweep`: the option of its id
+    part : what `--first` and `--last` count
+    """
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser.add_argument("--" + subject, required=True, help="id of the " + subject)
+    parser.add_argument("--factors", required=True, help="its canonical factors, as JSON")
+    parser.add_argument("--first", type=int, required=True, help="first {}".format(part))
+    parser.add_argument("--last", type=int, required=True, help="last {}".format(part))
+    parser.add_argument("--measured", required=True, help="folder of all measurements")
+    parser.add_argument("--data-root", required=True, help="folder that holds the data sets")
+    parser.add_argument("--receipt", required=True, help="file to write when all are measured")
+    parser.add_argument(
+        "--machine", required=True, help="what to know of the machine (device.machine), as JSON"
+    )
+    return parser

@@ -9,11 +9,13 @@ import logging
 import os
 import sys
 import threading
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
+from epochwatt.columns import Factors
 from epochwatt.device import container
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.records.shapes import Document
 from epochwatt.training.exit_status import exit_status
 
 log = logging.getLogger(__name__)
@@ -23,18 +25,13 @@ ORPHANED = 3  # exit status: whoever started the container is gone
 
 def measure_inside(
     folder: RunFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     epochs: List[int],
     data_root: str,
     machine: Machine,
-    conditions: Dict[str, Any],
+    conditions: Document,
 ) -> None:
-    """Measure epochs in the run's container; raises TrainingError.
-
-    Parameters
-    ----------
-    conditions : how the machine was made ready, for the records
-    """
+    """Measure epochs in the run's container; raises TrainingError."""
     settings = container.settings_of(factors)
     assert settings is not None
     job = {

@@ -6,8 +6,9 @@ torch is imported only when there is something to measure.
 import logging
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
+from epochwatt.columns import Factors
 from epochwatt.device import container
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine
@@ -15,6 +16,7 @@ from epochwatt.errors import DamagedError
 from epochwatt.records import files
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.records.shapes import Document
 from epochwatt.training.exit_status import importing
 from epochwatt.training.inside import measure_inside
 from epochwatt.training.preparation import prepared
@@ -24,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def run_part(
     folder: RunFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     first: int,
     last: int,
     data_root: str,
@@ -41,14 +43,14 @@ def run_part(
         holder = {"run": folder.run, "epoch": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            left = [epoch for epoch in missing if not _is_measured(folder, epoch)]
-            _measure(folder, factors, left, data_root, machine)
+            missing = [epoch for epoch in missing if not _is_measured(folder, epoch)]
+            _measure(folder, factors, missing, data_root, machine)
     write_receipt(receipt, folder, first, last)
 
 
 def _measure(
     folder: RunFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     epochs: List[int],
     data_root: str,
     machine: Machine,
@@ -62,12 +64,12 @@ def _measure(
 
 def measure_epochs(
     folder: RunFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     epochs: List[int],
     data_root: str,
     machine: Machine,
-    conditions: Dict[str, Any],
-    inside: Optional[Dict[str, Any]] = None,
+    conditions: Document,
+    inside: Optional[Document] = None,
 ) -> None:
     """Measure epochs in this process; the machine has been made ready.
 

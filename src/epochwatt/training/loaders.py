@@ -118,13 +118,13 @@ class EndlessBatches:
         self._generator = generator
 
     def __iter__(self) -> Iterator[List[int]]:
-        size, left = self._batch_size, []  # type: int, List[int]
+        size, waiting = self._batch_size, []  # type: int, List[int]
         while True:
-            left = left + torch.randperm(self._n_samples, generator=self._generator).tolist()
-            whole = len(left) - len(left) % size
+            waiting = waiting + torch.randperm(self._n_samples, generator=self._generator).tolist()
+            whole = len(waiting) - len(waiting) % size
             for start in range(0, whole, size):
-                yield left[start : start + size]
-            left = left[whole:]
+                yield waiting[start : start + size]
+            waiting = waiting[whole:]
 
 
 def _loader(

@@ -38,13 +38,7 @@ def resnet50() -> nn.Module:
 
 
 class LanguageModel(nn.Module):
-    """Two LSTM layers whose output is compared with the embedding of every word: 8,614,383 weights.
-
-    Parameters
-    ----------
-    words : size of the vocabulary
-    width : of embedding and hidden state
-    """
+    """Two LSTM layers, their output compared with every word's embedding: 8,614,383 weights."""
 
     def __init__(self, words: int = N_WORDS, width: int = WIDTH) -> None:
         super().__init__()

@@ -25,10 +25,6 @@ class MomentumSgd:
 
     Making a `torch.optim` object of torch 2 imports its compiler, three seconds in each process
     (docs/decisions/0006); a test holds that both give the same bits.
-
-    Parameters
-    ----------
-    parameters : tensors to train, changed in place
     """
 
     def __init__(self, parameters: Iterable[torch.Tensor]) -> None:

@@ -1,10 +1,38 @@
 """Readers of pictures, one JPEG per sample (board side: Python 3.6 grammar)."""
 
 import os
-from typing import Any, Dict, List, Tuple
+import re
+from typing import Any, Iterable, List, Tuple
 
-from epochwatt.training import coco, imagenet, landmarks
+from epochwatt.errors import DataError
+from epochwatt.records.shapes import Document
+from epochwatt.training import coco, landmarks
 from epochwatt.training.dataset_files import check_size, read_checked, unreadable
+
+SYNSETS = "synsets.txt"
+CLASSES = 1000
+_SYNSET = re.compile(r"n[0-9]{8}")
+
+
+def picture_name(synset: str, number: int) -> str:
+    """Return the path of a picture inside the data set's folder; the first number is 1."""
+    return f"val/{synset}/ILSVRC2012_val_{number:08d}.JPEG"
+
+
+def decode_synsets(content: bytes, where: str) -> List[str]:
+    """Return the WordNet ids of the classes, in order; DataError names `where` for another form."""
+    synsets = content.decode("utf-8", "replace").split()
+    if len(set(synsets)) != CLASSES or sorted(synsets) != synsets:
+        raise DataError(f"{where} does not list {CLASSES} synsets in order")
+    wrong = [synset for synset in synsets if not _SYNSET.fullmatch(synset)]
+    if wrong:
+        raise DataError(f"{where} lists {wrong[0]!r}, which is no WordNet id")
+    return synsets
+
+
+def encode_synsets(synsets: Iterable[str]) -> bytes:
+    """Return the bytes of the list of classes."""
+    return "".join(f"{synset}\n" for synset in synsets).encode("ascii")
 
 
 class _Pictures:
@@ -14,7 +42,7 @@ class _Pictures:
     hashing them would read the whole data set into the page cache, whose state is measured.
     """
 
-    def __init__(self, folder: str, manifest: Dict[str, Any], names: List[str]) -> None:
+    def __init__(self, folder: str, manifest: Document, names: List[str]) -> None:
         from PIL import Image
 
         Image.preinit()  # its decoders, now and not in each worker
@@ -44,7 +72,7 @@ class _Pictures:
 class JpegTree(_Pictures):
     """GLD-23k's training set: pictures and a map of their classes."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, landmarks.MAP, manifest)
         rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
         names = [landmarks.image_name(row.image_id) for row in rows]
@@ -59,9 +87,9 @@ class JpegTree(_Pictures):
 class ImagenetTree(_Pictures):
     """ImageNet's validation set: a folder per synset, a list of the synsets."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
-        content = read_checked(folder, imagenet.SYNSETS, manifest)
-        synsets = imagenet.decode_synsets(content, os.path.join(folder, imagenet.SYNSETS))
+    def __init__(self, folder: str, manifest: Document) -> None:
+        content = read_checked(folder, SYNSETS, manifest)
+        synsets = decode_synsets(content, os.path.join(folder, SYNSETS))
         label_of = {f"val/{synset}": label for label, synset in enumerate(synsets)}
         names = [name for name in manifest["files"] if os.path.dirname(name) in label_of]
         super().__init__(folder, manifest, names)
@@ -75,7 +103,7 @@ class ImagenetTree(_Pictures):
 class CocoPictures(_Pictures):
     """COCO's validation set: pictures, and the boxes of the objects on them."""
 
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+    def __init__(self, folder: str, manifest: Document) -> None:
         content = read_checked(folder, coco.INSTANCES, manifest)
         self.pictures = coco.decode_instances(content, os.path.join(folder, coco.INSTANCES))
         names = [coco.picture_name(picture.file_name) for picture in self.pictures]

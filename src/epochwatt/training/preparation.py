@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
+from epochwatt.columns import Factors
 from epochwatt.device.machine import Machine
 from epochwatt.telemetry.settle import settle
 
@@ -19,9 +20,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)  # a lost ssh connection sends the seco
 
 
 @contextmanager
-def prepared(
-    machine: Machine, factors: Dict[str, Any], first_epoch: int
-) -> Iterator[Dict[str, Any]]:
+def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[Dict[str, Any]]:
     """Set the run's power mode; put back what was there before, also when the job is ended.
 
     Call it under the machine's lock: what a crashed job left behind is put back first.
@@ -63,7 +62,7 @@ def put_back(machine: Machine) -> Iterator[None]:
             machine.restore()
 
 
-def _conditions(machine: Machine, factors: Dict[str, Any], first_epoch: int) -> Dict[str, Any]:
+def _conditions(machine: Machine, factors: Factors, first_epoch: int) -> Dict[str, Any]:
     settings = factors.get("power_mode_settings", {})
     if machine.backend == "host":
         machine.apply(settings, factors["dvfs"])  # refuses whatever there is to set

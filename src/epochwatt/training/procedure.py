@@ -4,8 +4,9 @@ They are part of a sweep's factors where they differ from these (`procedure`), a
 Why they are what they are: docs/explanation/sweep-measuring.md.
 """
 
-from typing import Any, Dict, NamedTuple
+from typing import NamedTuple
 
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError
 
 Procedure = NamedTuple(
@@ -31,7 +32,7 @@ DEFAULTS = Procedure(
 )
 
 
-def procedure_of(factors: Dict[str, Any]) -> Procedure:
+def procedure_of(factors: Factors) -> Procedure:
     """Return the numbers of a sweep: `minibatches` and `procedure` of its factors, else defaults.
 
     Raises ConfigError for a number that is none of these, or below zero.

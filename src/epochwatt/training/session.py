@@ -15,12 +15,15 @@ import numpy as np
 import torch
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.device import host, last_measurement, page_cache, remedies
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, RecordError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.discover import AUTO
 from epochwatt.training import arithmetic, checkpoint, timing
+from epochwatt.training.circumstances import circumstances, raised
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.epoch_monitor import EpochMonitor
 from epochwatt.training.gpu import gpu_of, why_none
@@ -73,11 +76,11 @@ class Session:
     def __init__(
         self,
         folder: RunFolder,
-        factors: Dict[str, Any],
+        factors: Factors,
         data_root: str,
         machine: Machine,
-        conditions: Dict[str, Any],
-        inside: Optional[Dict[str, Any]] = None,
+        conditions: Document,
+        inside: Optional[Document] = None,
     ) -> None:
         self.folder = folder
         self.factors = factors
@@ -94,8 +97,8 @@ class Session:
             log.warning("training runs on the CPU: %s", remedies.in_full(why))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
-        for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
-            machine.check_medium(place)
+        for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(folder)
         self.monitor = EpochMonitor(
             paths,
             getattr(self.source, "in_memory", False),
@@ -249,26 +252,24 @@ class Session:
         self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
     ) -> Dict[str, Any]:
         """Return the record of an epoch without its circumstances."""
-        meta: Dict[str, Any] = {
-            "schema_version": columns.SCHEMA_VERSION,
-            "protocol": columns.PROTOCOL,
-            "run": self.folder.run,
-            "epoch": epoch,
-            "backend": self.machine.backend,
-            "factors": self.factors,
-            "n_minibatches": len(minibatch_s),
-            "n_samples": len(self.source),
-            "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
-            "cold_process": epoch == self.first_epoch,
-            "warmup_s": self.warmup_s,
-            "epoch_seed": epoch_seed(self.factors["seed"], epoch),
-            "torch_threads_used": torch.get_num_threads(),
-            "arithmetic": arithmetic.describe(self.factors, self.device),
-            "manifest_sha256": hashlib.sha256(
-                json.dumps(self.manifest, sort_keys=True).encode("utf-8")
-            ).hexdigest(),
-            "boot_id": host.boot_id(),
-        }
+        meta: Document = circumstances(self.machine, self.device, self.gpu)
+        meta.update(
+            {
+                "run": self.folder.run,
+                "epoch": epoch,
+                "factors": self.factors,
+                "n_minibatches": len(minibatch_s),
+                "n_samples": len(self.source),
+                "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
+                "cold_process": epoch == self.first_epoch,
+                "warmup_s": self.warmup_s,
+                "epoch_seed": epoch_seed(self.factors["seed"], epoch),
+                "arithmetic": arithmetic.describe(self.factors, self.device),
+                "manifest_sha256": hashlib.sha256(
+                    json.dumps(self.manifest, sort_keys=True).encode("utf-8")
+                ).hexdigest(),
+            }
+        )
         # summed from what is stored (float32), so that record and array always agree
         totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
         meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
@@ -276,18 +277,13 @@ class Session:
         if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
         meta.update(bounds._asdict())
-        meta.update(self.machine.describe())
         if self.conditions:
             meta["board"] = dict(self.conditions)
         if self.inside is not None:
             meta["inside"] = dict(self.inside)
-        if self.device.type == "cuda":
-            meta["gpu_uuid"] = self.gpu
-            meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
-            meta["software"]["cuda"] = torch.version.cuda
         return meta
 
-    def _flags(self, epoch: int, meta: Dict[str, Any]) -> List[str]:
+    def _flags(self, epoch: int, meta: Document) -> List[str]:
         flags = {
             "cold_process": epoch == self.first_epoch,
             "resumed": meta["resumed"] is not None,
@@ -298,7 +294,7 @@ class Session:
             "sampler_lost": meta["telemetry_lost"],
             "stopped": has_stopped(meta["stops"]),
         }
-        return sorted(flag for flag, holds in flags.items() if holds)
+        return raised(flags)
 
 
 @contextmanager
@@ -337,7 +333,7 @@ def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[fl
     return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
 
 
-def _summary(meta: Dict[str, Any]) -> str:
+def _summary(meta: Document) -> str:
     return (
         "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
         "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(

@@ -11,6 +11,8 @@ import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator
 
+from epochwatt.records.shapes import Document
+
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", 7)  # Python 3.6 has no name for it
 SLEPT_S = 0.1  # reading two clocks one after the other takes less
 
@@ -25,7 +27,7 @@ def noticed_stops() -> Iterator[Dict[str, Any]]:
         stopped does (by SIGSTOP, or Ctrl-Z in a terminal); None: another thread runs this, and
         nothing can be said. `slept_s`: how long the machine was suspended.
     """
-    stops: Dict[str, Any] = {"continued": None, "slept_s": None}
+    stops: Document = {"continued": None, "slept_s": None}
     if threading.current_thread() is not threading.main_thread():
         yield stops
         return
@@ -49,6 +51,6 @@ def _slept_s() -> float:
     return time.clock_gettime(_BOOTTIME) - time.monotonic()
 
 
-def has_stopped(stops: Dict[str, Any]) -> bool:
+def has_stopped(stops: Document) -> bool:
     """Return whether the training was stopped, by what `noticed_stops` gave."""
     return bool(stops["continued"]) or (stops["slept_s"] or 0.0) > SLEPT_S

@@ -12,14 +12,14 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import ConfigError, DamagedError
 from epochwatt.records import files, shapes
 from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
-from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import exit_status, importing
+from epochwatt.training.exit_status import exit_status, importing, measuring_parser
 from epochwatt.training.job import log_waiting
 from epochwatt.training.preparation import others_pct, put_back
 from epochwatt.training.procedure import procedure_of
@@ -33,7 +33,7 @@ MODES = [{part + "?": shapes.NUMBER for part in PARTS}]  # shape of the file of 
 
 def measure_modes(
     folder: SweepFolder,
-    factors: Dict[str, Any],
+    factors: Factors,
     modes: Sequence[Mode],
     first: int,
     last: int,
@@ -94,21 +94,21 @@ def measure_chunk(
             "there are no such modes", found=f"{first} to {last}", allowed=f"0 to {len(modes) - 1}"
         )
     chunk = list(range(first, last + 1))
-    missing = [place for place in chunk if not _is_measured(folder, modes[place])]
+    missing = [number for number in chunk if not _is_measured(folder, modes[number])]
     if missing:
         holder = {"sweep": folder.name, "mode": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            left = [place for place in missing if not _is_measured(folder, modes[place])]
-            if left:
-                _measure(modes, left, machine, dvfs, opened)
+            missing = [number for number in missing if not _is_measured(folder, modes[number])]
+            if missing:
+                _measure(modes, missing, machine, dvfs, opened)
     log.info("modes %d to %d of %d are measured", first + 1, last + 1, len(modes))
     write_receipt(receipt, folder, modes, first, last)
 
 
 def _measure(
     modes: Sequence[Mode],
-    places: List[int],
+    numbers: List[int],
     machine: Machine,
     dvfs: str,
     opened: Callable[[Optional[float]], Any],
@@ -120,17 +120,17 @@ def _measure(
             measuring = opened(busy_pct)
         with measuring as session:
             limits = machine.settings["settle"]
-            for place in places:
-                mode = modes[place]
+            for number in numbers:
+                mode = modes[number]
                 applied = machine.change(mode, dvfs)
                 settled = None  # only after whatever was done before the job
-                if limits is not None and place == places[0]:
+                if limits is not None and number == numbers[0]:
                     settled = settle(machine.root, limits)
-                result = session.measure_mode(mode, place, applied, settled)
-                log.info("mode %d of %d: %s: %s", place + 1, len(modes), mode_name(mode), result)
+                result = session.measure_mode(mode, number, applied, settled)
+                log.info("mode %d of %d: %s: %s", number + 1, len(modes), mode_name(mode), result)
 
 
-def _check(factors: Dict[str, Any]) -> None:
+def _check(factors: Factors) -> None:
     """Refuse factors that a sweep cannot have."""
     procedure_of(factors)
     if factors["gpu_timing"] != "synchronised":

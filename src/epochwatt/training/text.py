@@ -6,6 +6,7 @@ pieces (Devlin et al., 2018): lower case, accents stripped, the longest piece fi
 """
 
 import json
+import os
 import re
 import unicodedata
 from collections import Counter
@@ -14,6 +15,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import numpy as np
 
 from epochwatt.errors import DataError
+from epochwatt.records.shapes import Document
+from epochwatt.training.dataset_files import read_checked
 
 SQUAD = "train-v1.1.json"
 PIECES = "vocab.txt"
@@ -129,13 +132,7 @@ def decode_pieces(content: bytes, where: str) -> Vocabulary:
 def answer_pieces(
     context: str, start: int, end: int, vocabulary: Vocabulary
 ) -> Tuple[List[int], Tuple[int, int]]:
-    """Return the pieces of a text and the numbers of an answer's first and last piece.
-
-    Parameters
-    ----------
-    context : the text
-    start, end : bounds of the answer in it, characters
-    """
+    """Return the pieces of a text and the numbers of an answer's first and last piece."""
     pieces: List[int] = []
     first = last = -1
     for word, begins, ends in words_of(context):
@@ -167,3 +164,40 @@ def decode_wikitext(content: bytes, where: str) -> np.ndarray:
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[: N_WORDS - 1]
     numbers: Dict[str, int] = {word: number for number, word in enumerate(frequent, 1)}
     return np.array([numbers.get(word, 0) for word in words], dtype=np.int32)
+
+
+class SquadQuestions:
+    """SQuAD 1.1's questions for training, and a vocabulary of word pieces."""
+
+    in_memory = True
+
+    def __init__(self, folder: str, manifest: Document) -> None:
+        content = read_checked(folder, PIECES, manifest)
+        self.vocabulary = decode_pieces(content, os.path.join(folder, PIECES))
+        content = read_checked(folder, SQUAD, manifest)
+        self.questions = decode_squad(content, os.path.join(folder, SQUAD))
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def read(self, index: int) -> Tuple[Asked, int]:
+        """Return a question with the vocabulary; there is no label beside its answer: 0."""
+        return Asked(self.questions[index], self.vocabulary), 0
+
+
+class WikiWords:
+    """WikiText's training text, cut into sequences of `SEQUENCE` words."""
+
+    in_memory = True
+
+    def __init__(self, folder: str, manifest: Document) -> None:
+        content = read_checked(folder, WIKITEXT, manifest)
+        self.words = decode_wikitext(content, os.path.join(folder, WIKITEXT))
+
+    def __len__(self) -> int:
+        return (len(self.words) - 1) // SEQUENCE
+
+    def read(self, index: int) -> Tuple[np.ndarray, int]:
+        """Return a sequence and the word that follows it, int64 (T + 1,); no label: 0."""
+        start = index * SEQUENCE
+        return self.words[start : start + SEQUENCE + 1].astype(np.int64), 0

@@ -36,7 +36,7 @@ def question_pieces(raw: Asked) -> Sample:
     inputs[0, :n_pieces] = torch.tensor(head + context)
     inputs[1, :n_pieces] = 1
     inputs[2, len(head) : n_pieces] = 1
-    places = [len(head) + place for place in answer]
+    places = [len(head) + index for index in answer]
     is_whole = places[1] < n_pieces - 1
     return Sample(inputs, torch.tensor(places if is_whole else [0, 0]))
 
@@ -50,8 +50,8 @@ def made_up_question() -> Asked:
     """Return a question about a text of usual length, for the warm-up."""
     letters = [chr(ord("a") + n) for n in range(26)]
     pieces = ["[unused%d]" % n for n in range(104)]
-    for piece, place in text.SPECIAL.items():
-        pieces[place] = piece
+    for piece, index in text.SPECIAL.items():
+        pieces[index] = piece
     pieces += letters + [text.MARK + letter for letter in letters]
     context = "abcd efgh " * 60
     return Asked(Question(context, "where is efgh", "efgh", 5), Vocabulary(pieces))

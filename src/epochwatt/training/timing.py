@@ -77,12 +77,12 @@ class CudaEventTimer:
 
     def stamp(self) -> None:
         """Record an event; after `done` wait for it and read the mini-batch's three intervals."""
-        place = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
-        if place == 0:
+        kind = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
+        if kind == 0:
             self._asked_s[self.n_stamps // STAMPS] = perf_counter()
-        self._events[place].record()
-        if place == STAMPS - 1:
-            self._events[place].synchronize()
+        self._events[kind].record()
+        if kind == STAMPS - 1:
+            self._events[kind].synchronize()
             self._seconds[self.n_stamps // STAMPS] = intervals_s(self._events)
         self.n_stamps += 1
 
@@ -139,15 +139,15 @@ class PooledCudaEventTimer:
 
     def stamp(self) -> None:
         """Record an event; after `done` read those mini-batches that the GPU has finished."""
-        place = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
-        if place == 0:
+        kind = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
+        if kind == 0:
             self._asked_s = perf_counter()
-        elif place == 1:
+        elif kind == 1:
             self._host_wait_s += perf_counter() - self._asked_s
         event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
         event.record()
         self._current.append(event)
-        if place == STAMPS - 1:
+        if kind == STAMPS - 1:
             self._under_way.append(self._current)
             self._current = []
             while self._under_way and self._under_way[0][-1].query():

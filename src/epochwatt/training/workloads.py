@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.training import arithmetic, modern_networks, text_transforms, transforms
 from epochwatt.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
@@ -81,8 +82,8 @@ WORKLOADS: Dict[str, Workload] = {
 }
 
 
-def workload_of(factors: Dict[str, Any]) -> Workload:
-    """Return the workload of a run; one that brings its own network joins `WORKLOADS`.
+def workload_of(factors: Factors) -> Workload:
+    """Return the workload of a run: one of `WORKLOADS`, changed where the run names functions.
 
     Parameters
     ----------
@@ -94,19 +95,22 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
     ConfigError : a name that is not there
     """
     model, network = factors["model"], factors.get("network")
-    if network is not None:
-        where = f"config/workloads.yaml: {model}."
-        changes = {k: resolve(network[k], where + k) for k in Workload._fields if k in network}
-        if "transform" in changes:
-            changes["transform_to_infer"] = None
-        WORKLOADS[model] = _builtin(network["like"], where + "like")._replace(**changes)
-    return _builtin(model, "config/workloads.yaml: a row without build")
-
-
-def _builtin(model: str, where: str) -> Workload:
-    if model not in WORKLOADS:
-        raise ConfigError(f"{where} is {model!r}", allowed=WORKLOADS)
-    return WORKLOADS[model]
+    if network is None:
+        where, name = "config/workloads.yaml: a row without build", model
+    else:
+        where, name = f"config/workloads.yaml: {model}.like", network["like"]
+    if name not in WORKLOADS:
+        raise ConfigError(f"{where} is {name!r}", allowed=WORKLOADS)
+    if network is None:
+        return WORKLOADS[name]
+    changes = {
+        key: resolve(network[key], f"config/workloads.yaml: {model}.{key}")
+        for key in Workload._fields
+        if key in network
+    }
+    if "transform" in changes:
+        changes["transform_to_infer"] = None
+    return WORKLOADS[name]._replace(**changes)
 
 
 def on_device(value: Any, device: torch.device) -> Any:
@@ -130,8 +134,6 @@ class Trainer:
 
     Parameters
     ----------
-    model : a key of `WORKLOADS`
-    device : where the network lives
     seed : of the initial weights
     task : `train`, or `infer`: forward passes alone
     precision : `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
@@ -140,7 +142,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: str,
+        workload: Workload,
         device: torch.device,
         seed: int,
         task: str = "train",
@@ -152,8 +154,8 @@ class Trainer:
         self.infers = task == "infer"
         self.precision = precision
         arithmetic.allow(precision)
-        self.workload = WORKLOADS[model]
-        self.network = self.workload.build().to(device).train(not self.infers)
+        self.workload = workload
+        self.network = workload.build().to(device).train(not self.infers)
         self.optimiser: Any = None
         self.scaler: Any = None
         if not self.infers:
@@ -246,18 +248,13 @@ class Trainer:
             self.scaler.load_state_dict(state["scaler"])
 
 
-def make_trainer(factors: Dict[str, Any], device: torch.device) -> Trainer:
-    """Return the trainer of a run, in its initial state.
-
-    Parameters
-    ----------
-    factors : the run's factors; task, precision and compile of an older run are the defaults
-    device : where it trains
-    """
+def make_trainer(factors: Factors, device: torch.device) -> Trainer:
+    """Return the trainer of a run, in its initial state."""
     return Trainer(
-        factors["model"],
+        workload_of(factors),
         device,
         factors["seed"],
+        # records of older runs have none of these factors
         factors.get("task", "train"),
         factors.get("precision", "fp32"),
         factors.get("compile", "off") == "on",

@@ -156,7 +156,7 @@ class TestPlug:
             plug(f"{HEADER}agx,d1,f,ii,9.5\n{','.join(cells)}\n")
 
     def test_a_row_that_is_cut_short_is_named(self, plug):
-        with pytest.raises(ConfigError, match="row 1: state is missing\n"):
+        with pytest.raises(ConfigError, match="line 2 has more or fewer cells"):
             plug(f"{HEADER}agx,d1,f\n")
 
     @pytest.mark.parametrize("state", ["i", "v", "II"])
@@ -223,5 +223,5 @@ def test_table_that_cannot_be_written_is_a_clear_error(table, tmp_path):
 def test_plug_readings_that_are_no_text_are_refused_with_the_file(tmp_path):
     path = tmp_path / "idle_plug.csv"
     path.write_bytes(b"device\n\xe5\n")
-    with pytest.raises(ConfigError, match=r"idle_plug\.csv: not a table"):
+    with pytest.raises(ConfigError, match=r"idle_plug\.csv, line 2: no text in UTF-8"):
         plug_rows(str(path))

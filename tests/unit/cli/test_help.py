@@ -7,9 +7,6 @@ import click
 import pytest
 
 from epochwatt import cli
-from epochwatt.cli.predict import MEDIA, TOTALS
-from epochwatt.twin.model import storage
-from epochwatt.twin.what_if import question
 
 COMMANDS = cli.epochwatt.commands
 BANNED = re.compile(
@@ -92,11 +89,6 @@ def test_no_colour_where_there_is_no_terminal(show, capsys):
     assert "\x1b[" not in show("--help")
     cli.main(["plna"])
     assert "\x1b[" not in capsys.readouterr().err
-
-
-def test_names_are_those_of_the_simulation():
-    assert MEDIA == storage.MEDIA
-    assert tuple(TOTALS) == question.TOTALS
 
 
 def test_the_command_line_alone_imports_no_library_but_click(python):

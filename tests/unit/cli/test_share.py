@@ -48,12 +48,6 @@ def test_a_wrong_cell_ends_with_status_1(run):
     )
 
 
-def test_what_is_not_there_ends_with_status_1(run):
-    status, out, _ = run("validate", "nothing")
-    assert status == 1
-    assert "nothing does not exist" in out
-
-
 def test_export_without_a_licence_says_what_to_do(run):
     Path("config").mkdir()
     status, _, err = run("export", "theirs.csv", "--output", "pack")

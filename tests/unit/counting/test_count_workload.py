@@ -251,9 +251,6 @@ def test_a_network_of_ones_own_is_counted_with_the_input_of_another(tmp_path, mo
         "    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    from epochwatt.training.workloads import WORKLOADS
-
-    monkeypatch.setattr("epochwatt.training.workloads.WORKLOADS", dict(WORKLOADS))
     rows = {"flat": row(build="own_counted.flat", like="lenet"), "lenet": row()}
     assert network_factors("lenet", rows) == {"model": "lenet"}
     counts = count_workload(network_factors("flat", rows))

@@ -31,8 +31,7 @@ def test_the_lines_add_up_to_all_kernels():
     assert int(cells(lines, "forward")[1]) < int(cells(lines, "backward")[1])
 
 
-def test_a_network_from_a_library_needs_one_of_the_same_input(monkeypatch):
-    monkeypatch.setattr("epochwatt.training.workloads.WORKLOADS", dict(WORKLOADS))
+def test_a_network_from_a_library_needs_one_of_the_same_input():
     name = "epochwatt.training.networks.lenet5"
     ours = count_lines(name, like="lenet", root=REPOSITORY)
     assert ours[1:] == count_lines("lenet", root=REPOSITORY)[1:]

@@ -19,7 +19,7 @@ from epochwatt.datasets.downloads import md5_of
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
 from epochwatt.records.dataset_folder import folder_name
-from epochwatt.training import coco, imagenet, text
+from epochwatt.training import coco, pictures, text
 from epochwatt.training.data import open_dataset
 
 SCALES = {"imagenet": 1e-4, "wikitext": 2e-4, "squad": 2e-4, "coco": 8e-4}
@@ -91,7 +91,7 @@ def test_made_up_pictures_have_the_originals_size_on_disk(made):
         painter = {"imagenet": None, "coco": make_coco.BoxPainter(0)}[dataset]
         if painter is None:
             painter = make_imagenet.Painter(
-                0, imagenet.CLASSES, make_imagenet.SIZE, make_imagenet.QUALITY
+                0, pictures.CLASSES, make_imagenet.SIZE, make_imagenet.QUALITY
             )
         sizes = [len(painter.jpeg(index)) for index in range(60)]
         assert np.mean(sizes) / 1e3 == pytest.approx(mean_kb, rel=0.1)
@@ -151,14 +151,14 @@ def test_imagenets_archives_become_synset_folders(validation):
     folder = root / "imagenet-official-x1"
     folder.mkdir()
     names = make_imagenet.make_official(folder, 1000, 0)
-    expected = {imagenet.picture_name(synset, n) for n, synset in enumerate(synset_of, 1)}
+    expected = {pictures.picture_name(synset, n) for n, synset in enumerate(synset_of, 1)}
     assert set(names[1:]) == expected
-    assert imagenet.decode_synsets((folder / imagenet.SYNSETS).read_bytes(), "f") == SYNSETS
+    assert pictures.decode_synsets((folder / pictures.SYNSETS).read_bytes(), "f") == SYNSETS
     label = sorted(SYNSETS).index(synset_of[2])
     from epochwatt.training.pictures import ImagenetTree
 
     manifest = {"files": {n: {"bytes": (folder / n).stat().st_size} for n in names}}
-    manifest["files"][imagenet.SYNSETS]["sha256"] = recipes_sha(folder / imagenet.SYNSETS)
+    manifest["files"][pictures.SYNSETS]["sha256"] = recipes_sha(folder / pictures.SYNSETS)
     reader = ImagenetTree(str(folder), manifest)
     index = next(i for i, path in enumerate(reader.paths) if path.endswith("_00000003.JPEG"))
     image, found = reader.read(index)
@@ -173,7 +173,7 @@ def recipes_sha(path):
 
 def test_pictures_that_are_sorted_already_are_taken_up(tmp_path):
     for n, synset in enumerate(SYNSETS, start=1):
-        path = tmp_path / "downloads/imagenet" / imagenet.picture_name(synset, n)
+        path = tmp_path / "downloads/imagenet" / pictures.picture_name(synset, n)
         path.parent.mkdir(parents=True)
         path.write_bytes(b"picture")
     folder = tmp_path / "imagenet-official-x1"
@@ -292,4 +292,4 @@ def test_a_picture_that_leads_elsewhere_is_refused():
 @pytest.mark.parametrize("lines", [SYNSETS[:-1], SYNSETS[::-1], [*SYNSETS[:-1], "zz"]])
 def test_another_list_of_synsets_is_refused(lines):
     with pytest.raises(DataError, match=r"^f "):
-        imagenet.decode_synsets("\n".join(lines).encode(), "f")
+        pictures.decode_synsets("\n".join(lines).encode(), "f")

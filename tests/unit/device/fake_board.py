@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from epochwatt.device.kinds import EMC_CAPS
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard import board
-from epochwatt.fakeboard.model import FAULTS
-from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL
-from epochwatt.fakeboard.tree import PACKAGE, RUN
+from tests.fakeboard import board
+from tests.fakeboard.model import FAULTS
+from tests.fakeboard.tools.board_files import CPU, NVFANCONTROL
+from tests.fakeboard.tree import PATHS, RUN
 
 # Settings that a mode, locked clocks or the fan at full speed can change, as patterns.
 _SETTINGS = (
@@ -51,9 +51,9 @@ class FakeBoard(board.FakeBoard):
         BoardError
             The process does not start.
         """
-        words = [sys.executable, "-m", "epochwatt.fakeboard", self.kind.name, str(self.root)]
+        words = [sys.executable, "-m", "tests.fakeboard", self.kind.name, str(self.root)]
         words += ["--load-of", str(load_of or os.getpid()), "--parent", str(os.getpid())]
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
         with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, text=True) as process:
             try:
                 if process.stdout is None or not process.stdout.readline():
@@ -87,7 +87,7 @@ class FakeBoard(board.FakeBoard):
         names += self._paths(facts["gpu"] + "/m??_freq")
         names += [
             facts["gpu"] + "/governor",
-            *facts["dla"].values(),
+            *facts["caps"],
             self.files.emc.get("locked", self.files.emc["wanted"]),
         ]
         device = facts["gpu_device"]

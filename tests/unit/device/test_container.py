@@ -5,7 +5,6 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -46,25 +45,6 @@ def test_a_run_has_a_container_only_where_its_settings_name_an_engine():
     assert container.settings_of({"container_settings": ROOTFS}) == ROOTFS
 
 
-def test_docker_gets_the_gpu_and_the_images_own_python():
-    words = words_of(IMAGE)
-    assert words[:4] == ["docker", "run", "--runtime", "nvidia"]
-    assert words[-6:] == ["--entrypoint", "python3", "epochwatt:r35", "-m", "job", "{}"]
-    assert following(words, "--pull") == ["never"]
-    assert "NVIDIA_VISIBLE_DEVICES=all" in following(words, "--env")
-
-
-def test_podman_runs_this_python_on_an_overlay_of_a_root_file_system():
-    words = words_of(ROOTFS)
-    assert words[:4] == ["podman", "--runtime", "runc", "run"]
-    assert words[-6:] == ["--rootfs", "/:O", sys.executable, "-m", "job", "{}"]
-    assert not any("NVIDIA" in word for word in words)
-
-
-def test_without_a_runtime_it_is_the_engines_default():
-    assert "--runtime" not in words_of({**IMAGE, "runtime": ""})
-
-
 @pytest.mark.parametrize("settings", [IMAGE, ROOTFS], ids=["docker", "podman"])
 def test_what_would_tell_inside_from_outside_is_the_same(settings):
     words = words_of(settings)
@@ -74,25 +54,6 @@ def test_what_would_tell_inside_from_outside_is_the_same(settings):
     assert following(words, "--network") == ["none"]
     assert following(words, "--uts") == ["host"]
     assert following(words, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
-
-
-def test_variables_that_change_speed_go_along_but_no_library_of_the_machine(monkeypatch):
-    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000000")
-    monkeypatch.setenv("LD_PRELOAD", "")
-    variables = following(words_of(IMAGE), "--env")
-    assert "MALLOC_TRIM_THRESHOLD_=1000000000" in variables
-    assert not any(variable.startswith("LD_PRELOAD") for variable in variables)
-
-
-def test_groups_that_may_read_gpu_and_socket_go_along(monkeypatch):
-    monkeypatch.setattr(os, "getgroups", lambda: [os.getegid(), 44, 994])
-    assert following(words_of(IMAGE), "--group-add") == ["44", "994"]
-
-
-def test_rootless_podman_keeps_the_users_id(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert following(words_of(ROOTFS), "--userns") == ["keep-id"]
-    assert not any("nproc=32768:32768" in word for word in words_of(IMAGE))
 
 
 def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
@@ -106,25 +67,6 @@ def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
     assert not any("gone" in mount for mount in mounts)  # docker would make it
     changing = [mount for mount in mounts if not mount.endswith(":ro")]
     assert sorted(changing) == sorted([f"{p}:{p}" for p in (str(records), str(machine_tmp))])
-
-
-def test_what_power_needs_is_bound_where_it_is_there(tmp_path, monkeypatch):
-    socket = tmp_path / "jtop.sock"
-    socket.touch()
-    files = (str(socket), str(tmp_path / "nv_tegra_release"))
-    monkeypatch.setattr(container, "MACHINE_FILES", files)
-    mounts = following(words_of(IMAGE), "--volume")
-    assert f"{socket}:{socket}:ro" in mounts
-    assert not any("tegra" in mount for mount in mounts)
-    assert following(words_of(IMAGE), "--security-opt") == ["systempaths=unconfined"]
-
-
-def test_the_package_lies_apart_so_that_libraries_stay_the_images_own(monkeypatch, tmp_path):
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    words = words_of(IMAGE)
-    assert f"PYTHONPATH=/opt/epochwatt:{tmp_path}" in following(words, "--env")
-    assert any(m.endswith(":/opt/epochwatt/epochwatt:ro") for m in following(words, "--volume"))
-    assert f"{tmp_path}:{tmp_path}:ro" in following(words, "--volume")
 
 
 def test_a_record_says_engine_and_digest(engine):
@@ -146,35 +88,6 @@ def test_what_is_wrong_and_what_to_type(script, problem, do, engine):
     with pytest.raises(TrainingError, match=problem) as caught:
         container.describe(IMAGE)
     assert do in caught.value.do
-
-
-def test_a_missing_engine_is_named_with_how_to_install_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TrainingError, match="podman is not installed") as caught:
-        container.describe(ROOTFS)
-    assert "apt-get install podman" in caught.value.do
-
-
-def test_a_missing_root_file_system_is_named(engine):
-    engine("podman", "true")
-    with pytest.raises(TrainingError, match="rootfs /no-such is no folder"):
-        container.describe({**ROOTFS, "rootfs": "/no-such"})
-
-
-@pytest.mark.parametrize(
-    ("status", "problem"),
-    [
-        (125, "docker could not start"),
-        (127, "has no python3"),
-        (1, "ended with status 1"),
-        (132, "ended by SIGILL: it met an instruction"),
-        (137, "ended by SIGKILL"),
-    ],
-)
-def test_status_of_a_container_in_words(status, problem, engine):
-    engine("docker", f"exit {status}")
-    with pytest.raises(TrainingError, match=problem):
-        container.run(IMAGE, ["docker", "run"], "epochwatt-7")
 
 
 def test_an_interrupted_job_kills_its_container(engine, tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from cpufreq_tree import BEFORE, LISTED, clamping, limits, make_cpufreq, set_limits, strict
@@ -12,7 +11,7 @@ from cpufreq_tree import BEFORE, LISTED, clamping, limits, make_cpufreq, set_lim
 from epochwatt.device import cpu_clocks, notes
 from epochwatt.device.cpu_clocks import NOTE, CpuClocks
 from epochwatt.device.machine import Machine
-from epochwatt.errors import BoardError, ConfigError, RecordWriteError
+from epochwatt.errors import BoardError
 
 
 @pytest.fixture(autouse=True)
@@ -35,19 +34,9 @@ def a_host(root):
 # -- what can be set -----------------------------------------------------------------------------
 
 
-def test_listed_clocks_are_the_steps(root):
-    assert CpuClocks(root).steps_mhz() == [1200.0, 1800.0, 2400.0, 3000.0]
-    assert CpuClocks(root).why_fixed() == ""
-
-
 def test_without_a_list_there_are_five_steps_those_between_whole_hundreds(tmp_path):
     root = make_cpufreq(tmp_path, listed=(), lowest=800000, highest=4750000)
     assert CpuClocks(root).steps_mhz() == [800.0, 1800.0, 2800.0, 3800.0, 4750.0]
-
-
-def test_a_narrow_range_has_fewer_steps_none_twice(tmp_path):
-    root = make_cpufreq(tmp_path, listed=(), lowest=1000000, highest=1150000)
-    assert CpuClocks(root).steps_mhz() == [1000.0, 1100.0, 1150.0]
 
 
 def test_steps_are_those_that_all_cpus_have(tmp_path):
@@ -67,13 +56,6 @@ def test_without_two_common_clocks_none_is_set(tmp_path, listed):
     assert "no two clocks that all CPUs have" in CpuClocks(root).why_fixed()
 
 
-def test_a_machine_without_cpufreq_says_what_it_lacks(tmp_path):
-    assert "no CPU is listed" in CpuClocks(str(tmp_path)).why_fixed()
-    (tmp_path / "sys/devices/system/cpu/cpu0").mkdir(parents=True)
-    assert CpuClocks(str(tmp_path)).why_fixed().endswith("cpu0/cpufreq/scaling_min_freq")
-    assert CpuClocks(str(tmp_path)).steps_mhz() == []
-
-
 def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_stranger):
     make_cpufreq(tmp_path)
     tmp_path.chmod(0o755)
@@ -89,15 +71,6 @@ def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_s
     assert steps_mhz == []
     assert why.startswith("this user may not write ")
     assert why.endswith("cpu1/cpufreq/scaling_max_freq")
-
-
-def test_modes_are_checked_before_anything_is_set(root, tmp_path):
-    a_host(root).check_modes([{"cores": 1, "cpu_mhz": 1810.0}, {"cpu_mhz": 3000.0}], "on")
-    with pytest.raises(ConfigError, match="1500 MHz is not a step"):
-        a_host(root).check_modes([{"cores": 1, "cpu_mhz": 1500.0}], "on")
-    with pytest.raises(ConfigError, match="cannot be set: no CPU is listed"):
-        a_host(str(tmp_path / "none")).check_modes([{"cpu_mhz": 1800.0}], "on")
-    assert limits(root) == [BEFORE, BEFORE]
 
 
 # -- set and read back ---------------------------------------------------------------------------
@@ -124,17 +97,6 @@ def test_no_order_of_clocks_puts_a_minimum_above_a_maximum(root, monkeypatch, kh
     assert limits(root) == [BEFORE, BEFORE]
 
 
-def test_a_clock_that_the_driver_clamps_is_not_met(root, monkeypatch):
-    monkeypatch.setattr(cpu_clocks, "write", clamping(2200000))
-    applied = a_host(root).change({"cpu_mhz": 2400.0}, "on")
-    assert applied["unmet"] == {"cpu_mhz": 2200.0}
-
-
-def test_within_five_per_cent_a_clock_is_met(root, monkeypatch):
-    monkeypatch.setattr(cpu_clocks, "write", clamping(2290000))
-    assert a_host(root).change({"cpu_mhz": 2400.0}, "on")["unmet"] == {}
-
-
 @pytest.mark.parametrize("limits_khz", [(1200000, 3000000), (1200000, 1800000), (3000000, 3000000)])
 def test_what_is_changed_during_a_mode_is_seen_at_its_end(root, limits_khz):
     host = a_host(root)
@@ -142,16 +104,6 @@ def test_what_is_changed_during_a_mode_is_seen_at_its_end(root, limits_khz):
     set_limits(root, 1, *limits_khz)
     (mhz,) = host.unmet(applied).values()
     assert mhz * 1e3 in limits_khz
-
-
-def test_an_offline_cpu_is_left_alone(root):
-    switch = Path(root, "sys/devices/system/cpu/cpu1/online")
-    switch.write_text("0\n")
-    host = a_host(root)
-    assert host.change({"cpu_mhz": 1800.0}, "on")["unmet"] == {}
-    assert limits(root) == [(1800000, 1800000), BEFORE]
-    host.restore()
-    assert limits(root) == [BEFORE, BEFORE]
 
 
 # -- put back ------------------------------------------------------------------------------------
@@ -243,29 +195,8 @@ def test_after_a_start_of_the_machine_nothing_is_put_back(root, monkeypatch):
     assert limits(root) == [(1800000, 1800000)] * 2  # of files; the kernel's are new
 
 
-def test_nothing_is_set_when_what_was_before_cannot_be_noted(root, monkeypatch):
-    monkeypatch.setattr(notes, "MAX_BYTES", 40)
-    with pytest.raises(RecordWriteError, match="nothing was set"):
-        a_host(root).change({"cpu_mhz": 1800.0}, "on")
-    assert limits(root) == [BEFORE, BEFORE]
-
-
-def test_limits_of_many_cpus_fit_into_the_note(tmp_path):
-    root = make_cpufreq(tmp_path, n_cpus=768)
-    set_limits(root, 5, 1800000, 2400000)
-    before = limits(root)
-    a_host(root).change({"cpu_mhz": 1800.0}, "on")
-    a_host(root).restore()
-    assert limits(root) == before
-
-
 @pytest.mark.parametrize("odd", [None, 7, [[1]], [["a", "b", [0]]], [[1, 2, 3]]])
 def test_a_note_of_another_form_is_an_error_and_no_guess(root, odd):
     notes.write_note(NOTE, {"root": os.path.realpath(root), "limits": odd})
     with pytest.raises(BoardError, match="not as epochwatt writes it"):
         a_host(root).left_over()
-
-
-def test_clocks_noted_for_other_files_are_not_these(root, tmp_path):
-    a_host(root).change({"cpu_mhz": 1800.0}, "on")
-    assert not a_host(make_cpufreq(tmp_path / "other")).left_over()

@@ -13,10 +13,6 @@ def test_the_file_names_its_interpreter_and_isolates_it():
     assert helper_file("/opt/python").startswith(b"#!/opt/python -IS\n")
 
 
-def test_the_file_is_always_the_same():
-    assert helper_file() == helper_file()
-
-
 def test_the_file_shows_its_text_and_holds_nothing_else():
     content = helper_file()
     folder = Path(root_helper.__file__).parent

@@ -2,21 +2,18 @@
 
 import json
 import os
-import platform
 import re
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from fake_board import make_board
 
 import epochwatt
-from epochwatt.device import jetson, page_cache
+from epochwatt.device import jetson
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.undisturbed import undisturbed
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 
 CPU_KHZ = [115200, 1113600, 1190400, 2112000, 2265600]
@@ -216,51 +213,10 @@ def test_board_is_described_with_its_software_and_tables(files):
     assert "load_1min" in about["host_state"]
 
 
-def test_description_counts_cores_that_are_off(files):
-    files.write(f"{CPU}/cpu1/online", 0)
-    assert files.open().describe()["machine"]["n_cpus"] == 2
-
-
-def test_folder_or_stand_in_tool_makes_a_fake_board(files, monkeypatch):
-    assert files.open().backend == "fake"
-    # as if its files lay in /
-    real = os.path.realpath
-    monkeypatch.setattr(os.path, "realpath", lambda p: "/" if p == str(files.path) else real(p))
-    assert files.open().backend == "jetson"
-    files.write("usr/bin/tegrastats", "#!/bin/sh\n# epochwatt stand-in\n")
-    assert files.open().backend == "fake"
-    files.write("usr/bin/tegrastats", "#" * 512 + "epochwatt stand-in\n")
-    assert files.open().backend == "jetson"
-
-
-def test_row_that_is_bound_to_this_board_passes(files):
-    files.open().check()
-    files.open(unit=SERIAL).check()
-    files.open(unit=platform.node()).check()
-
-
-def test_row_of_a_real_board_is_refused_on_a_fake_one(files):
-    with pytest.raises(BoardError, match=r"backend jetson, but this board is fake \(its files"):
-        files.open(backend="jetson").check()
-
-
 def test_row_of_another_kind_of_board_is_refused(files):
     with pytest.raises(BoardError, match="of kind agx_orin") as caught:
         files.open(kind="agx_orin").check()
     assert caught.value.found == "agx_xavier (Jetson-AGX)"
-
-
-def test_board_that_is_not_supported_is_named_by_its_module(files):
-    files.write("proc/device-tree/compatible", "nvidia,p3509-0000+p3636-0001\0nvidia,tegra186\0")
-    with pytest.raises(BoardError, match="of kind agx_xavier") as caught:
-        files.open().check()
-    assert caught.value.found == "unknown (Jetson TX2 NX)"
-
-
-def test_row_of_another_unit_is_refused(files):
-    with pytest.raises(BoardError, match="unit 999") as caught:
-        files.open(unit="999").check()
-    assert caught.value.found == f"{SERIAL} or {platform.node()}"
 
 
 def test_machine_that_is_no_board_is_refused(files):
@@ -272,12 +228,6 @@ def test_machine_that_is_no_board_is_refused(files):
     assert "board" not in files.open().describe()["machine"]
 
 
-def test_data_set_on_another_medium_is_refused(files):
-    medium = {"root": str(files.path), "mount": "", "block_device": "no-such-disk"}
-    with pytest.raises(BoardError, match="no-such-disk"):
-        files.open(storage=medium).check()
-
-
 # -- power mode and clocks ------------------------------------------------------------------------
 
 
@@ -287,11 +237,6 @@ def test_board_as_it_is_is_read_and_not_touched(files):
     assert applied["requested"] == applied["resolved"] == {}
     assert (applied["verified"], applied["fan"]) == (True, "as it is")
     assert applied["read_back"]["cpu_max_mhz"] == 2265.6
-
-
-def test_board_without_helper_can_be_measured_as_it_is(files):
-    (files.path / jetson.INSTALLED).unlink()
-    assert files.open().apply({}, "on")["verified"]
 
 
 def test_custom_mode_is_resolved_set_pinned_and_read_back(files):
@@ -309,20 +254,6 @@ def test_custom_mode_is_resolved_set_pinned_and_read_back(files):
     ]
 
 
-def test_custom_mode_with_dvfs_on_is_not_pinned(files):
-    applied = files.open().apply({"gpu_mhz": 900}, "on")
-    assert applied["resolved"] == {"gpu_mhz": 905.25}
-    assert applied["read_back"]["gpu_max_mhz"] == 905.25
-    assert applied["read_back"]["gpu_mhz"] == 114.75
-    assert applied["verified"]
-    assert files.calls == ["custom-mode 0 0 905250000 0", "fan-max", "read-clocks"]
-
-
-def test_highest_memory_clock_is_met_where_there_is_no_cap(files):
-    files.behave(**{"not taken": {CAP: 0}})  # the real helper writes the highest as 0
-    assert files.open().apply({"emc_mhz": 2133}, "on")["verified"]
-
-
 @pytest.mark.parametrize("dvfs", ["on", "off"])
 def test_named_mode_is_set_and_its_limits_are_compared(files, dvfs):
     applied = files.open().apply({"nvpmodel": "MODE_15W"}, dvfs)
@@ -334,12 +265,6 @@ def test_named_mode_is_set_and_its_limits_are_compared(files, dvfs):
     assert applied["read_back"]["cpu_max_mhz"] == 1190.4
     assert applied["verified"]
     assert files.calls[:2] == ["named-mode 2", "status"]
-
-
-def test_named_mode_without_limits_stands_for_the_highest_clocks(files):
-    applied = files.open().apply({"nvpmodel": "MAXN"}, "off")
-    assert applied["resolved"]["cpu_mhz"] == applied["read_back"]["cpu_mhz"] == 2265.6
-    assert applied["resolved"]["emc_mhz"] == applied["read_back"]["emc_mhz"] == 2133.0
 
 
 def test_dvfs_off_alone_pins_the_clocks_of_the_mode_the_board_is_in(files):
@@ -366,12 +291,6 @@ def test_mode_that_the_board_does_not_have_is_refused_before_anything_is_set(fil
     assert files.calls == []
 
 
-def test_board_without_modes_is_told(files):
-    files.write("etc/nvpmodel.conf", "# nothing\n")
-    with pytest.raises(BoardError, match=r"etc/nvpmodel\.conf: .*no power mode"):
-        files.open().apply({"nvpmodel": "MAXN"}, "on")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
@@ -392,28 +311,6 @@ def test_clock_that_was_not_taken_is_an_error_and_can_be_put_back(files, name, v
     assert files.files() == before
 
 
-def test_clock_that_needs_a_moment_is_waited_for(files, monkeypatch):
-    files.behave(**{"not taken": {f"{GPU}/max_freq": 1377000000}})
-    board = files.open()
-    board.patience_s = 60.0
-    slept = []
-
-    def sleep(s):
-        slept.append(s)
-        files.write(f"{GPU}/max_freq", 675750000)
-
-    monkeypatch.setattr(jetson.time, "sleep", sleep)
-    assert board.apply({"gpu_mhz": 670}, "on")["verified"]
-    assert len(slept) == 1
-
-
-def test_named_mode_that_was_not_taken_is_an_error(files):
-    files.behave(status=[0, {"ok": True, "nvpmodel": {"id": 0, "name": "MAXN"}}])
-    with pytest.raises(BoardError, match="did not switch to mode 2") as caught:
-        files.open().apply({"nvpmodel": "MODE_15W"}, "on")
-    assert caught.value.found == "mode 0 (MAXN)"
-
-
 def test_clock_that_cannot_be_read_back_is_listed(files):
     (files.path / RATE).unlink()
     files.write(GPU + "/cur_freq", 1377000000)
@@ -424,11 +321,6 @@ def test_clock_that_cannot_be_read_back_is_listed(files):
     assert applied["unverified"] == ["emc_mhz"]
     assert not applied["verified"]
     assert applied["read_back"]["emc_mhz"] is None
-
-
-def test_fan_that_cannot_be_set_is_recorded_and_no_error(files):
-    files.behave(**{"fan-max": [3, {"ok": False, "error": "this board has no fan"}]})
-    assert "this board has no fan" in files.open().apply({"gpu_mhz": 900}, "on")["fan"]
 
 
 @pytest.mark.parametrize(
@@ -446,13 +338,6 @@ def test_answer_of_the_helper_that_is_no_success_is_told(files, status, answer, 
     files.behave(**{"custom-mode": [status, answer]})
     with pytest.raises(error, match=told):
         files.open().apply({"gpu_mhz": 900}, "on")
-
-
-def test_helper_that_is_not_installed_is_told(files):
-    (files.path / jetson.INSTALLED).unlink()
-    with pytest.raises(BoardError, match="epochwatt-helper is missing") as caught:
-        files.open().apply({"gpu_mhz": 900}, "on")
-    assert "make setup-jetson" in caught.value.do
 
 
 def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, monkeypatch):
@@ -504,22 +389,6 @@ def test_settings_of_a_crashed_predecessor_are_put_back_first(files):
     assert files.files() == before
 
 
-def test_predecessors_settings_are_put_back_also_when_nothing_is_set(files):
-    before = files.files()
-    files.open().apply({"gpu_mhz": 900}, "on")
-    files.open().apply({}, "on")
-    assert files.files() == before
-
-
-def test_what_cannot_be_put_back_is_told(files):
-    board = files.open()
-    board.apply({"gpu_mhz": 900}, "on")
-    files.behave(restore=[3, {"ok": False, "error": "nvpmodel is gone"}])
-    with pytest.raises(BoardError, match="nvpmodel is gone"):
-        board.restore()
-    assert board.left_over()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_second_signal_does_not_cut_putting_back_and_comes_afterwards(files, number, monkeypatch):
     before = files.files()
@@ -545,82 +414,7 @@ def test_second_signal_does_not_cut_putting_back_and_comes_afterwards(files, num
     assert files.files() == before
 
 
-def test_interrupt_reaches_its_own_handler_after_the_block():
-    done = []
-
-    def work():
-        with undisturbed(), undisturbed():
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-            done.append("all of it")
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == ["all of it"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_handlers_are_put_back_after_an_error():
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
-    with pytest.raises(ZeroDivisionError), undisturbed():
-        raise ZeroDivisionError
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
-
-
-def test_thread_other_than_the_main_one_needs_no_handlers():
-    done = []
-
-    def work():
-        with undisturbed():
-            done.append("worked")
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == ["worked"]
-
-
 # -- page cache and events --------------------------------------------------------------------
-
-
-def test_page_cache_is_dropped_by_the_helper(files, monkeypatch):
-    monkeypatch.setattr(page_cache, "drop", pytest.fail)
-    assert files.open().drop_page_cache(["a"]) == "dropped"
-    assert files.calls == ["drop-caches"]
-
-
-def test_page_cache_is_advised_where_the_helper_cannot(files, monkeypatch):
-    monkeypatch.setattr(page_cache, "drop", lambda paths: "advised")
-    files.behave(**{"drop-caches": [3, {"ok": False, "error": "no"}]})
-    assert files.open().drop_page_cache(["a"]) == "advised"
-
-
-def test_board_that_tells_no_events_has_none(files):
-    assert files.open().events() == {}
-
-
-def test_events_between_two_calls_are_a_growth(files):
-    oc, ina, cooling = (
-        f"sys/class/{n}/" for n in ("hwmon/hwmon3", "hwmon/hwmon1", "thermal/cooling_device0")
-    )
-    files.write(oc + "name", "soctherm_oc\n")
-    files.write(oc + "oc3_event_cnt", 5)
-    files.write(ina + "name", "ina3221\n")
-    files.write(ina + "curr1_crit_alarm", 0)
-    files.write(cooling + "type", "gpu-throttle-alert\n")
-    files.write(cooling + "cur_state", 0)
-    files.write("proc/meminfo", "SwapTotal: 100 kB\nSwapFree: 90 kB\n")
-    board = files.open()
-    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
-    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
-    files.write(oc + "oc3_event_cnt", 7)
-    files.write(ina + "curr1_crit_alarm", 1)
-    files.write(cooling + "cur_state", 2)
-    assert board.events() == {"swap_kib": 10, "throttle": 1, "over_current": 8}
-    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
-    files.write(ina + "curr1_crit_alarm", 0)
-    files.write(cooling + "cur_state", 0)
-    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
 
 
 # -- with the real helper and tools that behave like NVIDIA's -------------------------------------
@@ -726,17 +520,6 @@ def test_one_mode_after_the_other_is_set_and_only_then_all_is_put_back(files):
     ]
     board.restore()
     assert files.files() == before
-
-
-def test_a_mode_of_a_sweep_that_is_not_met_is_no_error(files):
-    files.behave(**{"not taken": {GPU + "/max_freq": 675750000}})
-    board = files.open()
-    applied = board.change(SWEPT, "off")
-    assert applied["unmet"] == {"gpu_mhz": 675.75}
-    assert board.unmet(applied) == {"gpu_mhz": 675.75}
-    assert json.loads(json.dumps(applied)) == applied
-    files.write(GPU + "/cur_freq", 905250000)
-    assert board.unmet(applied) == {}
 
 
 def test_modes_are_checked_without_setting_anything(files):

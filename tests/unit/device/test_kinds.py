@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from epochwatt import columns
 from epochwatt.device.board_files import conf_text, gpu_share, parse_conf, strongest
 from epochwatt.device.kinds import KINDS, PARTS
-from epochwatt.device.stock_modes import gpu_folder, stock_conf
+from epochwatt.device.stock_modes import stock_conf
 
 RELEASES = [(kind, release) for kind in KINDS.values() for release in kind.releases]
 IDS = [f"{kind.name}-{release.l4t}" for kind, release in RELEASES]
@@ -18,13 +17,6 @@ def test_a_kind_has_its_name_and_finds_only_itself(kind):
     assert KINDS[kind.name] is kind
     words = " ".join([*kind.compatible, kind.model]).lower()
     assert [k.name for k in KINDS.values() if re.search(k.pattern, words)] == [kind.name]
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_name_is_that_of_the_product(kind):
-    assert "Jetson " + kind.name.replace("_", " ") == re.sub(
-        r"^jetson", "Jetson", kind.title.lower()
-    )
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -51,11 +43,6 @@ def test_rails_that_are_added_carry_every_part_once(kind):
     assert carried == dict.fromkeys(PARTS, 1)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_core_is_in_one_cluster(kind):
-    assert [cpu for cluster in kind.clusters for cpu in cluster] == list(range(kind.cores))
-
-
 @pytest.mark.parametrize(("kind", "release"), RELEASES, ids=IDS)
 def test_stock_modes_are_a_configuration_that_can_be_read(kind, release):
     conf = stock_conf(kind, release)
@@ -64,11 +51,6 @@ def test_stock_modes_are_a_configuration_that_can_be_read(kind, release):
     assert conf.default_id in [mode.id for mode in conf.modes]
     assert strongest(conf).name
     assert all(mode.cores <= kind.cores for mode in release.modes)
-
-
-@pytest.mark.parametrize(("kind", "release"), RELEASES, ids=IDS)
-def test_the_gpus_folder_has_the_name_that_is_looked_for(kind, release):
-    assert re.search(kind.gpu_name + "$", gpu_folder(release))
 
 
 def test_share_of_the_gpu_is_not_known_where_neither_parts_nor_mask_are():
@@ -81,8 +63,3 @@ def test_share_of_the_gpu_is_not_known_where_neither_parts_nor_mask_are():
     assert gpu_share(conf, conf.modes[1], kind.name) is None
     assert gpu_share(conf._replace(modes=bare), bare[1], kind.name) is None
     assert gpu_share(conf._replace(modes=bare), bare[1], "nano") == 1.0
-
-
-def test_former_names_lead_to_kinds():
-    assert set(columns.FORMER_BOARDS.values()) <= set(KINDS)
-    assert not set(columns.FORMER_BOARDS) & set(KINDS)

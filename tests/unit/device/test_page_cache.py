@@ -27,23 +27,12 @@ def test_a_forgotten_file_is_not_resident_and_looking_does_not_read_it(cold_file
     assert page_cache.resident_pct([str(cold_file)]) == 0.0
 
 
-def test_a_read_file_is_resident(cold_file):
-    cold_file.read_bytes()
-    assert page_cache.resident_pct([str(cold_file)]) == 100.0
-
-
 def test_a_partly_read_file_is_partly_resident(cold_file):
     fd = os.open(cold_file, os.O_RDONLY)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead
     os.pread(fd, 4096 * PAGES // 4, 0)
     os.close(fd)
     assert 20.0 <= page_cache.resident_pct([str(cold_file)]) <= 60.0
-
-
-def test_the_share_is_over_the_pages_of_all_files(cold_file, tmp_path):
-    warm = tmp_path / "warm"
-    warm.write_bytes(bytes(PAGES * 4096))
-    assert page_cache.resident_pct([str(cold_file), str(warm)]) == 50.0
 
 
 def test_an_empty_or_missing_file_has_no_share(tmp_path):
@@ -56,12 +45,6 @@ def test_without_permission_the_data_set_alone_is_forgotten(cold_file, tmp_path)
     cold_file.read_bytes()
     assert page_cache.drop([str(cold_file)], drop_caches=str(tmp_path / "no" / "such")) == "advised"
     assert page_cache.resident_pct([str(cold_file)]) == 0.0
-
-
-def test_with_permission_the_kernel_is_told(cold_file, tmp_path):
-    switch = tmp_path / "drop_caches"
-    assert page_cache.drop([str(cold_file)], drop_caches=str(switch)) == "dropped"
-    assert switch.read_text() == "3\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
@@ -82,13 +65,3 @@ def test_the_owner_of_a_file_that_nobody_may_write_knows_the_share(cold_file, as
     os.chown(cold_file, 65534, 65534)
     cold_file.parent.chmod(0o755)
     assert as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name]) == 0.0
-
-
-def test_files_that_fit_are_read_into_the_cache(tmp_path, monkeypatch):
-    path = tmp_path / "data"
-    path.write_bytes(os.urandom(1 << 20))
-    page_cache.drop([str(path)], str(tmp_path / "no-such-switch"))
-    assert page_cache.fill([str(path)]) is True
-    assert page_cache.resident_pct([str(path)]) == 100.0
-    monkeypatch.setattr(page_cache.host, "meminfo_kib", lambda root, name: 1024)
-    assert page_cache.fill([str(path)]) is False

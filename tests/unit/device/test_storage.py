@@ -1,10 +1,6 @@
 """What a path lies on: by mount point and by block device."""
 
-import os
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from epochwatt.device import storage
 from epochwatt.errors import BoardError
@@ -97,11 +93,6 @@ def test_path_lies_on_a_medium(root, path, device, transport, rotational):
     assert transport in storage.TRANSPORTS
 
 
-def test_encrypted_volume_lies_on_the_one_device_below_it(root):
-    # /dev/mapper/crypt has the number of dm-0, which hangs on sdb1
-    assert storage.medium_of("/media/crypt/data", root).device == "sdb1"
-
-
 def test_later_mount_on_the_same_point_hides_the_earlier(root):
     with open(root + "/proc/self/mountinfo", "a") as handle:
         handle.write("50 22 8:1 / /media/ssd rw - ext4 /dev/sda1 rw\n")
@@ -114,63 +105,12 @@ def test_link_is_followed_to_where_the_data_lies(root, tmp_path):
     assert storage.medium_of(str(link), root).device == "sda1"
 
 
-def test_system_that_tells_nothing_has_unknown_media(tmp_path):
-    expected = storage.Medium("", "", "", "unknown", None)
-    assert storage.medium_of("/home", str(tmp_path)) == expected
-    assert storage.media(str(tmp_path)) == []
-
-
-def test_this_machine_tells_what_its_files_lie_on(tmp_path):
-    found = storage.medium_of(str(tmp_path))
-    assert str(tmp_path).startswith(found.mount.rstrip("/"))
-    assert found.source
-    assert found.transport in storage.TRANSPORTS
-
-
-def test_media_are_those_that_can_hold_data_each_once(root):
-    found = {mounted.medium.mount: mounted for mounted in storage.media(root)}
-    assert set(found) == {"/", "/media/sd card", "/media/ssd", "/media/usb", "/media/sata"}
-    free = os.statvfs(root)
-    assert found["/media/ssd"].free_gib == pytest.approx(
-        free.f_bavail * free.f_frsize / 2**30, rel=0.05
-    )
-
-
-def test_data_set_on_the_named_medium_passes(root):
-    storage.check_medium("/media/ssd/data", "/media/ssd", "nvme", root)
-    storage.check_medium("/media/ssd/data", "/media/ssd/", "", root)
-    storage.check_medium("/media/ssd/data", "", "nvme0n1p1", root)
-    storage.check_medium("/anywhere", "", "", root)
-
-
 def test_medium_that_is_not_mounted_is_told_with_where_the_data_lies(root):
     with pytest.raises(BoardError) as raised:
         storage.check_medium("/media/hdd/data", "/media/hdd", "", root)
     assert raised.value.problem.startswith("/media/hdd/data is on another medium")
     assert raised.value.found == "mmcblk0p1 (emmc, mounted at /)"
     assert raised.value.allowed == "`mount` in config/devices/: /media/hdd"
-
-
-def test_other_block_device_is_told(root):
-    with pytest.raises(BoardError) as raised:
-        storage.check_medium("/media/sd card/data", "", "nvme", root)
-    assert raised.value.found.startswith("mmcblk1p1 (sd")
-    assert raised.value.allowed == "`block_device` in config/devices/: nvme"
-
-
-def test_medium_mounted_below_the_named_one_is_another(root):
-    with open(root + "/proc/self/mountinfo", "a") as handle:
-        handle.write("50 30 8:1 / /media/ssd/data rw - ext4 /dev/sda1 rw\n")
-    with pytest.raises(BoardError, match="found: sda1"):
-        storage.check_medium("/media/ssd/data", "/media/ssd", "", root)
-
-
-@given(st.text(max_size=200))
-def test_no_mount_table_stops_the_search(tmp_path_factory, table):
-    root = tmp_path_factory.mktemp("m")
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/mountinfo").write_text(table, encoding="utf-8", errors="replace")
-    assert storage.medium_of("/home", str(root)).transport in storage.TRANSPORTS
 
 
 @pytest.mark.parametrize("point", ["/media/\0x", r"/media/\000x"])

@@ -6,8 +6,8 @@ from fake_device import DEVICE
 
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.fakeboard.kinds import KINDS as FAKE_KINDS
-from epochwatt.fakeboard.model import Model
+from tests.fakeboard.kinds import KINDS as FAKE_KINDS
+from tests.fakeboard.model import Model
 
 KINDS = {name: fake.board.name for name, fake in FAKE_KINDS.items()}
 
@@ -38,21 +38,6 @@ def test_each_board_is_known(make, kind):
     assert "never counted as measured" in last.message
 
 
-def test_another_board_is_a_problem(make):
-    _, subject = make("agx_xavier", board="nano")
-    levels = [f.level for f in board_checks.identity(subject, subject.machine)]
-    assert levels == ["ok", "problem", "info"]
-
-
-def test_a_machine_without_a_board_is_a_problem(checkout, tmp_path):
-    text = DEVICE.format(board="nano", root=tmp_path / "empty", modes="asis: {}")
-    checkout.write("devices/fake.yaml", text)
-    subject = choose(checkout.path, "fake")
-    (finding,) = board_checks.identity(subject, subject.machine)
-    assert finding.level == "problem"
-    assert "no Jetson board is described" in finding.message
-
-
 @pytest.mark.parametrize(
     ("units", "level"), [("{}", "info"), ("{d2: SERIAL}", "ok"), ("{d1: x, d2: y}", "warning")]
 )
@@ -64,42 +49,6 @@ def test_the_unit_is_reported(make, checkout, units, level):
     (finding,) = board_checks.unit(choose(checkout.path, "fake"), [serial, "a-host"])
     assert finding.level == level
     assert f"{serial} or a-host" in finding.message
-
-
-def test_a_module_that_is_not_supported_is_named(make):
-    board, subject = make("xavier_nx")
-    tree = board.root / "proc/device-tree"
-    (tree / "model").write_bytes(b"a carrier\0")
-    (tree / "compatible").write_bytes(b"nvidia,p3509-0000+p3636-0001\0nvidia,tegra186\0")
-    machine = type(subject.machine)(subject.machine.settings)
-    first, wrong = list(board_checks.identity(subject, machine))[:2]
-    assert first.message.startswith("a carrier (unknown: Jetson TX2 NX), L4T 32.6.1")
-    assert wrong.level == "problem"
-
-
-def test_a_line_of_nvpmodel_that_is_not_understood_is_named(make):
-    board, subject = make()
-    conf = board.root / "etc/nvpmodel.conf"
-    conf.write_text(conf.read_text() + "EMC MAX_FREQ\n")
-    finding = next(iter(board_checks.modes(subject, subject.machine)))
-    n_lines = len(conf.read_text().splitlines())
-    assert f"line {n_lines}, `EMC MAX_FREQ`" in finding.message
-    assert "install" not in finding.do
-
-
-def test_clocks_are_reported_and_those_not_known_warned_of(make):
-    _, subject = make("orin_nano")
-    findings = list(board_checks.tables(subject.machine))
-    assert [f.level for f in findings] == ["ok", "ok", "warning"]
-    assert findings[0].message == "CPU: 20 steps, 115.2 to 1510.4 MHz"
-    assert "emc_mhz" in findings[2].do
-
-
-def test_modes_that_the_board_has_are_ok(make):
-    _, subject = make(modes="a: {cores: 4, cpu_mhz: 1200}, b: {nvpmodel: MAXN}")
-    first, last = board_checks.modes(subject, subject.machine)
-    assert first.message.startswith("nvpmodel: MAXN (0), MODE_10W (1)")
-    assert last.message == "possible on this board: 2 modes of config/devices/fake.yaml"
 
 
 @pytest.mark.parametrize(
@@ -116,13 +65,6 @@ def test_a_mode_that_the_board_lacks_gives_a_warning(make, mode, why):
     assert finding.level == "warning"
     assert finding.message.startswith("bad of config/devices/fake.yaml: ")
     assert why in finding.message
-
-
-def test_a_board_without_nvpmodel_conf_is_a_problem(make):
-    board, subject = make()
-    (board.root / "etc/nvpmodel.conf").unlink()
-    levels = [f.level for f in board_checks.modes(subject, subject.machine)]
-    assert levels == ["problem", "ok"]
 
 
 def test_the_helper_answers(make):
@@ -159,21 +101,6 @@ def test_a_helper_that_wants_a_password_is_a_problem(make):
     assert "as this user" in finding.do
 
 
-def test_an_old_helper_gives_a_warning(make, monkeypatch):
-    _, subject = make()
-    monkeypatch.setattr(board_checks, "VERSION", "99")
-    levels = [f.level for f in board_checks.helper(subject.machine)]
-    assert levels[:2] == ["ok", "warning"]
-
-
-def test_a_memory_clock_that_cannot_be_read_is_reported(make):
-    board, subject = make()
-    (board.root / "sys/kernel/debug/bpmp/debug/clk/emc/rate").unlink()
-    finding = list(board_checks.helper(subject.machine))[-1]
-    assert finding.message == "cannot be read through the helper: emc_mhz"
-    assert "mode_not_verified" in finding.do
-
-
 def test_throttling_now_gives_a_warning(make):
     board, subject = make("agx_orin-jp6")
     assert [f.level for f in board_checks.alarms_now(subject.machine)] == ["ok", "ok"]
@@ -183,12 +110,6 @@ def test_throttling_now_gives_a_warning(make):
     assert (heat.topic, heat.level) == ("throttling", "warning")
     assert (current.topic, current.level) == ("over-current", "warning")
     assert "cool" in heat.do
-
-
-def test_a_board_without_counters_is_reported(make):
-    _, subject = make("nano")
-    heat, current = board_checks.alarms_now(subject.machine)
-    assert (heat.level, current.level) == ("ok", "info")
 
 
 def test_settings_of_a_killed_run_give_a_warning(make):

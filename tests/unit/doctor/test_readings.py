@@ -1,12 +1,9 @@
 """A board's files: values under their real names, links, what cannot be read."""
 
-import os
-
 import pytest
 
-from epochwatt.doctor import readings
-from epochwatt.doctor.readings import read_all
-from epochwatt.fakeboard.tree import IO_ERROR
+from epochwatt.doctor.bundle import read_all
+from tests.fakeboard.tree import IO_ERROR
 
 HWMON = "sys/bus/i2c/drivers/ina3221/1-0040/hwmon/hwmon3"
 
@@ -51,20 +48,6 @@ def test_a_value_is_kept_once_under_its_real_name(put, root):
     assert board.errors == {}
 
 
-def test_settings_of_a_sensor_come_from_the_device_tree(put, root):
-    """NVIDIA's driver shows neither its average nor its shunts."""
-    tree = "sys/firmware/devicetree/base/i2c/ina3221x@40"
-    put(tree + "/ti,continuous-config", "\0\0\x7c\x07")
-    put(tree + "/channel@0/ti,shunt-resistor-mohm", "\0\0\0\5")
-    put("sys/devices/i2c/6-0040/of_node", link="../../../firmware/devicetree/base/i2c/ina3221x@40")
-    put("sys/devices/i2c/6-0040/iio:device0/running_mode", "1\n")
-    put("sys/bus/i2c/drivers/ina3221x/6-0040", link="../../../../devices/i2c/6-0040")
-    board = read_all(str(root)).values
-    assert board[tree + "/ti,continuous-config"] == b"\0\0\x7c\x07"
-    assert board[tree + "/channel@0/ti,shunt-resistor-mohm"] == b"\0\0\0\5"
-    assert board["sys/devices/i2c/6-0040/iio:device0/running_mode"] == b"1\n"
-
-
 def test_what_cannot_be_read_is_noted_with_its_error(put, root):
     put(HWMON + "/in1_label", "NC\n")
     put(HWMON + "/in1_input", link=IO_ERROR)
@@ -82,17 +65,6 @@ def test_a_file_that_this_user_may_not_open_is_noted(put, root, as_stranger):
     assert board.errors[HWMON + "/in1_input"]["text"] == "Permission denied"
 
 
-def test_a_folder_that_is_closed_to_this_user_is_noted(put, root, as_stranger):
-    put("sys/kernel/debug/cactmon/mc_all", "1\n")
-    (root / "sys/kernel/debug").chmod(0)
-    try:
-        board = as_stranger(root, read_all, ".")
-    finally:
-        (root / "sys/kernel/debug").chmod(0o755)
-    assert "sys/kernel/debug/cactmon/mc_all" in board.errors
-    assert board.values == {}
-
-
 def test_links_without_an_end_and_out_of_the_root_do_no_harm(put, root):
     put("etc/nv_tegra_release", link="nv_tegra_release")
     put("proc/meminfo", link="../../../../etc/hostname")
@@ -100,22 +72,3 @@ def test_links_without_an_end_and_out_of_the_root_do_no_harm(put, root):
     board = read_all(str(root))
     assert board.values == {}
     assert all(not name.startswith(("/", "..")) for name in board.links.values())
-
-
-def test_a_long_file_is_cut(put, root):
-    put("proc/cpuinfo", "x" * (readings.LIMIT_BYTES + 1))
-    assert len(read_all(str(root)).values["proc/cpuinfo"]) == readings.LIMIT_BYTES
-
-
-def test_a_folder_may_hold_signs_of_patterns(tmp_path):
-    root = tmp_path / "a[1]*"
-    (root / "proc").mkdir(parents=True)
-    (root / "proc/stat").write_text("cpu\n")
-    assert list(read_all(str(root)).values) == ["proc/stat"]
-
-
-def test_this_machine_is_read():
-    board = read_all("/")
-    assert b"MemTotal" in board.values["proc/meminfo"]
-    assert b" / " in board.values[f"proc/{os.getpid()}/mountinfo"]
-    assert board.links["proc/self"] == f"proc/{os.getpid()}"

@@ -1,15 +1,13 @@
 """The device that is looked at, its interpreter and its sampler."""
 
 import json
-import os
-import sys
 
 import pytest
 from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.device.locks import machine_lock
-from epochwatt.doctor.subject import choose, cpu_s_of, libraries, recording, running
+from epochwatt.doctor.subject import choose, libraries, recording
 from epochwatt.errors import EpochwattError, LockedError
 
 
@@ -24,12 +22,6 @@ def interpreter(checkout):
     return name
 
 
-def test_without_a_board_it_is_the_host(checkout):
-    subject = choose(checkout.path, None)
-    assert (subject.name, subject.machine.backend) == ("host", "host")
-    assert subject.python == [sys.executable]
-
-
 def test_a_board_at_hand_is_found(checkout, tmp_path):
     root = make_board(tmp_path / "agx", "agx_xavier").root
     text = DEVICE.format(board="agx_xavier", root=root, modes="asis: {}")
@@ -41,12 +33,6 @@ def test_a_board_at_hand_is_found(checkout, tmp_path):
 def test_the_interpreter_of_the_device_is_asked(interpreter):
     script = 'echo noise; echo \'{"torch": "1.8"}\''
     assert libraries(interpreter("/bin/sh", "-c", script)) == {"torch": "1.8"}
-
-
-def test_the_package_is_on_its_path(interpreter):
-    script = 'echo "{\\"path\\": \\"$PYTHONPATH\\"}"'
-    path = libraries(interpreter("/bin/sh", "-c", script))["path"]
-    assert os.path.isdir(os.path.join(path.split(":")[0], "epochwatt/training"))
 
 
 @pytest.mark.parametrize(
@@ -69,13 +55,6 @@ def test_an_interpreter_that_hangs_is_given_up(interpreter, monkeypatch):
         libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
 
 
-def test_an_interpreter_that_hangs_has_a_remedy(interpreter, monkeypatch):
-    monkeypatch.setattr("epochwatt.doctor.subject.IMPORTS_S", 0.1)
-    with pytest.raises(EpochwattError) as caught:
-        libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
-    assert "try again" in caught.value.do
-
-
 def test_an_interpreter_is_not_tried_beside_a_measurement(interpreter):
     with machine_lock().acquire({"run": "another"}), pytest.raises(LockedError):
         libraries(interpreter("/bin/sh", "-c", "exit 1"))
@@ -88,20 +67,3 @@ def test_samples_are_there_and_go(checkout):
         assert recorded.statistics["sources"]["host"]["n_samples"] >= 2
         assert recorded.jtop_cpu_s == 0
     assert not recorded.folder.exists()
-
-
-def test_a_sampler_that_is_lost_is_reported(interpreter):
-    subject = interpreter("/bin/sh", "-c", 'echo \'{"lost": true, "reason": "the process ended"}\'')
-    with pytest.raises(EpochwattError, match="lost: the process ended"), recording(subject, 0.1):
-        pass
-    assert list((subject.checkout / "measured").iterdir()) == []
-
-
-def test_processes_are_found_by_name_with_their_time(tmp_path):
-    for pid, name in ((5, "jtop"), (6, "bash"), (7, "jtop")):
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "comm").write_text(name + "\n")
-        stat = f"{pid} (a) b) S 1 1 1 0 -1 0 0 0 0 0 {100 * pid} 50 0 0 20 0"
-        (tmp_path / str(pid) / "stat").write_text(stat)
-    assert running(frozenset(["jtop"]), tmp_path) == {5: "jtop", 7: "jtop"}
-    assert cpu_s_of("jtop", tmp_path) == pytest.approx((500 + 700 + 100) / os.sysconf("SC_CLK_TCK"))

@@ -7,7 +7,6 @@ from fake_device import DEVICE
 from epochwatt.device import board_files
 from epochwatt.device.identity import identify
 from epochwatt.device.kinds import AGX_THOR
-from epochwatt.device.stock_modes import stock_conf
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
 from epochwatt.telemetry.rails import ModulePower
@@ -37,14 +36,6 @@ def test_the_board_is_known(thor):
     assert len(board_files.cpus(str(thor.root))) == 14
 
 
-def test_clocks_are_read_though_their_steps_are_not_known(thor):
-    root = str(thor.root)
-    assert board_files.tables(root) == board_files.Tables((), (), ())
-    clocks = board_files.read_clocks(root)
-    assert clocks["gpu_max_hz"] == 1386_000_000
-    assert clocks["emc_hz"] == 4266_000_000
-
-
 def test_doctor_says_what_is_not_known(thor, checkout):
     modes = "120W: {nvpmodel: 120W}"
     text = DEVICE.format(board="agx_thor", root=thor.root, modes=modes)
@@ -68,9 +59,3 @@ def test_no_total_is_made_of_rails_whose_sum_no_source_states():
     assert "is not known" in power.no_total
     assert power.row([mw / 1e3 for mw in rails_mw.values()]) == [3.958, 7.52, 5.727, 26.422]
     assert power.n_contradictions == 0
-
-
-def test_the_share_of_the_gpu_is_not_known_in_modes_that_gate_it():
-    conf = stock_conf(AGX_THOR, AGX_THOR.releases[0])
-    shares = [board_files.gpu_share(conf, mode, "agx_thor") for mode in conf.modes]
-    assert shares == [1.0, 1.0, None, None]

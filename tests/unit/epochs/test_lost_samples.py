@@ -116,12 +116,6 @@ def assert_only_power_is_lost(folder):
     assert folder.has(0)
 
 
-def test_epoch_whose_samples_are_whole_has_its_energy(sampled):
-    row, flags = collected(sampled(first=1000))
-    assert float(row["power_mean_w"]) == pytest.approx(20.5, abs=0.1)
-    assert not flags & {"power_missing", "sampler_gap", "power_lost"}
-
-
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("truncates", [True, False])
 def test_header_that_cannot_be_written_costs_the_energy_only(sampled, code, truncates):
@@ -180,16 +174,3 @@ def test_record_whose_statistics_were_never_written_says_that_telemetry_is_lost(
     assert "sampler_lost" in flags
     assert row["energy_wh"] == ""
     assert set(flags) <= set(FLAGS)
-
-
-def test_closing_that_fails_is_told_and_ends_nobody(tmp_path, monkeypatch):
-    writer = SampleWriter(str(tmp_path), "ina", ["power_total_w"])
-    real = os.close
-
-    def close(fd):
-        real(fd)
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-
-    monkeypatch.setattr(os, "close", close)
-    writer.close()
-    assert writer.error == os.strerror(errno.EDQUOT)

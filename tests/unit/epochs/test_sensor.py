@@ -1,14 +1,10 @@
 """What a reading says and of when: from the record, else from the readings."""
 
-import math
-
 import numpy as np
 import pytest
 
 from epochwatt.epochs.sensor import (
     HELD,
-    INSTANT,
-    MEAN,
     Sensor,
     readings,
     rounding_of_sum_w,
@@ -25,19 +21,6 @@ def test_a_record_tells_how_its_sensor_reads():
     assert (sensor.reads, sensor.mean_s, sensor.hold_s) == ("held", 0.05, 0.1)
     assert sensor.rounding_w == pytest.approx(0.2)
     assert sensor.known_reach_s == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize("about", [{}, {"settings": {}}, {"settings": {"sensor": None}}])
-def test_an_older_record_tells_nothing(about):
-    sensor = sensor_in(about, {"t_mono_s": np.arange(3.0)}, (0.0, 2.0))
-    assert sensor == Sensor()
-    assert sensor.known_reach_s is None
-
-
-def test_a_step_that_is_not_known_leaves_the_rounding_unknown():
-    told = {"reads": "instant", "step_w": {"power_a_w": None}}
-    table = {"t_mono_s": np.arange(3.0), "power_a_w": np.ones(3)}
-    assert sensor_in({"settings": {"sensor": told}}, table, (0.0, 2.0)).rounding_w is None
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -78,12 +61,6 @@ def test_power_that_moves_over_many_steps_is_off_by_half_of_one_at_most():
     assert rounding_of_sum_w([np.round(power / 0.1) * 0.1], [0.1]) == pytest.approx(0.05, rel=0.1)
 
 
-def test_a_mean_is_put_at_its_middle():
-    t = np.arange(0.0, 5.0, 0.1)
-    moved = readings(t, t, Sensor(MEAN, averaging_s=0.3))[0]
-    assert t - moved == pytest.approx(0.15)
-
-
 def test_a_value_that_is_held_counts_once():
     t = np.arange(0.0, 10.0, 0.1) + 0.03
     power = 5.0 + np.floor(t)
@@ -112,9 +89,3 @@ def test_a_services_sample_of_an_older_record_counts_once_and_when_it_came():
     at, values, _, _ = readings(t, 5.0 + newest, Sensor(), age_s=t - taken[newest])
     assert at == pytest.approx(np.unique(newest))
     assert values == pytest.approx(5.0 + np.unique(newest))
-
-
-def test_instants_that_gave_nothing_are_kept_as_tried():
-    power = np.array([5.0, math.nan, -2.0, 6.0])
-    t, values, tried, _ = readings(np.arange(4.0), power, Sensor(INSTANT, averaging_s=0.0))
-    assert (t.tolist(), values.tolist(), tried.tolist()) == ([0, 3], [5, 6], [0, 1, 2, 3])

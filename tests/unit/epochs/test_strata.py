@@ -90,15 +90,6 @@ def test_bound_holds_what_uneven_places_do_to_the_energy():
     assert found.error_pct / 100 * found.energy_j > abs(part.correction_j) > 0
 
 
-def test_power_of_a_stratum_that_no_reading_met_may_be_nothing():
-    t = np.arange(0.0, 100.0) + 0.5
-    starts = np.arange(0.0, 100.0, 10.0)
-    which = strata.of_loop(t, starts, starts + 0.2, (0.0, 100.0))
-    assert which.lasted_s[0] == pytest.approx(2.0)
-    part = strata.stratified(np.full(t.size, 10.0), np.ones(t.size), which)
-    assert part.unmet_s == pytest.approx(2.0)
-
-
 def test_time_before_the_first_minibatch_is_a_stall_and_after_the_last_is_compute():
     which = strata.of_loop(
         np.array([0.5, 1.5, 2.5, 9.9]), np.array([1.0]), np.array([2.0]), (0.0, 10.0)

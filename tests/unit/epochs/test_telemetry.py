@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,13 +49,6 @@ def test_steady_power_gives_its_energy_and_share_of_the_stall():
     assert row["flags"] == REGULAR
 
 
-def test_readings_that_took_longer_than_a_stall_do_not_tell_its_power():
-    for read_s, is_resolved in ((0.003, True), (2.0, False)):
-        sources = {"ina": source("module", "power_total_w", read_mean_s=read_s)}
-        (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
-        assert ("stall_power_unresolved" not in row["flags"]) == is_resolved
-
-
 def test_a_counter_is_believed_before_the_samples_of_power():
     table = steady(99.0, "power_gpu_w")
     table["energy_gpu_j"] = 1e6 + 20.0 * table["t_mono_s"]
@@ -82,15 +74,6 @@ def test_mean_power_is_energy_over_e2e_of_the_same_row(watts, e2e_s, is_counted)
     assert row["power_mean_w"] == pytest.approx(mean_w, rel=1e-15)
 
 
-def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
-    epoch = record({"nvml": source("gpu", "power_gpu_w")})
-    epoch.meta["timing_method"] = "cuda_events_pooled"  # and no `placement`: an older version's
-    (row,) = telemetry.energies(epoch, {"nvml": steady(36.0, "power_gpu_w")})
-    assert row["stall_energy_j"] is None
-    assert row["energy_wh"] == pytest.approx(0.1)
-    assert "stalls_not_placed" in row["flags"]
-
-
 @pytest.mark.parametrize(
     ("sensor", "flagged"),
     [({"seen_share": 0.25}, True), ({"seen_share": 1.0}, False), ({"seen_share": None}, False)],
@@ -101,13 +84,6 @@ def test_sensor_that_looks_only_now_and_then_is_told(sensor, flagged):
     assert ("power_part_time" in row["flags"]) == flagged
 
 
-def test_gpu_whose_power_was_not_read_for_a_reason_is_told():
-    epoch = record({"host": source()})
-    assert telemetry.telemetry_flags(epoch) == set()
-    epoch.meta["power_refused"] = {"nvml": "the training is on a part of a divided GPU"}
-    assert telemetry.telemetry_flags(epoch) == {"gpu_power_unknown"}
-
-
 def test_the_widest_scope_comes_first_and_none_is_mixed():
     sources = {"nvml": source("gpu", "power_gpu_w"), "ina": source("module", "power_total_w")}
     samples = {"nvml": steady(5.0, "power_gpu_w"), "ina": steady(12.0)}
@@ -116,10 +92,6 @@ def test_the_widest_scope_comes_first_and_none_is_mixed():
         ("module", 12),
         ("gpu", 5),
     ]
-
-
-def test_without_a_power_sensor_there_is_no_energy():
-    assert telemetry.energies(record({"host": source()}), {"host": steady(1.0)}) == []
 
 
 @pytest.mark.parametrize(
@@ -137,30 +109,6 @@ def test_a_sensor_without_any_reading_is_missing_not_zero():
     (row,) = telemetry.energies(record(sources), {"ina": steady(np.nan)})
     assert "power_missing" in row["flags"]
     assert row["energy_paper_wh"] is row["energy_wh"] is row["stall_energy_j"] is None
-
-
-def test_a_failing_source_and_a_set_clock_are_flagged():
-    failing = record({"host": source(n_failed=2)})
-    failing.telemetry["clock_jumps"] = 1
-    assert telemetry.telemetry_flags(failing) == {"sampler_gap", "clock_jumped"}
-
-
-def test_rates_are_weighted_by_the_time_they_stand_for():
-    t_s = np.array([99.0, 101.0, 110.0])
-    rate = np.array([np.nan, 10.0, 20.0])  # 10 from 99 to 101, 20 from 101 to 110
-    assert telemetry.rate_mean(t_s, rate, START, END) == pytest.approx((1 * 10 + 9 * 20) / 10)
-    assert np.isnan(telemetry.rate_mean(t_s[:2], np.array([np.nan, np.nan]), START, END))
-
-
-def test_usage_leaves_out_what_no_source_tells():
-    host = steady(50.0, "cpu_util_pct")
-    host["ram_used_mib"] = np.full(host["t_mono_s"].shape, 1000.0)
-    usage = telemetry.usage(record({"host": source()}), {"host": host})
-    assert usage == {
-        "cpu_util_pct": pytest.approx(50.0),
-        "cpu_util_median_pct": pytest.approx(50.0),
-        "ram_used_mib": pytest.approx(1000.0),
-    }
 
 
 def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, measure):
@@ -207,64 +155,12 @@ def test_load_of_others_during_an_epoch_is_flagged(others_pct, flags):
     assert disturbed(SECONDS, tree + 1.0 + others_pct, tree, QUICK, (0.0, 10.0)) == flags
 
 
-def test_load_of_others_outside_of_the_epoch_does_not_count():
-    util = np.where(SECONDS <= 3.0, 100.0, 41.0)
-    assert disturbed(SECONDS, util, np.full(11, 40.0), QUICK, (3.0, 10.0)) == set()
-
-
-def test_machine_that_was_frozen_stopped_sampler_and_training():
-    t_s = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 10.0])
-    level = np.full(6, 40.0)
-    frozen = [*QUICK[:20], [0.1, 0.0, 6.1], *QUICK[:10]]
-    assert disturbed(t_s, level, level, frozen, (0.0, 10.0)) == {"stopped"}
-    assert disturbed(t_s, level, level, QUICK, (0.0, 10.0)) == set()  # the sampler alone
-    assert disturbed(SECONDS, np.full(11, 4e1), np.full(11, 4e1), frozen, (0.0, 10.0)) == set()
-
-
-def test_epoch_without_samples_of_the_host_says_nothing():
-    epoch = EpochRecord({"t_start_mono_s": 0.0, "t_end_mono_s": 1.0}, np.zeros((0, 3)), {}, "")
-    assert telemetry.disturbances(epoch, {}) == set()
-
-
-def test_a_sensor_that_vanishes_leaves_no_energy_of_the_papers_sum():
-    table = steady(36.0)
-    table["power_total_w"] += np.sin(table["t_mono_s"])
-    table["power_total_w"][table["t_mono_s"] > START + 6] = np.nan
-    (row,) = telemetry.energies(record({"ina": source("module", "power_total_w")}), {"ina": table})
-    assert row["energy_paper_wh"] is row["energy_error_pct"] is None
-    assert row["energy_paper_missing_pct"] == pytest.approx(45, abs=6)
-    assert row["energy_wh"] == pytest.approx(0.1, rel=0.05)
-    assert {"power_lost", "power_gap"} <= row["flags"]
-
-
 def test_the_papers_sum_is_kept_with_its_own_loss():
     (row,) = telemetry.energies(
         record({"ina": source("module", "power_total_w")}), {"ina": steady(36.0)}
     )
     assert row["energy_paper_wh"] == pytest.approx(0.1, rel=0.2)
     assert 0 <= row["energy_paper_missing_pct"] <= 20
-
-
-def test_stalls_that_the_sensor_cannot_tell_have_no_energy():
-    slow = {"reads": "mean", "averaging_s": 5.0, "update_s": None, "step_w": {}}
-    for settings in ({}, {"sensor": slow}):
-        sources = {"ina": source("module", "power_total_w", settings=settings)}
-        (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
-        assert row["stall_energy_j"] is row["stall_energy_error_pct"] is None
-        assert "stall_power_unresolved" in row["flags"]
-        assert row["energy_wh"] == pytest.approx(0.1)
-
-
-def test_a_negative_reading_costs_that_reading_alone():
-    table = steady(36.0)
-    table["power_total_w"][50] = -0.04
-    sources = {"ina": source("module", "power_total_w", n_negative=1)}
-    (row,) = telemetry.energies(record(sources), {"ina": table})
-    assert "power_negative" in row["flags"]
-    assert row["energy_wh"] == pytest.approx(0.1)
-    with open("config/flags.yaml") as handle:
-        effects = yaml.safe_load(handle)
-    assert effects["power_negative"] == {"effect": "informs"}
 
 
 def test_a_counter_of_a_sensor_that_sees_a_part_of_the_time_has_the_bound_of_its_readings():

@@ -1,7 +1,7 @@
 import pytest
 from fake_board import make_board
 
-from epochwatt.fakeboard.kinds import KINDS
+from tests.fakeboard.kinds import KINDS
 
 
 @pytest.fixture(params=list(KINDS))

@@ -9,8 +9,8 @@ from fake_board import FakeBoard, make_board
 from epochwatt.device import board_files
 from epochwatt.device.root_helper import INSTALLED as HELPER
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.fakeboard.tree import INSTALLED, IO_ERROR
+from tests.fakeboard.kinds import KINDS
+from tests.fakeboard.tree import INSTALLED, IO_ERROR
 
 NVPMODEL = "usr/sbin/nvpmodel"
 
@@ -48,7 +48,9 @@ def test_every_program_is_there_and_says_what_it_is(board):
         assert (b"epochwatt stand-in" in beginning) == (name != HELPER)
 
 
-def test_a_channel_without_a_wire_answers_with_an_io_error(orin):
+@pytest.mark.parametrize("kind", ["agx_orin-jp5", "agx_orin-jp6"])
+def test_a_channel_without_a_wire_is_off_and_answers_with_an_error(kind, tmp_path):
+    orin = make_board(tmp_path / "orin", kind)
     unwired = [rail for rail in orin.files.facts["rails"] if rail["label"] == "NC"]
     assert len(unwired) == 2
     for rail in unwired:
@@ -56,8 +58,10 @@ def test_a_channel_without_a_wire_answers_with_an_io_error(orin):
         with pytest.raises(OSError, match="Input/output"):
             os.pread(fd, 64, 0)
         os.close(fd)
-        label = (orin.root / rail["volt"]).with_name(f"in{rail['channel']}_label")
-        assert label.read_text() == "NC\n"
+        folder, n = (orin.root / rail["volt"]).parent, rail["channel"]
+        assert (folder / f"in{n}_enable").read_text() == "0\n"
+        label = folder / f"in{n}_label"
+        assert (label.read_text() if label.exists() else "") == ("NC\n" if "5" in kind else "")
 
 
 def test_no_file_leads_out_of_the_board_but_the_unreadable_ones(board):
@@ -157,7 +161,7 @@ def test_the_living_board_s_energy_is_what_its_rails_show(board):
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     parent = subprocess.Popen(["sleep", "60"])
-    words = [sys.executable, "-m", "epochwatt.fakeboard", "nano", str(tmp_path / "nano")]
+    words = [sys.executable, "-m", "tests.fakeboard", "nano", str(tmp_path / "nano")]
     with subprocess.Popen([*words, "--parent", str(parent.pid)], stdout=subprocess.PIPE) as living:
         assert living.stdout.readline().endswith(b"lives\n")
         assert living.poll() is None

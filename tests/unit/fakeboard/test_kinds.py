@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.fakeboard.kinds import KINDS
+from tests.fakeboard.kinds import KINDS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 VARIANT = {"agx_orin-jp5": "jp5.0", "agx_orin-jp6": "jp5.1+"}

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from epochwatt.fakeboard import live
+from tests.fakeboard import live
 
 
 class Clock:

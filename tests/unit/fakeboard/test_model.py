@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.fakeboard.model import FAULTS, Model, parts_w
+from tests.fakeboard.kinds import KINDS
+from tests.fakeboard.model import FAULTS, Model, parts_w
 
 SHARE = st.floats(0.0, 1.0)
 CLOCKS = st.fixed_dictionaries(dict.fromkeys(("cpu", "gpu", "emc"), SHARE))

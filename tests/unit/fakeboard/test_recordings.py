@@ -16,10 +16,12 @@ import pytest
 from fake_board import make_board
 
 from epochwatt.device import alarms, board_files, identity, root_helper
+from epochwatt.device.board_files import parse_conf
 from epochwatt.device.stock_modes import stock_conf
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
+from tests.fakeboard.kinds import _RECORDED, KINDS
+from tests.fakeboard.kinds import RECORDED as RECORDED_CONFS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
@@ -28,6 +30,7 @@ RECORDED = {
     "nano": ("nano", "32"),
     "xavier_nx": ("xavier_nx", "32"),
     "agx_xavier": ("agx_xavier", "32"),
+    "agx_xavier-jp5": ("xavier_nx", "35"),  # its sister's
     "agx_orin-jp5": ("agx_orin", "34"),
     "agx_orin-jp6": ("orin_nx", "36"),
     "orin_nano-jp6.2": ("orin_nano", "36.4"),
@@ -90,6 +93,30 @@ def test_a_fake_board_has_the_parameters_and_paths_of_the_recorded_configuration
             if kind == KINDS[name].board.name or not param.startswith("CPU_"):
                 assert params[param].paths[arg] == paths[arg], (param, arg)
     assert {"CPU_ONLINE", "GPU", "EMC"} <= {param for param, paths in same.items() if paths}
+
+
+@pytest.mark.parametrize("name", ["agx_xavier", "xavier_nx", "agx_orin-jp5"])
+def test_a_configuration_is_the_recorded_one_with_the_stock_modes(name):
+    kind = KINDS[name]
+    recorded = (RECORDED_CONFS / _RECORDED[name]).read_text("utf-8").partition("< POWER_MODEL")[0]
+    assert kind.conf.startswith(recorded)
+    conf, stock = parse_conf(kind.conf), stock_conf(kind.board, kind.release)
+    for mode, facts in zip(conf.modes, stock.modes, strict=True):
+        assert mode[:2] == facts[:2]
+        assert mode.settings[: len(facts.settings)] == facts.settings
+        assert set(conf.params) >= {param for param, _, _ in mode.settings} - set(stock.params)
+
+
+def test_modes_of_agx_orin_are_what_nvpmodel_printed_on_one():
+    """Its numbers of modes; the paths are those of a JetPack 5 and not this board's."""
+    log = (RECORDED_CONFS / "nvpmodel_p_verbose_agx_orin_64gb.log").read_text("utf-8")
+    _, *blocks = log.replace("9223372036854775807", "-1").split("POWER_MODEL: ID=")
+    stock = stock_conf(KINDS["agx_orin-jp6"].board, KINDS["agx_orin-jp6"].release)
+    printed = [block.replace("NVPM VERB:", "").splitlines() for block in blocks]
+    assert len(printed) == len(stock.modes)
+    for mode, (title, *lines) in zip(stock.modes, printed, strict=True):
+        assert title == f"{mode.id} NAME={mode.name}"
+        assert {" ".join(row) for row in mode.settings} <= {line.strip() for line in lines}
 
 
 class Opened:

@@ -18,13 +18,13 @@ from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.kinds import KINDS
 from epochwatt.device.machine import open_machine
 from epochwatt.doctor import bundle as writer
-from epochwatt.doctor.readings import read_all
+from epochwatt.doctor.bundle import read_all
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.fakeboard.model import Model
-from epochwatt.fakeboard.replay import TOP, unpack
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.tegrastats import TegrastatsSource
+from tests.fakeboard.model import Model
+from tests.fakeboard.replay import TOP, unpack
 
 ABOUT = {"schema_version": 1, "links": {}, "errors": {}, "nvpmodel": None}
 

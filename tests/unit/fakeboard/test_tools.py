@@ -9,7 +9,7 @@ import pytest
 from fake_board import make_board
 
 from epochwatt.device.kinds import AGX_XAVIER
-from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
+from tests.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
 CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_"
@@ -114,6 +114,17 @@ def test_a_bad_configuration_is_refused(agx, tmp_path, text):
     assert done.returncode == 255
     assert "failed to parse file" in done.stderr
     assert agx.run(NVPMODEL, "-m", "77").returncode == 255
+
+
+def test_a_mode_is_left_though_the_table_of_a_cluster_that_is_off_cannot_be_read(agx):
+    """On a real kernel, where reading it gives EBUSY (6.1) or ENODEV (5.10)."""
+    agx.run("usr/sbin/nvpmodel", "-m", "2")
+    assert agx.files.online() == [0, 1, 2, 3]
+    table = agx.root / "sys/devices/system/cpu/cpu4/cpufreq/scaling_available_frequencies"
+    table.unlink()
+    table.mkdir()
+    assert agx.run("usr/sbin/nvpmodel", "-m", "0").returncode == 0
+    assert agx.files.online() == list(range(8))
 
 
 def test_a_cluster_that_is_off_takes_no_clock(agx, tmp_path):

@@ -1,9 +1,11 @@
 """The pages of docs/ and config/: made blocks agree with the code."""
 
 import difflib
+import functools
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -14,6 +16,13 @@ from epochwatt.study.expand import load_table
 from epochwatt.study.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _made_once():
+    """All blocks of a checkout are made once."""
+    with mock.patch.object(reference, "blocks", functools.cache(reference.blocks)):
+        yield
 
 
 @pytest.mark.parametrize("page", reference.PAGES)

@@ -12,9 +12,8 @@ from epochwatt.maintenance import report
 SHOWN = (
     "results/figures/host/fig02a.svg",
     "results/tables/runs.csv",
-    "results/summary.html",
-    "results/claims.html",
-    "results/configuration.html",
+    "results/index.html",
+    "results/claims.csv",
     "results/models/twin/scores.html",
     "workflow/report/plot_figure.rst",
     "config/plotting.yaml",
@@ -52,12 +51,6 @@ def age(path, seconds):
     os.utime(path, (then, then))
 
 
-def test_missing_report_is_made(shown, snakemake):
-    assert report.make_report() == "results/report.html is made"
-    assert len(snakemake) == 1
-    assert snakemake[0][-2:] == ["--report", "results/report.html"]
-
-
 def test_report_that_is_up_to_date_is_left_alone(shown, snakemake):
     report.make_report()
     assert report.make_report() == "results/report.html is up to date"
@@ -82,8 +75,8 @@ def test_report_is_left_alone_when_something_else_is_newer(shown, snakemake):
 
 
 def test_without_a_result_there_is_nothing_to_report(shown, snakemake):
-    Path("results/summary.html").unlink()
-    with pytest.raises(EpochwattError, match=r"no results/summary\.html\n.*`make run`"):
+    Path("results/index.html").unlink()
+    with pytest.raises(EpochwattError, match=r"no results/index\.html\n.*`make run`"):
         report.make_report()
     assert snakemake == []
 

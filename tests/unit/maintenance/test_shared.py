@@ -89,12 +89,6 @@ def test_nothing_is_moved_while_others_use_the_machine(machine, runs, ceilings):
     assert "2 runs and ceilings were measured while others used the machine" in line
 
 
-def test_asked_for_all_of_it_is_discarded(machine, runs, ceilings):
-    machine.others_pct = 60.0
-    shared.discard_shared()
-    assert there() == {runs[2].id}
-
-
 def test_where_nobody_disturbed_there_is_nothing_to_say(machine, checkout, measure, write_epochs):
     (run, *_) = checkout.runs
     measure(run, 0)

@@ -5,8 +5,6 @@ import json
 import pytest
 
 from epochwatt.open_data import layout
-from epochwatt.open_data.cell_checksums import sums_of
-from epochwatt.open_data.check_table import read_lines
 from epochwatt.open_data.export import export
 from epochwatt.open_data.terms import Terms
 from epochwatt.records.checksums import write_sums
@@ -94,14 +92,6 @@ def reseal():
     def make(folder):
         descriptor = json.loads((folder / layout.DESCRIPTOR).read_text())
         croissant = json.loads((folder / layout.CROISSANT).read_text())
-        sums = {}
-        for resource in descriptor["resources"]:
-            path = folder / resource["path"]
-            resource["bytes"] = path.stat().st_size
-            if path.suffix == ".csv":
-                lines = read_lines(path.read_text("utf-8-sig", "surrogateescape"), path.name)
-                sums[path.name] = sums_of(lines.header, lines.rows)._asdict()
-        (folder / layout.CELLS).write_text(json.dumps(sums))
         for resource in descriptor["resources"]:
             path = folder / resource["path"]
             digest = sha256_of(str(path))

@@ -79,20 +79,10 @@ def test_a_wrong_cell_is_named_even_where_all_checksums_are_made_anew(
     assert problem.allowed == [allowed]
 
 
-def test_an_altered_cell_is_named_though_its_number_is_allowed(package):
+def test_an_altered_table_is_named_though_its_numbers_are_allowed(package):
     folder = package()
     edit_cell(folder, 6, "time_s", "0.5")
-    problems = {problem.where: problem for problem in check_folder(folder)}
-    cell = problems.pop(f"{TABLE}, line 6, column time_s")
-    assert (cell.problem, cell.found) == ("not as it was written", "0.5")
-    assert problems.keys() == {TABLE}
-
-
-def test_several_altered_cells_are_named_by_line_and_column(package):
-    folder = package()
-    edit_cell(folder, 6, "time_s", "0.5")
-    edit_cell(folder, 7, "power_w", "6.5")
-    assert "found: lines 6, 7; columns time_s, power_w" in text(folder)
+    assert places(folder) == [TABLE]
 
 
 @settings(
@@ -111,17 +101,9 @@ def test_any_flipped_bit_of_a_table_is_found(package, data):
     damaged = bytearray(whole)
     damaged[position] ^= 1 << bit
     (folder / TABLE).write_bytes(bytes(damaged))
-    line = whole[:position].count(b"\n") + 1
     wheres = places(folder)
     (folder / TABLE).write_bytes(whole)
-    assert TABLE in wheres  # the file
-    if chr(whole[position]) not in "\n," and chr(damaged[position]) not in '\n\r,"' and line > 1:
-        column = (
-            whole.split(b"\n")[0]
-            .decode()
-            .split(",")[whole[:position].rpartition(b"\n")[2].count(b",")]
-        )
-        assert f"{TABLE}, line {line}, column {column}" in wheres
+    assert TABLE in wheres
 
 
 @pytest.mark.parametrize("name", [*layout.NEEDED, layout.DEVICES, TABLE])
@@ -193,13 +175,6 @@ def test_a_wrong_checksum_in_the_metadata_is_named(package):
     assert f"another checksum of {TABLE}\n  found: {wrong}" in text(folder)
 
 
-def test_lines_that_were_removed_are_told(package):
-    folder = package()
-    lines = (folder / TABLE).read_text().splitlines(keepends=True)
-    (folder / TABLE).write_text("".join(lines[:-2]))
-    assert "lines were added or removed\n  found: 6 below the first\n  allowed: 8" in text(folder)
-
-
 def test_a_repeated_line_is_named(package, reseal):
     folder = package()
     lines = (folder / TABLE).read_text().splitlines(keepends=True)
@@ -222,6 +197,16 @@ def test_a_licence_nobody_knows_is_refused(package, reseal):
     edit_json(folder, layout.DESCRIPTOR, lambda d: d["licenses"][0].update(name="CC-BY-5"))
     reseal(folder)
     assert "found: CC-BY-5" in text(folder)
+
+
+def test_a_package_of_the_first_format_is_read_with_its_further_files(package, reseal):
+    folder = package()
+    edit_json(folder, layout.DESCRIPTOR, lambda d: d["epochwatt"].update(format=1))
+    for name in ("ro-crate-metadata.json", "cell-checksums.json"):
+        (folder / name).write_text("{}")
+    reseal(folder)
+    assert check_folder(folder) == []
+    assert len(read_package(folder)) == 2
 
 
 # -- simulated is never measured -------------------------------------------------------------------
@@ -254,7 +239,7 @@ def test_a_simulated_package_with_another_folder_name_is_refused(simulated):
 
 
 def test_a_simulated_package_with_another_name_inside_is_refused(simulated, reseal):
-    for name in (layout.DESCRIPTOR, layout.CROISSANT, layout.CRATE):
+    for name in (layout.DESCRIPTOR, layout.CROISSANT):
         path = simulated / name
         path.write_text(path.read_text().replace("pack-simulated", "pack"))
     reseal(simulated)
@@ -264,7 +249,7 @@ def test_a_simulated_package_with_another_name_inside_is_refused(simulated, rese
 
 
 def test_a_simulated_table_under_a_measured_name_is_refused_cell_by_cell(simulated, reseal):
-    for name in (layout.DESCRIPTOR, layout.CROISSANT, layout.CRATE):
+    for name in (layout.DESCRIPTOR, layout.CROISSANT):
         path = simulated / name
         path.write_text(
             path.read_text()

@@ -1,6 +1,5 @@
-"""Other programs read our packages: the libraries of the three formats accept and read them."""
+"""Other programs read our packages: the libraries of both formats accept and read them."""
 
-import json
 import warnings
 
 import pytest
@@ -12,7 +11,6 @@ from .conftest import sweep_rows
 
 frictionless = pytest.importorskip("frictionless")
 croissant = pytest.importorskip("mlcroissant")
-crate = pytest.importorskip("rocrate.rocrate")
 
 
 @pytest.fixture
@@ -65,18 +63,3 @@ def test_mlcroissant_accepts_the_package_and_reads_its_rows(mixed):
     assert len(rows) == 8
     assert rows[0]["sweeps-simulated/gpu_mhz"] == 114.75
     assert rows[0]["sweeps-simulated/provenance"] == b"simulated"
-
-
-def test_rocrate_reads_who_made_which_table(mixed):
-    read = crate.ROCrate(str(mixed))
-    assert read.name == "pack-partly-simulated"
-    action = read.dereference("#simulated")
-    assert [file.id for file in action["result"]] == ["sweeps-simulated.csv"]
-    assert action["instrument"]["name"] == "epochwatt"
-    assert "instrument" not in read.dereference("#public").properties()
-
-
-def test_the_three_say_the_same(mixed):
-    names = [json.loads((mixed / n).read_text()) for n in (layout.DESCRIPTOR, layout.CROISSANT)]
-    root = crate.ROCrate(str(mixed)).root_dataset
-    assert {*(one["name"] for one in names), root["name"]} == {"pack-partly-simulated"}

@@ -11,7 +11,7 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.maintenance.fingerprint import modules_behind
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.harness import predictors
 from epochwatt.prediction.names import REFERENCE, TARGETS
 from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.registry import (

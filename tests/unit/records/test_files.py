@@ -1,8 +1,6 @@
 """Files are whole or absent, and what stops a writer is explained."""
 
 import errno
-import hashlib
-import json
 import os
 import resource
 
@@ -56,19 +54,6 @@ def test_write_bytes_is_on_the_disk_before_it_bears_its_name(path, monkeypatch):
     assert path.read_bytes() == b"new"
 
 
-def test_what_can_be_had_again_is_not_waited_for(path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda fd: pytest.fail("it was flushed to the disk"))
-    files.write_json(path, {"a": 1}, durable=False)
-    assert files.read_json(path) == {"a": 1}
-    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
-
-
-def test_write_json_is_read_back(path):
-    value = {"flags": ["resumed"], "loss": None, "cpu_model": "Zürich µ", "e2e_s": 0.1 + 0.2}
-    files.write_json(str(path), value)
-    assert files.read_json(str(path)) == value
-
-
 def test_write_json_refuses_nan_and_keeps_the_old_file(path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         files.write_json(str(path), {"loss": float("nan")})
@@ -80,17 +65,6 @@ def test_read_json_names_the_damaged_file(path, content):
     path.write_bytes(content)
     with pytest.raises(RecordError, match=str(path)):
         files.read_json(str(path))
-
-
-def test_read_json_names_the_missing_file(tmp_path):
-    with pytest.raises(RecordError, match="no-such"):
-        files.read_json(str(tmp_path / "no-such"))
-
-
-def test_sha256_of_a_file_larger_than_a_chunk(path):
-    content = bytes(range(256)) * 8200  # 2 MiB and a bit
-    path.write_bytes(content)
-    assert files.sha256_of(str(path)) == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -112,26 +86,6 @@ def test_writing_says_what_failed_where_and_what_to_do(number, advice):
         files.writing("the record", "/measured/x"),
     ):
         raise OSError(number, os.strerror(number))
-
-
-def test_writing_explains_an_error_it_has_no_advice_for():
-    with pytest.raises(RecordWriteError, match="I/O error"), files.writing("the record", "/x"):
-        raise OSError(errno.EIO, "I/O error")
-
-
-def test_writing_speaks_of_an_epoch_only_where_one_is_lost():
-    with pytest.raises(RecordWriteError) as table, files.writing("a table", "/x"):
-        raise OSError(5, "I/O error")
-    with pytest.raises(RecordWriteError) as record, files.writing("it", "/x", files.UNMEASURED):
-        raise OSError(5, "I/O error")
-    assert table.value.problem == "cannot write a table: I/O error"
-    assert table.value.do == record.value.do == "mend that, then start again"
-    assert record.value.problem.endswith("; nothing of this epoch counts as measured")
-
-
-def test_writing_lets_other_errors_through():
-    with pytest.raises(ZeroDivisionError), files.writing("the record", "/x"):
-        raise ZeroDivisionError
 
 
 def write_explained(path, size):
@@ -157,22 +111,3 @@ def test_a_full_disk_is_explained_and_leaves_the_old_file(small_disk):
         write_explained(str(path), 200 * 1024)
     assert path.read_bytes() == b"old"
     assert os.listdir(small_disk) == ["record"]
-
-
-def test_a_folder_without_permission_is_explained(tmp_path, as_stranger):
-    tmp_path.chmod(0o555)
-    with pytest.raises(RecordWriteError, match="this user may not write there"):
-        as_stranger(tmp_path, write_explained, "record", 10)
-    assert os.listdir(tmp_path) == []
-
-
-def test_sync_file_takes_files_and_folders(path):
-    files.sync_file(str(path), drop_from_cache=True)
-    files.sync_file(str(path.parent))
-    assert path.read_bytes() == b"old"
-
-
-def test_write_json_is_readable_by_people(path):
-    files.write_json(str(path), {"b": 1, "a": 2})
-    assert path.read_text(encoding="utf-8").splitlines() == ["{", ' "a": 2,', ' "b": 1', "}"]
-    assert json.loads(path.read_text(encoding="utf-8")) == {"a": 2, "b": 1}

@@ -83,13 +83,6 @@ def test_only_measured_modes_are_listed(sweep, add):
     assert not sweep.has({"cores": 4})
 
 
-def test_an_attempt_that_died_leaves_nothing_to_the_next(sweep):
-    left = Path(sweep.begin(MODE), "samples-x.csv")
-    left.write_text("half a li")
-    assert sweep.begin(MODE) == str(left.parent)
-    assert not left.exists()
-
-
 def test_a_file_where_an_attempt_should_be_does_not_block(sweep, add):
     os.makedirs(sweep.path)
     Path(sweep.attempt_path(MODE)).write_text("")
@@ -140,15 +133,6 @@ def test_discarded_mode_lies_in_the_trash_and_can_be_measured_again(sweep, add):
     assert all(Path(path, RECORD).exists() for path in moved)
     assert all(path.startswith(os.path.join(sweep.root, ".trash")) for path in moved)
     assert sweep.measured() == [mode_name(OTHER)]
-
-
-def test_full_disk_leaves_no_mode(small_disk, mode_meta):
-    sweep = SweepFolder(str(small_disk), "sweep-a")
-    attempt = Path(sweep.begin(MODE))
-    attempt.joinpath("samples-x.csv").write_bytes(b"0" * 120_000)
-    with pytest.raises(RecordWriteError, match="does not count as measured"):
-        sweep.finish(MODE, mode_meta(more="0" * 50_000), TIMES_S)
-    assert not sweep.has(MODE)
 
 
 def test_a_finish_that_fails_leaves_no_mode(sweep, mode_meta, monkeypatch):

@@ -74,17 +74,6 @@ def test_bit_masks_and_energy_counters_keep_every_digit():
     assert form % (1, 2, math.nan, math.nan, math.nan) == "1.000000,2.000000,nan,nan,nan\n"
 
 
-def test_header_is_there_before_the_first_row(tmp_path):
-    writer = SampleWriter(str(tmp_path), "nvml", ["power_gpu_w"])
-    assert Path(samples_path(str(tmp_path), "nvml")).read_text("ascii") == HEADER
-    writer.close()
-    assert {name: len(column) for name, column in read(tmp_path).items()} == {
-        "t_mono_s": 0,
-        "t_unix_s": 0,
-        "power_gpu_w": 0,
-    }
-
-
 def test_last_line_that_is_cut_is_left_out_of_an_unfinished_epoch_only(tmp_path):
     write(tmp_path, HEADER + "1,2,3\n2,3,4")
     assert read(tmp_path, finished=False)["power_gpu_w"].tolist() == [3.0]
@@ -127,11 +116,6 @@ def test_damaged_file_is_refused(tmp_path, text, fault):
     write(tmp_path, text)
     with pytest.raises(RecordError, match=fault):
         read(tmp_path, finished=False)
-
-
-def test_missing_file_is_a_record_error(tmp_path):
-    with pytest.raises(RecordError, match=r"cannot read .*samples-nvml\.csv"):
-        read(tmp_path)
 
 
 def test_full_disk_loses_whole_rows_and_says_so(small_disk):

@@ -6,7 +6,7 @@ import pytest
 
 from epochwatt.roofline.wanted import ceiling_runs, point_run, wanted_ceilings
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.discard import forget_lost_modes
 from epochwatt.sweeps.table import load_sweeps
 
 SWEEP = {

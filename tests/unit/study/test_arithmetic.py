@@ -33,22 +33,12 @@ def test_boards_from_ampere_on_have_the_rest(precision):
         refuse_arithmetic({**PLAIN, **compiled}, device(kind), "studies", "x")
 
 
-def test_a_host_is_left_to_its_own_torch():
-    factors = {**PLAIN, "backend": "host", "precision": "tf32", "compile": "on"}
-    refuse_arithmetic(factors, device(""), "studies", "x")
-
-
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
 def test_a_board_before_ampere_is_refused_with_the_place(precision, agx, refused):
     agx.sweep({"precision": ["fp16", precision]})
     found, allowed = refused()
     assert found == f"config/studies.yaml: small.sweep[0].precision is '{precision}'"
     assert allowed == "  allowed: fp32, fp16: the Volta GPU of Jetson AGX Xavier has no other"
-
-
-def test_the_board_without_torch_2_cannot_compile():
-    with pytest.raises(Exception, match="the last JetPack of Jetson Nano has no torch 2"):
-        refuse_arithmetic({**PLAIN, "compile": "on"}, device("nano"), "studies", "x")
 
 
 @pytest.mark.parametrize(("key", "value"), [("precision", "bf16"), ("compile", "on")])
@@ -58,24 +48,3 @@ def test_the_twin_has_only_what_it_was_fitted_to(key, value):
         Exception, match=f"x.{key} is '{value}'\n  allowed: on the twin: {PLAIN[key]}"
     ):
         refuse_arithmetic(factors, device("agx_xavier"), "studies", "x")
-
-
-@pytest.mark.parametrize(
-    "block", [{"precision": "fp8"}, {"task": "eval"}, {"compile": "max"}], ids=str
-)
-def test_other_values_are_refused_with_those_there_are(block, checkout, refused):
-    checkout.sweep(block)
-    found, allowed = refused()
-    ((key, value),) = block.items()
-    assert f"{key} is '{value}'" in found
-    assert PLAIN[key] in allowed
-
-
-def test_words_of_yaml_switch_the_compiler(checkout):
-    checkout.write(
-        "studies.yaml",
-        "small:\n  title: t\n  backend: host\n  device: host\n  epochs: 1\n  sweep:\n"
-        "    - {model: lenet, compile: [off, on], precision: bf16, task: infer}\n",
-    )
-    assert [run.factors["compile"] for run in checkout.runs] == ["off", "on"]
-    assert len(set(checkout.ids)) == 2

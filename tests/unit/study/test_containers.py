@@ -27,13 +27,6 @@ def test_a_container_is_part_of_the_id_with_all_it_is(checkout):
     assert checkout.runs[0].id == plain.id
 
 
-def test_an_unknown_container_is_refused_with_those_there_are(checkout, refused):
-    checkout.sweep({"container": "crate"})
-    found, allowed = refused()
-    assert "container is 'crate'" in found
-    assert "none, box, again" in allowed
-
-
 @pytest.mark.parametrize(
     "entry",
     [
@@ -63,20 +56,10 @@ def test_simulated_boards_have_no_containers(checkout, refused):
     assert allowed.endswith("none")
 
 
-def test_no_container_is_called_none(checkout, refused):
-    checkout.edit("devices/host.yaml", "box:", "none:")
-    assert "containers names 'none'" in refused()[0]
-
-
 def test_sides_of_a_pair_follow_each_other_and_their_order_alternates(checkout):
     checkout.sweep({"seed": [0, 1, 2]}, pairs=pairs())
     assert values_of(checkout, "seed") == [0, 0, 1, 1, 2, 2]
     assert values_of(checkout, "container") == ["none", "box", "box", "none", "none", "box"]
-
-
-def test_a_pair_says_what_it_compares_in_one_place(checkout, refused):
-    checkout.sweep({"container": "box"}, pairs=pairs())
-    assert "pairs gives its values" in refused()[1]
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,6 @@ def test_receipts_that_name_the_epoch_go_and_no_others(epoch, left, run):
     assert receipts(run) == left
 
 
-def test_epoch_1_is_not_epoch_10(run, measure):
-    for epoch in range(4, 11):
-        folder = measure(run, epoch)
-    write_receipt(f"results/runs/{run.id}/part-4-10.json", folder, 4, 10)
-    discard("measured", run.id, 1)
-    assert "part-4-10.json" in receipts(run)
-
-
 def test_whole_run_goes_with_all_its_receipts(run):
     moved = discard("measured", run.id, None)
     assert [Path(path).name for path in moved] == ["epoch-0", "epoch-1", "epoch-2", "epoch-3"]
@@ -67,30 +59,10 @@ def test_whole_run_goes_with_all_its_receipts(run):
     assert receipts(run) == []
 
 
-def test_tables_stay(run):
-    discard("measured", run.id, None)
-    assert Path("results/runs", run.id, "epochs.csv").exists()
-
-
-def test_other_runs_stay(run, checkout, measure):
-    other = checkout.runs[1]
-    folder = measure(other, 0)
-    write_receipt(f"results/runs/{other.id}/part-0-0.json", folder, 0, 0)
-    discard("measured", run.id, None)
-    assert (measured(other), receipts(other)) == (["epoch-0"], ["part-0-0.json"])
-
-
 def test_epochs_discarded_in_the_same_second_both_reach_the_trash(run, monkeypatch):
     monkeypatch.setattr("time.strftime", lambda form: "20260101T000000")
     paths = discard("measured", run.id, 2) + discard("measured", run.id, 3)
     assert [Path(path, "record.json").exists() for path in paths] == [True, True]
-
-
-def test_damaged_receipt_goes_too(run):
-    receipt = Path("results/runs", run.id, "part-2-2.json")
-    receipt.write_text("{", "utf-8")
-    discard("measured", run.id, 2)
-    assert "part-2-2.json" not in receipts(run)
 
 
 def test_no_receipt_outlives_its_epoch_if_we_die_in_between(run, monkeypatch):
@@ -105,27 +77,11 @@ def test_no_receipt_outlives_its_epoch_if_we_die_in_between(run, monkeypatch):
     assert "part-2-2.json" not in receipts(run)
 
 
-def test_run_without_results_can_be_discarded(checkout, measure):
-    measure(checkout.runs[0], 0)
-    assert len(discard("measured", checkout.ids[0], None)) == 1
-
-
 def test_unknown_run_names_the_measured_ones(run):
     with pytest.raises(EpochwattError) as told:
         discard("measured", "host-x", None)
     assert told.value.problem == "nothing is measured of run 'host-x'"
     assert (told.value.where, told.value.allowed) == ("measured", run.id)
-
-
-def test_unknown_run_where_nothing_is_measured_says_so(tmp_path):
-    with pytest.raises(EpochwattError, match=r"nothing is measured .*\n  allowed: none"):
-        discard(str(tmp_path / "measured"), "host-x", None)
-
-
-def test_trash_is_no_run(run):
-    discard("measured", run.id, None)
-    with pytest.raises(EpochwattError, match=r"nothing is measured .*\n  allowed: none"):
-        discard("measured", run.id, None)
 
 
 def test_unknown_epoch_names_the_measured_ones_and_moves_nothing(run):
@@ -173,9 +129,3 @@ def test_receipt_of_an_epoch_that_was_taken_away_by_hand_goes(run):
     (line,) = forget_lost([own])
     assert line == f"{run.id}: epoch 1 is gone from measured/ and is measured again"
     assert receipts(run) == ["part-2-2.json", "part-3-3.json"]
-
-
-def test_copy_of_results_without_measurements_is_left_alone(run):
-    shutil.rmtree("measured")
-    assert forget_lost([run]) == []
-    assert len(receipts(run)) == 3

@@ -3,16 +3,13 @@
 import json
 
 import pytest
-import yaml
 
 from epochwatt.device.identity import Identity
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import PowerMode
 from epochwatt.study.devices import Devices
 from epochwatt.study.selection import HOST_STUDIES, STARTER, asked_names, selected
 
 NANO = Identity("nano", "NVIDIA Jetson Nano Developer Kit", "1421019000001", "32.6.1", "4.6")
-HALF = {"cores": 4, "cpu_mhz": 1113.6, "gpu_mhz": 675.75, "emc_mhz": 1065.6}  # of AGX Xavier
 ROW = {"model": "lenet"}
 STUDY = {"title": "t", "backend": "jetson", "device": "agx", "epochs": 2, "sweep": [ROW]}
 STUDIES = {
@@ -39,12 +36,6 @@ def names(agx):
 class TestSelected:
     """Names in config.yaml."""
 
-    def test_of_studies_are_these_in_that_order(self, names):
-        assert names("mine", "sig") == ["mine", "sig"]
-
-    def test_paper_is_all_studies_of_a_paper(self, names):
-        assert names("paper") == ["sig", "hip"]
-
     def test_groups_and_studies_may_be_mixed(self, names):
         assert names("mine", "paper", "starter") == ["mine", "sig", "hip", STARTER]
 
@@ -56,9 +47,6 @@ class TestSelected:
         at_hand(NANO)
         assert names("auto") == [STARTER]  # of the board of files, the only one with a file
 
-    def test_imported_is_no_study(self, names):
-        assert names("imported") == []
-
     def test_that_are_unknown_show_groups_and_studies(self, names):
         with pytest.raises(ConfigError) as told:
             names("sig", "papers")
@@ -66,10 +54,6 @@ class TestSelected:
         assert found == "no study is called 'papers'"
         assert do == "  do: did you mean paper?"
         assert "auto, starter, paper, simulated, imported; config/studies.yaml has: ho" in allowed
-
-    def test_one_name_needs_no_list(self, agx):
-        agx.checkout.write("config.yaml", "studies: small\n")
-        assert len(agx.runs) == 1
 
 
 class TestStarters:
@@ -83,58 +67,9 @@ class TestStarters:
         studies = selected(["starter"], Devices(agx.path))
         assert [study.device for _, study in studies] == ["agx", "second"]
 
-    def test_without_a_board_it_is_refused_with_what_this_machine_is(self, checkout, at_hand):
-        at_hand(NANO)
-        with pytest.raises(ConfigError) as told:
-            selected(["starter"], Devices(checkout.path))
-        assert "this machine is a NVIDIA Jetson Nano Developer Kit (nano)" in str(told.value)
-        assert "docs/how-to/add-a-board.md" in str(told.value)
-
-    def test_its_modes_become_the_devices_own(self, agx):
-        text = (agx.path / "config/workloads.yaml").read_text("utf-8")
-        mobilenet = {"title": "M", "dataset": "gld23k", "guess_samples_per_s": 10}
-        rows = {**yaml.safe_load(text), "mobilenet": {**mobilenet, "dataset_source": "synthetic"}}
-        agx.checkout.write("workloads.yaml", rows)
-        agx.checkout.write("config.yaml", "studies: starter\n")
-        runs = agx.runs
-        assert len(runs) == 3 * 2 + 6 - 1
-        assert {run.studies for run in runs} == {(STARTER,)}
-        half = next(run for run in runs if run.factors["power_mode"] == "half")
-        assert half.factors["power_mode_settings"] == HALF
-        assert agx.settings().devices.get("agx", "t").power_modes.keys() == {"g", "f", "asis"}
-
 
 class TestDevices:
     """Files of config/devices/."""
-
-    def test_are_named_in_order(self, agx):
-        assert Devices(agx.path).names() == ["agx", "host"]
-
-    def test_that_are_unknown_show_those_there_are(self, agx):
-        with pytest.raises(ConfigError, match="--device is 'orin'") as caught:
-            Devices(agx.path).get("orin", "--device")
-        assert caught.value.allowed == ["agx", "host"]
-
-    def test_are_read_when_they_are_asked_for(self, agx):
-        agx.checkout.write("devices/broken.yaml", "title: [")
-        devices = Devices(agx.path)
-        assert devices.get("agx", "t").board == "agx_xavier"
-        with pytest.raises(ConfigError, match=r"broken\.yaml"):
-            devices.get("broken", "t")
-
-    def test_that_are_here_are_boards_of_their_kind(self, agx, at_hand):
-        at_hand(None)
-        keys = agx.settings().devices.get("agx", "t").model_dump()
-        agx.checkout.write("devices/nano.yaml", {**keys, "board": "nano"})
-        agx.checkout.write("devices/real.yaml", {**keys, "sysroot": "/"})
-        assert list(Devices(agx.path).here()) == ["agx"]
-
-    def test_take_modes_beside_their_own(self, agx):
-        devices = Devices(agx.path)
-        devices.get("agx", "t")
-        devices.add_modes("agx", {"low": PowerMode(cores=1)})
-        assert list(devices.get("agx", "t").power_modes) == ["g", "f", "asis", "low"]
-        assert list(Devices(agx.path).get("agx", "t").power_modes) == ["g", "f", "asis"]
 
     @pytest.mark.parametrize("key", ["board", "units"])
     def test_of_boards_say_which(self, key, agx, refused):
@@ -163,17 +98,6 @@ class TestBlock:
         agx.sweep({"device": ["agx", "nx"], "num_workers": [0, 1]}, device="")
         told = [tuple(r.factors[k] for k in ("device", "power_mode", "dvfs")) for r in agx.runs]
         assert told == [("agx", "g", "off")] * 2 + [("nx", "MAXN", "on")] * 2
-
-    @pytest.mark.parametrize(
-        ("block", "where"), [({"device": "orin"}, "small.sweep[0].device"), ({}, "small.device")]
-    )
-    def test_that_is_unknown_is_refused_where_it_stands(self, block, where, agx, refused):
-        agx.sweep(block, device="orin")
-        assert refused()[0] == f"config/studies.yaml: {where} is 'orin'"
-
-    def test_without_any_device_is_refused(self, agx, refused):
-        agx.sweep({}, device="")
-        assert refused()[0] == "config/studies.yaml: small.device is ''"
 
     def test_of_a_device_that_cannot_run_the_backend_is_refused(self, agx, refused):
         agx.sweep({"device": "host"})
@@ -214,19 +138,6 @@ class TestFactors:
             "settle": {"max_s": 90},  # what has its default would change ids when a key is added
         }
 
-    def test_where_power_can_be_read_does_not_matter_to_them(self, agx):
-        """Runs of the time when jtop was the default keep their ids."""
-        agx.set_device(power_source="jtop")
-        before = agx.only()
-        agx.set_device(power_source="auto")
-        after = agx.only()
-        assert after.factors["board_settings"] == {"power_source": "jtop"}
-        assert after.id == before.id
-        assert json.loads(after.machine)["power_source"] == "auto"
-
-    def test_are_none_of_a_host(self, checkout):
-        assert not {"board_settings", "power_mode_settings"} & checkout.runs[0].factors.keys()
-
     @pytest.mark.parametrize(
         "keys",
         [
@@ -257,11 +168,6 @@ class TestFactors:
         agx.set_device(**keys)
         assert agx.only().id == before
 
-    def test_a_unit_that_is_bound_is_the_same_run(self, agx):
-        before = agx.only().id
-        agx.set_device(units={"d1": agx.board.kind.serial})
-        assert agx.only().id == before
-
 
 class TestMachine:
     """What the measuring side is told beside the factors."""
@@ -282,26 +188,6 @@ class TestMachine:
         }
         assert run.python == ("/usr/bin/python3",)
         assert run.data_root == "data"
-
-    def test_of_a_host_names_no_board(self, checkout):
-        told = json.loads(checkout.runs[0].machine)
-        assert (told["backend"], told["root"], told["kind"]) == ("host", "/", "")
-        assert (told["power_source"], told["settle"], told["unit"]) == ("none", None, "")
-
-    def test_a_board_beside_the_checkout_is_given_by_its_whole_path(self, agx):
-        agx.set_device(sysroot="boards/agx")
-        (run,) = agx.runs
-        assert json.loads(run.machine)["root"] == str(agx.board.root)
-        assert run.factors["backend"] == "fake"
-
-    def test_each_medium_is_told_to_its_own_rows(self, agx):
-        media = {name: {"title": "t", "root": f"/{name}/sets"} for name in ("ssd", "hdd")}
-        agx.set_device(storage=media)
-        agx.sweep({"storage": ["ssd", "hdd"]})
-        assert [json.loads(r.machine)["storage"]["root"] for r in agx.runs] == [
-            "/ssd/sets",
-            "/hdd/sets",
-        ]
 
 
 class TestElsewhere:
@@ -331,13 +217,3 @@ class TestElsewhere:
         assert (there[wanted].here, there[wanted].python) == (False, ())
         assert away.runs[-1].here
         assert [run_id for run_id, _ in away.elsewhere] != [wanted]
-
-    def test_that_are_measured_in_part_are_left_alone(self, away, measure):
-        run, _ = away.settings().table.elsewhere[0]
-        measure(run, 0)
-        assert len(away.elsewhere) == 2
-
-    def test_that_are_excluded_are_only_excluded(self, away):
-        away.checkout.write("exclusions.yaml", [{"where": {"device": "nano"}, "reason": "memory"}])
-        assert away.elsewhere == []
-        assert len(away.settings().table.excluded) == 2

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from epochwatt.study.idle import idles
-from epochwatt.study.imported import SOURCE
 
 
 @pytest.fixture
@@ -28,15 +27,6 @@ def test_dvfs_and_units_are_places_of_their_own(agx, wanted):
     }
 
 
-def test_a_host_has_none(checkout):
-    assert idles(checkout.settings()) == {}
-
-
-def test_a_board_may_leave_it_out(agx, wanted):
-    agx.set_device(idle_s=0)
-    assert wanted() == []
-
-
 def test_it_tells_all_that_the_measurement_needs(agx, wanted):
     agx.set_device(settle={"max_s": 30}, idle_s=45)
     agx.sweep({"power_mode": "f"})
@@ -52,11 +42,6 @@ def test_it_tells_all_that_the_measurement_needs(agx, wanted):
     assert run.factors["board_settings"]["settle"]["max_s"] == 30
     assert (idle.seconds, idle.python, idle.machine) == (45, run.python, run.machine)
     assert idle.receipt == f"results/idle/{idle.id}.json"
-
-
-def test_a_mode_without_settings_has_none(agx, wanted):
-    agx.sweep({"power_mode": "asis", "dvfs": "on"})
-    assert json.loads(wanted()[0].settings).keys() == {"dvfs", "board_settings"}
 
 
 class TestId:
@@ -99,11 +84,6 @@ class TestId:
         agx.set_device(**keys)
         assert wanted()[0].id == before
 
-    def test_does_not_change_with_the_run(self, agx, wanted):
-        before = wanted()[0].id
-        agx.sweep({"seed": 7, "num_workers": 0}, epochs=9)
-        assert wanted()[0].id == before
-
 
 class TestElsewhere:
     """A board that is not here."""
@@ -119,24 +99,7 @@ class TestElsewhere:
         assert not agx.runs[0].here
         return agx, idle
 
-    def test_is_not_asked_for_its_idle_power(self, away):
-        agx, _ = away
-        assert idles(agx.settings()) == {}
-
     def test_has_the_one_that_was_measured_there(self, away):
         agx, idle = away
         (agx.path / "measured" / idle.id / "idle").mkdir(parents=True)
         assert list(idles(agx.settings())) == [idle.id]
-
-    def test_of_imported_runs_is_not_asked_for(self, agx):
-        (run,) = agx.runs
-        folder = agx.path / "measured/jetson-agx-imported"
-        folder.mkdir(parents=True)
-        source = {
-            **{"run": folder.name, "schema_version": 2, "canonical": "{}"},
-            "factors": {**run.factors, "backend": "jetson", "imported": "the logs"},
-        }
-        (folder / SOURCE).write_text(json.dumps(source), "utf-8")
-        agx.checkout.write("config.yaml", "studies: imported\n")
-        assert [run.factors["imported"] for run in agx.runs] == ["the logs"]
-        assert idles(agx.settings()) == {}

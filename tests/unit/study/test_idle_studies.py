@@ -1,6 +1,5 @@
 """Idle powers of the twin: those of the papers, and what is refused."""
 
-import re
 from collections import Counter
 
 import pytest
@@ -45,21 +44,12 @@ def test_the_papers_have_15_at_the_plug_and_14_on_the_board(shipped):
     assert len({idle["id"] for idle in shipped}) == 29
 
 
-def test_ids_show_what_they_are_of(shipped):
-    assert re.fullmatch(r"idle-twin-nano-d1-maxn-i-socket-p1-[0-9a-f]{8}", shipped[0]["id"])
-
-
 @pytest.mark.parametrize(
     ("state", "dvfs"), [("i", "off"), ("ii", "off"), ("iii", "on"), ("iv", "")]
 )
 def test_a_state_says_who_chooses_the_clocks(state, dvfs, idles):
     (idle,) = idles(state=[state])
     assert (idle["place"]["dvfs"], idle["mode"]) == (dvfs, NUMBERS)
-
-
-def test_none_is_wanted_where_simulated_is_not_selected(agx):
-    agx.checkout.write("idle_simulated.yaml", "no: idle study\n")
-    assert agx.settings().idle_studies == {}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def failure(*outputs):
 def test_what_is_made_of_what_failed_is_not_there_but_for_the_page():
     jobs = [
         job([SCORES, FIGURE], "results/index.html"),
-        job([FIGURE], "results/summary.txt", "results/summary.html"),
+        job([FIGURE], "results/summary.txt", "results/other.txt"),
         job([MODEL], SCORES),  # listed before what it waits for
         job([FIGURE], MODEL),
         job(["config/a.yaml"], "results/other.csv"),
@@ -47,20 +47,6 @@ def test_a_run_without_epochs_counts_as_excluded(checkout):
     NotMade([because], {first.epochs_csv: 0}).leave_out(table)
     assert list(table.runs.values()) == others
     assert table.excluded == [(first, "this time it failed: out of memory")]
-
-
-def test_nothing_is_left_out_of_a_start_by_a_person(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").mkdir()
-    content = {"failures": [failure(FIGURE)._asdict()], "files": {FIGURE: 0, SCORES: 0}}
-    not_made.FILE.write_text(json.dumps(content))
-    monkeypatch.delenv(not_made.AGAIN, raising=False)
-    assert not_made.without() == not_made.NOTHING
-    monkeypatch.setenv(not_made.AGAIN, "x")
-    there = not_made.without()
-    assert there.without("a", [FIGURE, "b"], []) == ["a", "b"]
-    (shown,) = there.shown()
-    assert (shown["outputs"], shown["waiting"]) == ([FIGURE], [SCORES])
 
 
 @pytest.mark.parametrize(

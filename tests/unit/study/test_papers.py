@@ -29,9 +29,6 @@ ROWS = {
     "hipcw-pipeline": (24, 3),
     "hipcw-scale": (16, 3),
 }
-# 5397 of SIGMETRICS 2023 with all that it leaves open, less three runs that its variability has
-# too; and 120 of HiPCW 2021
-EPOCHS = 5397 - 3 * 6 + 120
 KEY = (
     *("setup", "device", "instance", "model", "dataset", "dataset_scale", "storage"),
     *("num_workers", "prefetch_factor", "batch_size", "power_mode", "dvfs", "cache_policy"),
@@ -77,17 +74,6 @@ def test_shared_rows_are_one_run(runs):
     assert len(shared) == 5
 
 
-def test_a_paper_is_its_own_setup(runs):
-    assert {(run.studies[0].split("-")[0], run.factors["setup"]) for run in runs} == {
-        ("sigmetrics", "sigmetrics2023"),
-        ("hipcw", "hipcw2021"),
-    }
-
-
-def test_epochs_are_those_of_the_papers(runs):
-    assert sum(run.epochs for run in runs) == EPOCHS
-
-
 def test_data_are_the_official_ones_but_where_they_are_scaled(runs):
     made_up = [run for run in runs if run.factors["dataset_source"] != "official"]
     assert {run.studies for run in made_up} == {("hipcw-scale",)}
@@ -101,17 +87,6 @@ def test_models_that_ran_out_of_memory_are_in_no_study_of_a_paper(runs, pytestco
     listed = {d: devices.get(d, "the test").out_of_memory for d, _ in pairs}
     assert {d for d, models in listed.items() if models} == {"nx", "nano"}
     assert not {(d, m) for d, m in pairs if m in listed[d]}
-
-
-@pytest.mark.parametrize("name", ["agx", "nx", "nano", "orin"])
-def test_defaults_of_the_devices_are_those_of_the_paper(name, pytestconfig):
-    device = Devices(pytestconfig.rootpath).get(name, "the test")
-    modes = {"agx": "g", "nx": "15W", "nano": "MAXN", "orin": "MAXN"}
-    media = {"agx": "ssd", "nx": "ssd", "nano": "sd", "orin": "ssd"}
-    assert next(iter(device.power_modes)) == modes[name]
-    assert next(iter(device.storage)) == media[name]
-    assert device.dvfs[0] == "off"
-    assert device.power_source == "auto"  # an id has the papers' jtop for it (test_expand)
 
 
 def as_published(row):

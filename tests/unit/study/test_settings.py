@@ -2,9 +2,6 @@
 
 import os
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -49,30 +46,10 @@ def test_shipped_configuration_is_the_main_job(pytestconfig):
     assert {(run.factors["model"], run.epochs) for run in runs} == {("lenet", 3), ("mobilenet", 2)}
 
 
-def test_shipped_configuration_draws_all_that_it_measures(pytestconfig):
-    settings = load_settings(root=pytestconfig.rootpath)
-    assert settings.figure_runs("fig02", "host") == settings.table.of_backend("host")
-
-
-def test_shipped_configuration_simulates_the_papers(pytestconfig):
-    settings = load_settings(root=pytestconfig.rootpath)
-    assert len(settings.table.of_backend("twin")) == len(settings.table.runs) - 6 == 189
-    assert settings.idle_studies.keys() == {"plug", "power-modes"}
-
-
-def test_config_that_was_read_already_is_taken(checkout):
-    (checkout.path / "config/config.yaml").unlink()
-    assert len(load_settings({"studies": ["small"]}).table.runs) == 4
-
-
 def test_figure_draws_the_runs_of_its_studies_only(two_studies):
     settings = two_studies.settings()
     assert len(settings.table.runs) == 4
     assert {run.factors["seed"] for run in settings.figure_runs("fig02", "host")} == {0}
-
-
-def test_figure_draws_nothing_of_another_backend(checkout):
-    assert checkout.settings().figure_runs("fig02", "twin") == []
 
 
 def test_excluded_rows_come_with_run_factors_and_reason(checkout):
@@ -85,14 +62,6 @@ def test_excluded_rows_come_with_run_factors_and_reason(checkout):
     assert all(re.search("-bs32-", row["run"]) for row in rows)
 
 
-def test_excluded_rows_of_a_figure_are_those_it_would_draw(two_studies):
-    two_studies.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "slow"}])
-    settings = two_studies.settings()
-    assert len(settings.excluded()) == 2
-    assert [row["seed"] for row in settings.excluded("fig02", "host")] == [0]
-    assert settings.excluded("fig02", "twin") == []
-
-
 def test_where_leaves_out_other_runs_of_the_studies(checkout):
     checkout.edit(
         "plotting.yaml", "studies: [small]", "studies: [small]\n    where: {batch_size: [32]}"
@@ -101,48 +70,11 @@ def test_where_leaves_out_other_runs_of_the_studies(checkout):
     assert {run.factors["batch_size"] for run in runs} == {32}
 
 
-def test_backend_has_the_figures_of_its_runs_and_of_its_idle_powers(checkout):
-    figure = "figures:\n  fig07: {draw: epochwatt.figures.front.draw, studies: [], panels: {}}"
-    checkout.edit("plotting.yaml", "figures:", figure)
-    settings = checkout.settings()
-    assert settings.figures("host", idle=False) == ["fig02"]
-    assert settings.figures("host", idle=True) == ["fig07", "fig02"]
-    assert settings.figures("jetson", idle=True) == ["fig07"]
-
-
 def test_records_of_measured_runs_are_named(checkout):
     """A figure's note says from them what machine it was."""
     assert checkout.settings().drawing("fig02", "host")["records"] == {
         name: f"measured/{name}" for name in checkout.ids
     }
-
-
-def test_own_networks_and_media_get_spare_colours_in_order(checkout):
-    checkout.sweep({"storage": ["disk", "flash"]})
-    text = (checkout.path / "config/workloads.yaml").read_text("utf-8")
-    checkout.write("workloads.yaml", text + text.replace("lenet:", "vgg11:"))
-    checkout.edit("plotting.yaml", "palette:\n  {", "spare: [red, blue, '#000001']\npalette:\n  {")
-    checkout.edit("plotting.yaml", "{stall:", "{lenet: green, stall:")
-    settings = checkout.settings()
-    told = settings.drawing("fig02", "host")["palette"]
-    assert told == settings.plotting.palette | {"vgg11": "red", "disk": "blue", "flash": "#000001"}
-    checkout.edit("plotting.yaml", "{lenet:", "{disk: black, lenet:")  # a colour by name goes first
-    told = checkout.settings().palette
-    assert (told["disk"], told["vgg11"], told["flash"]) == ("black", "red", "blue")
-
-
-def test_where_no_spare_colour_is_left_none_is_made_up(checkout):
-    checkout.edit("plotting.yaml", "palette:\n", "spare: [red]\npalette:\n")
-    told = checkout.settings().palette
-    assert told["lenet"] == "red"
-    assert not {"disk", "flash"} & set(told)
-
-
-def test_run_of_another_board_is_missing_in_the_figure_with_the_reason(agx):
-    agx.set_device(units={"d1": "42"})
-    (row,) = agx.settings().drawing("fig02", "fake")["missing"]
-    assert row["device"] == "agx"
-    assert "unit d1 is 42" in row["reason"]
 
 
 def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
@@ -158,14 +90,6 @@ def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
     assert two_studies.settings().lacking("fig02", "jetson") == []
 
 
-def test_titles_and_panels_are_plain_values(checkout):
-    settings = checkout.settings()
-    assert settings.titles == {"lenet": "LeNet-5", "host": "a test's machine"}
-    assert settings.panels("fig02")["fig02a"] == {
-        **{"title": "time by workers", "width_in": 5.0, "height_in": 3.2, "claims": []}
-    }
-
-
 def test_second_workflow_in_the_same_folder_is_refused_with_its_holder(checkout):
     with working_folder_lock(), pytest.raises(LockedError) as told:
         working_folder_lock()
@@ -178,13 +102,6 @@ def test_folder_is_free_again_once_its_holder_is_gone(checkout):
     working_folder_lock().release()
     with working_folder_lock() as lock:  # would raise LockedError
         assert str(checkout.path) in lock.describe()
-
-
-def test_lock_lies_where_clean_does_not_reach(checkout):
-    with working_folder_lock():
-        assert [str(p) for p in checkout.path.rglob("*.lock")] == [
-            str(checkout.path / "measured/.workflow.lock")
-        ]
 
 
 class TestRoot:
@@ -211,16 +128,6 @@ class TestRoot:
         monkeypatch.setenv(ALLOW_ROOT, "1")
         refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
-    @pytest.mark.parametrize("value", ["", None])
-    def test_is_not_allowed_by_nothing(self, value, agx, monkeypatch):
-        if value is not None:
-            monkeypatch.setenv(ALLOW_ROOT, value)
-        with pytest.raises(ConfigError):
-            refuse_root(agx.settings().table.runs.values())
-
-    def test_is_no_matter_on_a_host(self, checkout):
-        refuse_root(checkout.settings().table.runs.values())  # would raise ConfigError
-
     def test_is_no_matter_where_all_runs_were_measured_elsewhere(self, agx, measure):
         (run,) = agx.runs
         for epoch in range(run.epochs):
@@ -229,47 +136,11 @@ class TestRoot:
         assert [run.here for run in agx.runs] == [False]
         refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
-    def test_is_no_matter_where_all_runs_are_left_to_other_boards(self, agx):
-        agx.set_device(units={"d1": "42"})
-        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
-
-    def test_an_ordinary_user_may_do_it_on_a_board(self, agx, monkeypatch):
-        monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
-
 
 @pytest.mark.parametrize("path", ["/srv/{x}/y", "a}", "{"])
 def test_path_with_braces_is_refused(path):
     with pytest.raises(ConfigError, match=r"the checkout is .* braces .*\n  do: rename the folder"):
         refuse_braces(path, "the checkout")
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="the words are bash's")
-def test_words_over_ssh_cross_any_locale(tmp_path):
-    """The command of docs/how-to/jetson-remote.md, with a shell in place of the board."""
-    text = (Path(__file__).parents[3] / "docs/how-to/jetson-remote.md").read_text("utf-8")
-    (line,) = re.findall(r"- '(.*exec ssh .*)'\n", text)
-    arguments = ["python3", '{"a": "b c"}', "d\u00e4t\u00e4 o'x", 'q"$HOME`']
-    ssh = tmp_path / "ssh"
-    ssh.write_text('#!/bin/sh\nfor last; do :; done\nprintf %s "${last##*/usr/bin/python3 }"\n')
-    ssh.chmod(0o755)
-    sent = subprocess.run(
-        ["bash", "-c", line, "ssh", *arguments],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "LC_ALL": "C"},
-        capture_output=True,
-        check=True,
-    ).stdout
-    got = subprocess.run(
-        [b"sh", b"-c", b"printf '%s\\0' " + sent], capture_output=True, check=True
-    ).stdout
-    assert got.decode("utf-8").split("\0")[:-1] == arguments
-
-
-def test_a_panel_in_the_gallery_has_the_names_of_its_networks_and_boards(checkout):
-    entry = checkout.settings().gallery_entry("host", "fig02", "fig02a")
-    assert entry["stem"] == "results/figures/host/fig02a"
-    assert entry["title"] == "time by workers"
-    assert entry["words"] == ["LeNet-5", "a test's machine"]
 
 
 @pytest.mark.parametrize(

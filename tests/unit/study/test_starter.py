@@ -1,12 +1,9 @@
 """The starter study: what it asks of a board that nobody has configured."""
 
 import pytest
-from fake_board import make_board
 
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.errors import ConfigError
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.study import starter as module
 from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
 
@@ -33,28 +30,6 @@ class TestPowerModes:
             "halfemc": {**full, "emc_mhz": 800.0},
             "half": half,
         }
-
-    def test_leave_a_memory_alone_whose_clocks_are_not_known(self):
-        modes = told(power_modes(Tables(KHZ, HZ, ()), 6))
-        assert list(modes) == ["max", "halfcores", "halfcpu", "halfgpu", "half"]
-        assert not any("emc_mhz" in mode for mode in modes.values())
-
-    @pytest.mark.parametrize(("n_cores", "half"), [(1, 1), (2, 1), (5, 2), (12, 6)])
-    def test_keep_at_least_one_core(self, n_cores, half):
-        modes = told(power_modes(Tables(KHZ, HZ, EMC), n_cores))
-        assert (modes["max"]["cores"], modes["half"]["cores"]) == (n_cores, half)
-
-    def test_have_names_that_fit_into_an_id(self):
-        assert all(name.isalnum() for name in power_modes(Tables(KHZ, HZ, EMC), 6))
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_are_steps_of_the_board(self, kind, tmp_path):
-        root = str(make_board(tmp_path / "board", kind).root)
-        clocks = tables(root)
-        for mode in told(power_modes(clocks, len(cpus(root)))).values():
-            assert round(mode.get("cpu_mhz", 0) * 1e3) in (clocks.cpu_khz or (0,))
-            assert round(mode.get("gpu_mhz", 0) * 1e6) in (clocks.gpu_hz or (0,))
-            assert round(mode.get("emc_mhz", 0) * 1e6) in (clocks.emc_hz or (0,))
 
     def test_are_taken_by_a_board(self, agx):
         settings = {"root": str(agx.board.root), "kind": "agx_xavier", "backend": "fake"}
@@ -103,31 +78,6 @@ class TestStudy:
         assert pipeline["power_mode"] == "max"
         assert modes["storage"] == "ssd"
 
-    def test_asks_for_every_power_mode(self, make):
-        study, modes = make()
-        assert study.sweep[1]["power_mode"] == list(modes)
-        assert len(modes) == 6
-
-    def test_all_blocks_use_one_made_up_data_set(self, make):
-        study, _ = make()
-        assert {(b["model"], b["dataset_source"]) for b in study.sweep} == {(MODEL, "synthetic")}
-        assert len({block["dataset_scale"] for block in study.sweep}) == 1
-
-    def test_without_a_medium_is_refused(self, make):
-        gone = {"hdd": {"title": "t", "root": "/mnt/x", "mount": "/no/such/mount"}}
-        with pytest.raises(
-            ConfigError, match=r"agx\.yaml: no medium of storage is there"
-        ) as caught:
-            make(storage=gone)
-        assert caught.value.found == "hdd: nothing is mounted at /no/such/mount"
-
-    @pytest.mark.parametrize("missing", ["cpu_khz", "gpu_hz"])
-    def test_without_clocks_is_refused(self, missing, make, monkeypatch):
-        clocks = Tables(KHZ, HZ, EMC)._replace(**{missing: ()})
-        monkeypatch.setattr(module, "tables", lambda root: clocks)
-        with pytest.raises(ConfigError, match=r"does not list the clocks.*, so no power mode can"):
-            make()
-
 
 class TestDuration:
     """About two hours: the data set is scaled."""
@@ -143,22 +93,3 @@ class TestDuration:
         study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
         samples = self.epochs(study) * study.sweep[0]["dataset_scale"] * module.SAMPLES
         assert samples / samples_per_s * module.SLOWER == pytest.approx(module.TARGET_S, rel=0.06)
-
-    def test_is_shared_among_the_media(self, make):
-        one, _ = make()
-        media = {name: {"title": "t", "root": f"data/{name}"} for name in ("a", "b", "c")}
-        three, _ = make(storage=media)
-        assert self.epochs(three) > 1.5 * self.epochs(one)
-        scales = [study.sweep[0]["dataset_scale"] for study in (one, three)]
-        wanted = self.epochs(one) / self.epochs(three)
-        assert scales[1] / scales[0] == pytest.approx(wanted, rel=0.1)
-
-    @pytest.mark.parametrize(("samples_per_s", "scale"), [(1e-3, 0.01), (1e6, 1.0)])
-    def test_ends_at_the_whole_data_set_and_at_a_hundredth(self, samples_per_s, scale, make):
-        study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
-        assert study.sweep[0]["dataset_scale"] == scale
-
-    def test_is_guessed_where_the_device_does_not_say(self, make):
-        unknown, _ = make(guess_samples_per_s={})
-        known, _ = make(guess_samples_per_s={MODEL: 30.0})
-        assert unknown.sweep[0]["dataset_scale"] == known.sweep[0]["dataset_scale"]

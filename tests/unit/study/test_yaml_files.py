@@ -1,7 +1,6 @@
 """YAML files make no objects and bring nothing down, with libyaml and without it."""
 
 import pytest
-import yaml
 
 from epochwatt.errors import ConfigError
 from epochwatt.study import yaml_files
@@ -54,14 +53,3 @@ def test_nesting_that_is_allowed_is_read(path, read):
     depth = yaml_files.DEEPEST - 1
     path.write_text("a: " + "[" * depth + "]" * depth)
     assert list(read(path)) == ["a"]
-
-
-@pytest.mark.parametrize("read", READERS)
-def test_date_that_there_is_not_is_named(path, read):
-    path.write_text("a: 2001-99-99\n")
-    with pytest.raises(ConfigError, match=r"a\.yaml"):
-        read(path)
-
-
-def test_fast_reader_is_a_safe_one():
-    assert issubclass(yaml_files.FAST, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", ())))

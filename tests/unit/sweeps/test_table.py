@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from epochwatt.errors import ConfigError
+from epochwatt.sweeps.discard import forget_lost_modes
 from epochwatt.sweeps.facts import write_modes
-from epochwatt.sweeps.lost import forget_lost_modes
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import sweep_names
 
@@ -43,6 +44,16 @@ def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
         "config/config.yaml: sweeps names 'two'",
         "  allowed: config/sweeps.yaml has: one",
     ]
+
+
+def test_a_simulated_sweep_does_not_need_the_modes_of_the_device_s_file(sweeps, bases):
+    """Else an owner who names the modes of the board at hand could not start the workflow."""
+    before = sweeps.sweep(base=bases["twin"])
+    path = sweeps.checkout.path / "config/devices/orin.yaml"
+    device = yaml.safe_load(path.read_text())
+    own = {"power_modes": {"15W": {"nvpmodel": "MODE_15W"}}}
+    sweeps.write("devices/orin.yaml", device | own)
+    assert sweeps.sweep(base=bases["twin"]) == before
 
 
 def test_names_of_files_and_of_public_sweeps_are_refused(sweeps):

@@ -74,11 +74,6 @@ def test_memory(root, open_source, clock, load):
     assert source.settings()["files"]["emc_mhz"].endswith(clock)
 
 
-def test_fan_of_jetpack_4(root, open_source):
-    root.write("sys/devices/pwm-fan/cur_pwm", "255\n")
-    assert row(open_source())["fan_pct"] == pytest.approx(100.0)
-
-
 def test_fan_of_jetpack_5_is_found_by_its_name(root, open_source):
     root.write("sys/class/hwmon/hwmon0/name", "other\n")
     root.write("sys/class/hwmon/hwmon0/pwm1", "255\n")
@@ -112,18 +107,3 @@ def test_temperatures_by_zone(root, open_source):
     assert "temp_pmic_c" not in found
     root.write("sys/class/thermal/thermal_zone2/temp", "39000\n")  # its unit was switched on
     assert row(source)["temp_cv0_c"] == 39.0
-
-
-def test_zones_of_one_name_are_columns_of_their_own(root, open_source):
-    for n in range(2):
-        root.write(f"sys/class/thermal/thermal_zone{n}/type", "cpu-thermal\n")
-        root.write(f"sys/class/thermal/thermal_zone{n}/temp", f"{40 + n}000\n")
-    found = row(open_source())
-    assert (found["temp_cpu_c"], found["temp_cpu_2_c"]) == (40.0, 41.0)
-
-
-def test_what_cannot_be_read_is_no_value(root, open_source):
-    source = open_source()
-    assert all(math.isnan(value) for value in source.read())
-    assert set(source.settings()["files"].values()) == {None}
-    assert (source.scope, source.total) == (None, None)

@@ -1,7 +1,6 @@
 """The real process: started, commanded, killed, orphaned."""
 
 import errno
-import io
 import logging
 import os
 import signal
@@ -128,25 +127,6 @@ def test_power_can_be_asked_for_while_an_epoch_goes_on(start, folder):
     assert rows["power_total_w"][:n] == pytest.approx(power_w, rel=1e-5)
 
 
-def test_power_of_a_sampler_that_is_lost_is_none(start, folder):
-    sampler = start()
-    sampler.begin(folder)
-    os.kill(sampler.pid, signal.SIGKILL)
-    assert wait_until(lambda: sampler.power() == NO_POWER, 5.0)
-    assert sampler.end()["lost"] is True
-
-
-def test_clock_that_jumps_shows(start, folder):
-    statistics = run_epoch(start({"wall_jump_after": 5, "wall_jump_s": -86400}), folder)
-    assert statistics["clock_jumps"] == 1
-    assert np.diff(read_samples(folder, "synthetic")["t_unix_s"]).min() < -80000
-
-
-def test_sensor_that_dies_shows(start, folder):
-    about = run_epoch(start({"die_after": 2}), folder)["sources"]["synthetic"]
-    assert about["n_failed"] == about["n_samples"] - 2
-
-
 @pytest.fixture
 def told(caplog):
     """Return a function that gives what the client has logged."""
@@ -211,29 +191,6 @@ def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_
     assert told() == ["the sampler is not ready after 0.3 s: it is started once more"]
 
 
-def test_sampler_that_is_never_ready_harms_nothing(folder, told, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 60]))
-    monkeypatch.setattr("epochwatt.telemetry.client.START_S", 0.2)
-    monkeypatch.setattr("epochwatt.telemetry.client.AGAIN_S", 0.3)
-    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
-        assert sampler.pid is None
-        assert run_epoch(sampler, folder, seconds=0)["reason"] == "no answer within 0.3 s"
-    assert "started once more" in told()[0]
-    assert "the training goes on without" in told()[1]
-
-
-def test_sampler_that_ends_at_once_harms_nothing(folder, told, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
-        assert_lost(sampler, folder, told, "the process ended")
-
-
-def test_sampler_that_answers_nonsense_harms_nothing(folder, told, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", "/bin/echo")
-    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
-        assert_lost(sampler, folder, told, "nonsense")
-
-
 READY = '{"ok": true, "sources": {"host": null}}'
 ODD = [
     "7",
@@ -294,26 +251,6 @@ def test_whatever_a_sampler_answers_of_power_the_trainer_goes_on(
         assert sampler.end()["lost"] is True
 
 
-def test_sampler_that_cannot_be_killed_is_not_waited_for(folder, monkeypatch, tmp_path):
-    """A reading that hangs in the kernel keeps its process, whatever signal it is sent."""
-
-    class Unkillable:
-        stdin = stdout = io.BytesIO()
-        pid = 1
-
-        def wait(self, timeout=None):
-            assert timeout is not None, "this would wait for ever"
-            raise subprocess.TimeoutExpired("sampler", timeout)
-
-        def kill(self):
-            pass
-
-    sampler = Sampler()
-    sampler._process = Unkillable()
-    sampler.stop()
-    assert sampler.pid is None
-
-
 def test_epoch_that_cannot_be_sampled_is_lost_and_the_next_is_not(start, folder, told):
     sampler = start()
     statistics = run_epoch(sampler, folder + "/missing", seconds=0)
@@ -357,19 +294,6 @@ def test_statistics_that_cannot_be_written_are_tried_again_and_never_missing_in_
     else:
         assert "host" in statistics["sources"]
         assert files.read_json(folder + "/telemetry.json") == statistics
-
-
-def test_samples_that_cannot_be_written_are_told(start, folder, told):
-    Path(folder, "samples-synthetic.csv").symlink_to("/dev/full")
-    statistics = run_epoch(start(), folder, seconds=0.1)
-    assert statistics["sources"]["synthetic"]["write_error"] == "No space left on device"
-    (line,) = told()
-    assert "synthetic" in line
-    assert "No space left on device" in line
-
-
-def test_end_without_begin_is_lost(start, told):
-    assert "nothing was begun" in start().end()["reason"]
 
 
 def test_stopped_sampler_leaves_no_process(start, folder):
@@ -457,16 +381,6 @@ def test_sampler_of_another_parent_ends_at_once(command):
     assert process.wait(ORPHAN_S) == 0
 
 
-def test_sampler_whose_answers_nobody_hears_ends(command):
-    process = command()
-    process.stdout.readline()
-    process.stdout.close()
-    process.stdin.write(b"end\n")
-    process.stdin.flush()
-    assert process.wait(ORPHAN_S) == 0
-    process.stdout = None
-
-
 def test_sensors_of_a_board_are_sampled(root, folder, tmp_path):
     root.write("proc/device-tree/model", "NVIDIA Jetson Nano Developer Kit\0")
     chip = "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0"
@@ -485,8 +399,3 @@ def test_sensors_of_a_board_are_sampled(root, folder, tmp_path):
     assert "no rail answers" in about["error"]
     power_w = read_samples(folder, "sysfs")["power_module_w"]
     np.testing.assert_array_equal(power_w[[0, -1]], [2.5, np.nan])
-
-
-def test_power_source_that_does_not_exist_is_no_sampler(folder, told, tmp_path):
-    with Sampler.start(os.getpid(), str(tmp_path), 0, power="battery") as sampler:
-        assert_lost(sampler, folder, told, "the process ended")

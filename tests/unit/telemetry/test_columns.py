@@ -1,18 +1,12 @@
 """Columns named after rails and thermal zones: a record refuses two of one name."""
 
-import doctest
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry import columns
 from epochwatt.telemetry.columns import column_names, zone_name
-
-
-def test_example_in_the_docstring():
-    assert doctest.testmod(columns).failed == 0
 
 
 @given(st.lists(st.text(max_size=6)))

@@ -74,13 +74,6 @@ def test_nvidias_average_of_512_with_newer_and_older_drivers(root, interval_ms):
     assert found["reads"] == "mean"
 
 
-def test_sensor_slower_than_the_sampling_is_held(root):
-    hwmon(root, "1-0040", [(label, 2000, 5000) for label in NX], 1, 1000)
-    found = of_board(root, "orin_nx", NX)
-    assert (found["reads"], found["update_s"], found["averaging_s"]) == ("held", 1.0, 1.0)
-    assert of_board(root, "orin_nx", NX, period_s=10.0)["reads"] == "mean"
-
-
 def test_each_rail_of_two_chips_has_its_own_step_and_the_slowest_chip_counts(root):
     rails = [("VDD_GPU_SOC", 2000, 19800), ("VDD_CPU_CV", 2000, 19800), ("VIN_SYS_5V0", 5000, 5040)]
     hwmon(root, "1-0040", rails, 16, 3)
@@ -94,15 +87,6 @@ def test_each_rail_of_two_chips_has_its_own_step_and_the_slowest_chip_counts(roo
     }
     # the second chip has no rail of the total
     assert found["update_s"] == pytest.approx(3 * 0.00118, rel=0.2)
-
-
-def test_board_of_which_the_recorded_lines_show_the_step(root):
-    """AGX Xavier tells 311, 465, 621, 932 mW: multiples of 155 mW at 19.4 V on 5 mOhm."""
-    six = ["GPU", "CPU", "SOC", "CV", "VDDRQ"]
-    iio(root, [(label, 5, 19416) for label in six[:3]])
-    found = of_board(root, "agx_xavier", [*six, "SYS5V"])
-    assert found["step_w"]["rail_gpu_w"] == pytest.approx(0.155, abs=0.001)
-    assert found["step_w"]["rail_cv_w"] is None  # the other chip cannot be read
 
 
 @pytest.mark.parametrize(
@@ -120,23 +104,6 @@ def test_jetpack_4_tells_its_settings_in_the_device_tree(root, mode, config, ave
     assert found["averaging_s"] == pytest.approx(averaging_s)
     assert found["update_s"] == pytest.approx(update_s)
     assert found["step_w"] == {"rail_pom_5v_in_w": pytest.approx(0.040)}
-
-
-def test_jetpack_4_whose_mode_follows_the_clock_is_not_known(root):
-    iio(root, [("POM_5V_IN", 5, 5000)], mode=None, tree=())
-    found = of_board(root, "nano", ["POM_5V_IN"])
-    assert (found["averaging_s"], found["update_s"], found["reads"]) == (None, None, "mean")
-
-
-def test_what_cannot_be_read_is_not_known(root):
-    nothing = {"reads": "mean", "averaging_s": None, "update_s": None, "is_centred": True}
-    assert of_board(root, "nano", ["POM_5V_IN"]) == {
-        **nothing,
-        "step_w": {"rail_pom_5v_in_w": None},
-    }
-    hwmon(root, "1-0040", [("VDD_IN", "?", 5000)], "?", -3)
-    assert of_board(root, "orin_nx", ["VDD_IN"]) == {**nothing, "step_w": {"rail_vdd_in_w": None}}
-    assert of_board(root, "unknown", ["VDD_IN"])["step_w"] == {}
 
 
 @given(st.sampled_from(AVERAGES), st.sampled_from(CONVERSION_MS), st.integers(1, 3), st.booleans())

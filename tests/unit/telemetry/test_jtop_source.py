@@ -4,19 +4,16 @@ import datetime
 import math
 import subprocess
 import sys
-import threading
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.energy import trapezoid
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry import jtop_source
-from epochwatt.telemetry.jtop_source import Feed, JtopSource, open_jtop, reading
+from epochwatt.telemetry.jtop_source import Feed, JtopSource, open_jtop
 from epochwatt.telemetry.sampler import Recorder
 
 ORIN_MW = {"VDD_GPU_SOC": 8000, "VDD_CPU_CV": 4000, "VIN_SYS_5V0": 9000, "VDDQ_VDD2_1V8AO": 2000}
@@ -134,29 +131,6 @@ def test_rails_our_total_and_jtops(opened):
     }
 
 
-def test_input_rail_comes_back_under_its_name(opened):
-    client = Client()
-    client.power = {
-        "rail": {"VDD_CPU_GPU_CV": rail(2500), "VDD_SOC": rail(1500)},
-        "tot": {**rail(6125), "name": "VDD_IN"},
-    }
-    values = row(opened(client, "orin_nx"))
-    assert values["rail_vdd_in_w"] == values["power_module_w"] == values["power_jtop_w"] == 6.125
-
-
-def test_usb_c_port_is_no_rail(opened, supplies):
-    """4.x puts it among the rails and adds it; 7.x does not."""
-    supplies += ["ucsi-source-psy-1-00081", "battery"]
-    client = Client()
-    client.power["rail"]["1-00081"] = rail(3000)
-    client.power["tot"]["power"] = 26000
-    source = opened(client)
-    values = row(source)
-    assert "rail_1_00081_w" not in values
-    assert (values["power_module_w"], values["power_jtop_w"]) == (21.0, 26.0)
-    assert source.settings()["left_out"] == ["1-00081"]
-
-
 def test_unknown_rail_or_board_has_no_total_and_says_why(opened):
     client = Client()
     client.power["rail"]["VDD_NEW"] = rail(100)
@@ -164,21 +138,6 @@ def test_unknown_rail_or_board_has_no_total_and_says_why(opened):
     assert source.total is None
     assert "VDD_NEW" in source.settings()["no_total"]
     assert opened(Client(), "unknown").total is None
-
-
-def test_what_a_board_does_not_have_is_nan(opened):
-    client = Client()
-    client.gpu, client.memory, client.fan, client.temperature = {}, {"RAM": {}}, {}, {}
-    values = row(opened(client))
-    for name in ("gpu_mhz", "gpu_util_pct", "emc_mhz", "emc_util_pct", "fan_pct"):
-        assert math.isnan(values[name])
-    assert values["power_module_w"] == 21.0
-
-
-def test_word_instead_of_a_number_is_nan(opened):
-    client = Client()
-    client.gpu["ga10b"]["status"]["load"] = "OFF"
-    assert math.isnan(row(opened(client))["gpu_util_pct"])
 
 
 def test_rail_that_disappears_takes_our_total_with_it(opened, clock):
@@ -190,17 +149,6 @@ def test_rail_that_disappears_takes_our_total_with_it(opened, clock):
     assert math.isnan(values["rail_vdd_gpu_soc_w"])
     assert math.isnan(values["power_module_w"])
     assert (values["rail_vdd_cpu_cv_w"], values["power_jtop_w"]) == (4.0, 4.0)
-
-
-def test_contradictions_of_a_window_are_counted(opened):
-    client = Client()
-    client.power["rail"]["VDDQ_VDD2_1V8AO"] = rail(30000)
-    source = opened(client)
-    source.start()
-    source.read()
-    assert source.settings()["contradictions"] == 1
-    source.start()
-    assert source.settings()["contradictions"] == 0
 
 
 def test_3_1_of_a_nano(opened):
@@ -223,20 +171,6 @@ def test_3_1_of_a_nano(opened):
     }
 
 
-def test_3_1_of_boards_with_and_without_an_input_rail(opened):
-    values = row(opened(OldClient(3600, {"CPU GPU CV": 900, "SOC": 1200}), "xavier_nx"))
-    assert (values["rail_vdd_in_w"], values["rail_vdd_soc_w"]) == (3.6, 1.2)
-    six = {"GPU": 1000, "CPU": 2000, "SOC": 3000, "CV": 0, "VDDRQ": 500, "SYS5V": 2500}
-    values = row(opened(OldClient(9000, six), "agx_xavier"))
-    assert values["power_module_w"] == values["power_jtop_w"] == 9.0
-
-
-def test_3_1_of_a_board_that_we_do_not_know(opened):
-    source = opened(OldClient(3600, {"SOC": 1200}), "unknown")
-    assert source.total is None
-    assert (row(source)["rail_soc_w"], row(source)["power_jtop_w"]) == (1.2, 3.6)
-
-
 @pytest.mark.parametrize("client", [OldClient(0, {}), Client()])
 def test_no_power_rail_is_no_source(opened, client):
     """3.1 understands no power of JetPack 5 and says 0; 4.x without a sensor shows nothing."""
@@ -244,15 +178,6 @@ def test_no_power_rail_is_no_source(opened, client):
         client.power = {}
     with pytest.raises(OSError, match="no power rail"):
         opened(client)
-
-
-def test_reading_is_the_newest_sample(opened, clock):
-    client = Client()
-    source = opened(client)
-    client.power["rail"]["VIN_SYS_5V0"] = rail(10000)
-    assert row(source)["power_module_w"] == 21.0
-    next_sample(client, clock)
-    assert row(source)["power_module_w"] == 22.0
 
 
 def test_sample_that_is_too_old_is_a_failed_reading(opened, clock):
@@ -270,31 +195,6 @@ def test_sample_shown_once_more_is_not_new(opened, clock):
     source = opened(client)
     clock.sleep(3.05)
     client.show()
-    with pytest.raises(OSError, match="no new sample"):
-        source.read()
-
-
-def test_sample_shown_once_more_by_3_1_is_known_by_the_wait(opened, clock):
-    client = OldClient(2746, {"5V GPU": 123, "5V CPU": 456})
-    source = opened(client, "nano")
-    next_sample(client, clock, after_s=3.001)  # its uptime is that of the moment
-    with pytest.raises(OSError, match="no new sample"):
-        source.read()
-    next_sample(client, clock, after_s=0.5)
-    assert row(source)["power_module_w"] == 2.746
-
-
-def test_slow_service_has_its_own_limit(opened, clock):
-    """The service keeps the interval of its first client."""
-    client = Client()
-    client.interval = 5.0
-    source = opened(client)
-    clock.sleep(14.0)
-    assert row(source)["sample_way_s"] > 14.0
-    assert source.settings()["service_interval_s"] == 5.0
-    assert source.settings()["interval_s"] == 1.0
-    assert source.period_s == 5.0
-    clock.sleep(2.0)
     with pytest.raises(OSError, match="no new sample"):
         source.read()
 
@@ -394,14 +294,6 @@ def test_each_sample_of_the_service_stands_in_the_file_once_at_its_own_instant(
     assert about["step_mean_s"] == pytest.approx(interval_s + 0.003, abs=0.01)
 
 
-def test_regular_service_is_flagged_by_its_true_stamps(served, recorded):
-    service, source = served(late_s=(0.0, 0.1, 0.02), power_w=lambda t_s: 20.0 + 10 * (t_s % 0.35))
-    _, rows, window_s = recorded(service, source)
-    energy = trapezoid(rows["t_mono_s"], rows["power_module_w"], *window_s)
-    assert "power_sampling_regular" in energy.flags
-    assert "power_end_held" not in energy.flags
-
-
 def test_service_that_is_silent_for_a_while_leaves_a_gap_that_is_counted(served, recorded):
     service, source = served()
 
@@ -431,63 +323,6 @@ def test_service_that_ends_is_not_waited_for_long_and_the_end_is_missing(served,
     assert clock.t_s - end_s < 1.7
     assert about["n_failed"] == pytest.approx(30, abs=2)
     assert about["error"].endswith("RuntimeError: Lost connection")
-
-
-def test_odd_sample_is_a_row_without_values_at_its_instant(served, recorded):
-    service, source = served()
-
-    def during(t_s):
-        service.client.gpu = 7 if 20.0 < t_s < 22.5 else {}
-
-    statistics, rows, _ = recorded(service, source, 60.0, during)
-    about, lost = statistics["sources"]["jtop"], np.isnan(rows["power_module_w"])
-    assert about["n_failed"] == about["n_nan"] == lost.sum() == pytest.approx(2.5, abs=1)
-    assert "AttributeError" in about["error"]
-    assert np.diff(rows["t_mono_s"]).max() < 1.1
-
-
-def test_old_sample_does_not_begin_a_window(served, recorded, clock):
-    service, source = served()
-    clock.sleep(600.0)
-    service.next_s = clock.t_s + 0.5
-    _, rows, (start_s, _) = recorded(service, source, 10.0)
-    assert rows["t_mono_s"][0] > start_s
-
-
-def test_service_with_a_clock_of_another_system_is_stamped_by_its_coming(clock):
-    client = Client()
-    feed = Feed(client, "agx_orin", 1.0, clock, lambda: clock() + 1e6)
-    client.start()
-    assert feed.arrivals.newest[0] == pytest.approx(clock.t_s, abs=1e-3)
-    assert feed.shortest_s is None
-
-
-def test_uptime_is_what_proc_tells():
-    told_s = float(Path("/proc/uptime").read_text("ascii").split()[0])
-    assert jtop_source.uptime_s() == pytest.approx(told_s, abs=5.0)
-
-
-def test_client_that_has_ended_says_why(opened, clock):
-    client = Client()
-    source = opened(client)
-    client.error = RuntimeError("Lost connection\nwith jtop server")
-    assert row(source)["power_module_w"] == 21.0
-    clock.sleep(4.0)
-    with pytest.raises(OSError, match=r"4\.0 s: RuntimeError: Lost connection with jtop server"):
-        source.read()
-
-
-def test_odd_sample_does_not_end_the_clients_thread(opened, clock):
-    client = Client()
-    source = opened(client)
-    client.gpu = 7
-    next_sample(client, clock)
-    clock.sleep(2.5)
-    with pytest.raises(OSError, match="AttributeError"):
-        source.read()
-    client.gpu = {}
-    next_sample(client, clock)
-    assert row(source)["power_module_w"] == 21.0
 
 
 ANYTHING = st.recursive(
@@ -522,25 +357,6 @@ def test_whatever_the_service_sends_never_raises_in_the_clients_thread(name, sen
     assert all(isinstance(value, float) for value in values)
 
 
-def test_shape_is_told_by_the_power():
-    assert reading(Client(), "agx_orin").others["gpu_mhz"] == 918.0
-    assert reading(OldClient(1, {"5V GPU": 1}), "nano").others["gpu_mhz"] == 921.6
-
-
-def test_close_ends_the_client(opened):
-    client = Client()
-    opened(client).close()
-    assert client.closed
-
-
-def test_power_supplies_are_those_of_linux(tmp_path, monkeypatch):
-    monkeypatch.undo()
-    assert jtop_source.power_supplies(str(tmp_path / "none")) == []
-    (tmp_path / "battery").mkdir()
-    (tmp_path / "ac").mkdir()
-    assert jtop_source.power_supplies(str(tmp_path)) == ["ac", "battery"]
-
-
 @pytest.fixture
 def package(monkeypatch):
     """A stand-in for the package `jtop`; a test puts its client there."""
@@ -559,12 +375,6 @@ def test_open_connects_and_waits_for_the_first_sample(package):
     assert about["total_of"] == ["VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"]
 
 
-def test_open_without_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jtop", None)
-    with pytest.raises(OSError, match=r"no jetson-stats for .*python"):
-        open_jtop("agx_orin")
-
-
 def test_open_without_the_service(package, monkeypatch):
     def refuse(self):
         raise RuntimeError("The service is not active. Please run:\nsudo jtop")
@@ -572,16 +382,6 @@ def test_open_without_the_service(package, monkeypatch):
     monkeypatch.setattr(Client, "start", refuse)
     with pytest.raises(OSError, match=r"^jtop: RuntimeError: The service.*run: sudo jtop$"):
         open_jtop("agx_orin")
-
-
-def test_open_does_not_wait_for_ever(package, monkeypatch):
-    """The client would: it asks for the service's configuration without a time limit."""
-    let_go = threading.Event()
-    monkeypatch.setattr(Client, "start", lambda self: let_go.wait())
-    monkeypatch.setattr(jtop_source, "START_S", 0.05)
-    with pytest.raises(OSError, match=r"no answer from the jtop service within 0\.05 s"):
-        open_jtop("agx_orin")
-    let_go.set()
 
 
 def test_jtop_is_imported_only_where_it_is_asked_for():

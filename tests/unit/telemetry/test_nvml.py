@@ -40,27 +40,6 @@ def test_question_that_is_not_supported_is_nan_and_not_asked_again(fake_nvml):
     assert source.settings()["not_supported"] == ["gpu_temp_c"]
 
 
-def test_question_that_fails_for_now_is_asked_again(fake_nvml):
-    nvml = fake_nvml(broken={"nvmlDeviceGetPowerUsage": 999})
-    source = NvmlSource(nvml, "GPU-1")
-    assert math.isnan(row(source)["power_gpu_w"])
-    nvml.broken = {}
-    assert row(source)["power_gpu_w"] == 61.5
-
-
-def test_instant_power_that_fails_later_is_nan(fake_nvml):
-    nvml = fake_nvml(instant_mw=80250)
-    source = NvmlSource(nvml, "GPU-1")
-    nvml.instant_mw = 0
-    assert math.isnan(row(source)["power_gpu_w"])
-
-
-def test_settings_name_the_gpu(fake_nvml):
-    nvml = fake_nvml(broken={"nvmlDeviceGetEnforcedPowerLimit": 3})
-    about = NvmlSource(nvml, "GPU-1").settings()
-    assert (about["gpu"], about["uuid"], about["power_limit_mw"]) == ("NVIDIA Test", "GPU-1", None)
-
-
 # -- what a value says ---------------------------------------------------------------------------
 
 
@@ -97,16 +76,6 @@ def test_refresh_of_power_and_counter_is_seen_when_the_source_is_opened(
     assert sensor["counter_update_s"] == pytest.approx(counter_s, abs=0.003)
 
 
-def test_refresh_that_is_not_seen_is_what_is_known_of_the_card(fake_nvml):
-    nvml = fake_nvml()
-    nvml.ANSWERS = {**nvml.ANSWERS, "nvmlDeviceGetName": "Tesla V100", **ARCHITECTURE(5)}
-    card = Card(nvml, 9e9, 9e9)  # neither moves
-    source = NvmlSource(nvml, "GPU-1")
-    source.watch(card.clock, card.sleep)
-    sensor = source.settings()["sensor"]
-    assert (sensor["update_s"], sensor["counter_update_s"]) == (0.020, None)
-
-
 def ARCHITECTURE(number):
     return {"nvmlDeviceGetArchitecture": number}
 
@@ -137,16 +106,6 @@ def test_what_is_known_of_a_cards_sensor(
     assert sensor["seen_share"] == share
 
 
-def test_card_that_tells_load_and_no_power_claims_no_power_scope(fake_nvml):
-    broken = dict.fromkeys(["nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption"], 3)
-    nvml = fake_nvml(broken=broken)
-    source = NvmlSource(nvml, "GPU-1")
-    card = Card(fake_nvml(), 1.0, 1.0)
-    source.watch(card.clock, card.sleep)
-    assert (source.scope, source.total) == (None, None)
-    assert row(source)["gpu_util_pct"] == 83.0
-
-
 # -- which GPU, and whether there is one ---------------------------------------------------------
 
 
@@ -168,11 +127,6 @@ def test_gpu_that_trains_is_opened_by_its_uuid(module):
     assert not module.is_open
 
 
-def test_no_gpu_that_trains_is_no_source(module):
-    assert open_gpu("none") is None
-    assert not module.is_open
-
-
 def test_gpu_that_is_not_certain_is_refused_and_the_library_let_go(module):
     with pytest.raises(ValueError, match="NVML knows GPU-1"):
         open_gpu("bb")
@@ -188,11 +142,6 @@ def test_gpu_that_answers_nothing_is_no_source(module, uuid_too):
         module.hidden = module.uuids
     assert open_gpu() is None
     assert not module.is_open
-
-
-def test_machine_without_pynvml_has_no_source(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert open_gpu() is None
 
 
 @pytest.mark.parametrize("question", ["nvmlInit", "nvmlDeviceGetCount"])

@@ -5,16 +5,6 @@ import pytest
 ASK = "from epochwatt.telemetry import process; process.wake_exactly()\n"
 
 
-def test_scheduling_is_told_whatever_was_permitted(python):
-    told = python(ASK + "print(process.scheduling())").strip()
-    assert told == "real time" or told.startswith("nice ")
-
-
-def test_ordinary_process_is_given_what_it_may_have(python):
-    code = "from epochwatt.telemetry import process; process._be_nimble(); print('goes on')"
-    assert python(code) == "goes on\n"
-
-
 def test_reading_that_never_blocks_ends_real_time(python):
     burn = "import time\nwhile time.process_time() < 30 and process.scheduling() == first: pass\n"
     told = python(

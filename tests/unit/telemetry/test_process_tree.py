@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import subprocess
 import sys
 
@@ -45,18 +44,6 @@ def test_descendants_are_counted_and_strangers_are_not(root, tree):
     assert tree.pids() == [100, 101, 102]
 
 
-def test_new_worker_is_found_at_the_next_reading(root, tree):
-    assert tree.totals() == (10.0, 1000.0, 100.0)
-    root.add(101, 100, ticks=(5, 0, 0, 0))
-    assert tree.totals() == (15.0, 1000.0, 100.0)
-
-
-def test_the_sampler_itself_is_left_out(root, tree):
-    root.add(os.getpid(), 100, ticks=(99, 0, 0, 0))
-    assert tree.totals()[0] == 10.0
-    assert tree.pids() == [100]
-
-
 def test_process_without_readable_io_makes_only_the_traffic_unknown(root, tree):
     root.add(101, 100, ticks=(5, 0, 0, 0))
     (root.path / "proc/101/io").unlink()
@@ -75,11 +62,6 @@ def test_tree_is_searched_only_after_the_kernel_has_made_a_process(root, tree):
     root.write("proc/loadavg", "0.5 0.5 0.5 1/80 4712\n")
     assert tree.totals()[0] == 15.0
     tree.close()
-
-
-def test_tree_that_is_not_there_has_no_totals(root):
-    shutil.rmtree(root.path / "proc/100")
-    assert all(math.isnan(total) for total in ProcessTree(str(root.path / "proc"), 100).totals())
 
 
 def test_work_of_a_reaped_worker_is_not_lost():

@@ -2,15 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.counter import counted
-from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.rapl import MAX_W, RaplSource
-from epochwatt.telemetry.sampler import Recorder
 
 
 @pytest.fixture
@@ -49,18 +45,6 @@ def test_power_is_energy_of_all_packages_over_time(source, zone, clock):
     assert power_w == pytest.approx(5.0)
 
 
-def test_counter_that_wraps_goes_on(source, zone, clock):
-    zone("intel-rapl:0", "package-0", 900000)
-    assert source.read()[1] == pytest.approx(0.899)
-    zone("intel-rapl:0", "package-0", 100000)
-    assert source.read()[1] == pytest.approx(0.899 + 0.2)
-
-
-def test_first_row_has_a_power(source, clock):
-    power_w, energy_j = source.read()
-    assert (power_w, energy_j) == (0.0, 0.0)
-
-
 def test_rows_close_together_share_the_mean_of_a_longer_time(source, zone, clock):
     clock.sleep(0.1)
     source.read()
@@ -70,14 +54,6 @@ def test_rows_close_together_share_the_mean_of_a_longer_time(source, zone, clock
     assert power_w == pytest.approx(0.11 / 0.111, rel=0.1)  # not 110 W
 
 
-def test_new_window_counts_from_zero(source, zone, clock):
-    zone("intel-rapl:0", "package-0", 500000)
-    source.read()
-    source.start()
-    zone("intel-rapl:0", "package-0", 600000)
-    assert source.read()[1] == pytest.approx(0.1)
-
-
 def test_source_is_usable_only_where_every_package_can_be_read(root, zone, clock):
     assert not RaplSource(str(root)).usable()
     zone("intel-rapl:0", "package-0", 0)
@@ -85,16 +61,6 @@ def test_source_is_usable_only_where_every_package_can_be_read(root, zone, clock
     zone("intel-rapl:1", "package-1", 0)
     (root.path / "sys/class/powercap/intel-rapl:1/energy_uj").unlink()
     assert not RaplSource(str(root)).usable()
-
-
-def test_power_before_the_start_is_unknown(root, zone, clock):
-    zone("intel-rapl:0", "package-0", 0)
-    clock.t_s = -1e-6  # the marks are at 0
-    assert math.isnan(RaplSource(str(root), clock).read()[0])
-
-
-def test_settings_tell_where_the_counters_wrap(source):
-    assert source.settings()["max_energy_range_j"] == [1.0, 1.0]
 
 
 RANGE_UJ = 262_143_328_850  # of an Intel processor
@@ -194,36 +160,3 @@ class _Clock:
 
     def sleep(self, seconds):
         self.t_s += seconds
-
-
-def test_window_in_which_a_counter_was_set_back_has_no_count_and_says_so(tmp_path, clock, folder):
-    """It had 262 kJ too much, as `counter`, without a bound."""
-    processor = Processor(tmp_path / "root", clock, [10**11, 10**11])
-    source = RaplSource(str(processor.root), clock, clock.sleep)
-    recorder = Recorder([source], 0, clock, clock.wall)
-    recorder.begin(folder)
-    for n in range(300):
-        processor.work(0.1, (30.0, 20.0))
-        if n == 150:
-            processor.counters_uj[0] -= 1_000_000_000
-            processor.show()
-        recorder.step()
-    about = recorder.end()["sources"]["rapl"]
-    rows = read_samples(folder, "rapl")
-    t_s, power_w = rows["t_mono_s"], rows["power_cpu_package_w"]
-    assert math.isnan(counted(t_s, rows["energy_cpu_package_j"], t_s[1], t_s[-1]).energy_j)
-    assert about["n_failed"] == np.isnan(power_w).sum() == 1
-    assert "set back" in about["error"]
-    assert about["settings"]["counter_restarts"] == 1
-    assert np.nanmax(power_w) < 200.0
-    recorder.close()
-
-
-def test_settings_say_what_a_value_is(source):
-    assert source.settings()["sensor"] == {
-        "reads": "mean",
-        "averaging_s": 0.1,  # since the row before
-        "update_s": None,
-        "step_w": {"power_cpu_package_w": None},
-        "counter_update_s": 0.001,
-    }

@@ -1,11 +1,8 @@
 """The sampling loop against a simulated clock: rows, bounds, faults, the cap."""
 
-import json
-import logging
 import os
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ import pytest
 from benchmarks.synthetic import SyntheticSource
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry import __main__ as process
-from epochwatt.telemetry import channel, sampler
+from epochwatt.telemetry import channel
 from epochwatt.telemetry.sampler import Recorder
 from epochwatt.telemetry.source import Source
 
@@ -60,22 +57,6 @@ def test_every_stratum_has_a_row_and_so_has_each_bound(epoch, signal, clock):
     assert set(counts) == {1}
 
 
-def test_stamps_are_the_middle_of_the_reading(epoch, clock):
-    class Slow(Source):
-        name, columns = "slow", ("t_s",)
-
-        def read(self):
-            clock.sleep(0.25)
-            middle_s = clock.t_s
-            clock.sleep(0.25)
-            return [middle_s % 1000]
-
-    _, rows = epoch(Slow())
-    t_s = rows["slow"]["t_mono_s"]
-    np.testing.assert_allclose(t_s % 1000, rows["slow"]["t_s"], atol=1e-3)
-    np.testing.assert_allclose(rows["slow"]["t_unix_s"] - t_s, clock.wall_ahead_s, atol=1e-5)
-
-
 def test_trapezoid_over_the_rows_gives_the_known_energy(epoch, signal, clock):
     source = signal()
     _, rows = epoch(source, seconds=600.0)
@@ -83,26 +64,6 @@ def test_trapezoid_over_the_rows_gives_the_known_energy(epoch, signal, clock):
     energy_j = float(np.sum(np.diff(t_s) * (power_w[1:] + power_w[:-1]) / 2))
     truth_j = source.energy_j(t_s[0], t_s[-1])
     assert energy_j == pytest.approx(truth_j, rel=0.0105)  # three times the rms of 0.35 %
-
-
-def test_statistics_are_written_and_say_what_was_sampled(epoch, signal, folder):
-    statistics, _ = epoch(signal(), signal(name="second", period_s=1.0, scope=None))
-    assert json.loads(Path(folder, sampler.STATISTICS).read_text("utf-8")) == statistics
-    about = statistics["sources"]["second"]
-    assert about["period_s"] == 1.0
-    assert about["step_mean_s"] == pytest.approx(0.91, abs=0.1)  # 10 strata and two bounds
-    assert about["scope"] is None
-    assert about["total"] == "power_total_w"
-    assert about["columns"] == ["power_total_w"]
-    assert about["settings"]["synthetic"] is True
-    assert statistics["lost"] is False
-    assert 0 <= statistics["cpu_s"] < statistics["wall_s"]
-
-
-def test_sources_and_epochs_have_instants_of_their_own(epoch, signal, tmp_path, clock):
-    _, rows = epoch(signal(), signal(name="second"))
-    offsets = [rows[name]["t_mono_s"][1:20] for name in ("synthetic", "second")]
-    assert np.abs(np.subtract(*offsets)).max() > 0.01
 
 
 @pytest.mark.parametrize("power", [(), (1.0,), (0.1,), (0.3,), (2.0, 0.1)])
@@ -118,55 +79,6 @@ def test_sources_that_measure_no_power_share_the_instants_of_the_fastest(epoch, 
         after_s = t_s["host"] - fastest[np.searchsorted(fastest, t_s["host"]) - 1]
         # power first; once in ten seconds the plan may end between the two
         assert np.quantile(after_s, 0.8) < 1e-4
-
-
-def test_instants_of_the_counters_are_one_random_one_a_second(epoch, signal):
-    _, rows = epoch(signal(name="host", period_s=1.0, scope=None), signal(), seconds=600.0)
-    t_s = rows["host"]["t_mono_s"]
-    counts, _ = np.histogram(t_s[1:-1], np.arange(t_s[0], t_s[-1] - 1.0, 1.0))
-    assert set(counts) == {1}
-    places, _ = np.histogram((t_s[1:-1] - t_s[0]) % 1.0, 10, (0.0, 1.0))
-    assert places.min() > 30  # of 60 in each tenth
-
-
-def test_hang_makes_rows_of_the_other_sources_late_too(epoch, signal):
-    hanging = signal(faults={"hang_at": 20, "hang_s": 5.0})
-    statistics, rows = epoch(hanging, signal(name="second", period_s=1.0), seconds=30.0)
-    about = statistics["sources"]["second"]
-    assert about["n_late"] in (3, 4, 5)  # one row stands for all that have passed
-    assert about["n_samples"] + about["n_late"] == pytest.approx(32, abs=1)
-    assert len(rows["second"]["t_mono_s"]) == about["n_samples"]
-
-
-def test_reading_that_hung_is_none_and_said_so(epoch, signal):
-    statistics, rows = epoch(signal(faults={"hang_at": 20, "hang_s": 5.0}), seconds=30.0)
-    about, power_w = statistics["sources"]["synthetic"], rows["synthetic"]["power_total_w"]
-    assert np.flatnonzero(np.isnan(power_w)).tolist() == [19]
-    assert (about["n_failed"], about["error"]) == (1, "a reading took 5.0 s")
-
-
-def test_hang_beyond_the_plan_skips_what_was_not_planned_yet(epoch, signal):
-    statistics, _ = epoch(signal(faults={"hang_at": 50, "hang_s": 25.0}), seconds=60.0)
-    about = statistics["sources"]["synthetic"]
-    assert about["n_samples"] + about["n_late"] == pytest.approx(602, abs=1)
-    assert about["n_late"] == pytest.approx(250, abs=3)
-
-
-def test_what_is_made_of_a_reading_later_may_fail_as_the_reading(epoch):
-    class Later(Source):
-        name, columns = "later", ("a",)
-
-        def take(self):
-            return b"x"
-
-        def values(self, taken):
-            return [float(taken)]
-
-    statistics, rows = epoch(Later())
-    about = statistics["sources"]["later"]
-    assert about["n_failed"] == about["n_gaps"] == about["n_samples"]
-    assert about["error"].startswith("ValueError: could not convert")
-    assert np.isnan(rows["later"]["a"]).all()
 
 
 @pytest.mark.parametrize(
@@ -192,38 +104,6 @@ def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, coun
     about = statistics["sources"]["synthetic"]
     assert about[count] >= least
     assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
-
-
-def test_negative_reading_costs_that_reading_only(epoch):
-    class Meter(Source):
-        name, columns, scope, total = "meter", ("rail_a_w", "power_w"), "module", "power_w"
-        period_s, n = 0.1, 0
-
-        def read(self):
-            self.n += 1
-            return [5.0 + self.n, -2.0 if self.n == 7 else 7.0 + self.n]
-
-    statistics, rows = epoch(Meter())
-    about, power_w = statistics["sources"]["meter"], rows["meter"]["power_w"]
-    assert np.flatnonzero(np.isnan(power_w)).tolist() == [6]
-    assert rows["meter"]["rail_a_w"][6] == 12.0  # stands as it was read
-    assert np.isfinite(rows["meter"]["t_mono_s"]).all()
-    assert (about["n_negative"], about["n_failed"], about["n_gaps"]) == (1, 0, 0)
-
-
-def test_fault_is_told_in_words(epoch, signal):
-    statistics, rows = epoch(signal(faults={"die_after": 20}))
-    about = statistics["sources"]["synthetic"]
-    assert about["error"] == "OSError: [Errno 5] the sensor does not answer"
-    power_w = rows["synthetic"]["power_total_w"]
-    assert np.isnan(power_w[20:]).all()
-    assert not np.isnan(power_w[:20]).any()
-
-
-def test_fault_of_one_source_leaves_the_others_alone(epoch, signal):
-    statistics, _ = epoch(signal(faults={"die_after": 0}), signal(name="second"))
-    assert statistics["sources"]["second"]["n_gaps"] == 0
-    assert statistics["sources"]["second"]["n_nan"] == 0
 
 
 def test_source_that_cannot_start_or_tell_its_settings_is_sampled_all_the_same(epoch):
@@ -278,16 +158,6 @@ def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal,
     assert about["n_samples"] + about["rows_dropped"] == pytest.approx(400, abs=11)
 
 
-def test_rows_reach_the_file_while_the_epoch_runs(signal, clock, folder):
-    recorder = Recorder([signal()], 0, clock, clock.wall)
-    recorder.begin(folder)
-    while clock.t_s < 1000.0 + 60.0:
-        clock.sleep(recorder.step())
-    t_s = read_samples(folder, "synthetic", finished=False)["t_mono_s"]
-    assert clock.t_s - t_s[-1] < sampler.FLUSH_S + 1.0
-    recorder.close()
-
-
 def test_epoch_that_was_not_ended_is_left_behind_whole(signal, clock, folder, tmp_path):
     recorder = Recorder([signal()], 0, clock, clock.wall)
     recorder.begin(folder)
@@ -295,17 +165,6 @@ def test_epoch_that_was_not_ended_is_left_behind_whole(signal, clock, folder, tm
     recorder.begin(str(tmp_path / "next"))
     assert len(read_samples(folder, "synthetic")["t_mono_s"]) == 1
     assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
-
-
-def test_nothing_is_sampled_between_two_epochs(signal, clock, folder):
-    source = signal()
-    recorder = Recorder([source], 0, clock, clock.wall)
-    assert recorder.step() == sampler.IDLE_S
-    recorder.begin(folder)
-    recorder.end()
-    clock.sleep(10)
-    assert recorder.step() == sampler.IDLE_S
-    assert source._n_reads == 2
 
 
 def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
@@ -316,19 +175,6 @@ def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal
         recorder.end()
     recorder.begin(folder)
     assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
-
-
-def test_full_disk_is_told_in_the_statistics(signal, clock, small_disk):
-    recorder = Recorder([signal(rails=4)], 0, clock, clock.wall)
-    recorder.begin(str(small_disk))
-    while clock.t_s < 1000.0 + 600.0:
-        clock.sleep(recorder.step())
-    statistics = recorder.end()
-    about = statistics["sources"]["synthetic"]
-    assert about["write_error"] == "No space left on device"
-    assert 0 < about["rows_dropped"] < about["n_samples"]
-    n_written = len(read_samples(str(small_disk), "synthetic")["t_mono_s"])
-    assert n_written == about["n_samples"] - about["rows_dropped"]
 
 
 class Commands:
@@ -375,27 +221,6 @@ def test_commands_are_obeyed_in_order_however_they_are_cut(commands, folder):
     assert begun["ok"]
     assert ended["statistics"]["sources"]["synthetic"]["n_samples"] == 2
     assert "no such command: b'what'" in unknown["error"]
-
-
-def test_serving_ends_when_the_parent_is_another_though_the_pipe_is_open(commands, monkeypatch):
-    parents = iter([7, 7])
-    monkeypatch.setattr(os, "getppid", lambda: next(parents, 1))
-    monkeypatch.setattr(process, "CHECK_S", 0.01)
-    assert commands(parent=7).finish()
-
-
-def test_wall_clock_fault_is_off_after_some_readings(signal):
-    source = signal(faults={"wall_jump_after": 1, "wall_jump_s": 5000.0})
-    before_s = source.unix_s()
-    source.read()
-    source.read()
-    assert source.unix_s() - before_s == pytest.approx(5000.0, abs=10.0)
-
-
-def test_nothing_is_logged_in_the_loop(epoch, signal, caplog):
-    with caplog.at_level(logging.DEBUG):
-        epoch(signal(faults={"die_after": 3}))
-    assert caplog.text == ""
 
 
 class Hanging(Source):
@@ -488,19 +313,6 @@ def test_source_that_hangs_stops_no_other(turns, folder, tmp_path):
     (tmp_path / "second").mkdir()
     assert turns.ask(f"begin {tmp_path / 'second'}")["ok"]
     assert list(turns.ask("end")["statistics"]["sources"]) == ["quick"]
-
-
-def test_source_that_answers_again_is_sampled_again_and_may_hang_once_more(turns, folder, tmp_path):
-    assert turns.ask("begin " + folder)["ok"]
-    for _ in range(3):  # each thread has its turn
-        turns.hang()
-        turns.goes_on()
-        turns.hanging.answers.set()
-        turns.wait(lambda: turns.recorder._aside is None)
-        turns.goes_on()
-    sources = turns.ask("end")["statistics"]["sources"]
-    assert sources["hanging"]["n_samples"] > 40
-    assert sources["quick"]["n_failed"] == 0
 
 
 def test_process_ends_though_a_reading_hangs(turns, folder):

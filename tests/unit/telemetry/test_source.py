@@ -5,7 +5,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.source import Arrivals, Service, sensor_facts
+from epochwatt.telemetry.source import Arrivals
 
 
 @given(st.lists(st.lists(st.floats(0, 100), max_size=5), max_size=8))
@@ -34,15 +34,6 @@ def test_restart_leaves_the_newest_where_it_is_not_old(stamps_s, taken_before, o
     assert [t_s for t_s, _ in arrivals.take()] == ([newest_s] if newest_s >= oldest_s else [])
 
 
-def test_forgotten_samples_are_gone():
-    arrivals = Arrivals()
-    arrivals.add(1.0, "a")
-    arrivals.forget()
-    arrivals.restart(0.0)
-    assert arrivals.newest is None
-    assert arrivals.take() == []
-
-
 def test_nothing_that_comes_while_a_window_begins_is_lost():
     arrivals, n = Arrivals(), 2000
     thread = threading.Thread(
@@ -60,20 +51,3 @@ def test_nothing_that_comes_while_a_window_begins_is_lost():
         taken += some
     thread.join()
     assert arrivals.newest == (float(n - 1), n - 1)
-
-
-def test_service_that_says_nothing_has_nothing_to_watch():
-    service = Service()
-    service.listen()
-    assert service.file() is None
-    assert service.arrivals.take() == []
-    assert service.silence()
-
-
-def test_facts_of_a_sensor_are_null_where_unknown():
-    assert sensor_facts("mean") == {
-        "reads": "mean",
-        "averaging_s": None,
-        "update_s": None,
-        "step_w": {},
-    }

@@ -91,13 +91,6 @@ class TestSource:
         }
         assert (source.scope, source.total) == ("module", "power_module_w")
 
-    def test_newest_line_is_read_without_waiting(self, source, tool):
-        tool.say(2800)
-        tool.say(2900)
-        wait_until(lambda: waiting_bytes(source) == 2 * len(LINE % 2800))
-        assert row(source)["power_module_w"] == 2.9
-        assert row(source)["power_module_w"] == 2.9  # no newer one
-
     def test_each_line_stands_in_the_file_once_at_the_moment_it_came(
         self, source, tool, clock, folder
     ):
@@ -135,21 +128,6 @@ class TestSource:
         assert (about["n_samples"], about["n_gaps"]) == (len(t_s), 0)
         assert clock.t_s - end_s < 1.1
 
-    def test_lines_that_nobody_heard_in_time_are_stamped_by_the_tools_interval(
-        self, source, tool, clock
-    ):
-        before_s = clock.t_s
-        clock.sleep(3.4)
-        for milliwatts in (2801, 2802, 2803):
-            tool.say(milliwatts)
-        wait_until(lambda: waiting_bytes(source) == 3 * len(LINE % 2800))
-        source.arrivals.take()
-        source.listen()
-        taken = source.arrivals.take()
-        stamps_s = [t_s for t_s, _ in taken]
-        np.testing.assert_allclose(stamps_s, [before_s + n for n in (1.0, 2.0, 3.0)], atol=1e-3)
-        assert [source.values(line)[2] for _, line in taken] == [2.801, 2.802, 2.803]
-
     def test_child_that_ends_is_watched_no_more_and_said_why(self, source, clock, folder):
         recorder = Recorder([source], 0, clock, clock.wall, clock.sleep)
         recorder.begin(folder)
@@ -164,43 +142,6 @@ class TestSource:
         assert about["n_failed"] == pytest.approx(10, abs=1)
         assert about["error"].endswith("ended (exit status -9)")
         assert clock.t_s - end_s < 1.7
-
-    def test_half_a_line_waits_for_the_other(self, source, tool):
-        os.write(tool.end, b"POM_5V_IN 31")
-        wait_until(lambda: waiting_bytes(source) > 0)
-        assert row(source)["power_module_w"] == 2.7
-        os.write(tool.end, b"00/5 POM_5V_GPU 1/2\n")
-        wait_until(lambda: waiting_bytes(source) > 0)
-        assert row(source)["power_module_w"] == 3.1
-
-    def test_line_without_the_rails_has_no_values(self, source, tool):
-        os.write(tool.end, b"nonsense \xff\n")
-        wait_until(lambda: waiting_bytes(source) > 0)
-        assert all(math.isnan(value) for value in source.read())
-
-    def test_load_of_the_memory_that_a_user_may_not_know_is_no_value(self, source, tool):
-        os.write(tool.end, b"EMC_FREQ 0% GR3D_FREQ 5%\n")
-        wait_until(lambda: waiting_bytes(source) > 0)
-        found = row(source)
-        assert math.isnan(found["emc_util_pct"])
-        assert math.isnan(found["gpu_mhz"])
-        assert found["gpu_util_pct"] == 5.0
-
-    def test_silence_is_a_gap(self, source, clock):
-        clock.sleep(tegrastats.SILENT_S + 0.1)
-        with pytest.raises(OSError, match="silent"):
-            source.read()
-
-    def test_child_that_died_is_a_gap_until_the_next_window(self, source, tool):
-        os.kill(source._child.pid, signal.SIGKILL)
-        source._child.wait()
-        for _ in range(2):
-            with pytest.raises(OSError, match="ended"):
-                source.read()
-        tool.say(3000)
-        source.start()
-        assert row(source)["power_module_w"] == 3.0
-        assert source.settings()["child_starts"] == 2
 
     def test_lines_that_nobody_read_are_not_taken_for_new_ones(self, source, tool, clock):
         old = LINE % 1000
@@ -219,19 +160,6 @@ class TestSource:
             time.sleep(0.02)
         assert row(source)["power_module_w"] == 2.0
 
-    def test_window_that_begins_soon_keeps_the_newest_line(self, source):
-        source.start()
-        assert row(source)["power_module_w"] == 2.7
-
-    def test_settings_tell_rule_and_cost(self, source, tool):
-        about = source.settings()
-        assert about["child_cpu_s"] >= 0.0
-        assert about["total_of"] == ["POM_5V_IN"]
-        assert about["contradictions"] == 0
-        os.kill(source._child.pid, signal.SIGKILL)
-        source._child.wait()
-        assert source.settings()["child_cpu_s"] is None
-
     def test_closing_ends_the_child(self, source):
         pid = source._child.pid
         source.close()
@@ -242,24 +170,10 @@ class TestSource:
 
 
 class TestToolThatCannotBeUsed:
-    def test_is_missing(self, root):
-        with pytest.raises(FileNotFoundError):
-            TegrastatsSource(str(root), "nano")
-
-    def test_ends_at_once(self, root):
-        root.write("usr/bin/tegrastats", "#!/bin/sh\nexit 3\n").chmod(0o755)
-        with pytest.raises(OSError, match="ended"):
-            TegrastatsSource(str(root), "nano")
-
     def test_prints_nothing(self, root, tool):
         seconds = iter(range(0, 1000, 10))
         with pytest.raises(OSError, match="printed nothing"):
             TegrastatsSource(str(root), "nano", lambda: next(seconds))
-
-    def test_prints_no_rails(self, root, tool):
-        os.write(tool.end, b"RAM 1/2MB CPU@3C\n")
-        with pytest.raises(OSError, match="no power rails"):
-            TegrastatsSource(str(root), "xavier_nx")
 
     def test_never_ends_its_line(self, root, tool, clock, source):
         os.write(tool.end, b"x" * 40000)

@@ -131,10 +131,6 @@ class TestOwnLines:
         line = parse_line(DIALECTS["nano_jp4_root"])
         assert (line.emc_pct, line.emc_mhz) == (6, 1600)
 
-    def test_memory_clock_that_a_user_may_not_know(self):
-        line = parse_line(DIALECTS["nano_jp4_user"])
-        assert (line.emc_pct, line.emc_mhz) == (0, None)
-
     def test_temperatures(self):
         assert parse_line(DIALECTS["nano_jp4_root"]).temps_c == {
             "PLL": 28.0,
@@ -154,9 +150,6 @@ class TestOwnLines:
     def test_words_without_freq_of_r24_to_r28(self):
         line = parse_line("CPU [2%@345,off,5%@345] EMC 22%@1866 APE 25 GR3D 7%@76")
         assert line == Line({}, {}, gpu_pct=7, gpu_mhz=76, emc_pct=22, emc_mhz=1866)
-
-    def test_second_gpu_of_an_early_release_is_not_the_first(self):
-        assert parse_line("GR3D2_FREQ 3%@5") == NOTHING
 
 
 class TestStrangeWords:
@@ -184,11 +177,6 @@ class TestStrangeWords:
         line = parse_line("WHAT 5 VDD_IN 5/6 (odd) CPU@3C")
         assert line.rails_mw == {"VDD_IN": 5}
         assert line.temps_c == {"CPU": 3.0}
-
-    def test_of_what_comes_twice_the_first_counts(self):
-        line = parse_line("VDD_IN 5/6 VDD_IN 7/8 EMC_FREQ 1%@2 EMC_FREQ 3%@4")
-        assert line.rails_mw == {"VDD_IN": 5}
-        assert (line.emc_pct, line.emc_mhz) == (1, 2)
 
 
 def numbers(line):

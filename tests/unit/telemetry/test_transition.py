@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.telemetry.transition import LEVEL_S, find_transition
@@ -108,13 +108,7 @@ def test_a_slow_sensor_is_at_its_level_when_it_counts(tau_s):
         assert found.level_w == pytest.approx(BEFORE_W + 10.0, rel=0.06)
 
 
-def test_a_loop_that_stalls_in_each_mini_batch_has_one_level():
-    for seed in range(20):
-        found = find_transition(*power_of(loop_s=0.35, noise=0.02, seed=seed), LOAD_S)
-        assert found.lag_s < 2.0
-        assert found.level_w == pytest.approx(BEFORE_W + 10.0, rel=0.25)
-
-
+@settings(max_examples=15)  # each is a hundred searches
 @given(seed=st.integers(0, 10_000), step_w=st.floats(-3.0, 20.0), tau_s=st.floats(0.1, 3.0))
 def test_later_readings_never_change_an_answer(seed, step_w, tau_s):
     t_s, power_w = power_of(step_w=step_w, tau_s=tau_s, noise=0.02, seed=seed)
@@ -124,33 +118,3 @@ def test_later_readings_never_change_an_answer(seed, step_w, tau_s):
         assert part == (whole if whole is not None and whole.seen_s <= t_s[n - 1] else None)
         if part is None:  # so what was examined need not be again
             assert find_transition(t_s, power_w, LOAD_S, examined=n) == whole
-
-
-@given(seed=st.integers(0, 10_000), scale=st.floats(0.01, 100.0))
-def test_power_may_be_of_any_size(seed, scale):
-    t_s, power_w = power_of(noise=0.02, seed=seed)
-    found = find_transition(t_s, power_w, LOAD_S)
-    scaled = find_transition(t_s, power_w * scale, LOAD_S)
-    assert scaled.followed_s == found.followed_s
-    assert scaled.level_w == pytest.approx(found.level_w * scale)
-
-
-def test_readings_that_failed_count_for_nothing():
-    t_s, power_w = power_of(noise=0.02)
-    found = find_transition(t_s, power_w, LOAD_S)
-    holes = np.sort(np.append(t_s, t_s[::7] + 1e-3))
-    with_holes = np.full(holes.size, np.nan)
-    with_holes[np.searchsorted(holes, t_s)] = power_w
-    assert find_transition(holes, with_holes, LOAD_S) == found
-
-
-@pytest.mark.parametrize("n_before", [0, 1, 2])
-def test_without_a_power_before_nothing_is_found(n_before):
-    t_s, power_w = power_of()
-    first = np.searchsorted(t_s, LOAD_S) - n_before
-    assert find_transition(t_s[first:], power_w[first:], LOAD_S) is None
-
-
-def test_without_readings_nothing_is_found():
-    assert find_transition([], [], LOAD_S) is None
-    assert find_transition([1.0] * 3, [float("nan")] * 3, LOAD_S) is None

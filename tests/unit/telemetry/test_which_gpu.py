@@ -19,42 +19,12 @@ def test_uuid_that_cuda_tells_finds_the_card_wherever_it_is(two, told):
     assert choose(two, told) == FAST
 
 
-def test_training_on_the_cpu_has_no_gpu(two):
-    assert choose(two, "none") is None
-
-
-def test_gpu_that_cannot_be_named_is_refused(two):
-    with pytest.raises(ValueError, match="does not say which GPU"):
-        choose(two, "unknown")
-
-
-def test_gpu_that_nvml_does_not_know_is_refused(two):
-    with pytest.raises(ValueError, match=f"on {PART}, NVML knows {SLOW}, {FAST}"):
-        choose(two, PART)
-
-
-def test_gpu_that_this_user_may_not_ask_is_not_replaced_by_another(fake_nvml):
-    nvml = fake_nvml(uuids=[SLOW, FAST], hidden=[FAST])
-    with pytest.raises(ValueError, match=f"NVML knows {SLOW}"):
-        choose(nvml, FAST)
-
-
 # CUDA tells the part's UUID, an older one that of the card
 @pytest.mark.parametrize("told", [PART, "MIG-" + PART, FAST])
 def test_part_of_a_divided_card_has_no_power_of_its_own(fake_nvml, told):
     nvml = fake_nvml(uuids=[FAST], divided=[FAST])
     with pytest.raises(ValueError, match="MIG"):
         choose(nvml, told)
-
-
-def test_whole_card_beside_a_divided_one_is_read(fake_nvml):
-    nvml = fake_nvml(uuids=[SLOW, FAST], divided=[SLOW])
-    assert choose(nvml, FAST) == FAST
-
-
-def test_module_that_knows_no_parts_is_no_reason_to_refuse(two, monkeypatch):
-    monkeypatch.delattr(type(two), "nvmlDeviceGetMigMode")  # an old pynvml
-    assert choose(two, FAST) == FAST
 
 
 # -- nobody trains: the idle power, a look by the doctor ------------------------------------------
@@ -91,12 +61,6 @@ def test_number_means_nothing_where_cuda_counts_the_fastest_first(two, visible, 
     environment = {name: value for name, value in told.items() if value is not None}
     with pytest.raises(ValueError, match="2 GPUs, and CUDA may number them otherwise"):
         choose(two, "any", environment)
-
-
-@pytest.mark.parametrize("visible", [None, "0"])
-def test_the_only_gpu_needs_no_order(fake_nvml, visible):
-    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert choose(fake_nvml(uuids=[FAST]), "any", environment) == FAST
 
 
 @pytest.mark.parametrize("visible", ["MIG-" + PART, f"MIG-{FAST}/1/0", None])

@@ -46,8 +46,8 @@ def failed(jobid, rule="plot_fig02", log=(), message=None):
 class Terminal:
     """The plugin, and what it wrote to standard error or output, which are no terminals here."""
 
-    def __init__(self, monkeypatch, settings=None, **common):
-        self.screen = io.StringIO()
+    def __init__(self, monkeypatch, settings=None, out=None, **common):
+        self.screen = out or io.StringIO()
         monkeypatch.setattr("sys.stderr", self.screen)
         monkeypatch.setattr("sys.stdout", self.screen)
         given = dict.fromkeys(

@@ -1,8 +1,11 @@
 """The plugin on Snakemake's records: what a person sees of a run, and of what is none."""
 
+import io
 import logging
 import os
+import re
 import signal
+from pathlib import Path
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -10,28 +13,21 @@ from snakemake_records import failed, finished, job, record
 
 from snakemake_logger_plugin_epochwatt import run_screen
 from snakemake_logger_plugin_epochwatt.handler import command_typed
-from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
+from snakemake_logger_plugin_epochwatt.outlook import Outlook
+from snakemake_logger_plugin_epochwatt.run_screen import last_lines, run_line
 
-RUN = "host-local-lenet-disk-w2"
-PLAN = {
-    "sweeps": {},
-    "slowness": 1.0,
-    "runs": {
-        RUN: {
-            "title": "LeNet-5, 2 workers",
-            "model": "lenet",
-            "epochs": 2,
-            "kept": 0,
-            "parts": {(0, 0): 8.0, (1, 1): 8.0},
-        }
-    },
-}
+RUN, SWEEP = "host-local-lenet-disk-w2", "host-local-lenet"
 
 
 def plan():
     """Return the record in which the workflow says what it plans."""
     text = "1 run, 2 epochs, 0 of them measured; the rest takes about 16 s"
-    return record(text, **{OUTLOOK: PLAN})
+    told = Outlook(
+        titles={RUN: "LeNet-5, 2 workers", f"{SWEEP}/a1": "threads"},
+        jobs_s={(RUN, "0", "0"): 8.0, (RUN, "1", "1"): 8.0},
+        epochs=[f"measured/{RUN}/epoch-{k}" for k in range(2)],
+    )
+    return record(text, epochwatt_outlook=told)
 
 
 def test_a_run_is_a_few_lines(terminal, tmp_path):
@@ -50,11 +46,10 @@ def test_a_run_is_a_few_lines(terminal, tmp_path):
     screen.send(job(5, "all"), finished(5), record("Complete log(s): x"), record("Elapsed time: 1"))
     screen.handler.close()
     assert screen.lines == [
-        "6 jobs, 2 of training, 2 figures: about 18 s on 2 cores",
-        "1 run, 2 epochs, 0 of them measured",
+        "6 jobs, 2 jobs of training, 2 figures",
+        "1 run, 2 epochs, 0 of them measured; the rest takes about 16 s",
         "LeNet-5, 2 workers: 2 epochs, 2.9 s each, stall 28 %",
-        "2 figures in 0 s",
-        "done: 6 jobs in 0 s (the estimate at the start: 18 s)",
+        "done: 6 jobs in 0 s",
     ]
 
 
@@ -92,7 +87,6 @@ def test_a_failed_job_is_shown_with_the_end_of_its_log_and_what_to_do(terminal, 
         "  | error: no room",
         "  |   do: make room",
         f"  log: {log}",
-        "1 of 2 figures in 0 s, 1 failed",
         "1 failed, after 0 s:",
         f"  plot_fig02 (backend=host)  {log}",
         "0 of 2 epochs kept, 1 of 3 jobs done; 1 more wait for them",
@@ -144,22 +138,6 @@ def test_ctrl_c_says_what_is_kept_and_what_to_type(terminal, tmp_path):
         "stopped after 0 s; 1 of 2 epochs kept, 1 of 3 jobs done",
         "continue with: make run",
     ]
-
-
-def test_jobs_that_ctrl_c_stopped_have_not_failed(terminal):
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        screen = terminal()
-        screen.start(simulate_run=3)
-        screen.send(plan(), job(1, "simulate_run", run="a"), finished(1))
-        screen.send(job(2, "simulate_run", run="b"))
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-        screen.send(failed(2, "simulate_run"))
-        screen.handler.close()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert "1 of 3 simulated runs in 0 s" in screen.lines
 
 
 def test_ctrl_c_before_the_first_job_ends_without_a_traceback(terminal):
@@ -216,7 +194,7 @@ def test_lines_of_a_start_that_ends_early_are_not_lost(terminal):
 def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(terminal, monkeypatch):
     screen = terminal()
     screen.start(plot_fig02=2)
-    monkeypatch.setattr(run_screen.Progress, "started", lambda *_: 1 / 0)
+    monkeypatch.setattr(run_screen, "Job", lambda *_: 1 / 0)
     screen.send(job(1), job(2), record("1 of 2 steps (50%) done"))
     complaints = [line for line in screen.lines if "display failed" in line]
     assert complaints == [
@@ -252,3 +230,112 @@ def test_the_command_to_go_on_is_the_one_that_was_typed(argv, command, monkeypat
     monkeypatch.delenv("EPOCHWATT_COMMAND", raising=False)
     monkeypatch.setattr("sys.argv", argv)
     assert command_typed() == command
+
+
+# -- in a terminal --
+
+
+class Tty(io.TextIOWrapper):
+    """A terminal of our own, which keeps what it is sent."""
+
+    def __init__(self, encoding="utf-8"):
+        super().__init__(io.BytesIO(), encoding=encoding, errors="strict", write_through=True)
+
+    def isatty(self):
+        return True
+
+    def fileno(self):
+        return 99
+
+    def shown(self):
+        """Return what was written, without control sequences of lines and colours."""
+        text = self.buffer.getvalue().decode(self.encoding)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+@pytest.fixture
+def in_terminal(terminal, monkeypatch):
+    """Return a function that shows a run under way in a terminal; it gives what was written."""
+
+    def show(columns=100, encoding="utf-8", term="xterm-256color", more=(), **common):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        screen = terminal(out=(out := Tty(encoding)), **common)
+        screen.start(train_epoch=2, plot_fig02=1)
+        screen.send(plan(), job(1, "plot_fig02", backend="host"), finished(1))
+        log = Path("job.log")
+        log.write_text("epoch 0: mini-batch 4 of 900, 204/s\x1b[2J\n", "utf-8")
+        screen.send(job(2, "train_epoch", [str(log)], run=RUN, first="0", last="0"), *more)
+        if bar := screen.handler._run._bar:
+            bar.refresh()
+        screen.handler.close()
+        return out
+
+    return show
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_bar_keeps_to_the_width(columns, in_terminal):
+    lines = in_terminal(columns).shown().replace("\r", "\n").splitlines()
+    bars = [line for line in lines if " left" in line]
+    assert bars
+    assert max(map(len, bars)) <= columns
+
+
+def test_the_bar_has_jobs_time_left_and_the_last_line_of_what_measures(in_terminal):
+    text = in_terminal(120).shown()
+    assert "1/3 jobs  16 s left" in text
+    assert "LeNet-5, 2 workers: epoch 0: mini-batch 4 of 900, 204/s\\x1b[2J" in text
+
+
+def test_a_terminal_without_utf_8_gets_letters_of_its_own(in_terminal):
+    warning = record("Größe ━", level=logging.WARNING)
+    assert "warning: Gr\\xf6\\xdfe \\u2501" in in_terminal(100, "ascii", more=[warning]).shown()
+
+
+@pytest.mark.parametrize("how", ["option", "NO_COLOR"])
+def test_no_colour_is_none(how, in_terminal, monkeypatch):
+    if how == "NO_COLOR":
+        monkeypatch.setenv("NO_COLOR", "1")
+    out = in_terminal(nocolor=how == "option")
+    assert not re.search(rb"\x1b\[[0-9;]*3\dm", out.buffer.getvalue())
+
+
+@pytest.mark.parametrize("how", [{"term": "dumb"}, {"term": ""}, {"style": "plain"}])
+def test_without_a_cursor_to_move_or_by_wish_there_are_plain_lines(how, in_terminal):
+    assert b"\x1b[" not in in_terminal(**how).buffer.getvalue().replace(b"\\x1b", b"")
+
+
+# -- what is read of a job --
+
+
+def test_of_a_failed_job_the_error_is_shown_without_progress_and_traceback(tmp_path):
+    log = tmp_path / "job.log"
+    progress = "epoch 2: mini-batch 400 of 900, 100/s, 5 s left\n"
+    log.write_text(f"Traceback\n  x\n{progress}error: no memory\n  do: less\n", "utf-8")
+    assert last_lines(log) == ["error: no memory", "  do: less"]
+    log.write_text("".join(f"line {k}\n" for k in range(30)) + progress, "utf-8")
+    assert last_lines(log)[-2:] == ["line 28", "line 29"]
+    assert last_lines(tmp_path / "none.log") == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ("0,True,9,5,\n1,True,2,0.5,\n2,True,4,1.5,\n", "N: 3 epochs, 3 s each, stall 33 %"),
+        ("0,True,9,4.5,\n", "N: 1 epoch, 9 s each, stall 50 %"),
+        ("0,True,9,4,0.5\n1,True,2,0,0.25\n", "N: 2 epochs, 2 s each, 0.25 Wh each"),
+        (
+            "0,True,9,4,\n1,False,2,1,\n2,True,4,1,\n",
+            "N: 3 epochs, 4 s each, stall 25 %, 1 not valid",
+        ),
+        ("0,True,damaged,1,\n", "N: collected"),
+    ],
+    ids=["the first does not count", "only one", "energy", "not valid", "unreadable"],
+)
+def test_a_finished_run_in_a_line(rows, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = tmp_path / "results/runs/r/epochs.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text("epoch,valid,e2e_s,stall_s,energy_wh\n" + rows, "utf-8")
+    assert run_line("N", "r") == text

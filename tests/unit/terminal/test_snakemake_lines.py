@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from snakemake_logger_plugin_epochwatt.snakemake_lines import in_short
+from snakemake_logger_plugin_epochwatt.handler import in_short
 
 TRACE = """Traceback (most recent call last):
 

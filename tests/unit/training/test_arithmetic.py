@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from epochwatt import columns
 from epochwatt.errors import TrainingError
 from epochwatt.training import arithmetic, checkpoint, workloads
 from epochwatt.training.session import Session
-from epochwatt.training.workloads import Trainer, make_trainer
+from epochwatt.training.workloads import WORKLOADS, Trainer, make_trainer
 
 CPU = torch.device("cpu")
 
@@ -40,7 +39,10 @@ def dtypes_of_layers(trainer):
     ("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)]
 )
 def test_products_are_computed_in_the_precision_and_the_loss_stays_close(precision, dtype):
-    trainer, plain = Trainer("lenet", CPU, 0, precision=precision), Trainer("lenet", CPU, 0)
+    trainer, plain = (
+        Trainer(WORKLOADS["lenet"], CPU, 0, precision=precision),
+        Trainer(WORKLOADS["lenet"], CPU, 0),
+    )
     seen = dtypes_of_layers(trainer)
     losses = [[t.step(minibatch(k)).item() for k in range(5)] for t in (trainer, plain)]
     assert seen == {dtype}
@@ -50,26 +52,26 @@ def test_products_are_computed_in_the_precision_and_the_loss_stays_close(precisi
 
 
 def test_fp16_scales_its_gradients_and_keeps_the_scale_in_the_checkpoint(tmp_path):
-    trainer = Trainer("lenet", CPU, 0, precision="fp16")
+    trainer = Trainer(WORKLOADS["lenet"], CPU, 0, precision="fp16")
     before = [weight.detach().clone() for weight in trainer.network.parameters()]
     seen = dtypes_of_layers(trainer)
     loss = trainer.step(minibatch(0))
     assert seen == {torch.float16}
     assert loss.item() == pytest.approx(
-        Trainer("lenet", CPU, 0).step(minibatch(0)).item(), rel=0.01
+        Trainer(WORKLOADS["lenet"], CPU, 0).step(minibatch(0)).item(), rel=0.01
     )
     moved = [weight.detach() for weight in trainer.network.parameters()]
     assert all(not torch.equal(a, b) for a, b in zip(before, moved, strict=True))
     trainer.scaler.update(512.0)
     path = str(tmp_path / "checkpoint.npz")
     checkpoint.save(path, trainer)
-    other = Trainer("lenet", CPU, 1, precision="fp16")
+    other = Trainer(WORKLOADS["lenet"], CPU, 1, precision="fp16")
     assert checkpoint.load(path, other)
     assert other.scaler.get_scale() == 512.0
 
 
 def test_an_infinite_gradient_in_fp16_moves_no_weight():
-    trainer = Trainer("lenet", CPU, 0, precision="fp16")
+    trainer = Trainer(WORKLOADS["lenet"], CPU, 0, precision="fp16")
     before = [weight.detach().clone() for weight in trainer.network.parameters()]
     inputs, labels = minibatch(0)
     trainer.step((inputs * torch.inf, labels))
@@ -93,26 +95,6 @@ def test_a_gpu_before_ampere_is_named(monkeypatch, precision):
     assert "found: Xavier, 7.2" in str(error.value)
 
 
-def test_a_torch_that_computes_in_something_else_is_refused(monkeypatch):
-    monkeypatch.setattr(arithmetic, "_tried", lambda precision, device: torch.float32)
-    with pytest.raises(TrainingError, match="does not compute in bf16"):
-        arithmetic.check({"precision": "bf16"}, CPU)
-
-
-def test_a_torch_whose_autocast_knows_no_cpu_is_refused(monkeypatch):
-    monkeypatch.delattr(torch, "autocast")
-    with pytest.raises(TrainingError, match=r"cannot train in bf16 on cpu\n.*fp16 on GPUs alone"):
-        arithmetic.check({"precision": "bf16"}, CPU)
-
-
-def test_the_trial_leaves_random_numbers_as_they_were():
-    torch.manual_seed(3)
-    expected = torch.rand(1)
-    torch.manual_seed(3)
-    arithmetic.check({"precision": "bf16"}, CPU)
-    assert torch.equal(torch.rand(1), expected)
-
-
 def test_fp32_touches_no_setting_and_a_run_older_than_the_factors_is_one():
     settings = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [setting.allow_tf32 for setting in settings]
@@ -130,21 +112,17 @@ def test_fp32_touches_no_setting_and_a_run_older_than_the_factors_is_one():
     }
 
 
-def test_old_torch_has_no_compiler(monkeypatch):
-    monkeypatch.delattr(torch, "compile")
-    with pytest.raises(TrainingError, match="compile: on needs torch 2 or newer"):
-        arithmetic.check({"compile": "on"}, CPU)
-
-
 # -- inference -----------------------------------------------------------------------------------
 
 
 def test_inference_has_no_gradients_no_optimiser_and_no_loss():
-    trainer = Trainer("vgg11", CPU, 0, task="infer")  # with dropout: in training it would draw
+    # with dropout: in training it would draw
+    network = WORKLOADS["lenet"]._replace(build=lambda: nn.Sequential(nn.Dropout(), one_layer()))
+    trainer = Trainer(network, CPU, 0, task="infer")
     assert (trainer.optimiser, trainer.network.training) == (None, False)
     seen = []
     trainer.network.register_forward_hook(lambda m, i, out: seen.append(out))
-    moved = trainer.copy((torch.randn(1, 3, 32, 32), torch.tensor([1])))
+    moved = trainer.copy((torch.randn(1, 1, 28, 28), torch.tensor([1])))
     assert moved[1] is None
     assert [trainer.step(moved), trainer.step(moved)] == [None, None]
     assert torch.equal(*seen)
@@ -170,28 +148,12 @@ def test_epochs_of_inference_leave_records_without_a_loss(folder, factors, data_
 # -- records -------------------------------------------------------------------------------------
 
 
-def test_record_says_which_arithmetic_was_allowed(folder, factors, data_root, machine):
-    with Session(folder, {**factors, "precision": "bf16"}, data_root, machine, {}) as one:
-        one.measure(0)
-    meta = folder.read(0).meta
-    assert meta["arithmetic"]["autocast"] == "bfloat16"
-    assert meta["arithmetic"]["compile_s"] == 0.0
-    assert meta["factors"]["precision"] == "bf16"
-    assert meta["loss"] > 0
-
-
 def test_nothing_is_opened_or_measured_where_the_arithmetic_is_not_to_be_had(
     folder, factors, machine
 ):
     with pytest.raises(TrainingError, match="tf32"):
         Session(folder, {**factors, "precision": "tf32"}, "/no-such-folder", machine, {})
     assert folder.measured() == []
-
-
-def test_every_factor_of_arithmetic_has_the_default_that_old_runs_had():
-    assert [columns.FACTOR_DEFAULTS[k] for k in ("task", "precision", "compile")] == [
-        *("train", "fp32", "off")
-    ]
 
 
 # -- compile -------------------------------------------------------------------------------------
@@ -231,23 +193,3 @@ def test_compiled_network_is_compiled_before_the_epoch_for_every_size_and_trains
     with one:
         one._train(plain, one.source, 0)
     assert other == pytest.approx(plain.step(minibatch(0)).item(), rel=1e-3)
-
-
-def test_a_compiler_that_fails_is_told_before_anything_is_measured(
-    folder, factors, data_root, machine, monkeypatch
-):
-    def broken(network, dynamic):
-        def forward(inputs):
-            raise RuntimeError("no C++ compiler\nand much more")
-
-        return forward
-
-    monkeypatch.setattr(torch, "compile", broken)
-    with (
-        Session(folder, {**factors, "compile": "on"}, data_root, machine, {}) as one,
-        pytest.raises(TrainingError) as error,
-    ):
-        one.measure(0)
-    assert "cannot compile this network here" in str(error.value)
-    assert "found: no C++ compiler\n" in str(error.value)
-    assert folder.measured() == []

@@ -111,11 +111,6 @@ def test_pickle_that_calls_anything_else_is_refused_uncalled(call, monkeypatch):
     assert called == []
 
 
-def test_array_of_objects_is_refused(content):
-    with pytest.raises(DataError, match="array of type b'O8'"):
-        cifar.decode(content.replace(b"U\x02u1", b"U\x02O8"), "data_batch_1")
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -133,13 +128,6 @@ def test_damaged_batch_is_named(content, damage):
         cifar.decode(damage(content), "data_batch_1")
 
 
-def test_labels_have_to_fit(images):
-    with pytest.raises(DataError, match="n labels"):
-        cifar.decode(cifar.encode(images, [0] * 299, [], "x"), "data_batch_1")
-    with pytest.raises(DataError, match=r"outside 0\.\.9"):
-        cifar.decode(cifar.encode(images, [10] * 300, [], "x"), "data_batch_1")
-
-
 def test_reader_has_all_five_batches_in_order(made, factors):
     reader, manifest = open_dataset(str(made.parent), factors)
     assert len(reader) == manifest["n_samples"] == 15
@@ -147,14 +135,6 @@ def test_reader_has_all_five_batches_in_order(made, factors):
     image, label = reader.read(7)  # three in each
     np.testing.assert_array_equal(image, third[1])
     assert (image.shape, image.dtype, label) == ((3, 32, 32), np.uint8, labels[1])
-
-
-def test_sample_may_be_changed_without_harm_to_the_data_set(made, factors):
-    reader, _ = open_dataset(str(made.parent), factors)
-    image, _ = reader.read(0)
-    before = image.copy()
-    image[:] = 0
-    np.testing.assert_array_equal(reader.read(0)[0], before)
 
 
 def test_altered_batch_is_refused_before_it_is_read(made, factors):

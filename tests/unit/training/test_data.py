@@ -1,17 +1,15 @@
 """A data set is opened when it is what the run asks for, and refused with the remedy otherwise."""
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.records import files
-from epochwatt.training import data, idx, landmarks
+from epochwatt.training import data, idx
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 
@@ -49,11 +47,6 @@ def test_sample_may_be_changed_without_harm_to_the_data_set(data_root, factors):
     before = image.copy()
     image[:] = 0
     np.testing.assert_array_equal(reader.read(0)[0], before)
-
-
-def test_missing_data_set_is_named(tmp_path, factors):
-    with pytest.raises(DataError, match=r"mnist-digits-x0\.02: no data set: .*\n.* start again"):
-        data.open_dataset(str(tmp_path), factors)
 
 
 @pytest.mark.parametrize("name", [IMAGES, LABELS])
@@ -100,13 +93,6 @@ def test_damaged_manifest_is_named(root, damaged, factors, content):
         data.open_dataset(root, factors)
 
 
-@pytest.mark.parametrize("key", ["recipe", "files", "n_samples"])
-def test_manifest_that_lacks_a_key_is_damaged(root, damaged, factors, edit_json, key):
-    edit_json(damaged / "manifest.json", lambda manifest: manifest.pop(key))
-    with pytest.raises(DataError, match=rf"manifest\.json: damaged .*lacks {key}"):
-        data.open_dataset(root, factors)
-
-
 def test_file_that_the_manifest_does_not_list_is_not_trusted(root, damaged, factors, edit_json):
     edit_json(damaged / "manifest.json", lambda manifest: manifest["files"].pop(LABELS))
     with pytest.raises(DataError, match=f"does not list {LABELS}"):
@@ -129,19 +115,6 @@ def test_images_and_labels_have_to_fit_each_other(root, damaged, factors, edit_j
         data.open_dataset(root, factors)
 
 
-def test_file_without_permission_is_named(damaged, factors, as_stranger):
-    (damaged / IMAGES).chmod(0o000)
-    damaged.chmod(0o755)
-    damaged.parent.chmod(0o755)
-    with pytest.raises(DataError, match=f"{IMAGES}: cannot be read: Permission denied"):
-        as_stranger(damaged.parent, data.open_dataset, ".", factors)
-
-
-@pytest.mark.parametrize(("scale", "name"), [(1, "x1"), (40.0, "x40"), (0.25, "x0.25")])
-def test_folder_is_named_after_data_set_source_and_scale(scale, name):
-    assert data.folder_name("mnist", "digits", scale) == f"mnist-digits-{name}"
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [("files", []), ("files", {IMAGES: {"bytes": "many"}}), ("n_samples", "36"), ("recipe", 1)],
@@ -153,28 +126,6 @@ def test_manifest_of_another_form_is_named_with_the_place(
     with pytest.raises(DataError, match=rf"manifest\.json cannot be read: {key}") as caught:
         data.open_dataset(root, factors)
     assert "remove the folder" in caught.value.do
-
-
-def test_picture_of_a_size_that_none_has_is_named(tmp_path):
-    path = tmp_path / "train" / "a.jpg"
-    path.parent.mkdir()
-    Image.new("RGB", (8, 8)).save(path, "BMP")
-    content = bytearray(path.read_bytes())
-    content[18:26] = (2**16).to_bytes(4, "little") * 2  # its header's width and height
-    path.write_bytes(content)
-    table = landmarks.encode_map([landmarks.Row("u", "a", 1)])
-    (tmp_path / landmarks.MAP).write_bytes(table)
-    sums = {
-        name: {"bytes": len(held), "sha256": hashlib.sha256(held).hexdigest()}
-        for name, held in ((landmarks.MAP, table), ("train/a.jpg", bytes(content)))
-    }
-    with pytest.raises(DataError, match=r"a\.jpg: cannot be read: .*exceeds limit"):
-        data.JpegTree(str(tmp_path), {"files": sums}).read(0)
-
-
-def test_map_with_a_stray_line_end_is_named():
-    with pytest.raises(DataError, match="a-place is not a map"):
-        landmarks.decode_map(b"user_id,image_id,class\na,b\rc,1\n", "a-place")
 
 
 class Stream:

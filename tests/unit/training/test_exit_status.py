@@ -4,7 +4,6 @@ import errno
 import os
 
 import pytest
-import torch
 from torch.utils.data import DataLoader
 
 from epochwatt.training.exit_status import exit_status
@@ -57,11 +56,3 @@ def test_a_mistake_in_code_of_our_own_keeps_its_traceback(error, num_workers):
     """Memory, disk and limits, which the message above names, have no part in it."""
     with pytest.raises(type(error), match=r"1\.jpg|image|equal size"):
         exit_status("run", reading(error, num_workers))
-
-
-def test_gpu_without_memory_is_a_message(capsys):
-    def allocate():
-        raise getattr(torch.cuda, "OutOfMemoryError", RuntimeError)("CUDA out of memory")
-
-    assert exit_status("run", allocate) == 1
-    assert "CUDA out of memory" in capsys.readouterr().err

@@ -1,15 +1,12 @@
 """A torch that cannot be imported: the job says the same as `epochwatt doctor`, in three lines."""
 
 import csv
-import errno
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from torch.utils.data import DataLoader
 
 from epochwatt.device import host
 from epochwatt.doctor import examine
@@ -73,16 +70,6 @@ def test_a_job_says_cause_and_remedy_without_a_traceback(
     assert folder.measured() == []
 
 
-def test_a_library_that_raises_what_nobody_knows_needs_no_traceback_either(
-    broken, folder, factors, tmp_path, machine
-):
-    broken("raise KeyError('odd')\n")
-    with pytest.raises(TrainingError, match="cannot import what training needs") as caught:
-        run_part(folder, factors, 0, 0, "/no-such-data", str(tmp_path / "receipt"), machine)
-    assert caught.value.found == "KeyError: 'odd'"
-    assert "`python:`" in caught.value.do
-
-
 def test_a_mistake_in_a_module_of_ours_keeps_its_traceback():
     def measure():
         raise KeyError("torch")
@@ -91,41 +78,12 @@ def test_a_mistake_in_a_module_of_ours_keeps_its_traceback():
         exit_status("run", measure)
 
 
-def test_what_torch_met_first_is_what_counts(broken, folder, factors, tmp_path, machine):
-    """It looks for CUDA's libraries again, and then says less."""
-    broken(
-        "try:\n    raise OSError('libgomp.so.1: cannot allocate memory in static TLS block')\n"
-        "except OSError:\n    raise ValueError('not in the system')\n"
-    )
-    with pytest.raises(TrainingError, match="loaded too late") as caught:
-        run_part(folder, factors, 0, 0, "/no-such-data", str(tmp_path / "receipt"), machine)
-    assert "static TLS" in caught.value.found
-
-
-def test_numpy_that_does_not_fit_is_explained_during_training(capsys):
-    def measure():
-        raise RuntimeError("Numpy is not available")
-
-    assert exit_status("run", measure) == 1
-    assert "'numpy<2'" in capsys.readouterr().err
-
-
 # -- the doctor ------------------------------------------------------------------------------------
 
 
 def doctor_lines(checkout):
     subject = choose(checkout.path, None)
     return finding_lines(list(examine.interpreter(subject, libraries(subject))))
-
-
-@pytest.mark.parametrize("row", AT_IMPORT[::6], ids=lambda row: row["message"][:50])
-def test_the_doctor_says_the_same(row, broken, checkout):
-    broken(raising(row))
-    text = " ".join(" ".join(doctor_lines(checkout)).split())
-    assert text.startswith("problem interpreter")
-    assert "without torch" in text
-    assert row["cause"] in text
-    assert row["remedy"].split()[-1] in text.partition("do: ")[2]
 
 
 @pytest.mark.parametrize(
@@ -159,14 +117,6 @@ def test_a_library_that_hangs_is_given_up_and_named(broken, checkout, monkeypatc
     )
     text = " ".join(" ".join(doctor_lines(checkout)).split())
     assert "without torch (it took longer than it may (SIGALRM))" in text
-
-
-def test_what_is_known_of_an_interpreter_is_json(python):
-    answer = json.loads(
-        python("from epochwatt.training import trial; trial.main(['libraries'])").splitlines()[-1]
-    )
-    assert answer["errors"].keys() <= {"pynvml", "jtop", "gpu"}
-    assert "trying" not in answer
 
 
 @pytest.mark.parametrize("program", ["", ".sweep", ".ceilings", ".idle", ".interleave", ".inside"])
@@ -206,33 +156,3 @@ def test_the_death_of_a_worker_names_what_it_lacked(error, sizes, cause, monkeyp
     assert "out-of-memory" not in str(caught.value)
     if sizes != (2**33, 2**33):
         assert "--shm-size" in caught.value.do
-
-
-def test_want_of_memory_is_named_where_the_kernel_killed_meanwhile(monkeypatch):
-    kills = iter([3, 4, 4, 4])
-    monkeypatch.setattr(host, "oom_kills", lambda: next(kills))
-    monkeypatch.setattr(host, "shm_bytes", lambda: (2**33, 2**33))
-    message = "meanwhile the kernel killed 1 for want of memory"
-    with pytest.raises(TrainingError, match=message), explained("epoch 1"):
-        raise RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly")
-
-
-@pytest.mark.parametrize(
-    ("number", "cause"),
-    [(errno.ENOSPC, "too small or full"), (errno.EACCES, "may not write to /dev/shm")],
-)
-def test_shared_memory_that_takes_nothing_is_named(number, cause, monkeypatch, capsys):
-    """The semaphores of the loader's queues come first, and their error names no file."""
-
-    def refused(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(host, "shm_bytes", lambda: (65536, 0))
-    monkeypatch.setattr("multiprocessing.synchronize._multiprocessing.SemLock", refused)
-    loader = DataLoader([1], num_workers=1, multiprocessing_context="fork")
-    half_made = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
-    monkeypatch.setattr(f"{half_made}.__del__", lambda self: None)  # it would complain
-    assert exit_status("run", lambda: list(loader)) == 1
-    said = capsys.readouterr().err
-    assert "the machine does not give what a measurement needs" in said
-    assert cause in said

@@ -54,16 +54,7 @@ def test_driver_tells_the_uuid_whatever_torch_can(index, told):
     assert gpu_of(device(index), torch_with(), FakeDriver([CARD, PART])) == str(told)
 
 
-def test_newer_driver_tells_the_part_of_a_divided_card():
-    assert gpu_of(device(), torch_with(), FakeDriver([CARD], parts=[PART])) == str(PART)
-
-
 @pytest.mark.parametrize("driver", [FakeDriver([]), FakeDriver([CARD], status=3), object()])
 def test_torch_is_asked_where_the_driver_does_not_answer(driver):
     assert gpu_of(device(), torch_with(uuid=CARD), driver) == str(CARD)
     assert gpu_of(device(), torch_with(), driver) == "unknown"
-
-
-def test_machine_without_a_driver_library(monkeypatch):
-    monkeypatch.setattr("epochwatt.training.gpu.DRIVER", "libno-such-driver.so.1")
-    assert gpu_of(device(), torch_with(uuid=CARD)) == str(CARD)

@@ -1,7 +1,6 @@
 """Idle power of a board: what is left behind, when it is measured, and what is said when not."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,11 @@ from fake_board import make_board
 
 from epochwatt import columns
 from epochwatt.device.locks import machine_lock
-from epochwatt.errors import BoardError, RecordWriteError, TrainingError
+from epochwatt.errors import BoardError, TrainingError
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
 from epochwatt.training import idle as module
 from epochwatt.training import preparation
-from epochwatt.training.exit_status import REBOOT_NEEDED
 from epochwatt.training.idle import main, measure_idle
 
 IDLE = "idle-fake-agx-d1-f-dvfsoff-p1-0123abcd"
@@ -76,19 +74,6 @@ def measure(board, measured):
 class TestMeasurement:
     """What is done, in which order, and what is left."""
 
-    def test_nothing_is_done_between_the_looks_at_counters(self, measure, board):
-        measure(seconds=42.0)
-        wanted = "check busy apply begin events sleep-42 events end stop restore"
-        assert board.calls == wanted.split()
-        assert board.asked == ({"cores": 2}, "off")
-
-    def test_the_board_and_its_power_source_are_sampled(self, measure, board, sampler):
-        measure()
-        assert sampler.started["root"] == board.root
-        assert sampler.started["power"] == "sysfs"
-        assert sampler.started["pid"] == os.getpid()
-        assert sampler.folder == sampler.started["data"]
-
     def test_the_record_tells_what_and_how(self, measure, board):
         folder = measure()
         record = files.read_json(str(folder / "record.json"))
@@ -103,20 +88,6 @@ class TestMeasurement:
         grown = record["events"]["after"]["throttle"] - record["events"]["before"]["throttle"]
         assert grown == 2  # the sleep and the second look
         assert record["t_start_mono_s"] < record["t_end_mono_s"]
-
-    def test_it_lies_whole_in_its_place(self, measure, measured):
-        assert measure() == measured / IDLE / "idle"
-        assert [path.name for path in (measured / IDLE).iterdir()] == ["idle"]
-
-    def test_it_is_measured_once(self, measure, board, caplog):
-        folder = measure()
-        before = (folder / "record.json").read_bytes()
-        board.log.write_text("", "utf-8")
-        with caplog.at_level("INFO"):
-            assert measure() == folder
-        assert board.calls == []
-        assert (folder / "record.json").read_bytes() == before
-        assert f"to repeat it: epochwatt discard {folder.parent.name}" in caplog.text
 
     def test_an_unfinished_one_is_measured_again(self, measure, measured):
         attempt = measured / IDLE / "idle.unfinished"
@@ -141,22 +112,6 @@ class TestMeasurement:
         monkeypatch.setattr(module, "log_waiting", say_and_end_the_other)
         measure()
         assert "run run-b" in caplog.text
-
-    def test_what_another_job_measured_while_we_waited_is_kept(
-        self, measure, board, measured, monkeypatch
-    ):
-        other = machine_lock().acquire({"idle": IDLE})
-        theirs = measured / IDLE / "idle"
-
-        def measured_by_the_other(holder):
-            theirs.mkdir(parents=True)
-            (theirs / "record.json").write_text("{}", "utf-8")
-            other.release()
-
-        monkeypatch.setattr(module, "log_waiting", measured_by_the_other)
-        assert measure() == theirs
-        assert board.calls == []
-        assert (theirs / "record.json").read_text("utf-8") == "{}"
 
 
 class TestFailure:
@@ -186,12 +141,6 @@ class TestFailure:
             measure()
         assert not (measured / IDLE / "idle").exists()
         assert "begin" not in board.calls
-
-    @pytest.mark.usefixtures("sampler")
-    def test_a_place_that_cannot_be_written_is_a_clear_error(self, measure, measured):
-        measured.write_text("a file", "utf-8")
-        with pytest.raises(RecordWriteError, match="the idle power"):
-            measure()
 
 
 # -- the command, with a board of files and the real sampler ---------------------------------------
@@ -250,19 +199,3 @@ def test_command_writes_the_receipt_again_without_a_board(command, agx, measured
     status, receipt = command(kind="nano")  # nothing is checked, as nothing is measured
     assert (status, agx.snapshot()) == (0, before)
     assert json.loads(receipt.read_text("utf-8"))["idle"] == IDLE
-
-
-def test_command_explains_an_error_in_a_line(command, capsys):
-    status, receipt = command(kind="nano")
-    assert status == 1
-    told = capsys.readouterr().err
-    assert f"error: {IDLE}: the row is of a board of kind nano" in told
-    assert "Traceback" not in told
-    assert not receipt.exists()
-
-
-def test_command_tells_by_its_status_that_a_restart_is_needed(command, capsys):
-    status, receipt = command({"power_mode_settings": {"nvpmodel": "MODE_10W"}, "dvfs": "off"})
-    assert status == REBOOT_NEEDED == 4
-    assert f"reboot needed: {IDLE}: the board has to be restarted first" in capsys.readouterr().err
-    assert not receipt.exists()

@@ -11,7 +11,6 @@ import pytest
 from epochwatt.device import container
 from epochwatt.errors import TrainingError
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.training import inside
 from epochwatt.training.job import run_part
 
 SETTINGS = {"engine": "docker", "image": "epochwatt:x", "rootfs": "", "runtime": ""}
@@ -67,12 +66,6 @@ def test_a_missing_image_leaves_nothing_behind(folder, factors, data_root, machi
     with pytest.raises(TrainingError, match="docker is not installed"):
         run_part(folder, contained, 0, 0, data_root, "a.json", machine)
     assert not os.path.exists(folder.path)
-
-
-def test_it_ends_when_nobody_holds_its_input(tmp_path):
-    code = "import epochwatt.training.inside as i; i._end_with_the_starter()"
-    ended = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, check=False)
-    assert ended.returncode == inside.ORPHANED
 
 
 @pytest.mark.skipif(shutil.which("podman") is None, reason="no podman on this machine")

@@ -3,13 +3,11 @@
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from epochwatt.device.locks import machine_lock
-from epochwatt.errors import TrainingError
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import __main__ as command
@@ -73,21 +71,6 @@ def test_measured_part_imports_no_torch_and_writes_its_receipt_again(
     receipt.unlink()
     python(ALL_MEASURED, folder.root, folder.run, receipt, told(machine))
     assert receipt.read_bytes() == written
-
-
-def test_measured_part_says_when_and_how_to_repeat_it(folder, add_epoch, receipt, caplog, machine):
-    add_epoch(folder, 0)
-    with caplog.at_level("INFO"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
-    assert "epoch 0 was measured on 2023-11-1" in caplog.text  # day 14 or 15: by the time zone
-    assert f"epochwatt discard {folder.run} 0" in caplog.text
-
-
-def test_measured_part_waits_for_nobody(folder, add_epoch, receipt, machine):
-    add_epoch(folder, 0)
-    with machine_lock().acquire({"run": "run-b"}):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
-    assert epochs_of(receipt) == [0]
 
 
 @pytest.mark.usefixtures("on_the_cpu")
@@ -159,13 +142,6 @@ def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_machine_is_free_after_a_job_that_failed(folder, factors, tmp_path, receipt, machine):
-    with pytest.raises(Exception, match="no data set"):
-        run_part(folder, factors, 0, 0, str(tmp_path), str(receipt), machine)
-    machine_lock().acquire({"run": "run-b"}).release()
-
-
-@pytest.mark.usefixtures("on_the_cpu")
 def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_run(
     folder, factors, data_root, receipt, tmp_path, python, machine
 ):
@@ -203,15 +179,6 @@ def test_command_measures_a_part(folder, factors, data_root, receipt, machine):
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_command_completes_factors_that_equal_their_default(
-    folder, factors, data_root, receipt, machine
-):
-    del factors["batch_size"], factors["seed"]
-    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=0)) == 0
-    assert folder.read(0).meta["factors"]["batch_size"] == 16
-
-
-@pytest.mark.usefixtures("on_the_cpu")
 def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     folder, factors, data_root, receipt, tmp_path, capsys, machine
 ):
@@ -226,16 +193,6 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     assert "Traceback" not in told
     assert folder.measured() == []
     assert not receipt.exists()
-
-
-def test_an_interpreter_without_torch_is_named(folder, factors, receipt, monkeypatch, machine):
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it could not be imported
-    monkeypatch.delitem(sys.modules, "epochwatt.training.session", raising=False)
-    with pytest.raises(TrainingError, match="cannot import what training needs") as caught:
-        run_part(folder, factors, 0, 0, "/no-such-data", str(receipt), machine)
-    assert "torch" in caught.value.found
-    assert "`python:`" in caught.value.do
-    assert folder.measured() == []
 
 
 @pytest.mark.parametrize(
@@ -256,14 +213,3 @@ def test_command_ends_with_a_message_when_the_machine_or_the_user_refuses(
     monkeypatch.setattr(command, "run_part", refused)
     assert command.main(arguments(folder, factors, data_root, receipt, machine, last=0)) == status
     assert folder.run in capsys.readouterr().err
-
-
-def test_command_hides_no_error_of_a_program(
-    folder, factors, data_root, receipt, machine, monkeypatch
-):
-    def wrong(*_):
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    monkeypatch.setattr(command, "run_part", wrong)
-    with pytest.raises(RuntimeError, match="mat1"):
-        command.main(arguments(folder, factors, data_root, receipt, machine, last=0))

@@ -1,12 +1,6 @@
 """The loader: whose order and mini-batches these are, and where fetch and pre-process are timed."""
 
 import multiprocessing
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,54 +104,6 @@ def test_fetch_and_preprocess_are_timed_apart_wherever_they_run(monkeypatch, num
     assert fetch_s == FETCH_S * N_SAMPLES
     assert preprocess_s == TRANSFORM_S * N_SAMPLES + COLLATE_S * len(loaded)
     assert (clock.now_s > 0) == (num_workers == 0)  # with workers all of it happened elsewhere
-
-
-def test_each_epoch_has_new_workers():
-    class Source(Numbered):
-        def read(self, index):
-            return np.array([os.getpid()]), index
-
-    factors = {"batch_size": BATCH_SIZE, "num_workers": 2, "prefetch_factor": 2}
-    minibatches = TimedMinibatches(Source(), torch.from_numpy, 2)
-    loader = make_loader(minibatches, N_SAMPLES, factors, torch.Generator())
-    first, second = ({pid for i, _ in loader for pid in i.ravel().tolist()} for _ in range(2))
-    assert len(first) == len(second) == 2
-    assert not first & second
-    assert os.getpid() not in first | second
-
-
-LOADS = """
-import numpy as np, torch
-from epochwatt.training.loaders import TimedMinibatches, make_loader
-class Source:
-    def read(self, index): return np.array([index], dtype=np.float32), index
-factors = {"batch_size": 4, "num_workers": 1, "prefetch_factor": 2}
-minibatches = TimedMinibatches(Source(), torch.from_numpy, 1)
-print(len(list(make_loader(minibatches, 21, factors, torch.Generator()))))
-"""
-
-
-@pytest.mark.parametrize(
-    ("length", "said"),
-    [(75, "6\n"), (76, "TrainingError: the path of the folder for temporary files is too long")],
-)
-def test_folder_that_is_too_long_for_the_workers_sockets_is_refused(length, said):
-    """One byte more, and no mini-batch would ever come: the loop would hang."""
-    begin = tempfile.mkdtemp(prefix="w", dir="/tmp")
-    folder = Path(begin) / ("x" * (length - len(begin) - 1))
-    folder.mkdir()
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-c", LOADS],
-            env={**os.environ, "TMPDIR": str(folder)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    finally:
-        shutil.rmtree(begin)
-    assert said in ended.stdout + ended.stderr
-    assert (ended.returncode == 0) == (length == 75)
 
 
 # -- mini-batches without end ----------------------------------------------------------------------

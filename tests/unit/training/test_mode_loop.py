@@ -69,26 +69,6 @@ def test_clean_mini_batches_begin_after_power_has_followed_and_one_is_dropped():
     assert watch.mean_power_w() == pytest.approx(15.0)
 
 
-def test_where_mini_batches_are_slow_forty_of_them_are_enough():
-    watch, n = Machine(minibatch_s=2.0).watched()
-    assert n - watch.first() == DEFAULTS.minibatches
-
-
-def test_where_mini_batches_are_quick_readings_decide():
-    machine = Machine(minibatch_s=0.001)
-    watch, n = machine.watched()
-    assert n - watch.first() > DEFAULTS.minibatches
-    clean_s = machine.now_s - begin_s(machine, watch.first())
-    assert DEFAULTS.power_readings / 10 - 0.1 < clean_s < 2.5
-
-
-def test_power_is_looked_at_a_few_times_a_second_and_not_in_each_mini_batch():
-    machine = Machine(minibatch_s=0.001)
-    _, n = machine.watched()
-    assert n > 1000
-    assert machine.looks < 30
-
-
 def test_a_power_that_never_follows_is_given_up():
     machine = Machine(after_w=5.0)
     watch, _ = machine.watched()

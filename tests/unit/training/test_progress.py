@@ -14,22 +14,6 @@ def line(epoch, done, elapsed_s, n_minibatches=1573):
     return Progress(None, 4, epoch, n_minibatches).line(done, elapsed_s)
 
 
-def test_line_tells_epoch_minibatch_rate_and_time_left():
-    assert line(1, 800, 2.0) == "epoch 1: mini-batch 800 of 1573, 400/s, 2 s left"
-
-
-def test_slow_training_has_a_rate_too():
-    assert line(0, 1, 20.0, n_minibatches=31) == "epoch 0: mini-batch 1 of 31, 0.05/s, 600 s left"
-
-
-def test_no_rate_before_the_first_minibatch():
-    assert line(0, 0, 2.0) == "epoch 0: mini-batch 0 of 1573"
-
-
-def test_warm_up_is_called_so():
-    assert line(-1, 20, 2.0, n_minibatches=20).startswith("warm-up: mini-batch 20 of 20")
-
-
 class Listener(io.StringIO):
     """Takes lines and says when one is complete."""
 

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from epochwatt.epochs.placement import stall_times
-from epochwatt.errors import DataError, RecordWriteError, TrainingError
+from epochwatt.errors import TrainingError
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training import workloads
-from epochwatt.training.session import Session, epoch_seed, mean_loss
+from epochwatt.training.session import Session, mean_loss
 
 pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
@@ -79,21 +78,6 @@ def test_epoch_leaves_a_record_whose_parts_fit_the_whole(folder, session, num_wo
         assert meta["software"]["torch"] == torch.__version__
 
 
-def test_record_says_when_its_minibatches_began_and_that_no_gpu_trained(folder, session):
-    session(folder).measure(0)
-    record = folder.read(0)
-    meta, placement = record.meta, record.meta["placement"]
-    assert placement["clock"] == "host"
-    assert [n for n, _ in placement["starts"]] == [0, 1, 2, 3]
-    assert meta["t_end_mono_s"] - placement["starts"][-1][1] == meta["tail_s"] >= 0
-    starts, ends = stall_times(meta, record.minibatch_s)
-    assert meta["t_start_mono_s"] <= starts[0]
-    assert ends[-1] <= meta["t_end_mono_s"]
-    assert (ends - starts).sum() == pytest.approx(meta["wait_s"] + meta["copy_s"], rel=1e-3)
-    assert "gpu_uuid" not in meta
-    assert meta["power_refused"] == {}
-
-
 @pytest.mark.parametrize(("began", "goes_on"), [("jtop", "jtop"), ("sysfs", "auto"), ("", "auto")])
 def test_run_that_began_with_jtop_goes_on_with_it(
     folder, session, machine, monkeypatch, began, goes_on
@@ -122,23 +106,11 @@ def test_loss_is_the_mean_over_samples_though_the_last_minibatch_is_smaller():
     assert mean_loss(per_minibatch, n_samples=9, batch_size=4) == (4 * 1 + 4 * 2 + 1 * 10) / 9
 
 
-def test_loss_that_is_no_number_is_recorded_as_unknown(folder, session, replace_transform):
-    replace_transform(lambda raw: torch.full((1, 28, 28), float("nan")))
-    session(folder).measure(0)
-    assert folder.read(0).meta["loss"] is None
-
-
 def test_training_goes_on_from_epoch_to_epoch(folder, session):
     one = session(folder)
     for epoch in range(6):
         one.measure(epoch)
     assert losses(folder)[-1] < losses(folder)[0]
-
-
-def test_each_epoch_has_a_seed_of_its_own():
-    seeds = {epoch_seed(seed, epoch) for seed in range(20) for epoch in range(20)}
-    assert len(seeds) == 400
-    assert all(0 <= seed < 2**63 for seed in seeds)  # what torch.manual_seed takes
 
 
 # -- one process or several ----------------------------------------------------------------------
@@ -193,15 +165,6 @@ def test_weights_are_those_of_the_epoch_before_though_another_was_measured_last(
     assert losses(folder) == undisturbed
 
 
-def test_only_the_first_epoch_of_a_process_is_cold(folder, session):
-    one = session(folder)
-    one.measure(0)
-    one.measure(1)
-    session(folder).measure(2)
-    assert [flags(folder, epoch) for epoch in range(3)] == [["cold_process"], [], ["cold_process"]]
-    assert [folder.read(epoch).meta["cold_process"] for epoch in range(3)] == [True, False, True]
-
-
 def test_only_a_process_that_starts_after_epoch_0_warms_up(folder, session):
     one = session(folder)
     one.measure(0)
@@ -220,22 +183,6 @@ def test_warm_up_reads_nothing_of_the_data_set(folder, session, monkeypatch):
     monkeypatch.setattr(late.source, "read", lambda i: read.append(i) or original(i))
     late.measure(1)
     assert sorted(read) == list(range(36))
-
-
-def test_skipped_warm_up_is_flagged(folder, session, monkeypatch):
-    session(folder).measure(0)
-    monkeypatch.setattr(Session, "_warm_up", lambda self: None)
-    session(folder).measure(1)
-    assert flags(folder, 1) == ["cold_process", "warmup_skipped"]
-
-
-def test_checkpoint_is_kept_for_the_latest_epoch_only(folder, session):
-    one = session(folder)
-    one.measure(0)
-    assert os.path.exists(folder.checkpoint_path(0))
-    one.measure(1)
-    assert not os.path.exists(folder.checkpoint_path(0))
-    assert os.path.exists(folder.checkpoint_path(1))
 
 
 # -- what is flagged -----------------------------------------------------------------------------
@@ -260,14 +207,6 @@ def test_other_run_in_between_makes_the_epoch_resumed(folder, tmp_path, session)
     assert flags(folder, 0) == flags(other, 0) == ["cold_process"]
     assert flags(folder, 1) == ["resumed"]
     assert "epoch 0 of other-run" in folder.read(1).meta["resumed"]["reason"]
-
-
-def test_lost_checkpoint_means_fresh_weights(folder, session):
-    session(folder).measure(0)
-    os.unlink(folder.checkpoint_path(0))
-    session(folder).measure(1)
-    assert flags(folder, 1) == ["cold_process", "fresh_weights"]
-    assert folder.read(1).meta["weights"] == "fresh"
 
 
 def test_checkpoint_that_is_half_there_means_the_same_fresh_weights(folder, tmp_path, session):
@@ -305,20 +244,6 @@ def test_checkpoint_with_a_flipped_bit_is_set_aside_and_flagged(folder, tmp_path
     folder.verify(0)  # the epoch itself is whole
 
 
-def test_weights_are_said_to_come_from_where_they_came_from(folder, session):
-    one = session(folder)
-    one.measure(0)
-    one.measure(1)
-    session(folder).measure(2)
-    origins = [folder.read(epoch).meta["weights"] for epoch in range(3)]
-    assert origins == ["initial", "carried", "checkpoint"]
-
-
-def test_epoch_whose_predecessor_was_never_measured_is_flagged(folder, session):
-    session(folder).measure(2)
-    assert flags(folder, 2) == ["cold_process", "fresh_weights", "resumed"]
-
-
 # -- what is refused -----------------------------------------------------------------------------
 
 
@@ -337,15 +262,6 @@ def test_killed_loader_worker_leaves_no_epoch(folder, session, monkeypatch):
     assert folder.measured() == []
     session(folder, num_workers=1).measure(0)
     assert flags(folder, 0) == ["cold_process", "resumed"]
-
-
-def test_failure_of_the_training_itself_is_not_taken_for_a_dead_worker(
-    folder, session, replace_transform
-):
-    replace_transform(lambda raw: torch.zeros(1, 5, 5))
-    with pytest.raises(RuntimeError, match="size"):
-        session(folder).measure(0)
-    assert folder.measured() == []
 
 
 @pytest.mark.parametrize("error", [RuntimeError, ValueError])
@@ -367,29 +283,3 @@ def test_damaged_record_of_the_epoch_before_is_named_and_blocks_nothing(folder, 
     assert "epoch-0/record.json was altered" in caplog.text
     assert flags(folder, 1) == ["cold_process", "resumed"]
     assert folder.read(1).meta["resumed"]["reason"] == "the record of the epoch before is damaged"
-
-
-def test_missing_data_set_is_refused_before_anything_is_begun(folder, factors, tmp_path, machine):
-    with pytest.raises(DataError, match="no data set"):
-        Session(folder, factors, str(tmp_path), machine, {})
-    assert not os.path.exists(folder.path)
-
-
-def test_full_disk_leaves_no_epoch(small_disk, session):
-    folder = RunFolder(str(small_disk), "r")
-    with pytest.raises(RecordWriteError, match="disk is full"):
-        session(folder).measure(0)
-    assert folder.measured() == []
-
-
-def test_times_are_kept_as_they_were_measured(folder, session, monkeypatch):
-    seen = []
-    finish = RunFolder.finish
-
-    def watched(self, epoch, meta, minibatch_s):
-        seen.append(np.array(minibatch_s))
-        finish(self, epoch, meta, minibatch_s)
-
-    monkeypatch.setattr(RunFolder, "finish", watched)
-    session(folder).measure(0)
-    np.testing.assert_allclose(folder.read(0).minibatch_s, seen[0], rtol=1e-6)

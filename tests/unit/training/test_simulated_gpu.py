@@ -115,33 +115,12 @@ def test_energy_of_the_stalls_is_what_was_planted(trained):
     assert told_j == pytest.approx(planted_j, rel=0.03, abs=0.01)
 
 
-def test_each_timer_says_whose_clock_its_intervals_are_of(trained):
-    clocks = {"host": 0.0, "gpu": 50e-6}
-    assert trained.placement["error_s"] <= clocks[trained.placement["clock"]]
-    assert len(trained.placement["starts"]) <= timing.MARKS + 1
-    assert trained.placement["starts"][0][0] == 0
-    assert trained.placement["starts"][-1][0] == len(trained.minibatch_s)
-
-
-def test_pooled_timing_adds_no_synchronisation(monkeypatch):
-    far_ahead = CASES["GPU-bound, the host far ahead"]
-    trained = Trained(monkeypatch, far_ahead, "pooled", FakeGpu())
-    assert trained.n_waited == 1  # at the end of the epoch
-
-
 def test_drift_of_the_gpus_clock_is_taken_out(monkeypatch):
     case = plan(3000, load_s=0.035)  # 105 s
     trained = Trained(monkeypatch, case, "pooled", FakeGpu(drift=500e-6))
     true_starts, _ = trained.truth()
     told_starts, _ = trained.stalls()
     assert np.abs(told_starts - true_starts)[1:].max() < 0.001  # 52 ms if it were left in
-
-
-def test_a_gpu_that_was_asleep_before_the_epoch_is_anchored_well(monkeypatch):
-    gpu = FakeGpu(railgate_s=0.5, wake_s=0.008)
-    gpu.host_s += 10.0
-    trained = Trained(monkeypatch, CASES["loader-bound"], "pooled", gpu)
-    assert trained.placement["error_s"] < 50e-6
 
 
 # the host loads 0.8 s; with pooled timing it begins while the GPU computes its 13 ms

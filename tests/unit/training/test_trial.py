@@ -33,11 +33,6 @@ def test_versions_and_what_is_missing_are_told(modules):
     assert about["executable"] == sys.executable
 
 
-def test_a_library_that_fails_oddly_is_told_in_a_line(modules):
-    modules(torch=RuntimeError("libcurand.so.10:\n cannot open"))
-    assert trial.libraries()["errors"]["torch"] == "RuntimeError: libcurand.so.10: cannot open"
-
-
 def test_a_gpu_that_cannot_be_used_is_no_gpu(modules, monkeypatch):
     def gpu():
         raise RuntimeError("no kernel image is available")
@@ -47,21 +42,6 @@ def test_a_gpu_that_cannot_be_used_is_no_gpu(modules, monkeypatch):
     about = trial.libraries()
     assert about["gpu"] is None
     assert "no kernel image" in about["errors"]["gpu"]
-
-
-def test_the_gpu_of_this_interpreter_is_asked_for(on_the_cpu):
-    import torch
-
-    answer = trial._gpu()
-    assert answer["cuda"] == torch.version.cuda
-    assert "gpu" not in answer
-    assert answer["no_gpu"]  # why there is none
-
-
-def test_the_last_line_is_the_answer(modules, capsys):
-    modules()
-    trial.main(["libraries"])
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["torch"] is None
 
 
 def test_the_sampler_fills_a_folder(tmp_path, capsys):

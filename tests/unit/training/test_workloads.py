@@ -29,15 +29,6 @@ def assert_same_bits(first, second):
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_lenet5_has_the_parameters_of_the_paper():
-    parameters = list(WORKLOADS["lenet"].build().parameters())
-    assert sum(parameter.numel() for parameter in parameters) == 61_706
-
-
-def test_lenet5_gives_ten_scores_for_each_image():
-    assert WORKLOADS["lenet"].build()(made_up_minibatch(0)[0]).shape == (4, 10)
-
-
 def test_transform_normalises_every_level_as_the_scripts_do():
     raw = np.arange(784, dtype=np.uint32).astype(np.uint8).reshape(28, 28)  # each level 0..255
     before = raw.copy()
@@ -81,24 +72,18 @@ def test_optimiser_moves_the_weights_as_torchs_own_to_the_bit(n_before_reload):
     assert_same_bits(ours, trained(torchs_own, 6, None))
 
 
-def test_lost_momentum_would_show():
-    forgotten = trained(lambda network: torch.optim.SGD(network.parameters(), lr=0.01), 6, None)
-    ours = trained(workloads.make_optimiser, 6, None)
-    assert not torch.equal(ours[0], forgotten[0])
-
-
 # -- the trainer ---------------------------------------------------------------------------------
 
 
 def test_initial_weights_depend_on_the_seed_alone():
-    first = weights_of(Trainer("lenet", CPU, seed=3))
+    first = weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3))
     torch.rand(5)
-    assert_same_bits(weights_of(Trainer("lenet", CPU, seed=3)), first)
-    assert not torch.equal(weights_of(Trainer("lenet", CPU, seed=4))[0], first[0])
+    assert_same_bits(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3)), first)
+    assert not torch.equal(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=4))[0], first[0])
 
 
 def test_step_returns_the_loss_before_it_without_a_graph():
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     inputs, labels = made_up_minibatch(0)
     expected = nn.functional.cross_entropy(trainer.network(inputs), labels).item()
     loss = trainer.step(trainer.copy((inputs, labels)))
@@ -107,23 +92,16 @@ def test_step_returns_the_loss_before_it_without_a_graph():
 
 
 def test_gradients_of_the_minibatch_before_are_forgotten():
-    trainer = Trainer("lenet", CPU, seed=0)
+    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for index in range(2):
         before = weights_of(trainer)
         trainer.step(made_up_minibatch(index))
-    fresh = Trainer("lenet", CPU, seed=0)
+    fresh = Trainer(WORKLOADS["lenet"], CPU, seed=0)
     for own, weight in zip(fresh.network.parameters(), before, strict=True):
         own.data.copy_(weight)
     fresh.step(made_up_minibatch(1))
     gradients = [[p.grad for p in t.network.parameters()] for t in (trainer, fresh)]
     assert_same_bits(*gradients)
-
-
-def test_training_learns():
-    trainer = Trainer("lenet", CPU, seed=0)
-    minibatch = made_up_minibatch(0, batch_size=16)
-    losses = [trainer.step(minibatch).item() for _ in range(80)]
-    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize("targets", [["cat", "dog"], {"name": ["cat"]}, [b"cat"]])
@@ -132,9 +110,3 @@ def test_labels_of_text_are_refused_by_name(targets):
         on_device(targets, torch.device("cpu"))
     assert "cat" in raised.value.found
     assert "index of a class" in raised.value.do
-
-
-def test_inputs_may_be_nested():
-    one = torch.ones(1)
-    moved = on_device({"a": [one, (one, {"b": one})]}, torch.device("cpu"))
-    assert moved == {"a": [one, [one, {"b": one}]]}

@@ -1,15 +1,12 @@
 """What figures of a field for each pair of networks share: rows, titles, the interactive form."""
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from epochwatt.figures.common import style
-from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.fulcrum.names import NOTES
 
 Row = Mapping[str, Any]
@@ -49,22 +46,8 @@ def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Row], **ax
     ----------
     axes : encoding of x, y and color
     """
-    shown = [{**row, "field": name} for name, some in by_field(rows).items() for row in some]
-    spec = {
-        "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": NOTES[provenance], "anchor": "start"},
-        "data": {"values": shown},
-        "facet": {"field": "field", "type": "nominal", "title": None},
-        "columns": 2,
-        "spec": {
-            "width": 300,
-            "height": 220,
-            "mark": {"type": "line", "point": True},
-            "encoding": {
-                **axes,
-                "tooltip": [{"field": name} for name in shown[0]] if shown else [],
-            },
-        },
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-    }
-    Path(f"{stem}.vl.json").write_text(json.dumps(spec) + "\n", "utf-8")
+    shown = [{**row, "field": title} for title, some in by_field(rows).items() for row in some]
+    line = {"type": "line", "point": True}
+    lines = vega.layer(line, **axes, tooltip=vega.tooltip(shown[0] if shown else ()))
+    fields = vega.multiples(vega.name("field"), [lines], 300, 220, 2, "x", "y")
+    vega.write(stem, title, NOTES[provenance], {"data": {"values": shown}, **fields})

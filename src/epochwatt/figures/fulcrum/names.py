@@ -79,12 +79,7 @@ def stems(has_public: bool, has_records: bool) -> list[str]:
 
 
 def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
-    """Return figures as the gallery takes them.
-
-    Parameters
-    ----------
-    drawn : results/figures/{folder}/{figure}
-    """
+    """Return figures as the gallery takes them."""
     shared = {"paper": "fulcrum", "section": STUDY, "caption": "", "claims": []}
     return [
         {

@@ -1,6 +1,5 @@
 """Rates that change: rate and plan, longest latency and training, on one time axis."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from epochwatt.figures.common import style
-from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.fulcrum.names import FIRST, NOTES, REPLANNING, TITLES
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
@@ -70,7 +68,7 @@ def draw_replanning(slots: str, style_file: str, stem: str) -> None:
     train, infer, switch_s = drawn
     caption = CAPTION.format(train=train, infer=infer, switch=f"{float(switch_s):g}")
     write_caption(stem, TITLE, caption, "simulated boards, not measured")
-    Path(f"{stem}.vl.json").write_text(json.dumps(_spec(rows)) + "\n", "utf-8")
+    _write_spec(stem, rows)
 
 
 def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
@@ -98,28 +96,14 @@ def _handles() -> Iterator[Line2D]:
         yield Line2D([], [], color=colour, linewidth=width, label=words)
 
 
-def _spec(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the interactive form: training over time, with what else is known of the slot."""
-    return {
-        "$schema": SCHEMA,
-        "title": {"text": TITLE, "subtitle": NOTES["simulated"], "anchor": "start"},
-        "data": {"values": list(rows)},
-        "facet": {"field": "rates", "type": "nominal", "title": None},
-        "columns": 1,
-        "spec": {
-            "width": 640,
-            "height": 200,
-            "mark": {"type": "line", "interpolate": "step-after", "point": True},
-            "encoding": {
-                "x": {"field": "t_s", "type": "quantitative", "title": "time (s)"},
-                "y": {
-                    "field": "trained_per_s",
-                    "type": "quantitative",
-                    "title": "training (mini-batches/s)",
-                },
-                "color": {"field": "policy", "type": "nominal"},
-                "tooltip": [{"field": name} for name in ("policy", *NUMBERS)],
-            },
-        },
-        "resolve": {"scale": {"x": "independent"}},
-    }
+def _write_spec(stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the interactive form: training over time, with what else is known of the slot."""
+    lines = vega.layer(
+        {"type": "line", "interpolate": "step-after", "point": True},
+        x=vega.number("t_s", "time (s)"),
+        y=vega.number("trained_per_s", "training (mini-batches/s)"),
+        color={"field": "policy", "type": "nominal"},
+        tooltip=vega.tooltip(("policy", *NUMBERS)),
+    )
+    fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
+    vega.write(stem, TITLE, NOTES["simulated"], {"data": {"values": list(rows)}, **fields})

@@ -1,6 +1,5 @@
 """Solvers of schedules: what they profile, how often they answer, what their answers lose."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from epochwatt.figures.common import style
-from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.fulcrum.names import (
     ASSUMED,
     FIGURES,
@@ -70,7 +68,7 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
         style.save(figure, stem, rows)
     caption = f"{CAPTION} {PUBLIC}" if provenance == "public" else CAPTION
     write_caption(stem, TITLE, caption, ORIGINS[provenance])
-    Path(f"{stem}.vl.json").write_text(json.dumps(_spec(rows)) + "\n", "utf-8")
+    _write_spec(stem, rows)
 
 
 def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
@@ -101,31 +99,17 @@ def _handles(rows: Sequence[Mapping[str, Any]]) -> list[Line2D]:
     return [*handles, Line2D([], [], marker="^", label="hollow: verified", **hollow)]
 
 
-def _spec(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the interactive form: loss over profiles, the share answered as size."""
+def _write_spec(stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the interactive form: loss over profiles, the share answered as size."""
     shown = [row for row in rows if row["loss_pct"] != ""]
-    x = {"field": "n_profiles", "type": "quantitative", "scale": {"type": "log"}}
-    return {
-        "$schema": SCHEMA,
-        "title": {
-            "text": TITLE,
-            "subtitle": NOTES[rows[0]["provenance"]] if rows else "",
-            "anchor": "start",
-        },
-        "data": {"values": shown},
-        "facet": {"field": "jobs", "type": "nominal", "title": None},
-        "columns": 2,
-        "spec": {
-            "width": 300,
-            "height": 240,
-            "mark": {"type": "point", "filled": True},
-            "encoding": {
-                "x": {**x, "title": "profiles"},
-                "y": {"field": "loss_pct", "type": "quantitative", "title": "mean loss (%)"},
-                "color": {"field": "solver", "type": "nominal"},
-                "size": {"field": "kept_pct", "type": "quantitative", "title": "answered (%)"},
-                "tooltip": [{"field": name} for name in shown[0]] if shown else [],
-            },
-        },
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-    }
+    points = vega.layer(
+        {"type": "point", "filled": True},
+        x=vega.number("n_profiles", "profiles", scale={"type": "log"}),
+        y=vega.number("loss_pct", "mean loss (%)"),
+        color={"field": "solver", "type": "nominal"},
+        size=vega.number("kept_pct", "answered (%)"),
+        tooltip=vega.tooltip(shown[0] if shown else ()),
+    )
+    fields = vega.multiples(vega.name("jobs"), [points], 300, 240, 2, "x", "y")
+    note = NOTES[rows[0]["provenance"]] if rows else ""
+    vega.write(stem, TITLE, note, {"data": {"values": shown}, **fields})

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.powertrain import looks
-from epochwatt.figures.powertrain.legend import handles
+from epochwatt.figures.powertrain.learning import legend_entries
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.published.paper_numbers import PaperNumber
 
@@ -45,7 +45,6 @@ def draw_example(
 
     Parameters
     ----------
-    stem : path of the files without ending
     modes : the table of the example's modes
     fronts, example : rows of fronts.csv and example.csv; of a method the first counts
     numbers : the paper's; they are in the CSV and a table below, since another board's seconds
@@ -77,7 +76,7 @@ def draw_example(
         )  # fmt: skip
         axes.set_xlabel("mean power (W)")
         axes.set_ylabel("time of an epoch (s)")
-        style.legend(figure, handles(list(names.values())))
+        style.legend(figure, legend_entries(list(names.values())))
         style.save(figure, stem, [*rows, *_paper_rows(numbers)])
     return caption()
 

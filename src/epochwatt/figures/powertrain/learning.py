@@ -4,23 +4,22 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from epochwatt.claims.beside_paper import each_draw_once
 from epochwatt.figures.common import style
 from epochwatt.figures.powertrain import looks
-from epochwatt.figures.powertrain.legend import handles
 from epochwatt.figures.powertrain.looks import Look
+from epochwatt.figures.powertrain.rows import learning_rows
 from epochwatt.published.paper_numbers import PaperNumber
 
 Row = Mapping[str, str]
 WIDTH_IN, HEIGHT_IN = 7.2, 6.0  # of two rows of fields
-QUARTILES = (25, 50, 75)
 GROUPS = ("learning-curve", "other-workloads")  # of the paper's numbers on one board
 LETTERS = 30  # of a line of a field's title
 LEAST = 2  # numbers of profiled modes that make a curve
+BLACK_MARKS = "black, open: the paper's, on a real board"
 SPREAD = 1.035  # methods stand beside each other
 WHOSE = {
     "simulated": "The boards are simulated, so methods are compared on made modes. Black and open: "
@@ -41,40 +40,6 @@ def caption(target: str, provenance: str) -> str:
     ).strip()
 
 
-def learning_rows(errors: Sequence[Row], target: str) -> list[dict[str, Any]]:
-    """Return median and quartiles over draws: a row per workload, reference, method, number.
-
-    Parameters
-    ----------
-    errors : rows of errors.csv, of one provenance
-    target : time_s or power_w
-    """
-    groups: dict[tuple[str, ...], list[float]] = {}
-    for row in each_draw_once(errors):
-        if row["target"] == target and row["mape_pct"]:
-            key = tuple(row[k] for k in ("workload", "device", "method", "reference"))
-            groups.setdefault((*key, row["n_profiled"]), []).append(float(row["mape_pct"]))
-    rows = []
-    for (name, device, method, reference, n), values in groups.items():
-        low, middle, high = np.percentile(values, QUARTILES)
-        rows.append(
-            {
-                "workload": name,
-                "device": device,
-                "method": method,
-                "reference": reference,
-                "n_profiled": n,
-                "quantity": f"{target}_mape_pct",
-                "value": float(f"{middle:.5g}"),
-                "low": float(f"{low:.5g}"),
-                "high": float(f"{high:.5g}"),
-                "n_draws": len(values),
-                "source": "ours",
-            }
-        )
-    return rows
-
-
 def curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return workload and reference of the fields: those in which a method has a curve."""
     numbers: dict[tuple[str, str], set[str]] = {}
@@ -91,14 +56,7 @@ def draw_learning(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw the curves of one target and one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    errors : rows of errors.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw the curves of one target and one provenance; return the caption."""
     rows = learning_rows([row for row in errors if row["provenance"] == provenance], target)
     fields = curves(rows)
     title = f"Error of predicted {looks.TARGETS[target]}, by how many modes were profiled"
@@ -115,7 +73,7 @@ def draw_learning(
         places = style.facets(figure, axes, len(fields))
         shown = _draw_fields(places, fields, rows, known_numbers)
         entries = list(looks.looks(row["method"] for row in shown).values())
-        style.legend(figure, handles(entries, any(map(_is_paper, shown))))
+        style.legend(figure, legend_entries(entries, any(map(_is_paper, shown))))
         style.save(figure, stem, [{"provenance": provenance, **row} for row in shown])
     return caption(target, provenance)
 
@@ -219,3 +177,15 @@ def _draw_mark(axes: Axes, n: int, mark: Mapping[str, Any], names: Mapping[str, 
     if mark["qualifier"] == "less_than":
         arrow = {"arrowstyle": "->", "color": looks.PAPER, "lw": 0.9}
         axes.annotate("", (n, mark["value"] * 0.72), (n, mark["value"]), arrowprops=arrow, zorder=4)
+
+
+def legend_entries(shown: Sequence[Look], has_paper: bool = False) -> list[Line2D]:
+    """Return the legend's entries; `has_paper`: the figure has the paper's marks."""
+    entries = [
+        Line2D([], [], color=look.colour, marker=look.mark, ls=look.line, ms=4, label=look.title)
+        for look in shown
+    ]
+    if has_paper:
+        marks: dict[str, Any] = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
+        entries.append(Line2D([], [], color=looks.PAPER, label=BLACK_MARKS, **marks))
+    return entries

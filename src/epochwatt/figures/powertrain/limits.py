@@ -1,28 +1,22 @@
 """The fastest mode under power limits: its time penalty, always beside the limits it breaks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from epochwatt.claims.beside_paper import each_draw_once
 from epochwatt.figures.common import style
 from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.looks import Look
+from epochwatt.figures.powertrain.rows import MATRIX, SHARES, limit_rows
 from epochwatt.published.paper_numbers import PaperNumber
 
 Row = Mapping[str, str]
 WIDTH_IN, LINE_IN, FIELD_IN, HEAD_IN = 7.2, 0.2, 0.5, 1.6
 TITLE = "Fastest mode under power limits: time lost, and limits broken"
-PROFILED = "50"  # modes, as in the paper
-MATRIX = "transfer-matrix"  # a group that has no other method to stand beside
-ALL = ("powertrain_all",)  # methods that profile all modes
-SHARES = {"over_pct": "broken (A/L)", "over_1w_pct": "broken by more than 1 W (A/L+1)"}
-PERCENTILES = (5, 25, 50, 75, 95)
 MARK, NUMBER = 2.0, 16.0  # half of a mark, and a number beside a bar, in points of the axis
 BAR = 0.36  # height of a share's bar
 BROKEN = "#F7E3DE"  # where a penalty says that the mode broke its limit
@@ -43,60 +37,6 @@ def caption(provenance: str) -> str:
     return " ".join(text.split())
 
 
-def limit_rows(choices: Sequence[Row], penalties: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return a row per workload and method: percentiles of penalties, shares of broken limits.
-
-    Parameters
-    ----------
-    choices, penalties : rows of choices.csv and penalties.csv, of one provenance
-    """
-    boxes = _collected(choices, ("penalty_pct",))
-    shares = _collected(penalties, (*SHARES, "n_limits", "n_answered", "excess_area_pct"))
-    rows = []
-    for key in shares:
-        name, device, method, reference = key
-        values = boxes.get(key, {}).get("penalty_pct", [])
-        ends = np.percentile(values, PERCENTILES).tolist() if values else [None] * 5
-        middle = {column: _median(shares[key][column]) for column in (*SHARES, "excess_area_pct")}
-        n_limits, n_answered = (sum(shares[key][name]) for name in ("n_limits", "n_answered"))
-        rows.append(
-            {
-                **{"workload": name, "device": device, "method": method, "reference": reference},
-                "quantity": "penalty_pct",
-                "value": _rounded(ends[PERCENTILES.index(50)]),
-                **{f"p{p}": _rounded(end) for p, end in zip(PERCENTILES, ends, strict=True)},
-                **{column: _rounded(value) for column, value in middle.items()},
-                "unanswered_pct": _rounded(100 * (1 - n_answered / n_limits)) if n_limits else "",
-                "n_draws": len(shares[key]["n_limits"]),
-                "source": "ours",
-            }
-        )
-    return rows
-
-
-def _collected(
-    rows: Iterable[Row], columns: Sequence[str]
-) -> dict[tuple[str, ...], dict[str, list[float]]]:
-    """Return workload, device, method, reference -> column -> numbers of all rows."""
-    numbers: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for row in each_draw_once(rows):
-        if row["n_profiled"] in ("", "0", PROFILED) or row["method"] in ALL:
-            key = tuple(row[k] for k in ("workload", "device", "method", "reference"))
-            mine = numbers.setdefault(key, {column: [] for column in columns})
-            for column in columns:
-                if row[column] not in ("", "nan"):
-                    mine[column].append(float(row[column]))
-    return numbers
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return float(np.median(values)) if values else None
-
-
-def _rounded(value: float | None) -> float | str:
-    return "" if value is None else float(f"{value:.4g}")
-
-
 def draw_limits(
     stem: str,
     choices: Sequence[Row],
@@ -105,14 +45,7 @@ def draw_limits(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw penalties and broken limits of one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    choices, penalties : rows of choices.csv and penalties.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw penalties and broken limits of one provenance; return the caption."""
     tables = [
         [r for r in rows if r["provenance"] == provenance and r["group"] != MATRIX]
         for rows in (choices, penalties)

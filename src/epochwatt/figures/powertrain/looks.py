@@ -132,12 +132,7 @@ def note(provenance: str, *more: str) -> str:
 
 
 def gallery_entries(stems: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the study's figures as the gallery takes them.
-
-    Parameters
-    ----------
-    stems : results/figures/{folder}/{figure}, those that were drawn
-    """
+    """Return the study's figures as the gallery takes them."""
     entries = []
     for stem in stems:
         name = "/".join(stem.rsplit("/", 2)[1:])

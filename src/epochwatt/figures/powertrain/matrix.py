@@ -66,13 +66,7 @@ def draw_matrix(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw ours and, of simulated boards, the paper's; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    transfer : rows of transfer.csv
-    """
+    """Draw ours and, of simulated boards, the paper's; return the caption."""
     mine = [row for row in transfer if row["provenance"] == provenance]
     ours = {target: our_cells(mine, target) for target in looks.TARGETS}
     is_beside = provenance == "simulated"

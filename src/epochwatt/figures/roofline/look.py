@@ -1,15 +1,14 @@
 """What the figures of rooflines share: words, colours, which modes are shown, spec and caption."""
 
-import csv
-import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt import columns
+from epochwatt.figures.common import vega
 from epochwatt.roofline.fits import FitRow
 from epochwatt.text import counted
 
@@ -51,13 +50,6 @@ WORDS = {
 }
 UNITS = {"cores": "cores", "cpu_mhz": "MHz CPU", "gpu_mhz": "MHz GPU", "emc_mhz": "MHz memory"}
 CLOCKS_NOT_SET = "clocks not set"
-AXES = {  # columns -> titles of the interactive form
-    "intensity_flop_per_byte": "intensity (FLOP/B)",
-    "flop_per_s": "FLOP/s",
-    "flop_per_j": "FLOP/J",
-    "slower_pct": "slower (%)",
-    "saved_pct": "energy saved (%)",
-}
 COLUMNS = 88  # of a line of a caption
 
 Dash = str | tuple[int, tuple[int, ...]]
@@ -144,47 +136,23 @@ def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str 
     x, y : columns; the rows' `field` is a small multiple, `line` a line, the others are marks
     scale : of both axes
     """
-    with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
-        rows = [_typed(row, (x, y)) for row in csv.DictReader(handle)]
+    rows = vega.read_rows(stem, (x, y))
     axes = {
-        name: {
-            "field": column,
-            "type": "quantitative",
-            "scale": {"type": scale},
-            "title": AXES[column],
-            "axis": {"format": "~s" if column.startswith("flop") else "~g"},
-        }
-        for name, column in (("x", x), ("y", y))
+        axis: vega.number(
+            column,
+            columns.axis_title(column),
+            scale={"type": scale},
+            axis={"format": "~s" if column.startswith("flop") else "~g"},
+        )
+        for axis, column in (("x", x), ("y", y))
     }
-    tooltip = [{"field": name} for name in dict.fromkeys(n for row in rows for n in row)]
     colour = {"field": "mode", "type": "nominal"}
-    layers = [
-        {
-            "transform": [{"filter": "isValid(datum.line)"}],
-            "mark": "line",
-            "encoding": {**axes, "color": colour, "detail": {"field": "line"}},
-        },
-        {
-            "transform": [{"filter": "!isValid(datum.line)"}],
-            "mark": {"type": "point", "filled": True, "size": 45},
-            "encoding": {**axes, "color": colour, "shape": {"field": "what"}, "tooltip": tooltip},
-        },
-    ]
-    spec: dict[str, Any] = {
-        "$schema": SCHEMA,
-        "title": {"text": title, "subtitle": subtitle, "anchor": "start"},
-        "data": {"values": rows},
-        "facet": {"field": "field", "type": "nominal", "title": None},
-        "columns": 2,
-        "spec": {"width": 300, "height": 240, "layer": layers},
-        "resolve": {"scale": {"color": "independent", "x": "independent", "y": "independent"}},
-    }
-    if not rows:
-        spec = {key: spec[key] for key in ("$schema", "title")}
-        spec |= {"data": {"values": [{"text": "not drawn: no numbers"}]}}
-        spec |= {"mark": "text", "encoding": {"text": {"field": "text"}}}
-    Path(f"{stem}.vl.json").write_text(json.dumps(spec, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _typed(row: Mapping[str, str], numbers: Sequence[str]) -> dict[str, Any]:
-    return {k: float(v) if k in numbers else v for k, v in row.items() if v != ""}
+    shape, tooltip = {"field": "what"}, vega.tooltip(dict.fromkeys(n for row in rows for n in row))
+    point = {"type": "point", "filled": True, "size": 45}
+    line = vega.layer("line", "isValid(datum.line)", **axes, color=colour, detail={"field": "line"})
+    marks = vega.layer(
+        point, "!isValid(datum.line)", **axes, color=colour, shape=shape, tooltip=tooltip
+    )
+    fields = vega.multiples(vega.name("field"), [line, marks], 300, 240, 2, "color", "x", "y")
+    body = {"data": {"values": rows}, **fields} if rows else vega.NOTHING
+    vega.write(stem, title, subtitle, body)

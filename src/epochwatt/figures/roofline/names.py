@@ -58,12 +58,7 @@ def add_name(
 
 
 def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
-    """Write the numbers of a lone roof at its slope, its flat part and its corner.
-
-    Parameters
-    ----------
-    ends : of the roof, intensities
-    """
+    """Write the numbers of a lone roof at its slope, its flat part and its corner."""
     low, high = ends
     ridge, flops_per_s = ceilings.ridge_flop_per_byte, ceilings.flops_per_s
     rising, flat = np.sqrt(low * ridge), np.sqrt(ridge * high)

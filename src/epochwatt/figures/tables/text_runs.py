@@ -21,12 +21,7 @@ STUDIES = {
 
 
 def experiment_of(run: Mapping[str, Any]) -> str:
-    """Return which of the text's experiments a run belongs to; empty: none.
-
-    Parameters
-    ----------
-    run : factors, or a published configuration
-    """
+    """Return which of the text's experiments a run belongs to; empty: none."""
     belongs = (
         run["num_workers"] == 8,
         "dropped" in (run.get("cache_policy"), run.get("cache")),

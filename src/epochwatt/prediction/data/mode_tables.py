@@ -30,11 +30,8 @@ def observations_of(table: ModeTable) -> Observations:
 
     Power is the mean over the repeats that have it, weighted by their time, so that power times
     time is their energy; it is NaN where no repeat of a mode has any. Energy is that of the table's
-    `work`, in Wh.
-
-    Raises
-    ------
-    PredictionError : no valid row, or a part of the mode that is known of some rows only
+    `work`, in Wh. Raises PredictionError: no valid row, or a part of the mode that is known of some
+    rows only.
     """
     rows = table.valid().rows
     if not rows:

@@ -82,11 +82,8 @@ class Board(NamedTuple):
     def all_modes(self) -> Numbers:
         """Return every combination, shape (n, 6), cores slowest, memory clock fastest.
 
-        AGX Xavier has 8 x 29 x 14 x 9 = 29,232 of them (SIGMETRICS 2023, section 1).
-
-        Raises
-        ------
-        PredictionError : a clock's steps are not known
+        AGX Xavier has 8 x 29 x 14 x 9 = 29,232 of them (SIGMETRICS 2023, section 1). Raises
+        PredictionError: a clock's steps are not known.
         """
         steps = self.steps()
         if empty := [name for name, s in zip(Mode._fields, steps, strict=True) if not len(s)]:
@@ -100,10 +97,8 @@ class Board(NamedTuple):
     def resolve(self, mode: Mode) -> Mode:
         """Return the mode of the board's own steps that a nominal one stands for (to 2 %).
 
-        Raises
-        ------
-        ConfigError : a clock that the tables lack
-        PredictionError : a number of cores that the board lacks
+        Raises ConfigError: a clock that the tables lack. Raises PredictionError: a number of cores
+        that the board lacks.
         """
         if mode.cores not in range(1, self.n_cores + 1):
             raise PredictionError(
@@ -121,12 +116,9 @@ class Board(NamedTuple):
 def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
     """Return modes as floats, shape (n, 6); the last two parts of rows may be left out.
 
-    Rows of four numbers have the whole GPU on, and rows of five no power limit.
-
-    Raises
-    ------
-    PredictionError : a mode has other than four to six numbers, one that is not above zero, more
-        than the whole GPU, or a limit below zero
+    Rows of four numbers have the whole GPU on, and rows of five no power limit. Raises
+    PredictionError: a mode has other than four to six numbers, one that is not above zero, more
+    than the whole GPU, or a limit below zero.
     """
     rows = np.asarray(modes, float)
     rows = rows.reshape(-1, N_PARTS) if rows.size == 0 else rows

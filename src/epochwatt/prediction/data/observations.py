@@ -15,26 +15,16 @@ PROCESSES = 5  # of the papers' default: four loader workers and the training lo
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Epochs of one workload on one board; nothing differs except the power mode.
+    """Epochs of one workload on one board; nothing differs except the power mode."""
 
-    Attributes
-    ----------
-    workload : name, for messages and tables
-    modes : (n, 6), cores and MHz as in `Mode`
-    time_s : (n,), time of the epoch
-    power_w : (n,), mean power over the epoch; NaN: not measured
-    epoch : (n,), number of the epoch, the first is 0
-    processes : how many processes want a CPU core: loader workers and the training loop
-    no_power : why power is not known of every epoch after the first; empty: it is
-    """
-
-    workload: str
-    modes: Numbers
-    time_s: Numbers
-    power_w: Numbers
-    epoch: NDArray[np.int64]
+    workload: str  # name, for messages and tables
+    modes: Numbers  # (n, 6), cores and MHz as in `Mode`
+    time_s: Numbers  # (n,), time of the epoch
+    power_w: Numbers  # (n,), mean power over the epoch; NaN: not measured
+    epoch: NDArray[np.int64]  # (n,), number of the epoch, the first is 0
+    # how many processes want a CPU core: loader workers and the training loop
     processes: int = PROCESSES
-    no_power: str = ""
+    no_power: str = ""  # why power is not known of every epoch after the first; empty: it is
 
     def __post_init__(self) -> None:
         as_rows(self.modes)

@@ -11,15 +11,11 @@ LEAST_MODES = 2
 
 
 class Fitted(NamedTuple):
-    """What the models of one backend need of a run table.
+    """What the models of one backend need of a run table."""
 
-    Attributes
-    ----------
-    runs : those that share all but the power mode with another one, in the order of the table
-    modes : run -> numbers of its `prediction.modes.Mode`, as the device file states them
-    """
-
+    # those that share all but the power mode with another one, in the order of the table
     runs: list[Run]
+    # run -> numbers of its `prediction.modes.Mode`, as the device file states them
     modes: dict[str, list[float]]
 
 

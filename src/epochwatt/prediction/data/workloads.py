@@ -29,22 +29,15 @@ Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` give
 
 @dataclass(frozen=True, eq=False)
 class ProfiledWorkload:
-    """Runs of one network on one board that differ in the power mode only.
+    """Runs of one network on one board that differ in the power mode only."""
 
-    Attributes
-    ----------
-    factors : all factors of its runs except `power_mode`; empty ones are None
-    runs : their ids, one per mode
-    modes : name -> mode
-    observed : valid epochs, the first included; energy as the papers sum it, once a second
-    metered : the same epochs with accurate energy: the papers' sum leaves out up to a second of an
-        epoch, which matters where epochs are short
-    """
-
-    factors: Mapping[str, Any]
-    runs: tuple[str, ...]
-    modes: Mapping[str, Mode]
+    factors: Mapping[str, Any]  # all factors of its runs except `power_mode`; empty ones are None
+    runs: tuple[str, ...]  # their ids, one per mode
+    modes: Mapping[str, Mode]  # name -> mode
+    # valid epochs, the first included; energy as the papers sum it, once a second
     observed: Observations
+    # the same epochs with accurate energy: the papers' sum leaves out up to a second of an epoch,
+    # which matters where epochs are short
     metered: Observations
 
     @property
@@ -60,16 +53,10 @@ class ProfiledWorkload:
 
 @dataclass(frozen=True)
 class BoardGroup:
-    """A board and its workloads, which differ in the network and its data only.
+    """A board and its workloads, which differ in the network and its data only."""
 
-    Attributes
-    ----------
-    factors : factors that they share
-    workloads : network -> its workload
-    """
-
-    factors: Mapping[str, Any]
-    workloads: Mapping[str, ProfiledWorkload]
+    factors: Mapping[str, Any]  # factors that they share
+    workloads: Mapping[str, ProfiledWorkload]  # network -> its workload
 
 
 def read_workloads(
@@ -79,7 +66,6 @@ def read_workloads(
 
     Parameters
     ----------
-    epochs : path of the `epochs.csv` of each run
     modes : run -> numbers of its power mode, in the order of `Mode`
     """
     return workloads_of([rows for rows in map(read_rows, epochs) if rows], modes)

@@ -30,23 +30,17 @@ LEAST_MODES = 2
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcess(Predictor):
-    """Logarithm of the target as a Gaussian process.
-
-    Attributes
-    ----------
-    rows : (m, k), logarithms of what tells the training modes apart (`features.log_terms`)
-    values : (m,), logarithms of the observed means
-    deviation, length : kernel parameters, one of `DEVIATIONS` and one of `LENGTHS`
-    noise : one of `NOISES`
-    """
+    """Logarithm of the target as a Gaussian process."""
 
     target: str
     trained_on: Numbers
+    # (m, k), logarithms of what tells the training modes apart (`features.log_terms`)
     rows: Numbers
-    values: Numbers
+    values: Numbers  # (m,), logarithms of the observed means
+    # deviation, length: kernel parameters, one of `DEVIATIONS` and one of `LENGTHS`
     deviation: float
     length: float
-    noise: float = NOISES[0]
+    noise: float = NOISES[0]  # one of `NOISES`
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
@@ -96,9 +90,7 @@ def _covariance(some: Numbers, others: Numbers, deviation: ArrayLike, length: Ar
 def fit_gaussian_process(observations: Observations, context: Context) -> GaussianProcess:
     """Return the process with the likeliest kernel parameters.
 
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes, or power that was not measured
+    Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
     observations.need_modes(LEAST_MODES)
     if context.target != TIME:
@@ -132,7 +124,6 @@ def _log_evidence(
     Parameters
     ----------
     deviations, lengths : (k,), kernel parameters
-    noise : standard deviation of one mode's mean, relative
     """
     centred, off = rows - rows.mean(0), values - values.mean()
     among = _covariance(centred, centred, deviations[:, None, None], lengths[:, None, None])

@@ -26,22 +26,15 @@ TIE = 1e-9  # relative: splits whose gains differ by less part the rows in the s
 
 @dataclass(frozen=True, eq=False)
 class BoostedTrees(Predictor):
-    """Logarithm of the target as a level and a sum of trees of two levels.
-
-    Attributes
-    ----------
-    level : mean logarithm of the training modes
-    features : (t, 3), columns that the root, its lower and its upper child split at
-    thresholds : (t, 3), values up to which a row belongs to the lower side
-    values : (t, 4), of the leaves, from the lowest to the uppermost
-    """
+    """Logarithm of the target as a level and a sum of trees of two levels."""
 
     target: str
     trained_on: Numbers
-    level: float
+    level: float  # mean logarithm of the training modes
+    # (t, 3), columns that the root, its lower and its upper child split at
     features: NDArray[np.int64]
-    thresholds: Numbers
-    values: Numbers
+    thresholds: Numbers  # (t, 3), values up to which a row belongs to the lower side
+    values: Numbers  # (t, 4), of the leaves, from the lowest to the uppermost
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
@@ -58,9 +51,7 @@ def _rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
 def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTrees:
     """Return boosted trees.
 
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes, or power that was not measured
+    Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
     observations.need_modes(LEAST_MODES)
     if context.target != TIME:
@@ -79,18 +70,13 @@ def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTr
 
 
 class _Splits(NamedTuple):
-    """All ways to part the training rows at one feature, in the order of the features.
+    """All ways to part the training rows at one feature, in the order of the features."""
 
-    Attributes
-    ----------
-    feature, threshold : (s,)
-    is_lower : (s, m), 1 for the rows up to the threshold, 0 for the others
-    orders : for each feature of `PREFERRED`, the splits that begin with its own
-    """
-
+    # feature, threshold: (s,)
     feature: NDArray[np.int64]
     threshold: Numbers
-    is_lower: Numbers
+    is_lower: Numbers  # (s, m), 1 for the rows up to the threshold, 0 for the others
+    # for each feature of `PREFERRED`, the splits that begin with its own
     orders: list[NDArray[np.int64]]
 
 

@@ -29,9 +29,6 @@ def draw_spread(
     Parameters
     ----------
     residuals : (n,), relative and white
-    n_free : how many of the n the coefficients leave free
-    n_draws : how many draws
-    rng : source of randomness
     """
     total = DEVIATION_WEIGHT * DEVIATION**2 + float(residuals @ residuals)
     return np.sqrt(total / rng.chisquare(DEVIATION_WEIGHT + max(n_free, 0.0), n_draws))
@@ -77,9 +74,7 @@ def likeliest(
 
     Parameters
     ----------
-    fit, rows, target, mean, sd : as of `fit_and_draw`, before whitening
     profiled : (n, 6), the distinct modes of the rows
-    tilt : of the deviations
     """
     whitenings = Deviations(profiled, tilt).whitenings(OWNS)
 
@@ -109,7 +104,6 @@ def fit_and_draw(
 
     Parameters
     ----------
-    fit : `fit_nonnegative` or `fit_free`
     rows, target : (n, k) and (n,), in units in which a deviation is relative, and whitened
     mean, sd : (k,), belief about the coefficients
     n_draws : d; 0 where no interval is wanted

@@ -28,16 +28,10 @@ CHANGES_SHAPE = 0.2  # share of the steps
 
 
 class Kernels(NamedTuple):
-    """Parameters of s processes.
+    """Parameters of s processes."""
 
-    Attributes
-    ----------
-    logs : (s, d + 2), logarithms of lengths, size and noise
-    shape : (s,), place of the shape that each deviates from
-    """
-
-    logs: Numbers
-    shape: NDArray[np.intp]
+    logs: Numbers  # (s, d + 2), logarithms of lengths, size and noise
+    shape: NDArray[np.intp]  # (s,), place of the shape that each deviates from
 
     @property
     def lengths(self) -> Numbers:
@@ -63,18 +57,11 @@ class Kernels(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What processes are conditioned on.
+    """What processes are conditioned on."""
 
-    Attributes
-    ----------
-    rows : (m, d), what tells the modes apart
-    linear : (k, m, m), covariance of what each of k shapes leaves open
-    off : (k, m), logarithm of observed over expected, by shape
-    """
-
-    rows: Numbers
-    linear: Numbers
-    off: Numbers
+    rows: Numbers  # (m, d), what tells the modes apart
+    linear: Numbers  # (k, m, m), covariance of what each of k shapes leaves open
+    off: Numbers  # (k, m), logarithm of observed over expected, by shape
 
 
 def observed_about(rows: Numbers, values: Numbers, expected: Sequence[Expected]) -> Observed:

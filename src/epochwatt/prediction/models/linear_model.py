@@ -22,33 +22,23 @@ class LinearModel(Predictor):
     """A sum of terms; its exponential where `log`; on top of a prior where it has one.
 
     Where it keeps what was observed, it follows that near the profiled modes (`deviations`).
-
-    Attributes
-    ----------
-    target : what it predicts, with its unit: time_s, power_w
-    terms : names of `shapes`, k of them
-    coefficients : (k,)
-    processes : processes that want a CPU core, for the terms that count them
-    trained_on : (m, 6), the distinct modes it was fitted to
-    log : whether the sum is the logarithm of the target
-    observed : (m,), of each of these modes; empty: predictions are the plain sum
-    nugget : standard deviation of what is each mode's own, in deviations
-    draws : (d, k), coefficients that fit the observations about as well; empty: no interval
-    spread : (d,), relative standard deviation of an observation about the sum, far from all that
-        was profiled, of each draw
-    prior : function of modes that the prediction is a factor on; None: there is none
     """
 
-    target: str
-    terms: tuple[str, ...]
-    coefficients: Numbers
-    processes: int
-    trained_on: Numbers
-    log: bool = False
+    target: str  # what it predicts, with its unit: time_s, power_w
+    terms: tuple[str, ...]  # names of `shapes`, k of them
+    coefficients: Numbers  # (k,)
+    processes: int  # processes that want a CPU core, for the terms that count them
+    trained_on: Numbers  # (m, 6), the distinct modes it was fitted to
+    log: bool = False  # whether the sum is the logarithm of the target
+    # (m,), of each of these modes; empty: predictions are the plain sum
     observed: Numbers = field(default_factory=lambda: np.empty(0))
-    nugget: float = OWN
+    nugget: float = OWN  # standard deviation of what is each mode's own, in deviations
+    # (d, k), coefficients that fit the observations about as well; empty: no interval
     draws: Numbers = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    # (d,), relative standard deviation of an observation about the sum, far from all that was
+    # profiled, of each draw
     spread: Numbers = field(default_factory=lambda: np.empty(0), repr=False)
+    # function of modes that the prediction is a factor on; None: there is none
     prior: Prior | None = field(default=None, repr=False)
 
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -56,10 +46,10 @@ class LinearModel(Predictor):
         rows = as_rows(modes)
         return self._values(rows, self.coefficients) * self._followed(rows, self.coefficients)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each of `N_FOR_MEAN` draws expects in each mode, shape (n, d)."""
         if not len(self.draws):
-            return super().some_fits(modes)
+            return super().fits(modes)
         rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
         return np.asarray(self._values(rows, some) * self._followed(rows, some))
 
@@ -104,7 +94,7 @@ class LinearModel(Predictor):
         expected = self._values(self.trained_on, coefficients).T
         return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return what the sum leaves over in the profiled modes, made independent, shape (m,)."""
         if not len(self.observed):
             return np.empty(0)
@@ -113,9 +103,7 @@ class LinearModel(Predictor):
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data.
 
-        Raises
-        ------
-        PredictionError : it stands on a prior, which is a function
+        Raises PredictionError: it stands on a prior, which is a function.
         """
         if self.prior is not None:
             raise PredictionError(f"a model of {self.target} on a prior cannot be stored")

@@ -59,25 +59,15 @@ def under_limit(modes: Numbers, knee_w: float) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class SumOfTerms:
-    """Physical terms, each to a power, added, and the root of it.
+    """Physical terms, each to a power, added, and the root of it."""
 
-    Attributes
-    ----------
-    terms : of `features`
-    processes : that want a CPU core
-    coefficients : (k,), not negative
-    sizes : (k,), what each term is on average, in parts of the whole
-    norm : 1: the terms add up; more: they overlap
-    knee_w : as of `under_limit`
-    times : of the same workload; its shares of time scale the terms of power. None: they do not
-    """
-
-    terms: tuple[str, ...]
-    processes: int
-    coefficients: Numbers
-    sizes: Numbers
-    norm: float = 1.0
-    knee_w: float = NO_LIMIT
+    terms: tuple[str, ...]  # of `features`
+    processes: int  # that want a CPU core
+    coefficients: Numbers  # (k,), not negative
+    sizes: Numbers  # (k,), what each term is on average, in parts of the whole
+    norm: float = 1.0  # 1: the terms add up; more: they overlap
+    knee_w: float = NO_LIMIT  # as of `under_limit`
+    # of the same workload; its shares of time scale the terms of power. None: they do not
     times: "Shares | None" = None
 
     def __call__(self, modes: Numbers) -> Expected:
@@ -106,16 +96,10 @@ class SumOfTerms:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """How busy a workload keeps the parts of a board, by its shapes of time.
+    """How busy a workload keeps the parts of a board, by its shapes of time."""
 
-    Attributes
-    ----------
-    shapes : sums of the terms of time
-    weights : (s,), how far each is believed
-    """
-
-    shapes: tuple[SumOfTerms, ...]
-    weights: Numbers
+    shapes: tuple[SumOfTerms, ...]  # sums of the terms of time
+    weights: Numbers  # (s,), how far each is believed
 
     def __call__(self, modes: Numbers) -> Numbers:
         """Return the share of time in which GPU, CPU and memory work, shape (n, 3)."""
@@ -179,18 +163,11 @@ def fit_sum(
 
 @dataclass(frozen=True, eq=False)
 class PowerLaw:
-    """A level, and exponents that are open.
+    """A level, and exponents that are open."""
 
-    Attributes
-    ----------
-    level : logarithm of it, in the middle of the profiled modes
-    terms : logarithms of `features`
-    centre : (d,), mean of the terms over the profiled modes
-    """
-
-    level: float
-    terms: tuple[str, ...]
-    centre: Numbers
+    level: float  # logarithm of it, in the middle of the profiled modes
+    terms: tuple[str, ...]  # logarithms of `features`
+    centre: Numbers  # (d,), mean of the terms over the profiled modes
 
     def __call__(self, modes: Numbers) -> Expected:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
@@ -207,18 +184,11 @@ def fit_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> PowerLaw
 
 @dataclass(frozen=True, eq=False)
 class OnReference:
-    """The curve of a reference workload times a power law.
+    """The curve of a reference workload times a power law."""
 
-    Attributes
-    ----------
-    reference : predicts any mode of the reference
-    law : of the values over the reference's
-    middle : mean logarithm of the reference in the profiled modes
-    """
-
-    reference: Predictor
-    law: PowerLaw
-    middle: float
+    reference: Predictor  # predicts any mode of the reference
+    law: PowerLaw  # of the values over the reference's
+    middle: float  # mean logarithm of the reference in the profiled modes
 
     def __call__(self, modes: Numbers) -> Expected:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
@@ -240,17 +210,12 @@ def fit_on_reference(
 
 @dataclass(frozen=True, eq=False)
 class WithResidual:
-    """A sum of terms times half of what the reference's own sum leaves over.
+    """A sum of terms times half of what the reference's own sum leaves over."""
 
-    Attributes
-    ----------
-    ours, of_reference : sums of the same terms
-    reference : predicts any mode of the reference
-    """
-
+    # ours, of_reference: sums of the same terms
     ours: SumOfTerms
     of_reference: SumOfTerms
-    reference: Predictor
+    reference: Predictor  # predicts any mode of the reference
 
     def __call__(self, modes: Numbers) -> Expected:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""

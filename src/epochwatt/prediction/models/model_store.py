@@ -16,33 +16,19 @@ SCHEMA_VERSION = 5  # of both files, of the predictors in them and of power_mode
 
 @dataclass(frozen=True)
 class FittedWorkload:
-    """One workload on a board: runs that differ in the power mode only.
+    """One workload on a board: runs that differ in the power mode only."""
 
-    Attributes
-    ----------
-    workload : all factors of its runs (`columns.FACTORS`) except `power_mode`
-    runs : their ids
-    time : predictor of epoch time, s, from all modes that were observed
-    power : predictor of mean power, W; None: energy was not measured
-    """
-
-    workload: Mapping[str, Any]
-    runs: tuple[str, ...]
-    time: Predictor
-    power: Predictor | None
+    workload: Mapping[str, Any]  # all factors of its runs (`columns.FACTORS`) except `power_mode`
+    runs: tuple[str, ...]  # their ids
+    time: Predictor  # predictor of epoch time, s, from all modes that were observed
+    power: Predictor | None  # predictor of mean power, W; None: energy was not measured
 
 
 def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
     """Return the workloads of a backend that a method has learned in all their modes.
 
-    Parameters
-    ----------
-    folder : results/models/{backend}
-
-    Raises
-    ------
-    PredictionError : there are none, or they are of another form; says what makes them
-    RecordError : a file is damaged
+    Raises PredictionError: there are none, or they are of another form; says what makes them.
+    Raises RecordError: a file is damaged.
     """
     if ALL not in method.learns_from:
         raise PredictionError(

@@ -24,23 +24,45 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import PLAIN, plain
 from epochwatt.prediction.models.linear_model import LinearModel
-from epochwatt.prediction.models.min_norm import least_norm
 from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor
+
+TOLERANCE = 1e-6  # of the largest singular value: smaller ones count as zero
+
+
+def least_norm(
+    features: Numbers, target: Numbers, weights: Numbers, standardise: bool = False
+) -> tuple[Numbers, Numbers]:
+    """Return coefficients (s, k) and intercepts (s,) of linear fits to s sets of m modes at once.
+
+    As scikit-learn's LinearRegression fits (1.7 and later): features and target are centred, and of
+    all coefficients that fit best those of least norm are taken. Epochs of one mode have the same
+    features, so that their mean and their number are all that counts.
+
+    Parameters
+    ----------
+    features : (s, m, k)
+    target : (s, m), mean over the epochs of each mode
+    weights : (s, m), number of these epochs
+    """
+    share = (weights / weights.sum(-1, keepdims=True))[..., None]
+    x_mean = (share * features).sum(-2, keepdims=True)
+    y_mean = (share[..., 0] * target).sum(-1, keepdims=True)
+    x, y = features - x_mean, target - y_mean
+    spread = np.sqrt((share * x**2).sum(-2, keepdims=True))
+    differs = np.ptp(features, axis=-2, keepdims=True) > 0  # a mean is rounded, and so is spread
+    scale = np.where(differs & standardise, spread, 1.0)
+    root = np.sqrt(weights)[..., None]
+    solved = np.linalg.pinv(root * x / scale, rcond=TOLERANCE) @ (root * y[..., None])
+    coefficients = solved[..., 0] / scale[..., 0, :]
+    return coefficients, y_mean[..., 0] - (coefficients * x_mean[..., 0, :]).sum(-1)
 
 
 @lru_cache(maxsize=32)  # the fit of energy asks for that of each network on the board
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:
     """Return epoch time as a linear function of cores and clocks, fitted to every row.
 
-    Parameters
-    ----------
-    observations : of one network, without the first epoch
-    standardise : divide each feature by its standard deviation before the fit
-
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes
+    Raises PredictionError: fewer than two distinct modes.
     """
     observations.need_modes(2)
     features, time_s = plain(observations.modes), observations.time_s
@@ -62,19 +84,12 @@ def _regression(features: Numbers, target: Numbers, standardise: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class PaperEnergy(Predictor):
-    """Energy per epoch, Wh: linear in cores, CPU, GPU, memory clock (MHz) and predicted time (s).
-
-    Attributes
-    ----------
-    coefficients : (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh
-    time : model of the network's epoch time
-    networks : names of those that trained it
-    """
+    """Energy per epoch, Wh: linear in cores, clocks (MHz) and predicted time (s)."""
 
     trained_on: Numbers
-    coefficients: Numbers
-    time: LinearModel
-    networks: tuple[str, ...]
+    coefficients: Numbers  # (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh
+    time: LinearModel  # model of the network's epoch time
+    networks: tuple[str, ...]  # names of those that trained it
     target: str = ENERGY
 
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -96,16 +111,7 @@ def fit_paper_energy(
 ) -> PaperEnergy:
     """Return the universal model, for the network of `observations`.
 
-    Parameters
-    ----------
-    observations : of this network, the epochs that train its model of time
-    networks : of each network that trains the model of energy, the epochs that do
-    observed_time : observed times train it, not those predicted from the modes of `observations`
-    four_modes : only the modes of `observations` train it, not all of `networks`
-
-    Raises
-    ------
-    PredictionError : energy that was not measured, or fewer than two distinct modes
+    Raises PredictionError: energy that was not measured, or fewer than two distinct modes.
     """
     if not networks:
         raise PredictionError("no network to fit a model of energy to")

@@ -39,14 +39,11 @@ LEAST_MODES = 2
 def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return time as a sum of physical shapes with non-negative coefficients.
 
+    Raises PredictionError: fewer than two distinct modes.
+
     Parameters
     ----------
-    observations : of one workload; the mean of each mode counts
     n_draws : for intervals; 0 where none are wanted
-
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes
     """
     return _fit_shares(observations, TIME_S, TIME, TIME_SHARES, n_draws)
 
@@ -103,9 +100,7 @@ def _fit_shares(
 def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return the logarithm of time, linear in those of cores, clocks and the power limit.
 
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes
+    Raises PredictionError: fewer than two distinct modes.
     """
     observations.need_modes(LEAST_MODES)
     terms = log_terms(as_rows(observations.distinct()))
@@ -120,16 +115,11 @@ def fit_on_prior(
     Near the profiled modes it follows them. Their distance from the prior says how far it may be
     off elsewhere.
 
+    Raises PredictionError: no mode, power that was not measured, or a prior that is not above zero.
+
     Parameters
     ----------
-    observations : of one workload
-    target : time_s or power_w
     prior : modes (n, 6) -> expected value of the target (n,)
-    n_draws : as in `fit_physical_time`
-
-    Raises
-    ------
-    PredictionError : no mode, power that was not measured, or a prior that is not above zero
     """
     if target == POWER_W:
         observations.need_energy()

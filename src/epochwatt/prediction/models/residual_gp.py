@@ -23,18 +23,11 @@ from epochwatt.prediction.models.priors import LENGTH, OWN
 
 
 class Deviations(NamedTuple):
-    """Deviations of one model.
+    """Deviations of one model."""
 
-    Attributes
-    ----------
-    profiled : (m, 6), the distinct modes it was fitted to
-    tilt : standard deviation of the exponents by which it may be off, in deviations
-    nugget : standard deviation of what is each mode's own, in deviations
-    """
-
-    profiled: Numbers
-    tilt: float = 0.0
-    nugget: float = OWN
+    profiled: Numbers  # (m, 6), the distinct modes it was fitted to
+    tilt: float = 0.0  # standard deviation of the exponents by which it may be off, in deviations
+    nugget: float = OWN  # standard deviation of what is each mode's own, in deviations
 
     def whitening(self) -> Numbers:
         """Return what makes deviations in the profiled modes independent, shape (m, m)."""

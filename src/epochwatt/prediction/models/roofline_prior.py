@@ -33,22 +33,14 @@ SHARES = (1 / 2, 1 / 2, 1 / 3, 0.0, 0.0)  # of the whole, believed: one of the f
 
 @dataclass(frozen=True, eq=False)
 class Roofline(Predictor):
-    """A roofline with the deviations that the profiled modes show.
-
-    Attributes
-    ----------
-    coefficients : (5,), of `features.TIME`, not negative
-    processes : that want a CPU core
-    observed : (m,), in the modes it learned from
-    nugget : standard deviation of what is each mode's own, in deviations
-    """
+    """A roofline with the deviations that the profiled modes show."""
 
     target: str
     trained_on: Numbers
-    coefficients: Numbers
-    processes: int
-    observed: Numbers
-    nugget: float = OWN
+    coefficients: Numbers  # (5,), of `features.TIME`, not negative
+    processes: int  # that want a CPU core
+    observed: Numbers  # (m,), in the modes it learned from
+    nugget: float = OWN  # standard deviation of what is each mode's own, in deviations
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected time in each mode, s, shape (n,)."""
@@ -72,9 +64,7 @@ def roof(coefficients: Numbers, modes: Numbers, processes: int) -> Numbers:
 def fit_roofline_time(observations: Observations) -> Roofline:
     """Return the roofline that is closest to the observed times, in relative terms.
 
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes
+    Raises PredictionError: fewer than two distinct modes.
     """
     observations.need_modes(LEAST_MODES)
     means = observations.per_mode()

@@ -33,16 +33,8 @@ from epochwatt.twin.simulation.sweep import mode_by_mode
 def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
     """Return the expected time, s, and mean power of the module, W, of an epoch, by target.
 
-    Parameters
-    ----------
-    factors : of the workload's runs; the power mode is not looked at
-    twin : boards and counted networks
-    p : parameters that saw no number of a power mode, nor of DVFS
-
-    Raises
-    ------
-    EpochwattError : a board, network or data set that is not simulated; from the priors themselves:
-        a clock that the board cannot have
+    Raises EpochwattError: a board, network or data set that is not simulated; from the priors
+    themselves: a clock that the board cannot have.
     """
     names = (factors["device"], factors["model"], factors["dataset"])
     twin.find(*names, factors.get("task", "train"))

@@ -29,6 +29,8 @@ from epochwatt.prediction.data.modes import (
     as_rows,
 )
 from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models.features import POWER as POWER_TERMS
+from epochwatt.prediction.models.features import TIME as TIME_TERMS
 from epochwatt.prediction.models.features import design, log_terms
 from epochwatt.prediction.models.kernel_sample import (
     Kernels,
@@ -61,30 +63,23 @@ BLOCK = 512  # modes that are predicted at once
 
 @dataclass(frozen=True, eq=False)
 class Utilisation(Predictor):
-    """Time or power as a mixture of Gaussian processes about physical shapes.
+    """Time or power as a mixture of Gaussian processes about physical shapes."""
 
-    Attributes
-    ----------
-    target : `time_s` or `power_w`
-    trained_on : (m, 6), the distinct modes it was fitted to
-    observed : (m,), of each of these modes
-    processes : that want a CPU core
-    kernels : (s, d + 2), as of `Kernels`
-    picked : (s,), the shape of each
-    times : (m,), of power: the time of each mode
-    shares : (k,), of power: how far each shape of time is believed
-    reference : predictor of the same target of the workload that it transfers from; None: of none
-    """
-
-    target: str
-    trained_on: Numbers
-    observed: Numbers
-    processes: int
-    kernels: Numbers
-    picked: NDArray[np.intp]
+    target: str  # `time_s` or `power_w`
+    trained_on: Numbers  # (m, 6), the distinct modes it was fitted to
+    observed: Numbers  # (m,), of each of these modes
+    processes: int  # that want a CPU core
+    kernels: Numbers  # (s, d + 2), as of `Kernels`
+    picked: NDArray[np.intp]  # (s,), the shape of each
+    # (m,), of power: the time of each mode
     times: Numbers = field(default_factory=lambda: np.empty(0))
+    # (k,), of power: how far each shape of time is believed
     shares: Numbers = field(default_factory=lambda: np.empty(0))
+    # predictor of the same target of the workload that it transfers from; None: of none
     reference: "Utilisation | None" = None
+    # fitted sums of terms, (s, 2, k) each: coefficients and sizes; empty: they are fitted anew
+    sums: Numbers = field(default_factory=lambda: np.empty(0))  # of power
+    time_sums: Numbers = field(default_factory=lambda: np.empty(0))
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
@@ -99,18 +94,18 @@ class Utilisation(Predictor):
         far = self.widening * self._quantile(level) * sd
         return np.exp(middle - far), np.exp(middle + far)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each process expects in each mode, shape (n, s)."""
         return np.asarray(np.exp(self._moments(as_rows(modes))[0]).T)
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
         return left_out(self._inverse, self._seen.off[self.picked])
 
     @cached_property
     def widening(self) -> float:
         """By what factor left-out modes show that intervals should be wider; one or more."""
-        misses = np.sort(np.abs(self.left_over()))
+        misses = np.sort(np.abs(self.residuals()))
         place = int(np.ceil(LEVEL * (len(misses) + 1)))
         if place > len(misses):  # too few for a quantile of their own
             return 1.0
@@ -158,7 +153,24 @@ class Utilisation(Predictor):
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
-        return tuple(_sums_of_time(self.trained_on, self.times, self.processes))
+        seconds = self.observed if self.target == TIME else self.times
+        kinds = [(norm, knee) for knee in _knees(self.trained_on) for norm in NORMS]
+        if len(self.time_sums):
+            stored = zip(self.time_sums, kinds, strict=True)
+            return tuple(SumOfTerms(TIME_TERMS, self.processes, *sums, *k) for sums, k in stored)
+        fits = (fit_sum(self.trained_on, seconds, self.processes, *kind) for kind in kinds)
+        return tuple(fits)
+
+    @cached_property
+    def _sums_of_power(self) -> tuple[SumOfTerms, ...]:
+        times, knees = Shares(self._sums_of_time, self.shares), _knees(self.trained_on)
+        modes, processes = self.trained_on, self.processes
+        if len(self.sums):
+            stored = zip(self.sums, knees, strict=True)
+            return tuple(
+                SumOfTerms(POWER_TERMS, processes, *sums, 1.0, knee, times) for sums, knee in stored
+            )
+        return tuple(fit_sum(modes, self.observed, processes, 1.0, knee, times) for knee in knees)
 
     @cached_property
     def _expected(self) -> list[Expected]:
@@ -197,16 +209,11 @@ class Utilisation(Predictor):
 
 
 def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
-    modes, values, processes = fit.trained_on, fit.observed, fit.processes
-    sums: list[SumOfTerms] = []
-    laws: list[Shape] = []
+    modes, values = fit.trained_on, fit.observed
     terms = log_terms(modes)
-    if fit.target == TIME:
-        sums = _sums_of_time(modes, values, processes)
-    else:
-        times = Shares(fit._sums_of_time, fit.shares)
-        sums = [fit_sum(modes, values, processes, 1.0, knee, times) for knee in _knees(modes)]
-        laws = [fit_law(modes, values, terms)]
+    sums, laws = fit._sums_of_time, []
+    if fit.target == POWER:
+        sums, laws = fit._sums_of_power, [fit_law(modes, values, terms)]
     if fit.reference is None:
         return (*sums, *laws)
     theirs = {
@@ -219,12 +226,6 @@ def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
     curve = fit_on_reference(modes, values, terms, fit.reference)
     bent = [WithResidual(ours, their, fit.reference) for ours, their in both]
     return (*sums, *laws, curve, *bent)
-
-
-def _sums_of_time(modes: Numbers, seconds: Numbers, processes: int) -> list[SumOfTerms]:
-    return [
-        fit_sum(modes, seconds, processes, norm, knee) for knee in _knees(modes) for norm in NORMS
-    ]
 
 
 def _knees(modes: Numbers) -> list[float]:
@@ -302,7 +303,14 @@ _NONE = np.empty((0, 2)), np.empty(0, np.intp)  # before kernels are sampled
 def _sampled(blank: Utilisation) -> Utilisation:
     """Return a fit with its kernels; what was worked out before them is kept."""
     kernels = sample_kernels(blank._seen)
-    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
+    sums = blank._sums_of_power if blank.target == POWER else ()
+    fit = replace(
+        blank,
+        kernels=kernels.logs,
+        picked=kernels.shape,
+        sums=np.array([(each.coefficients, each.sizes) for each in sums]),
+        time_sums=np.array([(each.coefficients, each.sizes) for each in blank._sums_of_time]),
+    )
     vars(fit).update({name: vars(blank)[name] for name in _KEPT})
     return fit
 

@@ -17,29 +17,17 @@ BUSY = "machine_busy"  # the flag of modes that ran beside other programs
 
 
 class Measured(NamedTuple):
-    """One mode as it was run.
-
-    Attributes
-    ----------
-    time_s : mean of one mini-batch, or of the work of a replayed table
-    time_sd_s : standard error of that mean; 0: not known
-    power_w : mean during it; NaN: not measured
-    took_s : all of it: setting the mode, settling, warm-up, and `counted_s`
-    counted_s : mini-batches that count
-    valid : whether its flags let it count
-    flags : why it does not count; empty: it does
-    notes : all that is known of it, which says why there is no power
-    """
+    """One mode as it was run."""
 
     mode: Mode
-    time_s: float
-    power_w: float
-    took_s: float
-    counted_s: float
-    time_sd_s: float = 0.0
-    valid: bool = True
-    flags: str = ""
-    notes: str = ""
+    time_s: float  # mean of one mini-batch, or of the work of a replayed table
+    power_w: float  # mean during it; NaN: not measured
+    took_s: float  # all of it: setting the mode, settling, warm-up, and `counted_s`
+    counted_s: float  # mini-batches that count
+    time_sd_s: float = 0.0  # standard error of that mean; 0: not known
+    valid: bool = True  # whether its flags let it count
+    flags: str = ""  # why it does not count; empty: it does
+    notes: str = ""  # all that is known of it, which says why there is no power
 
     @property
     def energy_j(self) -> float:
@@ -48,27 +36,17 @@ class Measured(NamedTuple):
 
 
 class Bench(ABC):
-    """What modes are run on.
+    """What modes are run on."""
 
-    Attributes
-    ----------
-    provenance : of what comes out, as tables have it
-    title : network and board, for people
-    work : what `time_s` is the time of
-    kind : of board
-    modes : all that may be run, shape (n, 6)
-    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
-    processes : how many want a CPU core
-    until_s : board time of the question at which a go is ended; the mode that runs then is lost
-    """
-
-    provenance: str
-    title: str
-    work: str = "mini-batch"
-    kind: str
-    modes: Numbers
+    provenance: str  # of what comes out, as tables have it
+    title: str  # network and board, for people
+    work: str = "mini-batch"  # what `time_s` is the time of
+    kind: str  # of board
+    modes: Numbers  # all that may be run, shape (n, 6)
+    # of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     parts: Collection[str] = MODE_PARTS
-    processes: int
+    processes: int  # how many want a CPU core
+    # board time of the question at which a go is ended; the mode that runs then is lost
     until_s: float = math.inf
 
     @abstractmethod
@@ -90,7 +68,6 @@ class Bench(ABC):
         Parameters
         ----------
         time_s : expected of the work in such a mode; None: nothing is known yet
-        n_modes : of the go
         """
 
     def observations(self, measured: Sequence[Measured]) -> Observations:

@@ -49,10 +49,7 @@ class Board(Bench):
 
     Parameters
     ----------
-    sweep : of all modes, as config/sweeps.yaml would have it; its name is that of the question
-    config : what config/config.yaml holds
     entry : of which it is: `SweepEntry` as plain values
-    say : called with a line before it waits
     """
 
     def __init__(
@@ -134,9 +131,7 @@ class Board(Bench):
     def measure(self, modes: Sequence[Mode]) -> Iterator[Measured]:
         """Start the workflow for these modes; each comes when its record is there.
 
-        Raises
-        ------
-        EpochwattError : the workflow failed; what was finished stays
+        Raises EpochwattError: the workflow failed; what was finished stays.
         """
         chosen = {self._name(mode): self._settings[mode] for mode in modes}
         go: dict[str, Any] = {"modes": list(chosen.values()), "wall_s": None, "is_open": True}

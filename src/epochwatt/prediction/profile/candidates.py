@@ -32,11 +32,7 @@ def first_modes(
 
     Parameters
     ----------
-    kind : of board
     modes : (n, 6), all there are
-    processes : that want a CPU core
-    n_modes : how many
-    already : those that were run before
     """
     n_left = len(modes) - len(already)
     if n_left <= n_modes:

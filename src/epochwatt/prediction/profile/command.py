@@ -28,24 +28,15 @@ METHOD = "utilisation"  # where --method is not given: docs/how-to/profile-a-boa
 
 @dataclass(frozen=True)
 class Request:
-    """What to profile; None: left open.
+    """What to profile; None: left open."""
 
-    Attributes
-    ----------
-    device : a file of config/devices/, or that and one of its instances: `agx-d1`
-    model : a row of config/workloads.yaml
-    max_minutes : of board time
-    backend : where modes are run; None: where the device's file says first
-    replay : sweep whose table plays the board
-    """
-
-    device: str | None
-    model: str | None
-    max_minutes: float
+    device: str | None  # a file of config/devices/, or that and one of its instances: `agx-d1`
+    model: str | None  # a row of config/workloads.yaml
+    max_minutes: float  # of board time
     max_power_w: float | None = None
     objective: str = "time"
-    backend: str | None = None
-    replay: str | None = None
+    backend: str | None = None  # where modes are run; None: where the device's file says first
+    replay: str | None = None  # sweep whose table plays the board
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
@@ -62,13 +53,7 @@ def profile_of(
 ) -> Profile:
     """Return a profile that has not begun.
 
-    Parameters
-    ----------
-    say : called with a line before what takes long
-
-    Raises
-    ------
-    EpochwattError : a name or number that cannot be, or a board that is not at hand
+    Raises EpochwattError: a name or number that cannot be, or a board that is not at hand.
     """
     method = load_method(request.method, root)
     if request.replay is not None:

@@ -28,7 +28,6 @@ class Played(Bench):
     ----------
     modes : (n, 6)
     time_s, power_w : (n,), in each mode
-    per_mode : how many works of `time_s` a mode is run for
     """
 
     def __init__(
@@ -91,9 +90,8 @@ class Played(Bench):
 class Replayed(Played):
     """A table of modes that somebody measured, or simulated, plays the board.
 
-    Raises
-    ------
-    PredictionError : the table has no valid row, or knows a part of the mode of some rows only
+    Raises PredictionError: the table has no valid row, or knows a part of the mode of some rows
+    only.
     """
 
     def __init__(self, table: ModeTable) -> None:
@@ -108,14 +106,7 @@ class Replayed(Played):
 class Simulated(Played):
     """A simulated board in all of its modes.
 
-    Parameters
-    ----------
-    sweep : of all modes, on backend `twin`
-    root : the checkout
-
-    Raises
-    ------
-    EpochwattError : a board, network or arithmetic that is not simulated
+    Raises EpochwattError: a board, network or arithmetic that is not simulated.
     """
 
     def __init__(self, sweep: Sweep, root: Path) -> None:
@@ -136,14 +127,11 @@ def table_to_replay(
 ) -> ModeTable:
     """Return the one table of a sweep that is of a device and a workload.
 
+    Raises ConfigError: none is, or several are.
+
     Parameters
     ----------
-    tables : of the sweep
     device, model, batch_size : None: left open
-
-    Raises
-    ------
-    ConfigError : none is, or several are
     """
     left = [
         table

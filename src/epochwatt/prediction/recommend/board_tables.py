@@ -25,33 +25,17 @@ _RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
 
 
 class BoardFiles(NamedTuple):
-    """What a power mode can be chosen from, and set with.
+    """What a power mode can be chosen from, and set with."""
 
-    Attributes
-    ----------
-    board : its tables
-    conf : its nvpmodel configuration; None: not to be had here
-    source : where they are from, in words
-    """
-
-    board: Board
-    conf: Conf | None
-    source: str
+    board: Board  # its tables
+    conf: Conf | None  # its nvpmodel configuration; None: not to be had here
+    source: str  # where they are from, in words
 
 
 def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -> BoardFiles:
     """Return what is known of a board.
 
-    Parameters
-    ----------
-    backend : of its runs
-    device : its configuration
-    runs : ids of its runs
-    root : the checkout
-
-    Raises
-    ------
-    EpochwattError : its tables are not known here, or its runs recorded different ones
+    Raises EpochwattError: its tables are not known here, or its runs recorded different ones.
     """
     if backend == TWIN:
         return _of_kind(device)

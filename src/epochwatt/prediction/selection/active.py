@@ -24,34 +24,21 @@ LEAST_SD = 1e-9  # of a logarithm
 
 
 class Gains(NamedTuple):
-    """What profiles of candidates promise.
+    """What profiles of candidates promise."""
 
-    Attributes
-    ----------
-    gain : (n,), by which part of itself the best answer is expected to fall; infinite while no
-        profiled mode is an answer, zero for profiled modes
-    keeps : (n,), probability that each keeps the limit; 1 without a limit
-    """
-
+    # (n,), by which part of itself the best answer is expected to fall; infinite while no profiled
+    # mode is an answer, zero for profiled modes
     gain: Numbers
-    keeps: Numbers
+    keeps: Numbers  # (n,), probability that each keeps the limit; 1 without a limit
 
 
 class Next(NamedTuple):
-    """A mode to profile.
+    """A mode to profile."""
 
-    Attributes
-    ----------
-    place : of the mode among the candidates
-    mode : that mode
-    gain : what is expected of it; see the function that chose it
-    keeps : probability that it keeps the limit; 1 without a limit
-    """
-
-    place: int
-    mode: Mode
-    gain: float
-    keeps: float
+    place: int  # of the mode among the candidates
+    mode: Mode  # that mode
+    gain: float  # what is expected of it; see the function that chose it
+    keeps: float  # probability that it keeps the limit; 1 without a limit
 
 
 def gains(
@@ -67,18 +54,13 @@ def gains(
     The best is that of least time, or energy, which keeps the limit. Keeping it and being better
     count as independent.
 
+    Raises PredictionError: a predictor that states no interval, power that is needed and not there,
+    or another objective.
+
     Parameters
     ----------
     time, power : predictors of one workload; power may be None without a limit, for `time`
     candidates : (n, 6)
-    profiled : what was observed so far
-    max_power_w : limit of the mean power
-    objective : minimise `time` or `energy`
-
-    Raises
-    ------
-    PredictionError : a predictor that states no interval, power that is needed and not there, or
-        another objective
     """
     if objective not in OBJECTIVES:
         raise PredictionError(f"the objective {objective}", allowed=", ".join(OBJECTIVES))
@@ -132,15 +114,11 @@ def most_open_mode(
 
     `gain` is how unsure its values are, % (the root of the summed variances of their logarithms).
 
+    Raises PredictionError: a predictor that knows no intervals.
+
     Parameters
     ----------
-    predictors : of one workload
     candidates : (n, 6)
-    profiled : what was observed so far
-
-    Raises
-    ------
-    PredictionError : a predictor that knows no intervals
     """
     is_new = ~_is_profiled(candidates, profiled)
     if not is_new.any():
@@ -168,7 +146,7 @@ def _needed(power: Predictor | None) -> Predictor:
 
 def _moments(predictor: Predictor, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
-    mean, sd = predictor.need_log_normal(rows)
+    mean, sd = predictor.log_normal(rows)
     return mean, np.maximum(sd, LEAST_SD)
 
 

@@ -50,21 +50,14 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A board as the physical models see it.
+    """A board as the physical models see it."""
 
-    Attributes
-    ----------
-    board : its tables
-    processes : that want a CPU core
-    scale, power_scale : (k,), what each term of time and of power is in the strongest mode
-    candidates : (n, 6), modes that may be chosen, and that the mean is over
-    """
-
-    board: Board
-    processes: int
+    board: Board  # its tables
+    processes: int  # that want a CPU core
+    # scale, power_scale: (k,), what each term of time and of power is in the strongest mode
     scale: Numbers
     power_scale: Numbers
-    candidates: Numbers
+    candidates: Numbers  # (n, 6), modes that may be chosen, and that the mean is over
 
     def times(self, modes: Numbers) -> Numbers:
         """Return the expected time of an epoch in epochs of the strongest mode, shape (n,).
@@ -101,13 +94,7 @@ class Design:
 
 
 def board_design(board: Board, processes: int = PROCESSES) -> Design:
-    """Return the design of a board.
-
-    Parameters
-    ----------
-    board : its tables
-    processes : that want a CPU core
-    """
+    """Return the design of a board."""
     strongest = board.all_modes()[-1:]
     short = short_of_cores(strongest, processes)
     at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
@@ -139,17 +126,8 @@ def choose_modes(
 ) -> Plan:
     """Return the modes to profile next, beside those that are profiled already.
 
-    Parameters
-    ----------
-    design : of the board
-    n_modes : how many further modes
-    max_cost : limit of the sum of their expected epoch times, in epochs of the strongest mode
-    already : profiled modes, which count but cost nothing
-
-    Raises
-    ------
-    EpochwattError : fewer than one mode, a limit that cannot be kept, or a profiled mode that the
-        board lacks
+    Raises EpochwattError: fewer than one mode, a limit that cannot be kept, or a profiled mode that
+    the board lacks.
     """
     if n_modes < 1:
         raise PredictionError(f"{n_modes} modes to choose", allowed="one or more")

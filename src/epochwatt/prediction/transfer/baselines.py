@@ -11,7 +11,7 @@ import numpy as np
 from epochwatt.device.kinds import KINDS, StockMode
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.transfer.limits import NONE, Places, fastest_within
+from epochwatt.prediction.harness import NONE, Places
 from epochwatt.text import counted
 
 N_CLOCKS = 4  # cores and clocks: the parts of a mode that presets name
@@ -22,28 +22,17 @@ MHZ, KHZ = 1e6, 1e3
 def strongest(rows: Observations) -> int:
     """Return the place of MAXN: the mode in which every part is at its highest.
 
-    Raises
-    ------
-    PredictionError : the table has no such mode
+    Raises PredictionError: the table has no such mode.
     """
     return _place(rows, rows.modes.max(0), "the strongest mode")
-
-
-def best_profiled(rows: Observations, profiled: Places, limits_w: Numbers) -> Places:
-    """Return the fastest of the profiled modes that were observed within each limit (k,)."""
-    places = fastest_within(rows.time_s[profiled], rows.power_w[profiled], limits_w)
-    return np.where(places == NONE, NONE, profiled[places])
 
 
 def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:
     """Return for each limit (k,) the preset mode with the most watts in its name within it.
 
     A preset stands for the mode of the table whose cores and clocks are the highest that it allows.
-    The tables gate no part of a GPU off, as the presets of 15 and 30 W do.
-
-    Raises
-    ------
-    PredictionError : no preset modes of the device are known, or the table lacks them
+    The tables gate no part of a GPU off, as the presets of 15 and 30 W do. Raises PredictionError:
+    no preset modes of the device are known, or the table lacks them.
     """
     places = preset_places(rows, device)
     chosen = []

@@ -24,9 +24,7 @@ CONFIG = Path("config/powertrain.yaml")
 def load_study(root: Path = Path()) -> PowertrainStudy | None:
     """Return the study of a checkout; None where it has no config/powertrain.yaml.
 
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     path = root / CONFIG
     if not path.is_file():
@@ -47,9 +45,7 @@ def load_study(root: Path = Path()) -> PowertrainStudy | None:
 def check_sweeps(study: PowertrainStudy | None, root: Path = Path()) -> None:
     """Refuse names that no sweep has, and an example that is no workload.
 
-    Raises
-    ------
-    ConfigError : what is missing, and what there is
+    Raises ConfigError: what is missing, and what there is.
     """
     if study is None:
         return

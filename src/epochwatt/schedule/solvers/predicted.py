@@ -13,7 +13,7 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.schedule.problem import NONE, Answers, PowerRule

@@ -15,8 +15,8 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables, write_mode_tables
-from epochwatt.sweeps.public.formats import FORMATS, Converted, convert
-from epochwatt.sweeps.public.original import Wanted
+from epochwatt.sweeps.public.convert import Converted, convert
+from epochwatt.sweeps.public.readers import FORMATS, Wanted
 
 FOLDER = "config/sweeps"
 REGISTRY = f"{FOLDER}/registry.yaml"
@@ -104,9 +104,7 @@ def licence_path(source: str, root: Path = Path()) -> Path:
 def public_folder(option: Path | None, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the user's folder of others' repositories: the option, else `VARIABLE`, else None.
 
-    Raises
-    ------
-    ConfigError : there is no such folder
+    Raises ConfigError: there is no such folder.
     """
     named = option or (Path(environment[VARIABLE]) if environment.get(VARIABLE) else None)
     if named is not None and not named.is_dir():
@@ -135,15 +133,13 @@ def originals(sweep: Sweep, folder: Path) -> list[Path]:
 def converted(name: str, registry: Registry, folder: Path | None) -> Converted:
     """Return the tables of a sweep, made from the authors' files.
 
+    Raises ConfigError: the files are not there, with where to get them; or they cannot be read.
+
     Parameters
     ----------
     name : of the sweep
     registry : that has it
     folder : the user's folder of others' repositories, see `public_folder`
-
-    Raises
-    ------
-    ConfigError : the files are not there, with where to get them; or they cannot be read
     """
     sweep, source = registry.sweeps[name], registry.source(name)
     paths = originals(sweep, folder) if folder else []

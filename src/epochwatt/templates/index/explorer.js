@@ -1,4 +1,4 @@
-// The explorer of the landing page. Data: pages/explorer/data.py. Charts: Vega-Lite, in the page.
+// The explorer of the landing page. Data: pages/explorer.py. Charts: Vega-Lite, in the page.
 // Fronts are those of analysis/pareto.py, intervals those of analysis/compare.py; tests compare them.
 "use strict";
 (() => {
@@ -20,26 +20,12 @@
     fake: "fake board, not measured",
   };
   const SHORT = { measured: "measured", imported: "imported", simulated: "simulated", fake: "fake board" };
-  const WORDS = {
-    kind: "data", device: "board", instance: "unit", model: "network", power_mode: "power mode", num_workers: "workers",
-    batch_size: "batch size", storage: "storage", dvfs: "DVFS", cores: "CPU cores", cpu_mhz: "CPU clock", gpu_mhz: "GPU clock",
-    emc_mhz: "memory clock", e2e_s: "epoch time", energy_wh: "energy", power_mean_w: "mean power", stall_s: "stall",
-    stall_pct: "stall share", wait_s: "wait", copy_s: "copy", compute_s: "compute", overhead_s: "overhead",
-    fetch_s: "fetch, all workers", preprocess_s: "pre-process, all workers", energy_paper_wh: "energy, the papers' sum",
-    stall_energy_j: "energy of stalls", cpu_util_pct: "CPU utilisation", gpu_util_pct: "GPU utilisation",
-    ram_used_mib: "memory in use", read_iops: "disk reads per second", read_mib_s: "disk reads", cached_pct: "cached before",
-    cached_after_pct: "cached after", dataset_scale: "size of data", energy_error_pct: "bound of energy's error",
-    n_epochs: "epochs", dataset: "data set", dataset_source: "source of data", setup: "protocol", prefetch_factor: "prefetch",
-    torch_threads: "torch threads", cache_policy: "page cache", power_scope: "power of", epochs_per_job: "epochs per job",
-  };
-  const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
+  const word = (name) => data.columns[name]?.label ?? name.replaceAll("_", " ");
   const unit = (name) => { const u = data.columns[name]?.unit ?? ""; return u === "samples" ? "" : u; };
   const axisTitle = (name) => word(name) + (unit(name) ? ` (${unit(name)})` : "");
-  const QUANTITIES = Object.keys(WORDS).filter((name) => rows.some((row) => typeof row[name] === "number"));
-  const FACTORS = ["kind", "device", "instance", "model", "power_mode", "storage", "num_workers", "batch_size", "dvfs", "setup",
-    "dataset", "dataset_source", "dataset_scale", "prefetch_factor", "torch_threads", "cache_policy", "gpu_timing", "seed",
-    "epochs_per_job", "power_scope", "imported"].filter((name) => name in data.runs);
-  const CLOCKS = ["cores", "cpu_mhz", "gpu_mhz", "emc_mhz"];
+  const QUANTITIES = names.filter((name) => rows.some((row) => typeof row[name] === "number"));
+  const FACTORS = data.factors.filter((name) => name in data.runs);
+  const CLOCKS = data.clocks;
   const varies = (name, among = rows) => new Set(among.map((row) => row[name])).size > 1;
   const titled = (name, value) => {
     if (value === null || value === undefined || value === "") return "–";
@@ -53,13 +39,9 @@
     return Math.abs(value) >= 9999.5 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
   };
   const quantity = (name, value) => number(value) + (value === null || !unit(name) ? "" : ` ${unit(name)}`);
-  const phrase = (name, value) => {
-    const plural = (noun) => `${value} ${noun}${value === 1 ? "" : "s"}`;
-    return { power_mode: `mode ${value}`, num_workers: plural("worker"), batch_size: `batch ${value}`, dvfs: `DVFS ${value}`,
-      dataset_scale: `${value} × the data`, cache_policy: `cache ${value}`, seed: `seed ${value}`, storage: String(value),
-      prefetch_factor: `prefetch ${value}`, torch_threads: plural("torch thread"), epochs_per_job: `${value} epochs a job`,
-    }[name] ?? `${word(name)} ${titled(name, value)}`;
-  };
+  const phrase = (name, value) => (name in data.settings
+    ? data.settings[name].replace("{}", value).replace(/^1 (worker|torch thread|epoch)s/, "1 $1")
+    : `${word(name)} ${titled(name, value)}`);
 
   // -- numbers: as analysis/pareto.py and analysis/compare.py -----------------------------------
   // Places that none beats in both costs, ascending in the first; of equal ones the first counts.
@@ -237,7 +219,7 @@
   }
 
   // -- all runs ---------------------------------------------------------------------------------
-  const FILTERS = [...FACTORS.slice(0, 9), "setup", "dataset_scale"].filter((name) => name in data.runs && varies(name));
+  const FILTERS = FACTORS.filter((name) => varies(name));
   const wanted = Object.fromEntries(FILTERS.map((name) => [name, new Set()]));
   const ordered = (values) => [...new Set(values)].sort((a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true })));
   const kept = () => rows.filter((row) => FILTERS.every((name) => !wanted[name].size || wanted[name].has(row[name])));
@@ -472,13 +454,13 @@
       make("strong", "B "), `${titled("device", b.device)}, ${titled("model", b.model)}, ${runTitle(b)} `, badge(b.kind));
     if (a.kind !== b.kind) head.append(make("br"), make("em", `A is ${SHORT[a.kind]}, B is ${SHORT[b.kind]}: a comparison of the two kinds of data, not of two settings alone.`));
     $("x-pair-table").replaceChildren(table(["quantity", right("A"), right("B"), right("epochs"), right("B against A"), right("95 % interval"), "verdict"],
-      parts.map((q) => [{ e2e: "epoch time" }[q.part] ?? q.part, quantity(data.quantities[q.part], q.a), quantity(data.quantities[q.part], q.b), `${q.nA}, ${q.nB}`,
+      parts.map((q) => [word(data.quantities[q.part]), quantity(data.quantities[q.part], q.a), quantity(data.quantities[q.part], q.b), `${q.nA}, ${q.nB}`,
         percent(q.ratio === null ? null : q.ratio - 1), q.low === null ? "–" : `${percent(q.low - 1)} to ${percent(q.high - 1)}`, q.verdict + (q.reason ? ` (${q.reason})` : "")])));
     const differing = [...FACTORS, ...CLOCKS].filter((name) => a[name] !== b[name]);
     $("x-pair-settings").replaceChildren(differing.length ? table(["differs in", "A", "B"], differing.map((name) => [word(name), titled(name, a[name]), titled(name, b[name])]))
       : make("p", "The same settings."));
     $("x-pair-note").textContent = `B against A: ratio of the means over the valid epochs after the first, minus 1; Welch's interval of its logarithm covers how epochs of a run differ, not how runs differ that are measured again. The same from the shell: epochwatt compare ${a.run} ${b.run} --margin ${number(100 * margin)}`;
-    const values = parts.filter((q) => q.ratio !== null).map((q) => ({ ...q, name: { e2e: "epoch time" }[q.part] ?? q.part, change: 100 * (q.ratio - 1), from: q.low === null ? null : 100 * (q.low - 1), to: q.high === null ? null : 100 * (q.high - 1), text: percent(q.ratio - 1) }));
+    const values = parts.filter((q) => q.ratio !== null).map((q) => ({ ...q, name: word(data.quantities[q.part]), change: 100 * (q.ratio - 1), from: q.low === null ? null : 100 * (q.low - 1), to: q.high === null ? null : 100 * (q.high - 1), text: percent(q.ratio - 1) }));
     if (!values.length) {
       drawn.get($("x-pair-chart"))?.result?.finalize();
       $("x-pair-chart").replaceChildren();
@@ -503,8 +485,7 @@
   }
 
   // -- one epoch --------------------------------------------------------------------------------
-  const LANES = { power: "power (W)", clock: "clock (MHz)", temperature: "temp. (°C)", utilisation: "utilisation (%)", read_mib_s: "disk (MiB/s)", read_iops: "disk (reads/s)" };
-  const MISSING = { power: "power", clock: "clocks", temperature: "temperatures", utilisation: "utilisation", read_mib_s: "disk reads (MiB/s)", read_iops: "disk reads per second" };
+  const LANES = data.lanes; // lane -> title of its axis
   let chosenEpochs = [];
   async function chooseRun() {
     const current = latest("run"), packed = data.epochs[$("x-run").value];
@@ -574,7 +555,7 @@
       line.is_placed ? "" : "When they were is not known: they are drawn one after another.",
       cut ? `${cut} taller than the axis are cut; the longest took ${number(longest)} ms.` : "",
       thin ? "Of long series the least and the greatest reading of each piece are drawn." : "",
-      line.missing.length ? `Not recorded here: ${line.missing.map((lane) => MISSING[lane]).join(", ")}.` : "",
+      line.missing.length ? `Not recorded here: ${line.missing.map((lane) => LANES[lane]).join(", ")}.` : "",
       "Drag along the time to move, Ctrl and the wheel to zoom.",
     ].filter(Boolean).join(" ");
   }

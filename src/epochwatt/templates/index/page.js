@@ -41,7 +41,9 @@
     show(lightbox.querySelector("img"), link.dataset.figure);
     lightbox.querySelector("img").alt = link.querySelector("img").alt;
     const caption = lightbox.querySelector("figcaption");
-    caption.replaceChildren(thumb.querySelector("h3").cloneNode(true), thumb.querySelector("details p").cloneNode(true));
+    const beside = all("h3, .differing, .caption", thumb).map((element) => element.cloneNode(true));
+    beside.forEach((element) => { if (element.tagName === "DETAILS") element.open = true; });
+    caption.replaceChildren(...beside);
     lightbox.showModal();
     interact(link.dataset.figure);
   }));
@@ -133,7 +135,7 @@
 
   function refresh() {
     const wanted = words(search);
-    const shown = { runs: 0, takeaways: 0, numbers: 0, figures: 0 };
+    const shown = { runs: 0, takeaways: 0, claims: 0, numbers: 0, figures: 0 };
     for (const { box, table, input, count } of tools) {
       const also = [...wanted, ...words(input)];
       const needed = all("button[aria-pressed=true]", box).map((button) => button.dataset.has);
@@ -145,7 +147,8 @@
       }
       const total = table.tBodies[0].rows.length;
       count.textContent = n === total ? `${total} rows` : `${n} of ${total} rows`;
-      shown[["runs", "takeaways"].find((kind) => table.classList.contains(kind)) || "numbers"] += n;
+      const kind = table.id.split("-")[0];
+      if (kind in shown) shown[kind] += n;
     }
     all(".card").forEach((card) => { card.hidden = !holds(card, wanted); });
     for (const group of all(".group")) {
@@ -155,7 +158,7 @@
       shown.figures += thumbs.filter((thumb) => !thumb.hidden).length;
     }
     document.getElementById("found").textContent = wanted.length
-      ? `${shown.runs} measured runs, ${shown.takeaways} take-aways, ${shown.numbers} published numbers, ${shown.figures} figures for “${search.value.trim()}”`
+      ? `${shown.runs} measured runs, ${shown.takeaways} take-aways, ${shown.claims} claims, ${shown.numbers} published numbers, ${shown.figures} figures for “${search.value.trim()}”`
       : "";
   }
 

@@ -8,15 +8,16 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from epochwatt import columns
-from epochwatt.device import host, last_measurement
+from epochwatt.device import last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.ceilings.blocks import LIMITS, Blocks, time_blocks
 from epochwatt.training.ceilings.kernels import Kernel, kernels, left_out
+from epochwatt.training.circumstances import circumstances, mode_flags, raised
 from epochwatt.training.gpu import gpu_of
-from epochwatt.training.stops import has_stopped, noticed_stops
+from epochwatt.training.stops import noticed_stops
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class CeilingSession:
         self.left_out = left_out(precisions, self.device)
         for precision, reason in self.left_out.items():
             log.warning("no ceilings of %s here: %s", precision, reason)
-        self.precisions = [one for one in precisions if one not in self.left_out]
+        self.precisions = [precision for precision in precisions if precision not in self.left_out]
         self.gpu = gpu_of(self.device, torch)
         self.sampler = Sampler.start(
             os.getpid(),
@@ -57,7 +58,7 @@ class CeilingSession:
         self.free_s = time.perf_counter()  # since when nothing is measured
 
     def measure_mode(
-        self, mode: Dict[str, Any], place: int, applied: Dict[str, Any], settled: Any = None
+        self, mode: Dict[str, Any], place: int, applied: Document, settled: Any = None
     ) -> str:
         """Measure one mode, which is set, and keep its record; return in words what came of it.
 
@@ -87,7 +88,7 @@ class CeilingSession:
         meta["events"] = {"before": before, "after": self.machine.events()}
         meta["stops"] = stops
         self._add_mode(meta, dict(applied, unmet=unmet), settled)
-        meta["flags"] = self._flags(meta, applied["resolved"], unmet)
+        meta["flags"] = raised(mode_flags(meta, applied["resolved"], unmet))
         meta["took_s"] = time.perf_counter() - self.free_s  # with setting the mode, and settling
         self.folder.finish(mode, meta)
         self.free_s = time.perf_counter()
@@ -114,43 +115,22 @@ class CeilingSession:
 
     def _circumstances(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return what the record says besides what is measured."""
-        meta: Dict[str, Any] = {
-            "schema_version": columns.SCHEMA_VERSION,
-            "protocol": columns.PROTOCOL,
-            "ceilings": self.folder.name,
-            "mode": mode,
-            "backend": self.machine.backend,
-            "processor": "gpu" if self.device.type == "cuda" else "cpu",
-            "measurement_id": uuid.uuid4().hex,
-            "boot_id": host.boot_id(),
-            "torch_threads_used": int(torch.get_num_threads()),
-            "limits": LIMITS._asdict(),
-            "left_out": self.left_out,
-        }
-        meta.update(self.machine.describe())
-        if self.device.type == "cuda":
-            meta["gpu_uuid"] = self.gpu
-            meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
-            meta["software"]["cuda"] = torch.version.cuda
-        return meta
+        return dict(
+            circumstances(self.machine, self.device, self.gpu),
+            ceilings=self.folder.name,
+            mode=mode,
+            processor="gpu" if self.device.type == "cuda" else "cpu",
+            measurement_id=uuid.uuid4().hex,
+            limits=LIMITS._asdict(),
+            left_out=self.left_out,
+        )
 
-    def _add_mode(self, meta: Dict[str, Any], applied: Dict[str, Any], settled: Any) -> None:
+    def _add_mode(self, meta: Document, applied: Document, settled: Any) -> None:
         """Note how the mode was set: of a board, and of a host where something was set."""
         if self.machine.backend != "host":
             meta["board"] = {"power_mode": applied, "busy_pct": self.busy_pct, "settled": settled}
         elif applied["resolved"]:
             meta["clocks_set"] = applied
-
-    @staticmethod
-    def _flags(meta: Dict[str, Any], wanted: Dict[str, Any], unmet: Dict[str, float]) -> List[str]:
-        below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
-        flags = {
-            "clock_below_request": bool(below),
-            "mode_not_met": bool(set(unmet) - set(below)),
-            "sampler_lost": meta["telemetry_lost"],
-            "stopped": has_stopped(meta["stops"]),
-        }
-        return sorted(flag for flag, holds in flags.items() if holds)
 
 
 def _entry(kernel: Kernel, blocks: Blocks) -> Dict[str, Any]:
@@ -173,7 +153,7 @@ def _words(entry: Dict[str, Any]) -> str:
     )
 
 
-def _summary(meta: Dict[str, Any]) -> str:
+def _summary(meta: Document) -> str:
     """Return "at best 107 GFLOP/s, 134 GB/s; clock_below_request"."""
     rates = [max(e[key] / _best_s(e) / 1e9 for e in meta["kernels"]) for key in ("flops", "bytes")]
     return "; ".join(["at best {:.3g} GFLOP/s, {:.3g} GB/s".format(*rates), *meta["flags"]])

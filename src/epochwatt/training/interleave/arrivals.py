@@ -1,4 +1,4 @@
-"""When requests arrive, s after the beginning (board side: Python 3.6 grammar).
+"""Make or read the times at which requests arrive, s (board side: Python 3.6 grammar).
 
 Arrivals are open: a request comes when it comes, however long others before it have waited.
 """

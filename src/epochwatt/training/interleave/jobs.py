@@ -4,10 +4,11 @@ Samples are made up (random pixels or words) and lie in the host's memory, trans
 measured is neither storage nor pre-processing. Of each mini-batch the copy to the device counts.
 """
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 import torch
 
+from epochwatt.columns import Factors
 from epochwatt.training.interleave.scheduler import HostClock
 from epochwatt.training.loaders import TimedMinibatches
 from epochwatt.training.session import MadeUpSamples
@@ -19,7 +20,7 @@ IN_A_ROW = 5  # mini-batches of training in a turn: the first finds the caches c
 Job = Callable[[], None]
 
 
-def make_job(factors: Dict[str, Any], batch_size: int, device: torch.device) -> Job:
+def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
     """Return what runs one mini-batch of a workload and waits until it is done.
 
     Parameters

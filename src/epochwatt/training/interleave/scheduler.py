@@ -1,4 +1,4 @@
-"""When to serve, when to train, what to refuse (board side: Python 3.6 grammar; no torch).
+"""Decide when to serve, train and refuse (board side: Python 3.6 grammar; no torch).
 
 Whole mini-batches of one job at a time, as in Fulcrum (arXiv 2509.20205). A mini-batch of requests
 is served as soon as it is complete and nothing runs. Until the next one is expected to be complete,
@@ -45,7 +45,7 @@ class HostClock:
 
 
 class Log:
-    """What happened: times of the clock, s.
+    """The times at which things happened, s of the clock.
 
     Attributes
     ----------
@@ -145,8 +145,8 @@ class Interleaver:
         self._serve()
         end_s = self._clock.now()
         for _ in range(self.plan.batch_size):
-            place = self._waiting.popleft()
-            self.log.start_s[place], self.log.end_s[place] = start_s, end_s
+            number = self._waiting.popleft()
+            self.log.start_s[number], self.log.end_s[number] = start_s, end_s
         if self._held_back and self._n_since == 0 and len(self._train_s) > 1:
             self._train_s.remove(max(self._train_s))
         self._n_since, self._held_back = 0, False

@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from epochwatt import columns
-from epochwatt.device import host, last_measurement
+from epochwatt.device import last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records import interleaved_folder
+from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
+from epochwatt.training.circumstances import circumstances, raised
 from epochwatt.training.gpu import gpu_of
 from epochwatt.training.interleave.arrivals import arrivals
 from epochwatt.training.interleave.jobs import make_job, time_before
@@ -29,7 +30,7 @@ BUSY_S = 1.0  # of looking at what else the machine does
 BEFORE_SHARE, BEFORE_S = 0.1, 5.0  # of the plan's time, and at most, to time single mini-batches
 
 
-def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[str, bool]:
+def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bool]:
     """Measure a plan on this machine as it is; return the record's folder, and if it ended early.
 
     Parameters
@@ -63,14 +64,20 @@ def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[s
             runner = Interleaver(limits, serve, train, train_s, stopped=stopped)
             happened, observed = _observed(runner, times, plan["seconds"], attempt, machine, device)
             meta.update(observed, counts=counts(happened), ended_early=stopped())
-            meta["flags"] = _flags(meta)
+            meta["flags"] = raised(
+                {
+                    "requests_refused": meta["counts"]["n_refused"] > 0,
+                    "sampler_lost": meta["telemetry_lost"],
+                    "stopped": has_stopped(meta["stops"]),
+                }
+            )
             return interleaved_folder.finish(attempt, meta, happened), stopped()
     except BaseException:
         shutil.rmtree(attempt, ignore_errors=True)
         raise
 
 
-def _say_if_nothing_fits(plan: Dict[str, Any], infer_s: float, train_s: float) -> None:
+def _say_if_nothing_fits(plan: Document, infer_s: float, train_s: float) -> None:
     """Say so before the measurement, where requests leave no room for training."""
     gap_s = plan["batch_size"] / plan["rate_per_s"] - infer_s
     if plan["n_train"] != 0 and train_s > gap_s:
@@ -154,39 +161,20 @@ def _observed(
         }
 
 
-def _factors(plan: Dict[str, Any], task: str) -> Dict[str, Any]:
+def _factors(plan: Document, task: str) -> Dict[str, Any]:
     """Return the factors of one of the two workloads."""
     factors = {"model": plan[task], "task": task, "seed": plan["seed"]}
     network = plan["networks"].get(plan[task])
     return dict(factors, network=network) if network else factors
 
 
-def _circumstances(plan: Dict[str, Any], machine: Machine, device: torch.device) -> Dict[str, Any]:
+def _circumstances(plan: Document, machine: Machine, device: torch.device) -> Dict[str, Any]:
     """Return what the record says besides what is measured."""
-    meta: Dict[str, Any] = {
-        "schema_version": columns.SCHEMA_VERSION,
-        "protocol": columns.PROTOCOL,
-        "plan": plan,
-        "backend": machine.backend,
-        "processor": "gpu" if device.type == "cuda" else "cpu",
-        "measurement_id": uuid.uuid4().hex,
-        "boot_id": host.boot_id(),
-        "torch_threads_used": int(torch.get_num_threads()),
-        "samples": "made up, in memory",
-        "load_average": os.getloadavg()[0],
-    }
-    meta.update(machine.describe())
-    if device.type == "cuda":
-        meta["gpu_uuid"] = gpu_of(device, torch)
-        meta["machine"]["gpu"] = torch.cuda.get_device_name(device)
-        meta["software"]["cuda"] = torch.version.cuda
-    return meta
-
-
-def _flags(meta: Dict[str, Any]) -> List[str]:
-    flags = {
-        "requests_refused": meta["counts"]["n_refused"] > 0,
-        "sampler_lost": meta["telemetry_lost"],
-        "stopped": has_stopped(meta["stops"]),
-    }
-    return sorted(flag for flag, holds in flags.items() if holds)
+    return dict(
+        circumstances(machine, device, gpu_of(device, torch)),
+        plan=plan,
+        processor="gpu" if device.type == "cuda" else "cpu",
+        measurement_id=uuid.uuid4().hex,
+        samples="made up, in memory",
+        load_average=os.getloadavg()[0],
+    )

@@ -283,7 +283,7 @@ def _near(
         f"  nearest: {', '.join(differs) or 'this very configuration'}, in "
         f"{counted(len(facts), 'published numbers')}",
         *(f"  {line}" for line in aligned(table)),
-        "  a row of config/published/ each; results/claims.html judges the paper's conclusions;",
+        "  a row of config/published/ each; results/claims.csv judges the paper's conclusions;",
         "  held out: by a fit that did not use the number (docs/explanation/simulated-boards.md)",
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from epochwatt.figures.common.interactive import axis_title, write_spec
+from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.job import draw_figure
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
@@ -127,7 +127,7 @@ def test_units_are_not_mixed_on_an_axis(spec_of):
         for name, value in values.items()
     ]
     spec = spec_of(*rows)
-    assert spec["facet"]["sort"] == ["E2E (s)", "mean error (%)"]
+    assert spec["facet"]["sort"] == ["epoch time (s)", "mean error (%)"]
 
 
 def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
@@ -206,20 +206,6 @@ def test_epochs_make_a_strip_for_each_unit(spec_of):
 
 def test_a_panel_without_numbers_says_so(spec_of):
     assert "no numbers" in drawn(spec_of({"note": "nothing"}))
-
-
-@pytest.mark.parametrize(
-    ("quantity", "title"),
-    [
-        ("e2e_s", "E2E (s)"),
-        ("energy_paper_wh", "energy (Wh)"),
-        ("stall_ms_per_minibatch", "stall of a mini-batch (ms)"),
-        ("gpu_util_pct", "gpu util (%)"),
-        ("n_epochs_in_15h", "epochs in 15 h"),
-    ],
-)
-def test_axes_bear_names_and_units(quantity, title):
-    assert axis_title(quantity) == title
 
 
 @pytest.mark.thorough

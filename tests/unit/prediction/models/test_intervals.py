@@ -11,7 +11,7 @@ import pytest
 from benchmarks.measured import coverage
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.splits import leave_one_mode_out, random_subsets, split
+from epochwatt.prediction.harness import leave_one_mode_out, random_subsets, split
 from epochwatt.prediction.models.features import POWER, TIME
 from epochwatt.prediction.models.intervals import draw_spread, fit_nonnegative
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power

@@ -69,7 +69,7 @@ def test_correlation_leans_to_what_the_profiled_modes_show(plant, sign):
         power_w=seen.power_w * np.exp(sign * time_off),
     )
     time, power = fit_physical_time(seen), fit_power(seen)
-    left = time.left_over(), power.left_over()
+    left = time.residuals(), power.residuals()
     shown = left[0] @ left[1] / np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
     assert sign * shown > 0.4
     expected = (TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + 10 * shown) / (
@@ -101,12 +101,6 @@ def test_paper_has_no_interval_and_is_its_own_mean(plant, modes):
     model = fit_paper_time(plant(SHARES))
     assert (model.interval(modes), model.sample(modes)) == (None, None)
     assert model.mean(modes).tolist() == model.predict(modes).tolist()
-
-
-def test_parts_outside_all_profiled_modes_are_named(plant, efij):
-    model = fit_physical_time(plant(SHARES).only(efij))
-    assert model.extrapolated(Mode(4, 2112.0, 1032.75, 1600.0)) == ()
-    assert model.extrapolated(Mode(4, 1190.4, 1032.75, 2133.0)) == ("cpu_mhz", "emc_mhz")
 
 
 def test_model_meets_what_it_was_fitted_to_and_is_the_plain_sum_far_away(plant, efij):

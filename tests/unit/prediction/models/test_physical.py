@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.prediction.data.modes import PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (

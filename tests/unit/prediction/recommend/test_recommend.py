@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.device.board_files import parse_conf
-from epochwatt.device.kinds import AGX_XAVIER, NANO
-from epochwatt.device.stock_modes import stock_conf
+from epochwatt.device.kinds import NANO
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.features import POWER
@@ -17,7 +15,7 @@ from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import fit_log_time, fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import sample_both
-from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, nvpmodel_block, recommend
+from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, recommend
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
 
@@ -139,7 +137,7 @@ def test_risk_is_that_of_a_choice_as_each_fit_would_make_it(agx, time, power):
     """Each fit chooses its fastest mode within the budget, all fits together judge it."""
     told = recommend(agx, time, power, "time", {"power_w": 18})
     modes = agx.all_modes()
-    seconds, watts = time.some_fits(modes), power.some_fits(modes)
+    seconds, watts = time.fits(modes), power.fits(modes)
     chosen = [
         modes[np.where(w <= 18, s, np.inf).argmin()]
         for s, w in zip(seconds.T, watts.T, strict=True)
@@ -241,30 +239,6 @@ def test_any_model_of_time_with_intervals_will_do(agx, plant, power):
     time = fit_log_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
     told = recommend(agx, time, power, "edp", {"power_w": 20})
     assert told.estimates["power_w"].value <= 20
-
-
-def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    text = nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "simulated\nnot measured")
-    assert text.startswith("# simulated\n# not measured\n<")
-    (mode,) = parse_conf(text).modes
-    settings = {(name, arg): value for name, arg, value in mode.settings}
-    assert settings["GPU", "MAX_FREQ"] == "905250000"
-    assert settings["EMC", "MAX_FREQ"] == "1600000000"
-    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 5
-
-
-def test_block_of_a_mode_that_the_board_lacks_is_refused(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is not a step"):
-        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1000), "")
-
-
-def test_block_that_the_boards_nvpmodel_cannot_set_is_refused(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    conf.params.pop("EMC")
-    with pytest.raises(PredictionError, match="cannot limit EMC"):
-        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "")
 
 
 def test_recommending_loads_no_library_for_fitting():

@@ -9,7 +9,7 @@ from epochwatt.device.board_files import Tables
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.models.physical import fit_physical_time
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes

@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
-from epochwatt.sweeps.public.checks import (
+from epochwatt.sweeps.public.convert import (
     FLAG,
     dependence,
     refuse_copies,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError
-from epochwatt.sweeps.public.formats import FORMATS, convert
-from epochwatt.sweeps.public.original import Wanted
+from epochwatt.sweeps.public.convert import convert
+from epochwatt.sweeps.public.readers import FORMATS, Wanted
 
 WANTED = Wanted("theirs")
 

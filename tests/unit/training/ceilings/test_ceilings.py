@@ -115,10 +115,3 @@ def test_a_fake_board_is_measured_in_two_modes_and_put_back(measure, tmp_path, t
     assert {row.power_scope for row in powered} == {"module"}
     assert {row.clock_mhz for row in rows if row.cpu_mhz == 1190.4} == {1190.4}
     assert folder.read(modes[0]).meta["board"]["power_mode"]["unmet"] == {}
-
-
-def test_a_mode_that_this_machine_lacks_is_explained(measure, machine, capsys):
-    assert measure([{"cores": 4096}], machine.settings)[0] == 1
-    told = capsys.readouterr().err
-    assert f"error: {ID}: cores: this machine does not have that many" in told
-    assert "Traceback" not in told

@@ -5,10 +5,9 @@ import torch
 
 from epochwatt import columns
 from epochwatt.training.ceilings import kernels as module
-from epochwatt.training.ceilings.kernels import chain, kernels, left_out
+from epochwatt.training.ceilings.kernels import kernels, left_out
 
 CPU = torch.device("cpu")
-COUNTER = getattr(torch.utils, "flop_counter", None)
 
 
 @pytest.fixture
@@ -31,15 +30,6 @@ def test_every_kind_is_there_and_each_can_be_called():
     with torch.no_grad():
         for kernel in made:
             kernel.call()
-
-
-def test_intensities_rise_from_a_quarter_to_over_a_hundred(monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", {"cpu": 2**20})
-    intensities = [kernel.flops / kernel.bytes for kernel in of("fma")]
-    assert intensities == sorted(intensities)
-    assert (intensities[0], intensities[3]) == (0.25, 2.0)
-    assert intensities[-1] > 128
-    assert [k.flops / k.bytes for k in of("triad")] == pytest.approx([1 / 6] * 3)
 
 
 @pytest.mark.usefixtures("small")
@@ -67,11 +57,6 @@ def test_streams_allocate_nothing(name):
         with Operators():
             kernel.call()
         assert names == [{"copy": "aten::copy_", "triad": "aten::add.out"}[name]]
-
-
-def test_a_chain_has_its_links():
-    x = torch.tensor([1.0, 2.0])
-    assert chain(3)(x, 2.0, 1.0).tolist() == [15.0, 23.0]
 
 
 def test_a_precision_without_hardware_is_left_out_with_the_reason():

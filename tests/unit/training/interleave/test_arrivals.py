@@ -3,7 +3,7 @@
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.training.interleave.arrivals import CONSTANT, arrivals, mean_rate, read_times
+from epochwatt.training.interleave.arrivals import CONSTANT, arrivals, read_times
 from epochwatt.training.interleave.plan import checked
 
 PLAN = {"train": "lenet", "infer": "lenet", "seconds": 5, "rate_per_s": 10.0, "batch_size": 4}
@@ -21,16 +21,6 @@ def test_what_is_no_trace_is_refused_with_its_place(tmp_path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError, match="trace"):
         read_times(str(path))
-
-
-def test_a_trace_that_is_not_there_and_one_without_arrivals_are_refused(tmp_path):
-    with pytest.raises(ConfigError) as missing:
-        read_times(str(tmp_path / "none"))
-    assert "constant, poisson" in str(missing.value)
-    (tmp_path / "late").write_text("9\n", "utf-8")
-    with pytest.raises(ConfigError, match="no request"):
-        arrivals(str(tmp_path / "late"), 1.0, 5.0, 0)
-    assert mean_rate([]) is None
 
 
 def test_a_plan_is_completed(tmp_path):

@@ -79,13 +79,6 @@ def test_constant_arrivals_wait_and_train_as_the_formulas_say(
     assert not any(log.refused)
 
 
-def test_no_more_is_trained_than_the_plan_says():
-    plan = Plan(10.0, 5, 2, 50)
-    log = run(plan, arrivals(CONSTANT, 10.0, 10.0, 0), 10.0, 0.05, 0.01)
-    assert len(log.train_start_s) == 2 * 20  # two in each of 20 periods
-    assert run(plan._replace(n_train=0), [0.1], 1.0, 0.05, 0.01).train_start_s == []
-
-
 def test_poisson_arrivals_are_all_accounted_for_and_never_served_in_part():
     plan = Plan(20.0, 4, None, 40)
     times = arrivals(POISSON, 20.0, 60.0, 7)
@@ -113,21 +106,6 @@ def test_an_overload_refuses_what_finds_the_queue_full_and_still_serves_in_order
     assert (np.diff(np.array(log.start_s)[served]) >= 0).all()
     after = np.array(log.train_start_s) > 1000.2
     assert not after.any(), "nothing is trained while requests wait"
-
-
-def test_a_trace_is_served_as_it_comes(tmp_path):
-    (tmp_path / "trace").write_text("# s\n0.1\n0.1\n0.5\n\n0.9\n2.5\n", "utf-8")
-    log = run(Plan(4.0, 2, 0, 8), arrivals(str(tmp_path / "trace"), 4.0, 2.0, 0), 2.0, 0.1, 0.1)
-    np.testing.assert_allclose(log.arrival_s, [1000.1, 1000.1, 1000.5, 1000.9])
-    np.testing.assert_allclose(log.start_s, [1000.1, 1000.1, 1000.9, 1000.9])
-    assert log.t_end_s == pytest.approx(1002)
-
-
-def test_one_slow_minibatch_of_training_does_not_end_it_for_ever():
-    seconds = iter([0.1, 0.1, 5.0] + [0.1] * 10000)  # the first was timed before
-    log = run(Plan(10.0, 10, None, 100), arrivals(CONSTANT, 10.0, 60.0, 0), 60.0, 0.1, seconds)
-    assert len(log.train_start_s) > 400  # nine in each period but a few
-    assert latencies(log)[np.isfinite(log.end_s)].max() < 0.9 + 0.1 + 5.0
 
 
 def test_minibatches_are_timed_before_for_as_long_as_asked_and_ten_turns_at_least():

@@ -73,15 +73,6 @@ def test_every_request_and_minibatch_is_in_the_record(measure):
     assert "40 arrived, 40 served, 0 refused" in "\n".join(outcome_lines(record))
 
 
-def test_an_overload_is_counted_and_said(measure):
-    record = measure({**PLAN, "rate_per_s": 50000, "batch_size": 1, "queue": 5, "seconds": 0.2})
-    counts = record.meta["counts"]
-    assert counts["n_refused"] == record.requests["refused"].sum() > 0
-    assert sum(counts[key] for key in ("n_served", "n_refused", "n_left")) == 10000
-    assert record.meta["flags"] == ["requests_refused"]
-    assert "larger batch" in "\n".join(outcome_lines(record))
-
-
 def test_a_board_s_power_stands_beside_it(measure, tmp_path):
     board = make_board(tmp_path / "agx", "agx_xavier")
     machine = {**MACHINE, "backend": "fake", "root": str(board.root), "kind": "agx_xavier"}
@@ -124,20 +115,3 @@ def test_ctrl_c_keeps_what_was_measured(words, tmp_path):
     assert record.meta["ended_early"]
     assert 0 < record.meta["counts"]["n_served"] <= record.meta["counts"]["n_requests"] < 24000
     assert not list(attempts.glob("*.unfinished"))
-
-
-def test_a_plan_that_cannot_be_is_explained(words, capsys):
-    assert main(words({**PLAN, "batch_size": 0})) == 1
-    assert main(words({**PLAN, "arrivals": "/nowhere"})) == 1
-    assert main(words({**PLAN, "train": "perceptron"})) == 1
-    told = capsys.readouterr().err
-    assert [word in told for word in ("batch_size is 0", "/nowhere", "perceptron")] == [True] * 3
-    assert "Traceback" not in told
-
-
-def test_an_interpreter_without_torch_is_named(words, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "epochwatt.training.interleave.session", None)
-    assert main(words(PLAN)) == 1
-    error = capsys.readouterr().err
-    assert "cannot import what training needs" in error
-    assert "`python:`" in error

@@ -71,11 +71,9 @@ class PowerTrain(Predictor):
 def fit_from_reference(observations: Observations, context: Context, recipe: Recipe) -> PowerTrain:
     """Return a network that was taught by a reference and learned the workload's modes.
 
-    Raises
-    ------
-    PredictionError : fewer than `LEAST_MODES` modes, or than `LEAST_REFERENCE` of the reference; no
-        reference, or one that does not vary what varies here, or of another board where the method
-        keeps to one; power that was not measured, or is the same in all modes
+    Raises PredictionError: fewer than `LEAST_MODES` modes, or than `LEAST_REFERENCE` of the
+    reference; no reference, or one that does not vary what varies here, or of another board where
+    the method keeps to one; power that was not measured, or is the same in all modes.
     """
     rows = _usable(observations, context.target, LEAST_MODES)
     reference = _reference(rows, context, recipe)

@@ -36,18 +36,13 @@ def activations(layers: tuple[Layer, ...], rows: Reals) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How modes enter a network and what its output stands for.
+    """How modes enter a network and what its output stands for."""
 
-    Attributes
-    ----------
-    is_log : whether features and target are logarithms
-    mean, sd : (4,), of the features
-    level, unit : the target, or its logarithm, is level + unit x output
-    """
-
-    is_log: bool
+    is_log: bool  # whether features and target are logarithms
+    # mean, sd: (4,), of the features
     mean: Numbers
     sd: Numbers
+    # level, unit: the target, or its logarithm, is level + unit x output
     level: float
     unit: float
 
@@ -99,9 +94,7 @@ class Network:
     def of_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """Return the network of `arrays`; lists count as arrays.
 
-        Raises
-        ------
-        PredictionError : an array is missing, or layers do not fit each other
+        Raises PredictionError: an array is missing, or layers do not fit each other.
         """
         n_layers = sum(name.startswith("weights_") for name in arrays)
         try:
@@ -135,9 +128,7 @@ class Network:
     def load(cls, path: Path) -> Self:
         """Read an .npz file; nothing in it is executed.
 
-        Raises
-        ------
-        PredictionError : it is damaged, or no network
+        Raises PredictionError: it is damaged, or no network.
         """
         try:
             with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:

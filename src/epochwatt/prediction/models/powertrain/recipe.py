@@ -33,26 +33,19 @@ PAPER = Shares(0.9, 0.1)  # of the paper, for all networks
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to train the networks.
+    """One way to train the networks."""
 
-    Attributes
-    ----------
-    loss : `MSE` or `MAPE`, of a few modes; a reference is trained by `MSE`
-    is_log : whether networks see logarithms of cores and clocks and learn the target's, both
-        standardised; else cores and clocks standardised, and milliseconds or milliwatts as they are
-    keeps_scaler : whether a transfer standardises as its reference did; else by its own few modes
-    keeps_best : whether the epoch of the lowest validation loss counts; else the last
-    reference, few : how the modes of a reference, and a few modes, are split
-    crosses_boards : whether the reference may be of another board
-    by_row : whether rows are split and not modes, as in the authors' code. Rows of a mode are then
-        on both sides, and the epoch is chosen by what was learned: optimistic
-    """
-
-    loss: str = MSE
+    loss: str = MSE  # `MSE` or `MAPE`, of a few modes; a reference is trained by `MSE`
+    # whether networks see logarithms of cores and clocks and learn the target's, both standardised;
+    # else cores and clocks standardised, and milliseconds or milliwatts as they are
     is_log: bool = False
+    # whether a transfer standardises as its reference did; else by its own few modes
     keeps_scaler: bool = False
-    keeps_best: bool = True
+    keeps_best: bool = True  # whether the epoch of the lowest validation loss counts; else the last
+    # reference, few: how the modes of a reference, and a few modes, are split
     reference: Shares = CODE_REFERENCE
     few: Shares = CODE_FEW
-    crosses_boards: bool = False
+    crosses_boards: bool = False  # whether the reference may be of another board
+    # whether rows are split and not modes, as in the authors' code. Rows of a mode are then on both
+    # sides, and the epoch is chosen by what was learned: optimistic
     by_row: bool = False

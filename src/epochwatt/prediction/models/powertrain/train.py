@@ -69,12 +69,7 @@ def train(
 
     Parameters
     ----------
-    layers : to start from; all of them learn
-    learned : rows of the mini-batches
-    validation : rows that the best epoch is chosen by
-    rng : of the order of rows and of dropout
     loss : `MSE` or `MAPE`
-    keeps_best : whether the epoch of the lowest validation loss counts; else the last
     """
     with threadpool_limits(1, "blas"):  # several threads would wait for each other at such sizes
         return _train(layers, learned, validation, rng, loss, keeps_best)

@@ -1,0 +1,154 @@
+"""Energy against a clock or a power limit, as others measured it: where is its minimum?
+
+Below it the power that no clock moves is paid for longer; above it voltage rises. The papers find
+that the strongest power mode is rarely the one with the least energy.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads
+from epochwatt.sweeps.mode_table import ModeTable
+from epochwatt.twin.inputs.numbers import Clocks
+from epochwatt.twin.model.epoch import steady
+from epochwatt.twin.simulation.run import setting_at
+
+Numbers = NDArray[np.float64]
+
+TX2 = "energy-time-fairness-tx2"
+LIMITS = ("zeus-v100", "zeus-rtx6000")
+LEAST_LIMITS = 4  # of a curve
+N_CLOCKS = 40
+SHAPE = {  # of a `Curve`: title, unit, by how much a range is widened
+    "best": ("clock of the least energy", "of the highest", 0.05),
+    "at_lowest": ("energy at the lowest clock", "of the least", 0.1),
+    "at_highest": ("energy at the highest clock", "of the least", 0.1),
+}
+
+
+class Curve(NamedTuple):
+    """Energy against one knob."""
+
+    best: float  # share of the highest setting at which energy is least
+    at_lowest: float  # energy there over the least
+    at_highest: float
+
+
+def curve_of(settings: Numbers, energies: Numbers) -> Curve:
+    """Return where energy is least, and how much more there is at both ends."""
+    order = np.argsort(settings)
+    settings, energies = settings[order], energies[order]
+    least = int(energies.argmin())
+    return Curve(
+        float(settings[least] / settings[-1]),
+        float(energies[0] / energies[least]),
+        float(energies[-1] / energies[least]),
+    )
+
+
+def gpu_clock_findings(inputs: Inputs) -> Iterator[Finding]:
+    """Yield the U of energy against GPU clock on a TX2, and where simulated boards have theirs.
+
+    The energy is that of the GPU's rail. Of simulated boards it is that of the GPU, and once more
+    that of the module: the simulation books all power that no clock moves to the rest of the SoC.
+    """
+    networks = [table for table in inputs.tables(TX2) if table.key.work == "inference"]
+    simulated = [_simulated(inputs, *workload) for workload in simulated_workloads(inputs.twin)]
+    for table in networks:
+        clocks, energies = table.column("gpu_mhz"), _energies(table)
+        measured = curve_of(clocks, energies)
+        yield _is_u(table, clocks, energies, measured)
+        for what, (title, unit, margin) in SHAPE.items():
+            values = [getattr(gpu, what) for gpu, _ in simulated]
+            yield in_range(
+                f"{table.key.device} {table.key.workload}: {title}, GPU alone",
+                unit,
+                getattr(measured, what),
+                values,
+                margin,
+                f"range of {len(values)} simulated workloads (three boards)",
+            )
+    yield _module_has_u([module for _, module in simulated])
+
+
+def _module_has_u(curves: Sequence[Curve]) -> Finding:
+    """Return for how many simulated workloads the module's energy is least between both ends."""
+    best = [curve.best for curve in curves if min(curve.at_lowest, curve.at_highest) > 1]
+    count = f"{len(best)} of {len(curves)} workloads"
+    where = f", at {show(min(best))} to {show(max(best))} of the highest clock" if best else ""
+    return Finding(
+        "simulated boards: energy of the whole module over GPU clocks",
+        "",
+        "least between both ends",
+        count + where,
+        2 * len(best) > len(curves),
+        "no table here has the module's power over GPU clocks alone",
+    )
+
+
+def _network(table: ModeTable) -> str:
+    return " on ".join(table.key.workload.split("-")[:2])
+
+
+def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) -> Finding:
+    is_u = curve.at_lowest > 1 and curve.at_highest > 1
+    least = clocks[energies.argmin()]
+    ends = [energies[clocks.argmin()], energies.min(), energies[clocks.argmax()]]
+    return Finding(
+        f"{table.key.device} {table.key.workload}: energy of the GPU's rail at "
+        f"{clocks.min():g}, {least:g} and {clocks.max():g} MHz",
+        "mJ",
+        "least between both ends",
+        " / ".join(f"{1e3 * joule:.0f}" for joule in ends),
+        is_u,
+    )
+
+
+def _simulated(inputs: Inputs, device: str, factors: Mapping[str, object]) -> tuple[Curve, Curve]:
+    """Return the curves of a simulated GPU and of its module, all other clocks at their highest."""
+    board = inputs.twin.boards[device]
+    gpu_mhz = np.linspace(*board.gpu_mhz, N_CLOCKS)
+    highest = (float(board.cores), board.cpu_mhz[1], board.emc_mhz[1])
+    cores, cpu_mhz, emc_mhz = (np.full(N_CLOCKS, value) for value in highest)
+    setting = setting_at(Clocks(cores, cpu_mhz, gpu_mhz, emc_mhz), factors, inputs.twin)
+    mean = steady(setting, inputs.twin.parameters)
+    gpu, module = np.asarray(mean.parts.gpu_w * mean.e2e_s), np.asarray(mean.energy_wh)
+    return curve_of(gpu_mhz, gpu), curve_of(gpu_mhz, module)
+
+
+def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
+    """Yield, network by network, at which power limit of a GPU training takes the least energy."""
+    by_network: dict[str, list[tuple[Curve, float, float]]] = defaultdict(list)
+    device, highest_w = "", 0.0
+    for table in inputs.tables(name):
+        limits = table.column("power_limit_w")
+        if len(limits) < LEAST_LIMITS:
+            continue
+        energies, times = _energies(table), table.column("time_s")
+        longer = times[energies.argmin()] / times[limits.argmax()] - 1.0
+        curve = curve_of(limits, energies)
+        by_network[_network(table)].append((curve, float(limits[energies.argmin()]), float(longer)))
+        device, highest_w = table.key.device, max(highest_w, float(limits.max()))
+    for network, curves in by_network.items():
+        best_w = np.array([watts for _, watts, _ in curves])
+        saved = np.median([1.0 - 1.0 / curve.at_highest for curve, _, _ in curves])
+        longer = np.median([more for _, _, more in curves])
+        n_lowest = sum(curve.at_lowest == 1 for curve, _, _ in curves)
+        below = np.median(best_w) < highest_w
+        yield Finding(
+            f"{device} {network}: limit of the least energy per epoch",
+            "W",
+            f"below the highest, {highest_w:g}",
+            f"{show(float(np.median(best_w)))} ({best_w.min():g} to {best_w.max():g})",
+            bool(below),
+            f"median of {len(curves)} batch sizes and optimisers: {100 * saved:.0f} % less energy, "
+            f"{100 * longer:+.0f} % time; the lowest limit is best in {n_lowest}",
+        )
+
+
+def _energies(table: ModeTable) -> Numbers:
+    return table.column("time_s") * table.column("power_w")

@@ -1,0 +1,130 @@
+"""How time and power follow each clock: simulated boards beside real ones, in the same modes.
+
+The measure is an exponent: time ~ cores^a cpu^b gpu^c emc^d, fitted to all modes of a table by
+least squares of logarithms. A measured table's modes are carried over to each simulated board: a
+clock at half of the highest stays at half. What others measured is inference, so another workload:
+the simulated networks give a range, often a wide one, and a real exponent is expected in it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads, training_logs
+from epochwatt.sweeps.mode_table import ModeTable
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.simulation.sweep import simulate_sweep
+
+Numbers = NDArray[np.float64]
+
+KNOBS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+TITLES = dict(zip(KNOBS, ("CPU cores", "CPU clock", "GPU clock", "memory clock"), strict=True))
+MARGIN = 0.05  # of an exponent or a ratio
+ORIN_BATCH_SIZES = (16, 128)
+# SOURCE: nvpmodel -p --verbose of AGX Orin: cores, clocks of CPU, GPU, memory; the whole GPU is on
+ORIN_MODES = ((12, 2201.6, 1300.5, 3199.0, 1.0), (12, 1497.6, 816.0, 3199.0, 1.0))
+SMOOTHER = 0.5  # a simulated table this much closer to the law than the real one is too regular
+
+
+def findings(name: str, inputs: Inputs) -> Iterator[Finding]:
+    """Yield exponents of time and power of real tables beside the simulated ones'."""
+    for table in inputs.tables(name):
+        rows = np.column_stack([table.column(knob) for knob in KNOBS])
+        swept = list(_simulated(rows, inputs))
+        targets = {"time_s": ("time", 0)}
+        if table.power_scope == "module":
+            targets["power_w"] = ("power", 1)
+        for column, (title, place) in targets.items():
+            measured = exponents(rows, table.column(column))
+            simulated = [exponents(modes, values[place]) for modes, values in swept]
+            for i, knob in enumerate(KNOBS):
+                yield in_range(
+                    f"{_title(table)}: exponent of {title} by {TITLES[knob]}",
+                    "",
+                    float(measured[i]),
+                    [float(each[i]) for each in simulated],
+                    MARGIN,
+                    f"{len(rows)} measurements; range of {len(swept)} simulated workloads "
+                    "(training, three boards)",
+                )
+        yield _regularity(table, rows, swept)
+
+
+def exponents(modes: Numbers, values: Numbers) -> Numbers:
+    """Return the exponents of each part of the modes, shape (parts,)."""
+    terms = np.column_stack([np.ones(len(modes)), np.log(modes)])
+    return np.asarray(np.linalg.lstsq(terms, np.log(values), rcond=None)[0][1:])
+
+
+def law_error_pct(modes: Numbers, times: Numbers) -> float:
+    """Return the median error of a fitted sum of 1, 1/f of each clock and 1/(f_cpu cores), %."""
+    cores, cpu, gpu, emc = modes.T
+    terms = np.column_stack([np.ones(len(modes)), 1 / gpu, 1 / emc, 1 / cpu, 1 / (cpu * cores)])
+    scale = terms.max(axis=0)
+    weights, _ = nnls(terms / scale / times[:, None], np.ones(len(modes)))
+    return float(np.median(100.0 * np.abs(terms / scale @ weights / times - 1.0)))
+
+
+def carried_over(modes: Numbers, board: Board) -> Numbers:
+    """Return modes at the same shares of a board's highest clocks; its ends are not left."""
+    limits = np.array([(1.0, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz])
+    shares = modes / modes.max(axis=0)
+    moved = np.clip(shares * limits[:, 1], limits[:, 0], limits[:, 1])
+    moved[:, 0] = np.clip(np.round(moved[:, 0]), 1, board.cores)
+    return np.asarray(moved)
+
+
+def _simulated(rows: Numbers, inputs: Inputs) -> Iterator[tuple[Numbers, tuple[Numbers, Numbers]]]:
+    """Yield the modes of each simulated board, with time and power of each workload in them."""
+    twin = inputs.twin
+    distinct = np.unique(rows, axis=0)
+    for device, factors in simulated_workloads(twin):
+        modes = carried_over(distinct, twin.boards[device])
+        whole = np.column_stack([modes, np.ones(len(modes))])
+        swept = simulate_sweep(whole, factors, twin, twin.parameters)
+        yield modes, (swept.time_s, swept.power_w)
+
+
+def _regularity(
+    table: ModeTable, rows: Numbers, swept: list[tuple[Numbers, tuple[Numbers, Numbers]]]
+) -> Finding:
+    """Return how far both are from a sum of terms by clock: a simulation may be too regular."""
+    measured = law_error_pct(rows, table.column("time_s"))
+    simulated = [law_error_pct(modes, time_s) for modes, (time_s, _) in swept]
+    middle = float(np.median(simulated))
+    return Finding(
+        f"{_title(table)}: median distance of time from a sum of 1/clock terms",
+        "%",
+        show(measured),
+        f"{show(min(simulated))} to {show(max(simulated))}, median {show(middle)}",
+        middle >= SMOOTHER * measured,
+        "closer to the law than real times, which hold repeat noise too, flatters predictors",
+    )
+
+
+def stock_mode_findings(inputs: Inputs) -> Iterator[Finding]:
+    """Yield what the step from MAXN to the 50 W mode does to training on AGX Orin, and in the twin.
+
+    The two modes that do not gate parts of the GPU, which the simulation cannot."""
+    twin, (strongest, weaker) = inputs.twin, training_logs.module_powers(inputs)
+    measured = {
+        "time": weaker.epoch_s / strongest.epoch_s,
+        "power": weaker.power_w / strongest.power_w,
+    }
+    measured["energy"] = measured["time"] * measured["power"]
+    simulated: dict[str, list[float]] = {name: [] for name in measured}
+    for _, factors in simulated_workloads(twin, ("orin",), ORIN_BATCH_SIZES):
+        swept = simulate_sweep(np.array(ORIN_MODES), factors, twin, twin.parameters)
+        (time, power) = (float(values[1] / values[0]) for values in swept)
+        for name, value in (("time", time), ("power", power), ("energy", time * power)):
+            simulated[name].append(value)
+    for name, ratio in measured.items():
+        note = "measured: ResNet-50, clocks not locked; range of "
+        note += f"{len(simulated[name])} simulated workloads"
+        yield in_range(f"AGX Orin, 50W over MAXN: {name}", "", ratio, simulated[name], MARGIN, note)
+
+
+def _title(table: ModeTable) -> str:
+    return f"{table.key.device} {table.key.workload}"

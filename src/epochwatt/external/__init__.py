@@ -1,1 +1,0 @@
-"""What others measured and published, held against this project's parsers, laws and simulation."""

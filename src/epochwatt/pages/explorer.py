@@ -1,0 +1,231 @@
+"""Collect the data of the explorer: a column per factor and quantity, a row per run.
+
+Everything is a mean over the valid epochs after the first (1+), as in results/tables/runs.csv, cell
+by cell. `explorer.js` draws it; what it computes itself (fronts, intervals) is tested against the
+modules that compute them here.
+"""
+
+import base64
+import gzip
+import json
+import os
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from epochwatt import columns as cols
+from epochwatt.analysis.collect_study import epoch_sets
+from epochwatt.analysis.compare import PARTS
+from epochwatt.analysis.summary import SETTING, WORKLOAD
+from epochwatt.errors import RecordError
+from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline
+from epochwatt.study.runs import TWIN
+
+COMPARED = {**PARTS, "power": "power_mean_w"}
+CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+MEANS = tuple(c for c in cols.STATISTIC_COLUMNS if c not in ("loss", "host_wait_s"))
+SIMULATED_EPOCHS = 48  # at most so many simulated runs show an epoch
+# what tells runs apart; each is offered as colour, shape and filter where it differs
+FACTORS = ("kind", *(n for n in cols.FACTOR_NAMES if n not in ("backend", "seed")))
+FACTORS += ("seed", "power_scope")
+# of which the page says more than the label: those of no table
+SAYS = {
+    "kind": "measured, imported, simulated, or from a fake board",
+    "n_epochs": "valid epochs after the first",
+    "n_invalid": "epochs after the first that are not valid",
+}
+CACHE = ".cache"  # of the checkout; git ignores it
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+OWNER = "University of Washington Interactive Data Lab"
+
+Columns = dict[str, list[Any]]
+
+
+def explorer(
+    table: pd.DataFrame,
+    records: Mapping[str, str],
+    titles: Mapping[str, str],
+    palette: Mapping[str, str],
+    specs: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Return what the explorer shows, ready for JSON.
+
+    Parameters
+    ----------
+    table : the epochs of all runs, as `read_epochs` gives them
+    records : run -> folder with the records of its epochs; one that is gone is left out
+    titles : model or device -> name for people
+    palette : thing -> colour
+    specs : interactive specs of figures, results/figures/{backend}/{panel}.vl.json
+
+    Returns
+    -------
+    dict : `runs`, columns of all runs; `compared`, for each quantity n, mean and variance of each
+        run's epochs 1+; `epochs` and `specs`, packed by `packed`; `columns`, label, unit and
+        meaning of each column; `factors`, `clocks`, `lanes`, names of what is offered; `settings`,
+        factor -> words with {} for its value
+    """
+    by_run = {str(run): epochs for run, epochs in table.groupby("run", sort=False)}
+    runs = run_columns(by_run)
+    lines = {run: timelines(by_run[run], records.get(run, "")) for run in epochs_shown(runs)}
+    clocks = [
+        clocks_of(records.get(run, ""), int(epochs.epoch.iloc[0])) for run, epochs in by_run.items()
+    ]
+    for name in CLOCKS:
+        runs[name] = [mode.get(name) for mode in clocks]
+    return {
+        "runs": runs,
+        "columns": {name: described(name) for name in runs},
+        "factors": FACTORS,
+        "clocks": CLOCKS,
+        "lanes": LANES,
+        "settings": SETTING,
+        "workload": [*WORKLOAD, "instance"],
+        "compared": {part: spread(by_run, column) for part, column in COMPARED.items()},
+        "quantities": COMPARED,
+        "epochs": {run: packed(line) for run, line in lines.items() if line},
+        "titles": dict(titles),
+        "palette": dict(palette),
+        "specs": {
+            f"{Path(path).parent.name}-{Path(path).name.removesuffix('.vl.json')}": packed(
+                json.loads(Path(path).read_text("utf-8"))
+            )
+            for path in specs
+        },
+    }
+
+
+def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
+    """Return factors and means of each run, in order.
+
+    Returns
+    -------
+    Columns : `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS` and
+        `stall_pct`; None: not known
+    """
+    rows = []
+    for run, epochs in by_run.items():
+        valid = later_valid(epochs)
+        first = epochs.iloc[0]
+        means = valid[list(MEANS)].mean()
+        rows.append(
+            {
+                "run": run,
+                "kind": kind_of(str(first["backend"]), str(first["imported"])),
+                **first[list(cols.FACTOR_NAMES)].to_dict(),
+                "power_scope": "+".join(sorted(set(valid.power_scope) - {""})),
+                "n_epochs": len(valid),
+                "n_invalid": int((epochs.epoch >= 1).sum()) - len(valid),
+                **means.to_dict(),
+                "stall_pct": 100.0 * means["stall_s"] / means["e2e_s"],
+            }
+        )
+    names = list(rows[0]) if rows else []
+    return {str(name): [plain(row[name]) for row in rows] for name in names}
+
+
+def later_valid(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Return the valid epochs after the first."""
+    later = epoch_sets(epochs)["1+"]
+    return later[later.valid]
+
+
+def kind_of(backend: str, imported: str) -> str:
+    """Return what kind of data a run's are; data of two kinds are never one mean or one front."""
+    if backend in (TWIN, "fake"):
+        return {TWIN: "simulated"}.get(backend, backend)
+    return "imported" if imported else "measured"
+
+
+def spread(by_run: Mapping[str, pd.DataFrame], column: str) -> dict[str, list[float | None]]:
+    """Return number, mean and variance of each run's valid epochs after the first.
+
+    That is all that the interval of `analysis.compare` takes from the epochs.
+    """
+    out: dict[str, list[float | None]] = {"n": [], "mean": [], "variance": []}
+    for epochs in by_run.values():
+        counts = ((epochs.epoch >= 1) & epochs.valid).to_numpy(dtype=bool)
+        values = epochs[column].to_numpy(dtype=float)[counts]
+        values = values[~np.isnan(values)]
+        out["n"].append(values.size)
+        out["mean"].append(float(values.mean()) if values.size else None)
+        out["variance"].append(float(values.var(ddof=1)) if values.size > 1 else None)
+    return out
+
+
+def epochs_shown(runs: Columns) -> list[str]:
+    """Return the runs of which an epoch is shown: all but the simulated, and some of these.
+
+    Of the simulated one of each board, network, number of workers, medium and setup comes first.
+    """
+    if not runs:
+        return []
+    table = pd.DataFrame(runs)
+    twin = table[table.kind == "simulated"]
+    one = ["setup", "device", "model", "num_workers", "storage"]
+    chosen = [*twin.drop_duplicates(one).run, *twin[twin.duplicated(one)].run]
+    return [*table[table.kind != "simulated"].run, *chosen[:SIMULATED_EPOCHS]]
+
+
+def timelines(of_run: pd.DataFrame, folder: str) -> list[dict[str, Any]]:
+    """Return the last valid epoch of a run, after the first one where something was measured."""
+    valid = of_run[of_run.valid].epoch.tolist()
+    chosen = sorted({*valid[:1], *valid[-1:]})
+    if (of_run.backend == TWIN).all():
+        chosen = chosen[-1:]
+    lines = []
+    for epoch in chosen:
+        try:
+            lines.append(timeline(*read_epoch(folder, int(epoch))))
+        except (RecordError, OSError):  # the tables stay when records are moved away
+            continue
+    return lines
+
+
+def described(name: str) -> dict[str, str]:
+    """Return label, unit and meaning of a column."""
+    column = cols.COLUMNS.get(name)
+    says = SAYS.get(name) or (column.description if column else "")
+    label = "data" if name == "kind" else cols.label(name)
+    return {"label": label, "unit": cols.unit(name), "says": says}
+
+
+def packed(value: Any) -> str:
+    """Return a value as base64 of gzip of JSON: the browser unpacks it when it is looked at."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), mtime=0)).decode("ascii")
+
+
+def plain(value: Any) -> Any:
+    """Return a cell for JSON: None where it is missing, numbers in full."""
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def library(cache: str | Path = CACHE) -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that asks for nothing from a network.
+
+    It sets the name `vegaEmbed` and no other. Putting it together takes two seconds, so it is kept
+    by version.
+    """
+    import vl_convert  # here: 88 MB, and only a page needs it
+
+    vega, lite = vl_convert.get_vega_version(), vl_convert.get_vegalite_versions()[-1]
+    path = Path(cache) / f"vega-{vega}-{version('vl-convert-python')}.js"
+    if path.exists():
+        return path.read_text("utf-8")
+    licence = f"/*! Vega {vega}, Vega-Lite {lite}, Vega-Embed: BSD-3-Clause, {OWNER} */"
+    # in a function: as a script it would declare hundreds of names of one letter for the whole page
+    text = f"{licence}\n(() => {{{vl_convert.javascript_bundle(SNIPPET)}}})();\n"
+    if "</script" in text.lower():
+        raise ValueError("Vega's script cannot stand in a page: it ends a script element")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(text, "utf-8")
+    unfinished.replace(path)
+    return text

@@ -1,1 +1,0 @@
-"""The explorer of the landing page: runs as points, modes in a budget, pairs of runs, epochs."""

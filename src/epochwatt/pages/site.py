@@ -1,0 +1,254 @@
+"""Build the landing page, `results/index.html`, and the pages of studies that are made by name.
+
+The landing page is one file that opens offline. It shows cells of the tables that the workflow
+wrote; each number names the cell that it is from.
+"""
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from epochwatt import __version__
+from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.errors import RecordError
+from epochwatt.pages import studies
+from epochwatt.pages.explorer import explorer, library
+from epochwatt.pages.gallery import gallery
+from epochwatt.pages.machine import Machine
+from epochwatt.pages.papers import compare, statements
+from epochwatt.pages.summary import missing_runs, summarise
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.runs import TWIN
+from epochwatt.templates import Rows, index, render
+from epochwatt.text import first_of, label
+
+
+class Link(NamedTuple):
+    """A file beside the landing page."""
+
+    path: str
+    title: str
+    says: str
+
+
+MOST_WAITING = 8  # files that wait for a job that failed: so many are named
+PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
+LINKS = (
+    Link(
+        "report.html",
+        "Snakemake's report",
+        "every figure and table with how it was made, and the graph of the rules; make report "
+        "makes it",
+    ),
+    Link("tables/runs.csv", "Statistics of runs", "means and medians, CSV"),
+    Link("tables/epochs.csv", "All epochs", "CSV"),
+    Link("tables/advice.csv", "Advice", "what holds each measured run back, CSV"),
+    Link("claims.csv", "Claims", "with the runs that were used, CSV"),
+)
+# `make run` does not make these; those that were made are linked
+MADE_BY_NAME = (
+    Link(
+        "powertrain/index.html",
+        "PowerTrain",
+        "time and power of any mode from fifty profiled ones: the paper's methods beside others, "
+        "on simulated and on real boards",
+    ),
+    Link(
+        "sweeps/sweep_scores.html",
+        "Prediction on real sweeps",
+        "which method predicts new modes of boards and graphics cards that others measured, and "
+        "how sure that is",
+    ),
+    Link(
+        "container-overheads/index.html",
+        "What a container costs",
+        "training inside and outside, in pairs: equivalent within a margin, different or undecided",
+    ),
+)
+PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "pydantic")
+NO_COMMIT = "not a git checkout"
+
+
+def write_index(
+    inputs: Mapping[str, str],
+    figures: Sequence[Mapping[str, Any]],
+    numbers: Iterable[str],
+    titles: Mapping[str, str],
+    palette: Mapping[str, str],
+    page: str,
+    records: Mapping[str, str] | None = None,
+    specs: Iterable[str] = (),
+    config: Iterable[str] = (),
+    excluded: Sequence[Mapping[str, Any]] = (),
+    further: Sequence[str] = (),
+    powertrain: Mapping[str, str] | None = None,
+    fulcrum: Mapping[str, str] | None = None,
+    not_made: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write the landing page.
+
+    Parameters
+    ----------
+    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`, `printed`,
+        `explanations` and `validation` (empty: it was not made), and `published`, the folder of
+        the published numbers
+    figures : as `gallery` takes them
+    numbers : tables with published numbers beside ours
+    titles : model or device -> name for people
+    palette : colours of the parts of an epoch, among others
+    page : where to write
+    records : run -> folder; None: the page has no explorer
+    specs : interactive specs of figures
+    config : files of config/
+    excluded : `run` and `reason` of runs that are not available
+    further : paths of those pages of `MADE_BY_NAME` that are there
+    powertrain : tables of that study, as `studies.powertrain` takes them; None: it was not made
+    fulcrum : the same of `studies.fulcrum`
+    not_made : jobs that failed: `rule`, `outputs`, `log`, `reason`, and what is `waiting` for them
+    """
+    findings = read_claims_table(inputs["claims"])
+    says = statements(Path(inputs["published"]))
+    shown, images = gallery(figures, findings, says)
+    missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
+    links = [link for link in LINKS if f"results/{link.path}" not in missing]
+    links += [link for link in MADE_BY_NAME if link.path in further]
+    epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
+    has_explorer = epochs is not None and records is not None
+    measured = [] if epochs is None else epochs[epochs.backend.ne(TWIN)].run.unique()
+    folders = {run: records[run] for run in measured if records and run in records}
+    text = render(
+        index.PAGE,
+        colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
+        machine=Machine(inputs, titles).places(),
+        summary=[] if epochs is None else [p.shown() for p in summarise(epochs, findings, titles)],
+        excluded=missing_runs(excluded),
+        powertrain=studies.powertrain(powertrain) if powertrain else None,
+        fulcrum=studies.fulcrum(fulcrum) if fulcrum else None,
+        papers=compare(numbers, inputs, findings, titles, says),
+        figures=shown,
+        configuration=configuration(config, folders),
+        links=links,
+        not_made=_failures(not_made),
+        data={"images": images},
+        explorer=explorer(epochs, records, titles, palette, specs) if has_explorer else None,
+        library=library() if has_explorer else "",
+    )
+    Path(page).write_text(text, "utf-8")
+
+
+def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
+    """Write a page with nothing but what failed, where the landing page itself is among it."""
+    links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
+    text = render("index/bare.html", not_made=_failures(not_made), links=links)
+    Path(page).write_text(text, "utf-8")
+
+
+def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return failed jobs as the page shows them, with the first of many files."""
+    return [
+        {
+            **job,
+            "made": first_of(job["outputs"]),
+            "waiting": first_of(job["waiting"], MOST_WAITING),
+        }
+        for job in not_made
+    ]
+
+
+def write_powertrain(tables: Mapping[str, str], figures: Iterable[str], page: str) -> None:
+    """Write the page of the study of PowerTrain: the landing page's section with its figures."""
+    section = studies.powertrain(tables, [studies.drawing(figure, page) for figure in figures])
+    Path(page).write_text(render("powertrain.html", section=section), "utf-8")
+
+
+def write_pairs(
+    pairs: str, verdicts: str, figure: str, claims: Sequence[str] | str, page: str
+) -> None:
+    """Write the page of a study in pairs; parameters as of `studies.pairs`."""
+    text = render("pairs.html", **studies.pairs(pairs, verdicts, figure, claims, page))
+    Path(page).write_text(text, "utf-8")
+
+
+# -- versions and configuration ------------------------------------------------------------------
+
+
+def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, Any]:
+    """Return the section on versions here, machines of runs, and files of config/."""
+    names = sorted(files)
+    return {
+        "versions": versions(),
+        "machines": machines(records),
+        "texts": {n: Path(n).read_text("utf-8") for n in names if n.endswith(".yaml")},
+        "hashes": [
+            {"file": name, "SHA-256": hashlib.sha256(Path(name).read_bytes()).hexdigest()}
+            for name in names
+        ],
+    }
+
+
+def versions() -> Rows:
+    """Return what runs the workflow here, name and version."""
+    known = {"epochwatt": __version__, "commit": commit(), "Python": platform.python_version()}
+    known |= {name: metadata.version(name) for name in PACKAGES}
+    return [{"what": name, "version": version} for name, version in known.items()]
+
+
+def commit(root: Path = Path()) -> str:
+    """Return the commit of a checkout and whether files differ from it, or that there is none.
+
+    A checkout around `root` is not its own. Nothing is written, not even git's index.
+    """
+    commands = (
+        ["rev-parse", "--show-toplevel"],
+        ["rev-parse", "HEAD"],
+        ["status", "--porcelain"],
+    )
+    git = ["git", "--no-optional-locks"]
+    try:
+        top, head, changes = (
+            subprocess.run([*git, *c], cwd=root, capture_output=True, text=True, check=True).stdout
+            for c in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return NO_COMMIT
+    if Path(top.rstrip("\n")) != root.resolve():
+        return NO_COMMIT
+    return head.strip() + (" and changes to it" if changes else "")
+
+
+def machines(records: Mapping[str, str]) -> Rows:
+    """Return where runs were made, as the record of their last epoch tells it, and how many.
+
+    Without serial numbers, which a page that is passed on would tell, and tables of clocks. A
+    damaged record is left out: the job that reads its epochs says so.
+    """
+    counts: dict[tuple[tuple[str, str], ...], int] = {}
+    for folder in records.values():
+        run = RunFolder(*os.path.split(folder))
+        try:
+            epochs = run.measured()
+            meta = run.read(epochs[-1]).meta if epochs else None
+        except (RecordError, OSError):
+            continue
+        if meta is None:
+            continue
+        factors = meta["factors"]
+        description = {
+            "data": label(factors["backend"]),
+            "unit": f"{factors['device']}/{factors['instance']}",
+            **meta["machine"],
+            **meta["software"],
+        }
+        key = tuple(
+            (name, str(value))
+            for name, value in description.items()
+            if name != "serial" and not name.endswith("_steps_mhz")
+        )
+        counts[key] = counts.get(key, 0) + 1
+    return [{"runs": n, **dict(key)} for key, n in counts.items()]

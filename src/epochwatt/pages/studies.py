@@ -1,0 +1,379 @@
+"""Studies on the landing page, and pages of their own: PowerTrain, Fulcrum, pairs of runs."""
+
+import os
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt import columns
+from epochwatt.analysis.pairs import METRICS, UNDECIDED
+from epochwatt.claims.table_claims import read_rows
+from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, look
+from epochwatt.figures.fulcrum.names import STUDY as FULCRUM
+from epochwatt.figures.powertrain import looks
+from epochwatt.figures.powertrain.rows import ALL, MATRIX, PROFILED, learning_rows, limit_rows
+from epochwatt.pages.numbers import (
+    PRINTED,
+    Column,
+    Line,
+    Number,
+    Several,
+    Shown,
+    Table,
+    small,
+    text_lines,
+)
+from epochwatt.published.paper_numbers import SIGNS
+
+Row = Mapping[str, str]
+STATUSES = {"holds": "holds", "does_not_hold": "does not hold"}
+STATUSES |= {"not_evaluable": "cannot be evaluated"}
+CLAIM_COLUMNS = (
+    Column("claim", "claim"),
+    Column("says", "says", "middle"),
+    Column("the paper's", "the paper's"),
+    Column("on", "on"),
+    Column("verdict", "verdict"),
+    Column("ours", "ours", "middle"),
+)
+
+
+def claim_rows(claims: Iterable[Row]) -> list[dict[str, str]]:
+    """Return the claims and what our tables say, rows of results/{study}/claims.csv."""
+    return [
+        {
+            "claim": row["claim"],
+            "says": row["sentence"],
+            "the paper's": f"{row['section']}: {row['paper_value']}",
+            "on": looks.SHORT.get(row["provenance"], row["provenance"]),
+            "verdict": STATUSES[row["status"]],
+            "ours": row["our_value"] or row["missing"],
+        }
+        for row in claims
+    ]
+
+
+def in_short(claims: Sequence[Row]) -> list[str]:
+    """Return how many claims hold, a sentence for each provenance."""
+    sentences = []
+    for name in dict.fromkeys(row["provenance"] for row in claims):
+        mine = [row["status"] for row in claims if row["provenance"] == name]
+        n_hold, n_fail = mine.count("holds"), mine.count("does_not_hold")
+        where = looks.PROVENANCES.get(name, name or "no table")
+        sentences.append(
+            f"{where[:1].upper()}{where[1:]}: of {len(mine)} claims {n_hold} hold, {n_fail} do "
+            f"not, {len(mine) - n_hold - n_fail} cannot be evaluated."
+        )
+    return sentences
+
+
+def drawing(svg: str, page: str) -> dict[str, str]:
+    """Return a drawing as a page of its own shows it, with the caption that lies beside it."""
+    title, _, caption = Path(svg).with_suffix(".txt").read_text("utf-8").partition("\n\n")
+    path = os.path.relpath(svg, Path(page).parent)
+    return {"path": path, "title": title, "caption": " ".join(caption.split())}
+
+
+# -- PowerTrain ----------------------------------------------------------------------------------
+
+STATISTICS = {  # of the paper's numbers -> words
+    "mape_pct": "error (MAPE)",
+    "penalty_pct": "time penalty, median",
+    "over_1w_pct": "limits broken by more than 1 W",
+    "epoch_s": "epoch, observed",
+    "power_w": "power, observed",
+    "predicted_epoch_s": "epoch, predicted",
+    "predicted_power_w": "power, predicted",
+}
+JUDGED = {  # column of `limit_rows` -> title
+    "value": "time penalty, %",
+    "over_pct": "limits broken, %",
+    "over_1w_pct": "by more than 1 W, %",
+    "unanswered_pct": "no answer, %",
+}
+POWERTRAIN_COLUMNS = (
+    Column("place", "the paper's"),
+    Column("workload", "workload", "middle"),
+    Column("from", "from"),
+    Column("method", "method"),
+    Column("n", "profiled modes", "n"),
+    Column("what", "quantity", "middle"),
+    Column("published", "paper", "n"),
+    Column("ours", "ours, median", "n"),
+    Column("low", "first quartile", "n"),
+    Column("high", "third quartile", "n"),
+    Column("provenance", "ours is"),
+    Column("exactness", "the paper's is"),
+)
+
+
+def powertrain(
+    tables: Mapping[str, str], drawings: Iterable[dict[str, str]] = ()
+) -> dict[str, Any]:
+    """Return what the section shows.
+
+    Parameters
+    ----------
+    tables : paths of `numbers`, `claims`, `errors` and `penalties` of results/powertrain/; a
+        missing file has no rows
+    drawings : as of `drawing`, where the figures are in no gallery
+    """
+    table, claims = Table(tables["numbers"]), read_rows(tables["claims"])
+    errors, penalties = (read_rows(tables[name]) for name in ("errors", "penalties"))
+    return {
+        "title": looks.STUDY,
+        "lead": in_short(claims),
+        "methods": [
+            {
+                "title": words[:1].upper() + words[1:],
+                "table": Shown(
+                    f"methods-{name}", [Column(n, n) for n in rows[0]], text_lines(rows)
+                ),
+            }
+            for name, words in looks.PROVENANCES.items()
+            if (rows := methods_rows(errors, penalties, name))
+        ],
+        "drawings": list(drawings),
+        "table": Shown(
+            "numbers-study",
+            POWERTRAIN_COLUMNS,
+            [_powertrain_line(table, n) for n in range(len(table.rows))],
+        ),
+        "claims": Shown("claims-powertrain", CLAIM_COLUMNS, text_lines(claim_rows(claims))),
+    }
+
+
+def _powertrain_line(table: Table, n: int) -> Line:
+    row = table.rows[n]
+    target = looks.TARGETS.get(row["target"], "")
+    statistic = STATISTICS.get(row["statistic"], row["statistic"])
+    is_stand_in = row["workload"] in looks.STAND_INS
+    words = {
+        "place": row["place"],
+        "workload": row["paper_workload"]
+        + (f" (ours: {looks.workload(row['workload'])})" if is_stand_in else "")
+        + ("" if row["device"] in ("", "orin") else f", {row['device']}"),
+        "from": looks.workload(row["reference"]) if row["reference"] else "",
+        "method": looks.looks([row["method"]])[row["method"]].title,
+        "what": f"{statistic} of {target}" if target else statistic,
+        "provenance": row["provenance"] or row["missing"],
+        "exactness": row["exactness"],
+    }
+    published = table.number(n, "published", row["unit"], how=PRINTED)
+    cells: dict[str, object] = {
+        **words,
+        "n": table.number(n, "n_profiled", how=PRINTED),
+        "published": Several([published] if published else [], sign=SIGNS[row["qualifier"]]),
+        **{name: table.number(n, name, row["unit"]) for name in ("ours", "low", "high")},
+    }
+    return Line(cells, " ".join(words.values()).lower(), table.path, n)
+
+
+def methods_rows(
+    errors: Sequence[Row], penalties: Sequence[Row], provenance: str
+) -> list[dict[str, str]]:
+    """Return a row per board and method: errors and what choices cost, from fifty profiled modes.
+
+    Of every number the median over the board's workloads (and references: `workloads` counts these
+    pairs), with the least and the most; `draws` of profiled modes at most.
+    """
+    mine = [
+        [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]
+        for rows in (errors, penalties)
+    ]
+    numbers: dict[tuple[str, str], dict[str, list[float]]] = {}
+    n_draws: dict[tuple[str, str], int] = {}
+    for title, column, row in _judged(*mine):
+        if row[column] != "":
+            key = (row["device"], row["method"])
+            numbers.setdefault(key, {}).setdefault(title, []).append(float(row[column]))
+            n_draws[key] = max(row["n_draws"], n_draws.get(key, 0))
+    titles = dict.fromkeys(title for by_title in numbers.values() for title in by_title)
+    order = looks.looks(method for _, method in numbers)
+    return [
+        {
+            "board": looks.BOARDS.get(device, device),
+            "method": shown.title,
+            **{title: _span(numbers[device, name].get(title, [])) for title in titles},
+            "workloads": str(max(map(len, numbers[device, name].values()))),
+            "draws": str(n_draws[device, name]),
+        }
+        for device in dict.fromkeys(device for device, _ in numbers)
+        for name, shown in order.items()
+        if (device, name) in numbers
+    ]
+
+
+def _judged(
+    errors: Sequence[Row], penalties: Sequence[Row]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield title, column and row of each number of a table of methods."""
+    for target, word in looks.TARGETS.items():
+        for row in learning_rows(errors, target):
+            if row["n_profiled"] == PROFILED or row["method"] in ALL:
+                yield f"error of {word}, %", "value", row
+    for row in limit_rows(penalties, penalties):
+        for column, title in JUDGED.items():
+            yield title, column, row
+
+
+def _span(values: Sequence[float]) -> str:
+    """Return the median of numbers with the least and the most of them."""
+    if not values:
+        return ""
+    middle = f"{statistics.median(values):.3g}"
+    is_one = f"{min(values):.3g}" == f"{max(values):.3g}"
+    return middle if is_one else f"{middle} ({min(values):.3g} to {max(values):.3g})"
+
+
+# -- Fulcrum -------------------------------------------------------------------------------------
+
+KEY_SOLVER, KEY_JOBS = "gmd", "train_and_infer"
+ASSUMED = "public"  # provenance of tables of which something is assumed
+FULCRUM_COLUMNS = (  # numbers: columns of summary.csv
+    Column("jobs", "jobs"),
+    Column("solver", "solver"),
+    Column("tables", "tables"),
+    Column("n_profiles", "profiles", "n"),
+    Column("kept_pct", "answered within budgets", "n"),
+    Column("kept_least_pct", "least", "n"),
+    Column("kept_most_pct", "most", "n"),
+    Column("loss_pct", "loss, mean", "n"),
+    Column("loss_least_pct", "least", "n"),
+    Column("loss_most_pct", "most", "n"),
+    Column("late_pct", "late at random arrivals", "n"),
+    Column("kept_p99_pct", "plans with 99 % in time", "n"),
+)
+
+
+def fulcrum(tables: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the section shows; `tables`: paths of `summary` and `claims`."""
+    table, claims = Table(tables["summary"]), read_rows(tables["claims"])
+    return {
+        "title": FULCRUM,
+        "sentences": list(_sentences(table)),
+        "lead": in_short(claims),
+        "has_assumed": any(row["provenance"] == ASSUMED for row in table.rows),
+        "table": Shown(
+            "numbers-solvers",
+            FULCRUM_COLUMNS,
+            [_fulcrum_line(table, n) for n in range(len(table.rows))],
+        ),
+        "claims": Shown("claims-fulcrum", CLAIM_COLUMNS, text_lines(claim_rows(claims))),
+    }
+
+
+def _sentences(table: Table) -> Iterator[list[str | Number]]:
+    """Yield the key sentence of each provenance: texts, and numbers that name their cells."""
+    for n, row in enumerate(table.rows):
+        if (row["solver"], row["jobs"]) != (KEY_SOLVER, KEY_JOBS):
+            continue
+        kept, loss, late = (
+            table.number(n, name, "%") for name in ("kept_pct", "loss_pct", "late_pct")
+        )
+        if kept is None or loss is None:
+            continue
+        where = looks.PROVENANCES[row["provenance"]]
+        sentence: list[str | Number] = [
+            f"{where[:1].upper()}{where[1:]}: training beside inference, ",
+            "our reading of GMD answers ",
+            kept,
+            " of the problems within their budgets; its plans train ",
+            loss,
+            " less than the best.",
+        ]
+        if late is not None:
+            sentence += [" Played with random arrivals, ", late]
+            sentence.append(" of requests are late; with steady ones none.")
+        yield sentence
+
+
+def _fulcrum_line(table: Table, n: int) -> Line:
+    row = table.rows[n]
+    is_verified = row["solver"].endswith(HOLLOW)
+    solver = look(row["solver"])[0] + (", verified" if is_verified else "")
+    words = [JOBS[row["jobs"]], solver, row["solver"], looks.SHORT[row["provenance"]]]
+    cells: dict[str, object] = {"jobs": words[0], "tables": words[3]}
+    cells["solver"] = solver + small(row["solver"])
+    for column in FULCRUM_COLUMNS[3:]:
+        unit = columns.unit(column.name) if column.name != "n_profiles" else ""
+        cells[column.name] = table.number(n, column.name, unit)
+    return Line(cells, " ".join(words).lower(), table.path, n)
+
+
+# -- pairs ---------------------------------------------------------------------------------------
+
+
+def pairs(
+    pairs: str, verdicts: str, figure: str, claims: Sequence[str] | str, page: str
+) -> dict[str, Any]:
+    """Return what the page of a study in pairs shows.
+
+    Parameters
+    ----------
+    pairs, verdicts : tables of `analysis.pairs`
+    figure : drawing (SVG), beside its caption (.txt)
+    claims : table of claims; empty: nobody claims anything of this study
+    """
+    rows, all_pairs = read_rows(verdicts), read_rows(pairs)
+    first = rows[0] if rows else {}
+    return {
+        "title": f"In pairs: {first['b']} against {first['a']}" if rows else "No pair was measured",
+        "provenance": first.get("provenance", ""),
+        "in_short": [*verdicts_in_short(rows), *busy(all_pairs)],
+        "verdicts": [_verdict(row) for row in rows],
+        "figure": drawing(figure, page),
+        "claims": [_claim(row) for row in read_rows(str(claims))] if claims else [],
+        "left_out": [
+            {"A": a, "B": b, "other software": text}
+            for (a, b), text in {
+                (row["run_a"], row["run_b"]): row["differs"] for row in all_pairs if row["differs"]
+            }.items()
+        ],
+    }
+
+
+def verdicts_in_short(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each verdict: of which metrics it is said."""
+    named: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["difference_pct"]:
+            named.setdefault(row["verdict"], {})[METRICS[row["metric"]].title] = None
+    return [f"{verdict}: {', '.join(titles)}" for verdict, titles in named.items()]
+
+
+def busy(rows: Sequence[Row]) -> list[str]:
+    """Return a warning where other programs took part in the CPUs: then little can be decided."""
+    flags = {(row["run_a"], row["run_b"]): row["flags"].split() for row in rows}
+    shared = sum("machine_shared" in names for names in flags.values())
+    if not shared:
+        return []
+    return [f"other programs took CPUs during {shared} of {len(flags)} pairs: repeat it in quiet"]
+
+
+def _verdict(row: Row) -> dict[str, str]:
+    reason = f" ({row['reason']})" if row["verdict"] == UNDECIDED else ""
+    interval = f"{_number(row['low_pct'])} to {_number(row['high_pct'])}" if row["low_pct"] else ""
+    return {
+        "what": METRICS[row["metric"]].title,
+        "where": f"{row['device']}, {row['model']}, {row['num_workers']} workers, "
+        f"batch {row['batch_size']}, mode {row['power_mode']}",
+        "pairs": row["n_pairs"],
+        row["a"]: _number(row["mean_a"]),
+        row["b"]: _number(row["mean_b"]),
+        "difference %": _number(row["difference_pct"]),
+        "90 % interval": interval,
+        "margin %": _number(row["margin_pct"]),
+        "verdict": row["verdict"] + reason,
+    }
+
+
+def _number(cell: str) -> str:
+    return f"{float(cell):.4g}" if cell else ""
+
+
+def _claim(row: Row) -> dict[str, str]:
+    names = ("claim", "sentence", "paper_value", "our_value", "provenance")
+    verdict = STATUSES[row["status"]].replace("cannot be evaluated", "not known")
+    return {**{name: row[name] for name in names}, "verdict": verdict}

@@ -1,0 +1,249 @@
+"""Does a table say anything on modes at all? Published ones do not always.
+
+Some tables were filled up with lines whose times and energies belong to no mode, some are copies of
+another one with the times rescaled. Both are recognised by what they contain, not by name.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.columns import MODE_PARTS
+from epochwatt.errors import ConfigError
+from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow, tables_of
+from epochwatt.sweeps.public.readers import FORMATS, Wanted
+
+FLAG = "no_dependence_on_mode"
+FEWEST = 40  # fewer rows are not judged: chance alone correlates them
+BLOCK = 100  # rows in the order of the file that are judged together
+# |rank correlation| * sqrt(n - 1) of what has nothing to do with the mode: above it once in
+# thousands of tables of four knobs.
+CHANCE = 4.0
+CHANCE_OF_BLOCK = 2.5
+FLAT = 1.1  # 90th over 10th percentile of the times: where it is less, there is nothing to follow
+SPREAD = 0.5  # of a block's ranks over the whole table's: less of it, and it cannot be judged
+SAME_RATIO = 1e-6  # spread of the ratio of two tables' times where one is a copy
+
+
+class Converted(NamedTuple):
+    """Mode tables of others' files."""
+
+    tables: list[ModeTable]  # one per workload and device
+    left_out: list[str]  # a sentence for each line that has no row
+
+
+def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
+    """Return the mode tables of the authors' own files.
+
+    Raises ConfigError: no such format; a file of another form; a cell that cannot be, with file,
+    line and column; a table that depends on no part of the mode, or is a copy of another one.
+
+    Parameters
+    ----------
+    name : of the format, a key of `FORMATS`
+    paths : the files, all of one format; a mode that is there again is its next repeat
+    wanted : name of the sweep, and the device where the files do not say it
+    """
+    if name not in FORMATS:
+        raise ConfigError("no such format", found=name, allowed=FORMATS)
+    per_file = [list(FORMATS[name].read(path, wanted)) for path in paths]
+    left_out = [reason for some in per_file for reason in some if isinstance(reason, str)]
+    found_tables = []
+    for some in per_file:
+        tables, reasons = without_copies(tables_of(row for row in some if not isinstance(row, str)))
+        left_out += reasons
+        found_tables.append(tables)
+    if not any(found_tables):
+        raise ConfigError(
+            "no line of use", where=", ".join(map(str, paths)), found=left_out[:1] or "no line"
+        )
+    for first, second in combinations(found_tables, 2):
+        refuse_copies(first, second)
+    rows = (row for tables in found_tables for table in tables for row in table.rows)
+    return _judged(tables_of(numbered(rows)), left_out)
+
+
+def _judged(tables: Sequence[ModeTable], left_out: Sequence[str]) -> Converted:
+    """Return the tables that say something on modes. Raises ConfigError where none does."""
+    informative, reasons = [], list(left_out)
+    for table in tables:
+        try:
+            informative.append(without_uninformative(table))
+        except ConfigError as error:
+            if len(tables) == 1:
+                raise
+            reasons.append(f"{table.key.device} {table.key.workload}: {error.problem}")
+    if not informative:
+        raise ConfigError("no table says anything on modes", found=reasons[-1])
+    return Converted(informative, reasons)
+
+
+# -- does it say anything? -------------------------------------------------------------------------
+
+
+def dependence(table: ModeTable) -> float:
+    """Return the largest |rank correlation| * sqrt(n - 1) of time or power with a part of the mode.
+
+    About 1 where nothing depends on the mode; nan with fewer than three rows or no varied part.
+    """
+    scores = _scores(_ranks(_knobs(table)), _ranks(_targets(table)))
+    return float(np.nanmax(scores)) if scores.size and not np.isnan(scores).all() else np.nan
+
+
+def without_uninformative(table: ModeTable) -> ModeTable:
+    """Return the table; rows whose time and power do not depend on the mode are not valid.
+
+    They get the flag `no_dependence_on_mode`. Judged are whole tables of at least `FEWEST` rows,
+    and blocks of `BLOCK` rows: a block must follow the knob that the rest of the table follows
+    most, where that knob and the times vary in it as they do elsewhere. Times that hardly vary
+    are no fault: what waits for memory does not follow a core's clock.
+
+    Raises ConfigError: the whole table depends on no part of the mode.
+    """
+    low, high = np.quantile(table.column("time_s"), (0.1, 0.9))
+    if len(table.rows) < FEWEST or not table.varied() or high <= FLAT * low:
+        return table
+    strongest = dependence(table)
+    if not strongest >= CHANCE:
+        raise ConfigError(
+            "neither time nor power depends on any part of the mode: the table says nothing",
+            where=f"{table.key.sweep}: {table.key.device} {table.key.workload}",
+            found=f"largest |rank correlation| * sqrt(rows - 1) {strongest:.1f}",
+            allowed=f"at least {CHANCE:g}; about 1 is chance",
+            do="leave it out",
+        )
+    bad = _uninformative_blocks(table)
+    rows = (
+        replace(row, valid=False, flags=f"{row.flags} {FLAG}".strip()) if index in bad else row
+        for index, row in enumerate(table.rows)
+    )
+    return ModeTable(table.key, tuple(rows)) if bad else table
+
+
+def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[str]]:
+    """Return the tables of one file whose times are their own, and why the others are left out.
+
+    Where several workloads have the same times, rescaled or not, nothing says whose they are.
+    """
+    copies: dict[int, list[str]] = defaultdict(list)
+    for (i, first), (j, second) in combinations(enumerate(tables), 2):
+        if ratio_of_copies(first, second) is not None:
+            copies[i].append(second.key.workload)
+            copies[j].append(first.key.workload)
+    reasons = [
+        f"{tables[i].key.device} {tables[i].key.workload}: its times are those of "
+        f"{len(others)} other workloads, such as {others[0]}"
+        for i, others in sorted(copies.items())
+    ]
+    return [table for i, table in enumerate(tables) if i not in copies], reasons
+
+
+def refuse_copies(first: Sequence[ModeTable], second: Sequence[ModeTable]) -> None:
+    """Raise ConfigError where a table of the second file is one of the first, rescaled or not."""
+    for one, other in product(first, second):
+        ratio = ratio_of_copies(one, other)
+        if ratio is not None:
+            raise ConfigError(
+                f"a copy of another table: all times are {ratio:.6g} times those",
+                where=f"{other.key.device} {other.key.workload}",
+                found=f"the same modes in {one.key.device} {one.key.workload}",
+                do="leave one of the two files out",
+            )
+
+
+def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
+    """Return rows with the repeats of each mode of a workload numbered from 0, in their order."""
+    seen: dict[tuple[object, ...], int] = defaultdict(int)
+    result = []
+    for row in rows:
+        mode = (row.key, *(getattr(row, name) for name in MODE_PARTS))
+        result.append(replace(row, repeat=seen[mode]))
+        seen[mode] += 1
+    return result
+
+
+def _knobs(table: ModeTable) -> Numbers:
+    """Return the parts of the mode that vary, shape (n, k)."""
+    columns = [table.column(name) for name in table.varied()]
+    return np.column_stack(columns) if columns else np.empty((len(table.rows), 0))
+
+
+def _targets(table: ModeTable) -> Numbers:
+    """Return time, and power where all rows have it, shape (n, 1 or 2)."""
+    columns = (table.column("time_s"), table.column("power_w"))
+    return np.column_stack([column for column in columns if not np.isnan(column).any()])
+
+
+def _ranks(values: Numbers) -> Numbers:
+    from scipy.stats import rankdata  # slow to import, and each start of the workflow comes here
+
+    return np.asarray(rankdata(values, axis=0), float) if values.size else values
+
+
+def _scores(knobs: Numbers, targets: Numbers) -> Numbers:
+    """Return |correlation| * sqrt(n - 1), shape (knobs, targets); nan for what does not vary."""
+    knobs, targets = knobs - knobs.mean(axis=0), targets - targets.mean(axis=0)
+    norms = np.outer(np.linalg.norm(knobs, axis=0), np.linalg.norm(targets, axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.abs(knobs.T @ targets) / norms * np.sqrt(max(len(knobs) - 1, 0)))
+
+
+def _uninformative_blocks(table: ModeTable) -> set[int]:
+    """Return the indexes of rows in blocks that follow no knob although they could."""
+    n = len(table.rows)
+    if n < 2 * BLOCK:
+        return set()
+    knobs, targets = _ranks(_knobs(table)), _ranks(_targets(table))
+    blocks = np.array_split(np.arange(n), n // BLOCK)
+    judged = [_follows(block, knobs, targets) for block in blocks]
+    bad = {i for i, score in enumerate(judged) if score < CHANCE_OF_BLOCK}
+    usual = np.median([score for i, score in enumerate(judged) if i not in bad] or [0])
+    beside = {i for i, score in enumerate(judged) if {i - 1, i + 1} & bad and score < usual / 2}
+    return {int(index) for i in bad | beside for index in blocks[i]}
+
+
+def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> float:
+    """Return how a block follows the knob that the rest follows most; inf: it cannot be judged.
+
+    Parameters
+    ----------
+    block : indexes of rows
+    knobs, targets : ranks in the whole table, shapes (n, parts) and (n, 1 or 2)
+    """
+    rest = np.setdiff1d(np.arange(len(knobs)), block)
+    by_rest = np.nan_to_num(_scores(knobs[rest], targets[rest]))
+    knob, target = np.unravel_index(np.argmax(by_rest), by_rest.shape)
+    varies = all(
+        np.std(ranks[block]) >= SPREAD * np.std(ranks)
+        for ranks in (knobs[:, knob], targets[:, target])
+    )
+    scores = np.nan_to_num(_scores(_ranks(knobs[block]), _ranks(targets[block])))
+    if not varies or by_rest[knob, target] < CHANCE or scores.max() >= CHANCE:
+        return np.inf
+    return float(scores[knob, target])
+
+
+def ratio_of_copies(first: ModeTable, second: ModeTable) -> float | None:
+    """Return time of the second over the first where it is one number, mode by mode; else None.
+
+    Tables of fewer than `FEWEST` rows, or of different modes, are no copies.
+    """
+    if len(first.rows) != len(second.rows) or len(first.rows) < FEWEST:
+        return None
+    sorted_rows = [_sorted(table) for table in (first, second)]
+    if not np.array_equal(sorted_rows[0][:, :-1], sorted_rows[1][:, :-1]):
+        return None
+    ratio = sorted_rows[1][:, -1] / sorted_rows[0][:, -1]
+    return float(np.median(ratio)) if np.ptp(ratio) <= SAME_RATIO * np.median(ratio) else None
+
+
+def _sorted(table: ModeTable) -> Numbers:
+    """Return modes and times by mode, then time, shape (n, parts + 1); unknown parts are 0."""
+    values = np.column_stack([np.nan_to_num(table.modes), table.column("time_s")])
+    return values[np.lexsort(values.T[::-1])]

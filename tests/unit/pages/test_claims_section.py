@@ -1,0 +1,99 @@
+"""The claims on the landing page, by take-away."""
+
+import re
+
+import pytest
+
+from epochwatt.claims.claims_table import ClaimRow
+from epochwatt.pages.papers import CLAIM_COLUMNS, _wanted, claims_table, statements
+
+TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
+HOST = {"backend": "host", "status_held_out": "", "rests_on": "", "fragile": ""}
+GONE = {"status": "not_evaluable", "comparison": "", "missing": "run sigmetrics2023 agx"}
+
+
+def claim(**cells):
+    told = dict.fromkeys(ClaimRow._fields, "") | {"claim": "T1a", "takeaway": "1"}
+    told |= {"paper": "sigmetrics2023", "role": "core", "claim_text": "a < b", "form": "paper"}
+    return ClaimRow(**told | {"status": "holds", "comparison": "a < b: 1 < 2"} | cells)
+
+
+@pytest.fixture
+def lines(pytestconfig):
+    """Return a function that gives the lines of claims, each what differs from one that holds."""
+    says = statements(pytestconfig.rootpath / "config/published")
+
+    def call(*findings):
+        return claims_table("sigmetrics2023", [claim(**f) for f in findings], says).lines
+
+    return call
+
+
+def texts(line):
+    """Return the texts of a line, without markup."""
+    cells = (str(line.cells[column.name]) for column in CLAIM_COLUMNS)
+    return [" ".join(re.sub("<.*?>", " ", cell).split()) for cell in cells]
+
+
+def test_claims_follow_their_take_aways_in_the_papers_order(lines):
+    shown = lines(HOST | GONE | {"claim": "T1b"}, TWIN | {"claim": "T2a", "takeaway": "2"}, TWIN)
+    assert [texts(line)[:2] for line in shown] == [["1", "T1a (core)"], ["2", "T2a (core)"]]
+
+
+def test_a_take_away_stands_once_with_the_papers_sentence_and_its_numbers(lines):
+    quote = "Enabling DVFS has negligible effect on the E2E time or the energy consumed per epoch."
+    about = {"takeaway": "5.5.1", "claim": "T5.5.1b"}
+    first, second = lines(TWIN | about, TWIN | about | {"claim": "T5.5.1c"})
+    assert f"“{quote}”" in texts(first)[0]
+    assert "at most 2 % in time and 3 % in energy" in texts(first)[0]
+    assert texts(second)[0] == "5.5.1"
+    assert 'id="takeaway-5.5.1"' in first.cells["takeaway"]
+
+
+def test_links_lead_to_the_row_of_a_claim_on_the_papers_runs(lines):
+    general = HOST | {"form": "general", "board": "own host local"}
+    shown = lines(general, TWIN, TWIN | {"claim": "T1b"}, HOST)
+    assert [line.more.get("id") for line in shown] == [None, "T1a", "T1b", None]
+
+
+def test_a_simulated_claim_says_how_it_was_judged_and_on_what_it_rests(lines):
+    (line,) = lines(TWIN | {"status_held_out": "does_not_hold", "fragile": "yes"})
+    assert texts(line)[2:] == [
+        *("a < b", "simulated, twin", "holds", "does not hold"),
+        *("mechanism, fragile", "as computed a &lt; b: 1 &lt; 2"),
+    ]
+    assert line.more["data-has"] == "holds"
+
+
+def test_a_claim_that_fails_shows_in_words_by_what_and_why_in_view(lines):
+    words = {"in_words": "published as more, here 1 s against 2 s; our tolerance: 3 points"}
+    why = {"why": "missing: x; contradiction: y"}
+    (line,) = lines(TWIN | {"status": "does_not_hold"} | why | words)
+    in_view = re.sub("<details.*?</details>", "", line.cells["in_words"])
+    for text in ("here 1 s against 2 s</div>", "our tolerance: 3 points</div>", "missing: x</div>"):
+        assert text in in_view
+    assert "a &lt; b: 1 &lt; 2" not in in_view
+
+
+def test_a_simulated_claim_that_cannot_be_evaluated_says_what_is_missing(lines):
+    (line,) = lines(TWIN | GONE)
+    assert texts(line)[4] == "not evaluable"
+    assert texts(line)[-1] == "run sigmetrics2023 agx"
+
+
+@pytest.mark.parametrize(
+    ("backend", "where"), [("host", "measured, host"), ("fake", "not measured, fake board")]
+)
+def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
+    backend, where, lines
+):
+    (line,) = lines(HOST | {"backend": backend, "form": "general", "board": "own host local"})
+    assert texts(line)[3] == f"own host local; {where}"
+    assert texts(line)[5:7] == ["", ""]
+
+
+def test_measured_runs_that_are_missing_are_folded_together(lines):
+    assert lines(HOST | GONE) == []
+    (wanted,) = _wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
+    assert wanted["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
+    assert [line.cells["missing"] for line in wanted["table"].lines] == [GONE["missing"]] * 2

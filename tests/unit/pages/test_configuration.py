@@ -1,0 +1,98 @@
+"""What made the results: versions, machines of runs, configuration."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from epochwatt import __version__
+from epochwatt.pages.site import commit, configuration, machines, versions
+
+
+@pytest.fixture
+def git(tmp_path, monkeypatch):
+    """A git checkout with one commit, and a function that runs git in it."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+    def run(*words):
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    return run
+
+
+def test_versions_are_those_installed():
+    told = {row["what"]: row["version"] for row in versions()}
+    assert told["epochwatt"] == __version__
+    assert told["snakemake"].startswith("9.")
+
+
+def test_commit_says_whether_files_differ(git, tmp_path):
+    (tmp_path / "a").write_text("1")
+    git("init", "-q")
+    git("add", "a")
+    git("commit", "-q", "-m", "one")
+    assert commit(tmp_path) == git("rev-parse", "HEAD")
+    (tmp_path / "a").write_text("2")
+    assert commit(tmp_path) == git("rev-parse", "HEAD") + " and changes to it"
+
+
+def test_the_commit_of_a_checkout_around_it_is_not_its_own(git, tmp_path):
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    (tmp_path / "unpacked").mkdir()
+    assert commit(tmp_path / "unpacked") == "not a git checkout"
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert commit(tmp_path / "link").startswith(git("rev-parse", "HEAD"))
+
+
+def test_asking_for_the_commit_leaves_gits_index_alone(git, tmp_path):
+    (tmp_path / "a").write_text("1")
+    git("init", "-q")
+    git("add", "a")
+    git("commit", "-q", "-m", "one")
+    os.utime(tmp_path / "a", (1e9, 1e9))
+    index = (tmp_path / ".git/index").read_bytes()
+    commit(tmp_path)
+    assert (tmp_path / ".git/index").read_bytes() == index
+
+
+def test_without_git_there_is_no_commit(git, tmp_path, monkeypatch):
+    assert commit(tmp_path) == "not a git checkout"
+    monkeypatch.setenv("PATH", "")
+    assert commit(tmp_path) == "not a git checkout"
+
+
+def test_machines_are_those_of_the_records_and_counted(checkout, measure):
+    first, second, third, unmeasured = checkout.runs
+    measure(first, 0, software={"torch": "1.8.0"})
+    measure(first, 1)
+    measure(second, 0)
+    measure(third, 0, machine={"cpu_model": "two"})
+    records = {run.id: run.records for run in checkout.runs}
+    assert [(row["runs"], row["cpu_model"], row["torch"]) for row in machines(records)] == [
+        *((2, "one", "2.9.1"), (1, "two", "2.9.1"))
+    ]
+    assert machines({unmeasured.id: unmeasured.records}) == []
+
+
+def test_a_machine_is_told_without_serial_number_and_tables_of_clocks(checkout, measure):
+    run = checkout.runs[0]
+    run.factors["backend"] = "fake"
+    board = {"board": "agx", "serial": "1421019000001", "gpu_steps_mhz": [114.75, 1377.0]}
+    measure(run, 0, machine=board)
+    told = {"runs": 1, "data": "not measured, fake board", "unit": "host/local"}
+    assert machines({run.id: run.records}) == [told | {"board": "agx", "torch": "2.9.1"}]
+
+
+def test_the_text_of_settings_is_shown_and_the_hash_of_all_files(checkout):
+    table = "config/published/takeaways.csv"
+    shown = configuration([table, "config/exclusions.yaml", "config/config.yaml"], {})
+    assert list(shown["texts"]) == ["config/config.yaml", "config/exclusions.yaml"]
+    assert shown["texts"]["config/config.yaml"].startswith("studies: [small]")
+    digest = hashlib.sha256(Path(table).read_bytes()).hexdigest()
+    assert {"file": table, "SHA-256": digest} in shown["hashes"]

@@ -1,0 +1,165 @@
+"""The explorer's data: cells of runs.csv, what an interval needs, epochs packed for the browser."""
+
+import base64
+import csv
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+
+from epochwatt.analysis.collect_study import export_tables, read_epochs
+from epochwatt.analysis.compare import PARTS, find_runs, interval
+from epochwatt.columns import COLUMNS, with_defaults
+from epochwatt.pages import explorer as explorer_data
+from epochwatt.pages.explorer import MEANS, explorer, library, packed
+
+FACTORS = {
+    **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
+    **{"dataset_source": "official", "storage": "ssd", "power_mode": "g"},
+}
+POWER = {"power_scope": "module", "power_mean_w": 11.1, "energy_wh": 0.0123}
+EPOCHS = (
+    {"e2e_s": 9.0, **POWER},
+    {"e2e_s": 4.1, **POWER},
+    {"e2e_s": 1000.0, "valid": False, **POWER},
+    {"e2e_s": 4.3, **POWER, "energy_wh": 0.0131},
+    {"e2e_s": 4.7, **POWER, "energy_wh": 0.0125},
+)
+
+
+@pytest.fixture
+def explored(tmp_path, monkeypatch, write_epochs):
+    """Return a function that gives the explorer's data of runs: id -> factors and epochs."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(records=None, specs=(), **runs):
+        paths = [
+            write_epochs(run, with_defaults({**FACTORS, **factors}), *epochs)
+            for run, (factors, epochs) in runs.items()
+        ]
+        table = read_epochs(paths)
+        export_tables(paths, {}, "epochs.csv", "runs.csv")
+        return explorer(table, records or {}, {"agx": "AGX Xavier"}, {"lenet": "#111111"}, specs)
+
+    return make
+
+
+def unpacked(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def test_every_mean_is_the_cell_of_runs_csv(explored):
+    runs = explored(a=({}, EPOCHS), b=({"num_workers": 0}, [{}, {"e2e_s": 1 / 3}]))["runs"]
+    with open("runs.csv", newline="", encoding="utf-8") as handle:
+        rows = [
+            row
+            for row in csv.DictReader(handle)
+            if (row["epoch_set"], row["statistic"]) == ("1+", "mean")
+        ]
+    assert [row["run"] for row in rows] == runs["run"] == ["a", "b"]
+    for n, row in enumerate(rows):
+        cells = {name: float(row[name]) if row[name] else None for name in MEANS}
+        assert {name: runs[name][n] for name in MEANS} == cells
+        assert [runs["n_epochs"][n], runs["n_invalid"][n]] == [
+            int(row["n_epochs"]), int(row["n_invalid"])
+        ]  # fmt: skip
+
+
+def test_a_run_without_a_valid_later_epoch_has_no_numbers(explored):
+    shown = explored(a=({}, [{}]), b=({"num_workers": 0}, EPOCHS))
+    assert shown["runs"]["e2e_s"][0] is None
+    assert shown["runs"]["n_epochs"] == [0, 3]
+    assert shown["compared"]["e2e"]["n"] == [0, 3]
+    json.dumps(shown, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("factors", "kind"),
+    [
+        ({"backend": "host"}, "measured"),
+        ({"backend": "jetson"}, "measured"),
+        ({"backend": "jetson", "imported": "the scripts of 2023"}, "imported"),
+        ({"backend": "twin"}, "simulated"),
+        ({"backend": "fake"}, "fake"),
+    ],
+)
+def test_the_kind_of_data_is_told_apart(explored, factors, kind):
+    assert explored(a=(factors, EPOCHS))["runs"]["kind"] == [kind]
+
+
+def test_number_mean_and_variance_are_all_that_an_interval_needs(explored):
+    other = [{}, {"e2e_s": 5.0}, {"e2e_s": 5.5}, {"e2e_s": 6.5}]
+    shown = explored(a=({}, EPOCHS), b=({"num_workers": 0}, other))["compared"]["e2e"]
+    a, b = (find_runs(run).query("valid and epoch > 0").e2e_s.to_numpy(float) for run in "ab")
+    relative = [v / (n * m**2) for n, m, v in zip(*shown.values(), strict=True)]
+    low, high = interval(a, b)
+    assert shown["n"] == [3, 3]
+    assert math.log(high / low) > 0
+    assert relative == pytest.approx([np.var(v, ddof=1) / (v.size * v.mean() ** 2) for v in (a, b)])
+    assert shown["mean"] == pytest.approx([a.mean(), b.mean()])
+
+
+def test_energy_is_compared_where_there_is_some(explored):
+    compared = explored(a=({}, EPOCHS), b=({"num_workers": 0}, [{}, {}]))["compared"]
+    assert {part: column["n"] for part, column in compared.items()} == {
+        **{part: [3, 1] for part in PARTS},
+        **{"energy": [3, 0], "power": [3, 0]},
+    }
+
+
+def test_a_run_without_records_has_no_epoch_and_no_clocks(explored):
+    shown = explored(a=({}, EPOCHS), records={"a": "measured/gone"})
+    assert shown["epochs"] == {}
+    assert shown["runs"]["gpu_mhz"] == [None]
+
+
+def test_some_simulated_runs_show_an_epoch_and_all_others(explored, monkeypatch):
+    monkeypatch.setattr(explorer_data, "SIMULATED_EPOCHS", 2)
+    runs = {f"t{n}": ({"batch_size": n}, EPOCHS) for n in (1, 2, 3)}
+    runs |= {"s": ({"storage": "sd"}, EPOCHS), "m": ({"backend": "jetson"}, EPOCHS)}
+    columns = explored(**runs)["runs"]
+    assert explorer_data.epochs_shown(columns) == ["m", "t1", "s"]
+
+
+def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):
+    path = tmp_path / "results/figures/twin/fig02a.vl.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"mark": "bar"}')
+    specs = explored(a=({}, EPOCHS), specs=[str(path)])["specs"]
+    assert {name: unpacked(text) for name, text in specs.items()} == {
+        "twin-fig02a": {"mark": "bar"}
+    }
+
+
+def test_packing_gives_the_same_bytes_each_time():
+    value = {"a": [1.5, None, "é"]}
+    assert packed(value) == packed(value)
+    assert unpacked(packed(value)) == value
+    with pytest.raises(ValueError, match="JSON"):
+        packed([math.nan])
+
+
+def test_labels_and_units_are_those_of_the_columns(explored):
+    shown = explored(a=({}, EPOCHS))
+    assert shown["columns"]["e2e_s"] | {"says": ""} == {
+        "label": "epoch time",
+        "unit": "s",
+        "says": "",
+    }
+    assert set(shown["columns"]) == set(shown["runs"])
+    named = set(shown["runs"]) - {"kind"}
+    assert named <= set(COLUMNS)
+
+
+def test_the_script_of_charts_is_put_together_once_and_stays_inside_its_element(tmp_path):
+    text = library(tmp_path / "cache")
+    (kept,) = (tmp_path / "cache").iterdir()
+    assert kept.read_text("utf-8") == text
+    assert "BSD-3-Clause" in text.partition("\n")[0]
+    assert "</script" not in text.lower()
+    assert text.count("window.vegaEmbed=") == 1
+    assert len(text) < 1_000_000
+    kept.write_text("kept", "utf-8")
+    assert library(tmp_path / "cache") == "kept"
