@@ -29,7 +29,8 @@ from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
-from epochwatt.figures.common.job import Job, draw_figure
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
 from epochwatt.figures.fulcrum.names import stems
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning

@@ -1,4 +1,4 @@
-"""Comparison of a power mode with the clocks read back (board side: Python 3.6 grammar).
+"""Compare a power mode with the clocks read back (board side: Python 3.6 grammar).
 
 A mode has the keys `cores` (how many are on), `cpu_mhz`, `gpu_mhz` and `emc_mhz` (memory). `clocks`
 is always the result of `board_files.read_clocks`.

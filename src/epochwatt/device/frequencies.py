@@ -1,4 +1,4 @@
-"""Resolution of nominal clocks to a board's own steps (board side: Python 3.6 grammar).
+"""Resolve nominal clocks to a board's own steps (board side: Python 3.6 grammar).
 
 The papers and NVIDIA's mode names use round numbers: 1200 MHz is the step 1190.4, 2100 is
 2112, 900 is 905.25, 1333 is 1331.2. nvpmodel rounds such a number silently; here it is resolved

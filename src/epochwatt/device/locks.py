@@ -1,4 +1,4 @@
-"""Locks that name their holder (board side: Python 3.6 grammar).
+"""Lock files and name their holder (board side: Python 3.6 grammar).
 
 An `flock` belongs to the open file, so the kernel releases it when the holder dies, in whatever
 way. The content of the file only names the holder.

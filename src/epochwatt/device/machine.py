@@ -1,4 +1,4 @@
-"""Common interface of hosts and boards that are measured (board side: Python 3.6 grammar)."""
+"""Open the measured machine, a host or a board (board side: Python 3.6 grammar)."""
 
 import os
 import platform

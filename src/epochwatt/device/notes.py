@@ -1,4 +1,4 @@
-"""Notes that all users of a machine can read (board side: Python 3.6 grammar).
+"""Write notes that all users of a machine can read (board side: Python 3.6 grammar).
 
 They name who measures and what was measured last; in one of them a user keeps what is to be put
 back. Each user writes only below `epochwatt-{uid}` in the system's folder for temporary files, and

@@ -1,4 +1,4 @@
-"""Page cache: drop it, and measure how much of a data set it holds (board side: Python 3.6).
+"""Drop the page cache, and measure how much of a data set it holds (board side: Python 3.6).
 
 Source: proc(5), `/proc/sys/vm/drop_caches` (3 frees page cache, dentries and inodes); mincore(2)
 and posix_fadvise(2).

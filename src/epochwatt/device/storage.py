@@ -1,4 +1,4 @@
-"""Storage medium of a path, and the mounted media (board side: Python 3.6 grammar).
+"""Find the storage medium of a path, and the mounted media (board side: Python 3.6 grammar).
 
 Source: proc(5), `/proc/self/mountinfo`; the kernel's Documentation/ABI, `sysfs-block` and `mmc`.
 """

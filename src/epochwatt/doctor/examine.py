@@ -373,10 +373,10 @@ def results_place(subject: Subject) -> Iterator[Finding]:
     for folder in RESULTS:
         lies_on = storage.medium_of(str((subject.checkout / folder).absolute()))
         places.setdefault(lies_on, []).append(folder)
-    for disk, folders in places.items():
+    for lies_on, folders in places.items():
         what, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
-        yield _space("results", what, disk, path, LOW_SPACE_GIB[MEASURED])
-        if names := tested.get(disk_of(disk)):
+        yield _space("results", what, lies_on, path, LOW_SPACE_GIB[MEASURED])
+        if names := tested.get(disk_of(lies_on)):
             yield warning(
                 "results",
                 f"{what} share a disk with storage that is measured: {', '.join(names)}",

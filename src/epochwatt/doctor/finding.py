@@ -1,4 +1,4 @@
-"""Findings of the self-test, and how they are printed."""
+"""Print the findings of the self-test."""
 
 import textwrap
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A device on this machine; trial runs of its interpreter and its sampler."""
+"""Try the interpreter and the sampler of a device on this machine."""
 
 import json
 import os

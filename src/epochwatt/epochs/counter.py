@@ -1,4 +1,4 @@
-"""Energy of a window from a sensor that counts energy itself: arrays in, numbers out."""
+"""Compute a window's energy from a sensor that counts energy itself: arrays in, numbers out."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Energy of an epoch from samples of power: arrays in, numbers out.
+"""Compute an epoch's energy from samples of power: arrays in, numbers out.
 
 `windows` says what samples are and what lies between them, `sensor` of which instants a reading
 tells, `energy_error` how far the energy may be from the truth, `counter` takes it from a sensor

@@ -1,4 +1,4 @@
-"""Error bound of an energy by trapezoid.
+"""Bound the error of an energy by trapezoid.
 
 Random parts add in squares; parts that may be a bias add as they are. A sensor's gain and offset
 (a calibration) are not included, nor is any averaging that it does not report.

@@ -1,4 +1,4 @@
-"""Energy spent in an epoch's stalls, where the sensor can tell stall from rest.
+"""Compute the energy of an epoch's stalls, where the sensor can tell stall from rest.
 
 A reading covers the time from its stamp back to `Sensor.known_reach_s`. One that reaches over the
 bound of a stall says nothing about either side and is left out; the others give the power of a

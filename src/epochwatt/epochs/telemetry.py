@@ -1,4 +1,4 @@
-"""Columns of an epoch from its samples: energy by scope, utilisation, memory, disk."""
+"""Make an epoch's columns from its samples: energy by scope, utilisation, memory, disk."""
 
 import math
 from collections.abc import Iterator

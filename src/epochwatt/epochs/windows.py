@@ -1,4 +1,4 @@
-"""Mean, median and integral of a sampled column in a time window: arrays in, numbers out.
+"""Average and integrate a sampled column in a time window: arrays in, numbers out.
 
 Samples are `t_s` (n,), seconds in ascending order on any one clock (the window's bounds on the same
 one), and a value at each of them. A value of NaN is "no reading" and bridged by its neighbours;

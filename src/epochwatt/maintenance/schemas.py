@@ -1,4 +1,4 @@
-"""JSON schemas of the files in config/, for editors (`make docs`).
+"""Write JSON schemas of the files in config/, for editors (`make docs`).
 
 The first line of each file names its schema, so that an editor with a YAML language server
 completes keys, explains them and underlines mistakes. `epochwatt plan` checks the same and more.

@@ -1,4 +1,4 @@
-"""`measured/interleaved/{name}/`: training beside a stream of requests (board side: Python 3.6).
+"""Keep training beside requests in `measured/interleaved/{name}/` (board side: Python 3.6).
 
 ::
 

@@ -1,4 +1,4 @@
-"""`measured/{sweep}/`: one folder per measured mode (board side: Python 3.6 grammar).
+"""Keep a sweep in `measured/{sweep}/`, a folder per measured mode (board side: Python 3.6 grammar).
 
 ::
 

@@ -1,4 +1,4 @@
-"""Receipts: all that Snakemake sees of measured epochs (board side: Python 3.6 grammar).
+"""Write receipts, all that Snakemake sees of measured epochs (board side: Python 3.6 grammar).
 
 `results/runs/{run}/part-{first}-{last}.json` names the epochs of one job, when each was measured,
 its flags and the SHA-256 of its record. It can be written again at any time from `measured/`, so

@@ -1,4 +1,4 @@
-"""`measured/{run}/`: one folder per finished epoch (board side: Python 3.6 grammar).
+"""Keep a run in `measured/{run}/`, one folder per finished epoch (board side: Python 3.6 grammar).
 
 ::
 

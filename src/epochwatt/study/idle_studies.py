@@ -1,4 +1,4 @@
-"""Simulated idle powers: config/idle_simulated.yaml."""
+"""List the simulated idle powers of config/idle_simulated.yaml."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
+"""Read clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
 
 Everything from files that stay open, once a second. Where only root may read (the memory's clock is
 in debugfs), the value is NaN and the settings say so.

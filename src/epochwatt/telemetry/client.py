@@ -1,4 +1,4 @@
-"""The trainer's side of the sampler: it never harms the training (board side: Python 3.6)."""
+"""Talk to the sampler without ever harming the training (board side: Python 3.6)."""
 
 import json
 import logging

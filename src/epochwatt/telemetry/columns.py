@@ -1,4 +1,4 @@
-"""Columns named after what a board calls its rails and zones (board side: Python 3.6 grammar)."""
+"""Name columns after a board's rails and zones (board side: Python 3.6 grammar)."""
 
 import re
 from typing import List, Sequence, Tuple

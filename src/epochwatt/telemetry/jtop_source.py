@@ -1,4 +1,4 @@
-"""Rails, clocks and loads of a board as jtop reads them (board side: Python 3.6 grammar).
+"""Read rails, clocks and loads of a board from jtop (board side: Python 3.6 grammar).
 
 jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
 the board, once for all its clients. The client is a separate thread, which keeps each sample.

@@ -1,4 +1,4 @@
-"""Power of a board's module as the sum of its rails (board side: Python 3.6 grammar).
+"""Add up a board's rails to the power of its module (board side: Python 3.6 grammar).
 
 Some rails hang below others, so the sum of all of them counts a part twice. `device.kinds` has, for
 each kind, which rail feeds which and what the module's power is made of. A board or a rail that it

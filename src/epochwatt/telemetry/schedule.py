@@ -1,4 +1,4 @@
-"""Sampling instants: one random instant in each period (board side: Python 3.6 grammar).
+"""Draw sampling instants: one random instant in each period (board side: Python 3.6 grammar).
 
 Training is periodic, and sampling it at an exact period is biased however long it goes on: with
 mini-batches of 350 ms and an exact 100 ms by about 5 % rms, after 10 s as after 600 s. With one

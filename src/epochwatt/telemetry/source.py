@@ -1,4 +1,4 @@
-"""Interface of a source of readings, as the sampler uses it (board side: Python 3.6 grammar)."""
+"""Define a source of readings, as the sampler uses it (board side: Python 3.6 grammar)."""
 
 from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Tuple

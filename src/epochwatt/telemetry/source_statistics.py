@@ -1,4 +1,4 @@
-"""Counts of one source during an epoch (board side: Python 3.6 grammar)."""
+"""Count what one source did during an epoch (board side: Python 3.6 grammar)."""
 
 import math
 from array import array

@@ -1,4 +1,4 @@
-"""`tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
+"""Run `tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
+"""End a program that measures with status and message (board side: Python 3.6 grammar)."""
 
 import argparse
 import errno

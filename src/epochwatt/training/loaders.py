@@ -1,4 +1,4 @@
-"""Data loader of the papers, with fetch and pre-processing timed apart (board side: Python 3.6).
+"""Load data as the papers do, fetch and pre-processing timed apart (board side: Python 3.6).
 
 Protocol: shuffled, last mini-batch kept, prefetch factor from the run, workers started anew for
 each epoch (by fork), no pinned memory.

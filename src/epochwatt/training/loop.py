@@ -1,4 +1,4 @@
-"""Timed loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
+"""Time the loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
 
 import time
 from typing import Any, Callable, Iterable, NamedTuple

@@ -1,4 +1,4 @@
-"""Training without end in one mode, until there is enough (board side: Python 3.6 grammar).
+"""Train in one mode until there is enough (board side: Python 3.6 grammar).
 
 `ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them as
 the loop of an epoch does, with the timers of an epoch, so that times of both mean the same.

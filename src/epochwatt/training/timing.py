@@ -1,4 +1,4 @@
-"""Clocks of the timed loop (board side: Python 3.6 grammar; torch only where events are used).
+"""Time the loop by clocks (board side: Python 3.6 grammar; torch only where events are used).
 
 The loop calls `stamp()` four times per mini-batch and once before the first::
 

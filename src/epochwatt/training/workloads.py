@@ -1,4 +1,4 @@
-"""Networks, their input, optimiser and loss (board side: Python 3.6 grammar; imports torch).
+"""Choose network, input, optimiser and loss (board side: Python 3.6 grammar; imports torch).
 
 Source: the public scripts of SIGMETRICS 2023 (branch sigmetrics-2023 of edge-train-bench), facts
 only: network, transform, optimiser and loss of each workload.

@@ -1,4 +1,4 @@
-"""Micro-kernels of known work, in torch alone (board side: Python 3.6 grammar; imports torch).
+"""Make micro-kernels of known work, in torch alone (board side: Python 3.6 grammar; imports torch).
 
 Operations are counted as computed, a multiply-add being two; bytes are those of all arrays, each
 read or written once (McCalpin's STREAM counts so), wherever they lie: small arrays stay in caches.

@@ -1,4 +1,4 @@
-"""Two networks in one process: one trains, one answers (board side: Python 3.6; imports torch).
+"""Make two networks in one process, to train and to answer (board side: Python 3.6; imports torch).
 
 Samples are made up (random pixels or words) and lie in the host's memory, transformed: what is
 measured is neither storage nor pre-processing. Of each mini-batch the copy to the device counts.

@@ -1,4 +1,4 @@
-"""The plan of a measurement, checked before torch is loaded (board side: Python 3.6 grammar)."""
+"""Check the plan of a measurement before torch is loaded (board side: Python 3.6 grammar)."""
 
 import math
 from typing import Any, Dict
