@@ -23,10 +23,18 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.device.kinds import KINDS
-from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.ina3221_chip import sensor
 from epochwatt.telemetry.rails import ModulePower, is_connected
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service, in_words
+from epochwatt.telemetry.source import (
+    NAN,
+    OFFLINE_C,
+    READ_ERRORS,
+    Arrivals,
+    Service,
+    column_names,
+    in_words,
+    zone_name,
+)
 
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
 STALE = 3  # intervals without a new sample; the client itself waits that long
