@@ -258,9 +258,8 @@ def new_trash(root: str, name: str) -> str:
 def read_arrays(path: str, meta: Document, sums: Optional[Dict[str, str]]) -> EpochRecord:
     """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
 
-    Raises
-    ------
-    RecordError : a file cannot be read, or contradicts the record; DamagedError: it was altered
+    Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it was
+    altered.
     """
     array_path = os.path.join(path, MINIBATCHES)
     content = checksums.read_checked(array_path, sums)
@@ -290,7 +289,6 @@ def write_record(
     Parameters
     ----------
     folder : where
-    meta : the record without the checksum
     minibatch_s : (n, 3), s
     durable : as for `files.write_bytes`
     name : of the record's file

@@ -66,9 +66,8 @@ def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = Non
     interval_s : wished time between samples; the service keeps that of its first client
     not_sysfs : why sysfs was not read, for the record; None: jtop was asked for
 
-    Raises
-    ------
-    OSError : with the reason, whatever it is: no package, no service, no permission, other version
+    Raises OSError: with the reason, whatever it is: no package, no service, no permission, other
+    version.
     """
     made: List[JtopSource] = []
     failed: List[Exception] = []

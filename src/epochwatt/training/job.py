@@ -74,12 +74,9 @@ def measure_epochs(
 
     Parameters
     ----------
-    conditions : how, for the records
     inside : the container that this process runs in (`device.container.describe`)
 
-    Raises
-    ------
-    TrainingError, DataError, RecordWriteError
+    Raises TrainingError, DataError, RecordWriteError.
     """
     with importing():  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.training.session import Session
