@@ -66,6 +66,12 @@ def origin(backends: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))
 
 
+PROVENANCES = {  # of a table's rows -> words
+    "measured": "measured on this machine",
+    "simulated": "simulated boards, not measured",
+    "public": "measured by others",
+}
+
 LABELS = {
     "host": "measured, host",
     "jetson": "measured, board",

@@ -41,12 +41,13 @@ def outlook(settings: Settings, sweeps: SweepTable) -> Outlook:
     made = Outlook()
     for run in runs:
         alike = [r.factors for r in runs if r.factors["model"] == run.factors["model"]]
-        words = [settings.titles.get(run.factors["model"], run.factors["model"])]
+        model = str(run.factors["model"])
+        words = [settings.titles.get(model, model)]
         for factor, form in {"device": "{}", "instance": "{}", **SETTING}.items():
             value, noun = run.factors[factor], form.removeprefix("{} ")
             if value is not None and len({str(f[factor]) for f in alike} - {"None"}) > 1:
-                value = settings.titles.get(value, value) if factor == "device" else value
-                words.append(counted(value, noun) if noun[-1] == "s" else form.format(value))
+                is_count = noun.endswith("s")
+                words.append(counted(value, noun) if is_count else form.format(value))
         made.titles[run.id] = ", ".join(words)
         epoch_s, _ = plan.epoch_estimate_s(run, measured_s, settings)
         for first, last in run.parts:

@@ -1,4 +1,4 @@
-"""What holds each measured run back, and which setting would shorten its epoch.
+"""Advise on each measured run: name what holds it back, and the setting that would shorten it.
 
 Advice rests on a sibling where there is one: a run that differs in one setting and is faster beyond
 the spread of the epochs. Else it is an estimate, called so, or there is none, and the reason says
@@ -45,7 +45,7 @@ LEVER_WORDS = {
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said of one run; a row of `results/tables/advice.csv`.
+    """Advice on one run; a row of `results/tables/advice.csv`.
 
     Attributes
     ----------

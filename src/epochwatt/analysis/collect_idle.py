@@ -1,4 +1,4 @@
-"""`results/tables/idle.csv`: what boards draw while they do nothing, by state and power mode.
+"""Collect `results/tables/idle.csv`: power of idle boards, by state and power mode.
 
 State (i), metrics logged and nothing else, comes from the board's own sensors. In states (ii) to
 (iv) nothing is logged by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at

@@ -1,4 +1,4 @@
-"""What the energy of measured runs is made of: constant power, and rails as far as they tell.
+"""Split the energy of measured runs: constant power, and rails as far as they tell.
 
 `results/tables/energy_parts.csv` has two stacks of a run's energy. `constant`: what the idle board
 takes in the same mode over the same time, and the rest. `rails`: CPU, GPU and memory by the rails

@@ -1,4 +1,4 @@
-"""Runs in pairs, A and B: is B equivalent to A, different, or is it undecided?
+"""Test whether runs in pairs, A and B, are equivalent, different, or undecided.
 
 Of each run the mean over its valid epochs after the first counts; and of all their mini-batches the
 10th percentile, since what else goes on in a machine only ever adds time (J. Chen, J. Revels,
@@ -40,7 +40,7 @@ SETTING = ("device", "model", "storage", "num_workers", "batch_size", "power_mod
 
 
 class Metric(NamedTuple):
-    """What is compared: its column, for people what it is, and what 1 % of it means."""
+    """A quantity that is compared: its column, its title, and what 1 % of it means."""
 
     column: str
     title: str
@@ -70,7 +70,7 @@ VERDICT_COLUMNS = (
 
 
 class Outcome(NamedTuple):
-    """What the differences of pairs say; a number is None where there is none."""
+    """Verdict on the differences of pairs; a number is None where there is none."""
 
     difference_pct: float | None
     low_pct: float | None

@@ -1,4 +1,4 @@
-"""Published numbers and what the simulated boards, fitted without them, predict.
+"""Draw published numbers and what the simulated boards, fitted without them, predict.
 
 Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
 their two sides, powers, and energies. The worst are named below them. The fifth has the median
@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from epochwatt import columns
 from epochwatt.figures.common import style, vega
 from epochwatt.published.numbers import Published, load_published
 from epochwatt.text import counted
@@ -32,7 +33,7 @@ PAPER_OF = {
     "": "SIGMETRICS 2023",
     "hipcw_": "HiPCW 2021",
 }  # by what a class begins with
-UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker
+PANEL_UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker
     "time": {"s": (1.0, "o"), "ms": (1e-3, "v")},
     "change": {"pct": (1.0, "^"), "x": (1.0, "^")},
     "power": {"W": (1.0, "s")},
@@ -40,16 +41,6 @@ UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, mark
 }
 DRAWN_UNITS = {"time": "s", "change": "x", "power": "W", "energy": "Wh"}  # of a panel's numbers
 OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
-METRICS = {  # words of a quantity, with the worst points
-    "stall_s": "stall",
-    "compute_s": "compute",
-    "e2e_s": "E2E",
-    "power_w": "power",
-    "energy_wh": "energy",
-    "idle_power_w": "idle power",
-    "stall_ms_per_minibatch": "stall of a mini-batch",
-    "compute_ms_per_minibatch": "compute of a mini-batch",
-}
 MEDIA = {"ssd": "SSD", "sd": "SD card", "hdd": "hard disk"}
 NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs", "epoch")
 USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
@@ -85,7 +76,7 @@ class Point(NamedTuple):
 
     @property
     def paper(self) -> str:
-        """What its class begins with: a key of `PAPER_OF`."""
+        """Its paper: a key of `PAPER_OF`."""
         return "hipcw_" if self.class_.startswith("hipcw_") else ""
 
     @property
@@ -138,7 +129,7 @@ def _panel(class_: str, unit: str) -> str:
 def _point(row: Mapping[str, str]) -> Point:
     """Return a row in its panel's unit: a change in per cent as the ratio of its sides."""
     panel = _panel(row["class"], row["unit"])
-    factor, marker = UNITS[panel][row["unit"]]
+    factor, marker = PANEL_UNITS[panel][row["unit"]]
     names = ("published_value", "held_out_prediction")
     published, held_out = (
         1.0 + float(row[name]) / 100.0 if row["unit"] == "pct" else float(row[name]) * factor
@@ -156,7 +147,7 @@ def read_names(facts: Published, titles: Mapping[str, str]) -> dict[str, str]:
     """Return in words what each published number is of, by its id."""
     shown = MEDIA | dict(titles)
     names = {
-        id_: f"{_settings(fact.config, shown)}: {METRICS.get(fact.metric, fact.metric)}"
+        id_: f"{_settings(fact.config, shown)}: {columns.label(fact.metric)}"
         for id_, fact in facts.measurements.items()
     }
     for id_, fact in facts.relations.items():
@@ -168,7 +159,7 @@ def read_names(facts: Published, titles: Mapping[str, str]) -> dict[str, str]:
             if side
         )
         same = {key: a[key] for key in NAMED if key in a and a[key] == b.get(key)}
-        metric = METRICS.get(fact.metric, fact.metric)
+        metric = columns.label(fact.metric)
         names[id_] = f"{', '.join(filter(None, (_settings(same, shown), change)))}: {metric}"
     return names
 

@@ -11,15 +11,16 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import gallery
+from epochwatt.pages.gallery import FigureEntry, gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
@@ -37,8 +38,18 @@ class Link(NamedTuple):
     says: str
 
 
+class FailedJob(TypedDict):
+    """A job that failed, and the files that wait for it."""
+
+    rule: str
+    outputs: list[str]
+    log: str
+    reason: str
+    waiting: list[str]
+
+
 MOST_WAITING = 8  # files that wait for a job that failed: so many are named
-PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
+COLOURED = (*TIME_PARTS, "baseload", "above_baseload")  # parts, in the colours of the palette
 LINKS = (
     Link(
         "report.html",
@@ -77,7 +88,7 @@ NO_COMMIT = "not a git checkout"
 
 def write_index(
     inputs: Mapping[str, str],
-    figures: Sequence[Mapping[str, Any]],
+    figures: Sequence[FigureEntry],
     numbers: Iterable[str],
     titles: Mapping[str, str],
     palette: Mapping[str, str],
@@ -85,11 +96,11 @@ def write_index(
     records: Mapping[str, str] | None = None,
     specs: Iterable[str] = (),
     config: Iterable[str] = (),
-    excluded: Sequence[Mapping[str, Any]] = (),
+    excluded: Sequence[Mapping[str, str]] = (),
     further: Sequence[str] = (),
     powertrain: Mapping[str, str] | None = None,
     fulcrum: Mapping[str, str] | None = None,
-    not_made: Sequence[Mapping[str, Any]] = (),
+    not_made: Sequence[FailedJob] = (),
 ) -> None:
     """Write the landing page.
 
@@ -110,7 +121,6 @@ def write_index(
     further : paths of those pages of `MADE_BY_NAME` that are there
     powertrain : tables of that study, as `studies.powertrain` takes them; None: it was not made
     fulcrum : the same of `studies.fulcrum`
-    not_made : jobs that failed: `rule`, `outputs`, `log`, `reason`, and what is `waiting` for them
     """
     findings = read_claims_table(inputs["claims"])
     says = statements(Path(inputs["published"]))
@@ -124,7 +134,7 @@ def write_index(
     folders = {run: records[run] for run in measured if records and run in records}
     text = render(
         index.PAGE,
-        colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
+        colours={name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
         machine=Machine(inputs, titles).places(),
         summary=[] if epochs is None else [p.shown() for p in summarise(epochs, findings, titles)],
         excluded=missing_runs(excluded),
@@ -142,14 +152,14 @@ def write_index(
     Path(page).write_text(text, "utf-8")
 
 
-def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
+def write_bare(not_made: Sequence[FailedJob], page: str) -> None:
     """Write a page with nothing but what failed, where the landing page itself is among it."""
     links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
     text = render("index/bare.html", not_made=_failures(not_made), links=links)
     Path(page).write_text(text, "utf-8")
 
 
-def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _failures(not_made: Sequence[FailedJob]) -> list[dict[str, object]]:
     """Return failed jobs as the page shows them, with the first of many files."""
     return [
         {
@@ -178,7 +188,7 @@ def write_pairs(
 # -- versions and configuration ------------------------------------------------------------------
 
 
-def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, Any]:
+def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, object]:
     """Return the section on versions here, machines of runs, and files of config/."""
     names = sorted(files)
     return {

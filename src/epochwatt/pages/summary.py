@@ -13,7 +13,7 @@ import pandas as pd
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import (
     DATA,
-    PARTS,
+    TIME_PARTS,
     best_settings,
     run_means,
     workloads,
@@ -52,11 +52,11 @@ MOST_ROWS, MOST_NOTES = 6, 2
 SETTING_WIDTH = 32
 MORE = "more on the page: results/index.html"
 
-Row = dict[str, Any]  # title of a column -> its text, or a bar
+Row = dict[str, object]  # title of a column -> its text, or a bar
 
 
 class Part(NamedTuple):
-    """What one kind of backend says.
+    """A part of the summary: all of one kind of backend.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Part(NamedTuple):
     title: str
     head: list[str]
     tables: list[tuple[str, str, list[Row]]]
-    fastest: list[Row]
+    fastest: list[dict[str, str]]
 
     def lines(self) -> list[str]:
         """Return it in short, for the terminal."""
@@ -82,7 +82,7 @@ class Part(NamedTuple):
             lines.append(f"and {counted(n_more, 'networks')} more")
         return lines
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return it as the page shows it."""
         tables = [
             {
@@ -105,7 +105,7 @@ class Part(NamedTuple):
 def write_summary(
     epochs: Iterable[str],
     claims: str,
-    excluded: Sequence[Mapping[str, Any]],
+    excluded: Sequence[Mapping[str, str]],
     titles: Mapping[str, str],
     path: str,
 ) -> None:
@@ -123,7 +123,7 @@ def write_summary(
     Path(path).write_text("\n".join(lines).rstrip() + "\n", "utf-8")
 
 
-def missing_runs(excluded: Iterable[Mapping[str, Any]]) -> list[str]:
+def missing_runs(excluded: Iterable[Mapping[str, str]]) -> list[str]:
     """Return a line for each run that is not available."""
     return [f"missing: {row['run']} ({row['reason']})" for row in excluded]
 
@@ -209,7 +209,7 @@ def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
             "parts": [Bar(100.0, shares, words)],
-            f"{', '.join(PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
+            f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         if workload.energy_wh:
             row["energy Wh"] = _range(workload.energy_wh)
@@ -272,7 +272,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
     for run in means.to_dict("records"):
-        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
+        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in TIME_PARTS}
         rows.append(
             {
                 **_named(run, titles),

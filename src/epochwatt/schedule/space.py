@@ -23,9 +23,8 @@ from epochwatt.schedule.plans import (
     serve_two,
     train_alone,
 )
-from epochwatt.schedule.problem import PowerRule, Problem
+from epochwatt.schedule.problem import Plan, PowerRule, Problem
 from epochwatt.schedule.profiles import AROUND_S, MINIBATCHES, Workload
-from epochwatt.schedule.solution import Plan
 
 Places = NDArray[np.intp]
 Bools = NDArray[np.bool_]

@@ -89,6 +89,7 @@ class Settings:
             "parameters": settings.parameters,
             "paper": settings.paper,
             "panels": self.panels(figure),
+            "notes": self.plotting.notes,
             "palette": self.palette,
             "titles": self.titles,
             "missing": self._rows(self.table.excluded + self.table.elsewhere, figure, backend),

@@ -98,21 +98,6 @@ def test_kernels_without_power_have_ceilings_only():
     assert fitted.ceilings == fit_ceilings(TRUTH.rows())
 
 
-def test_two_modes_at_once_are_refused():
-    with pytest.raises(EpochwattError, match="one mode"):
-        fit_ceilings([*TRUTH.rows(), *replace(TRUTH, gpu_mhz=500.0).rows()])
-
-
-def test_a_mode_without_arithmetic_is_refused():
-    with pytest.raises(EpochwattError, match="no ceiling"):
-        fit_ceilings([row for row in TRUTH.rows() if row.kernel == "copy"])
-
-
-def test_too_few_energies_are_refused():
-    with pytest.raises(EpochwattError, match="cannot be fitted"):
-        fit_energy([1.0, 2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0])
-
-
 @given(st.lists(st.floats(0.1, 10), min_size=4, max_size=12))
 def test_no_cost_is_below_zero(energies):
     random = np.random.default_rng(len(energies))

@@ -1,4 +1,4 @@
-"""What figures of a field for each pair of networks share: rows, titles, the interactive form."""
+"""Share a field for each pair of networks between figures: rows, titles, the interactive form."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

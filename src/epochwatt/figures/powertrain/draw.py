@@ -1,4 +1,4 @@
-"""All figures of the study: each beside its numbers, its caption and its interactive form."""
+"""Draw all figures of the study: each beside its numbers, its caption and its interactive form."""
 
 import textwrap
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Learning curves: error of new modes by how many were profiled, a field for each workload."""
+"""Draw learning curves: error of new modes by how many were profiled, a field for each workload."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import learning_rows
@@ -40,7 +41,7 @@ def caption(target: str, provenance: str) -> str:
     ).strip()
 
 
-def curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def curves(rows: Sequence[Cells]) -> list[tuple[str, str]]:
     """Return workload and reference of the fields: those in which a method has a curve."""
     numbers: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -81,11 +82,11 @@ def draw_learning(
 def _draw_fields(
     places: Sequence[Axes],
     fields: Sequence[tuple[str, str]],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Cells],
     numbers: Sequence[PaperNumber],
-) -> list[Mapping[str, Any]]:
+) -> list[Cells]:
     """Draw all fields, with the same ends of their axes; return the rows that are drawn."""
-    shown: list[Mapping[str, Any]] = []
+    shown: list[Cells] = []
     names = looks.looks(row["method"] for row in rows)
     target = rows[0]["quantity"].removesuffix("_mape_pct")
     for place, field in zip(places, fields, strict=True):
@@ -102,11 +103,11 @@ def _draw_fields(
     return shown
 
 
-def _is_paper(row: Mapping[str, Any]) -> bool:
+def _is_paper(row: Cells) -> bool:
     return bool(row["source"] == "paper")
 
 
-def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[dict[str, Any]]:
+def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[Cells]:
     """Return the paper's errors for a workload, as rows."""
     return [
         {
@@ -130,8 +131,8 @@ def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[dict[
 
 def _draw(
     axes: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    marks: Sequence[Mapping[str, Any]],
+    rows: Sequence[Cells],
+    marks: Sequence[Cells],
     names: Mapping[str, Look],
 ) -> None:
     """Draw the curves of one field, and the paper's marks on them."""
@@ -164,13 +165,13 @@ def _draw(
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _has_curve(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
+def _has_curve(row: Cells, rows: Sequence[Cells]) -> bool:
     """Return whether a row's method has several numbers of profiled modes."""
     mine = {other["n_profiled"] for other in rows if other["method"] == row["method"]}
     return bool(row["n_profiled"]) and len(mine) >= LEAST
 
 
-def _draw_mark(axes: Axes, n: int, mark: Mapping[str, Any], names: Mapping[str, Look]) -> None:
+def _draw_mark(axes: Axes, n: int, mark: Cells, names: Mapping[str, Look]) -> None:
     """Draw one of the paper's errors in black, with its method's shape; a bound has an arrow."""
     look = names.get(mark["method"]) or looks.METHODS[mark["method"]]
     axes.plot(n, mark["value"], look.mark, color=looks.PAPER, mfc="white", ms=5.5, zorder=4)

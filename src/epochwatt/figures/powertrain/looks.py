@@ -1,4 +1,4 @@
-"""How methods, workloads and provenances are shown: a method has a colour, a mark and a dash.
+"""Name methods, workloads and provenances for people, and give methods colour, mark and dash.
 
 Which figures there are is here too, for rules and pages that draw nothing.
 """

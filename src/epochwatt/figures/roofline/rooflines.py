@@ -1,4 +1,4 @@
-"""Rooflines of time and of energy over intensity, with the workloads of one origin below them.
+"""Draw rooflines of time and energy over intensity, with the workloads of one origin below them.
 
 A field for each device; a line for each mode that is shown, a mark for each workload in one of
 these modes. What a data sheet promises is a dotted line. Origins never share a figure.
@@ -16,13 +16,14 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.runs import machines_of
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.roofline import look
 from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, Numbers
 from epochwatt.roofline.points import Point, read_points
 from epochwatt.tables import read_table
-from epochwatt.text import NOT_DRAWN, POWER_SENSORS
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS, PROVENANCES
 
 BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
 N_POINTS = 60  # of a curve
@@ -73,7 +74,7 @@ class Field(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """Which part of its lone roof each workload reaches."""
+        """Share of its lone roof that each workload reaches."""
         lone = self.lone
         return [
             p.flops / p.time_s / float(lone.ceilings.attainable_flops_per_s(p.flops / p.bytes))
@@ -159,7 +160,7 @@ def fields_of(
 
 
 Looks = Mapping[str, look.Look]
-Draw = Callable[[Axes, Field, Looks], list[dict[str, Any]]]
+Draw = Callable[[Axes, Field, Looks], list[Cells]]
 
 
 def _figure(
@@ -175,7 +176,7 @@ def _figure(
     is_told = what == "time" and n_roofs == 1 and not is_shared
     shares = [share for field in fields for share in field.shares] if is_told else []
     with style.panel(style_file, settings, note_of(origin, points, shares)) as (figure, axes):
-        rows: list[dict[str, Any]] = []
+        rows: list[Cells] = []
         if not fields:
             style.notice(figure, f"{title}: not drawn. {NO_POWER}.")
         else:
@@ -192,7 +193,7 @@ def _figure(
     tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
     text = caption_of(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
     look.write_caption(stem, title, text, origin)
-    look.write_spec(stem, title, look.ORIGINS[origin], x, y)
+    look.write_spec(stem, title, PROVENANCES[origin], x, y)
 
 
 def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -> None:
@@ -250,7 +251,7 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     return [*handles, ridge, balance]
 
 
-def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
+def _time(axes: Axes, field: Field, looks: Looks) -> list[Cells]:
     """Draw a device's roofs and what its workloads reach; return the rows of the CSV."""
     rows = []
     lines = [(label, "roof", row.ceilings) for label, row in field.modes.items()]
@@ -271,7 +272,7 @@ def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     return rows
 
 
-def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
+def _energy(axes: Axes, field: Field, looks: Looks) -> list[Cells]:
     """Draw a device's operations per joule, ridges and balances; return the rows of the CSV."""
     rows = []
     for label, row in field.modes.items():  # the first behind: it is the widest
@@ -309,7 +310,7 @@ def _marks(
     marks: Sequence[tuple[Point, str, float]],
     looks: Looks,
     column: str,
-) -> list[dict[str, Any]]:
+) -> list[Cells]:
     """Draw workloads at their intensity; if they are few, their names stand below them."""
     rows = []
     drawn = [(p, label, rate) for p, label, rate in marks if p.intensity_flop_per_byte and rate > 0]
@@ -328,9 +329,7 @@ def _marks(
     return rows
 
 
-def _line(
-    field: Field, label: str, what: str, column: str, x: Numbers, y: Numbers
-) -> list[dict[str, Any]]:
+def _line(field: Field, label: str, what: str, column: str, x: Numbers, y: Numbers) -> list[Cells]:
     name = f"{field.device} {label} {what}"
     return [
         {**_row(field, label, what, a, b, column), "line": name} for a, b in zip(x, y, strict=True)
@@ -345,7 +344,7 @@ def _row(
     value: float,
     column: str,
     point: Point | None = None,
-) -> dict[str, Any]:
+) -> Cells:
     first = point or next(iter(field.modes.values()), None)
     return {
         "provenance": first.provenance if first else "",
@@ -411,7 +410,7 @@ def note_of(origin: str, points: Sequence[Point], shares: Sequence[float]) -> st
     points : that are drawn
     shares : of the roof, that they reach, where there is one roof
     """
-    text = f"{look.ORIGINS[origin]}; {COUNTED}"
+    text = f"{PROVENANCES[origin]}; {COUNTED}"
     sizes = {point.batch_size for point in points}
     if len(sizes) == 1 and (size := sizes.pop()):
         text += f"; mini-batch size {size}"

@@ -1,4 +1,4 @@
-"""Tables 1 to 3: boards, networks and power modes, as published and as they are here.
+"""Write tables 1 to 3: boards, networks and power modes, as published and as they are here.
 
 Source: SIGMETRICS 2023, sections 4 and 5.6. The published values are in config/published/table1.csv
 to table3.csv. The tables compare them with the simulated boards and the studies, and list for each
@@ -10,17 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.columns import CLOCKS
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_table
 from epochwatt.templates import save_tables
-from epochwatt.twin.inputs.boards import load_boards
-from epochwatt.twin.inputs.samples import load_samples
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1
-CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 HEADS = {  # of the pages' columns
     **{"parameters_m": "parameters (M)", "mflop": "multiply-adds (M)"},
     **{"agx": "AGX", "nx": "NX", "nano": "Nano", "orin": "Orin"},

@@ -1,4 +1,4 @@
-"""Runs that the paper mentions only in its text and shows in no figure, with the printed numbers.
+"""Tabulate runs that the paper mentions in its text and shows in no figure.
 
 Source: SIGMETRICS 2023, sections 5.1 (page cache dropped, 8 workers, first runs on AGX Orin) and
 5.6 (a very slow GPU, modes e and f without workers). The CSV has a row for each number of such a

@@ -1,4 +1,4 @@
-"""Which runs the text of SIGMETRICS 2023 tells of and no figure shows: sections 5.1 and 5.6.
+"""Select runs of the text of SIGMETRICS 2023 that no figure shows: sections 5.1 and 5.6.
 
 The Snakefile asks for them, so nothing that draws is imported here.
 """

@@ -45,11 +45,11 @@ from epochwatt.prediction.selection.choose_power_modes import (
     N_MODES,
     PLACE,
     Chosen,
-    write_frame,
 )
 from epochwatt.published.numbers import load_published
 from epochwatt.study.runs import TWIN
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.tables import write_frame
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters
 
@@ -103,7 +103,8 @@ def score_predictions(
             frame.insert(0, "board_group", number)
             tables[name].append(frame)
     for name, parts in tables.items():
-        write_frame(f"{folder}/{name}.csv", [part for part in parts if len(part)])
+        whole = pd.concat([part for part in parts if len(part)] or [pd.DataFrame()])
+        write_frame(f"{folder}/{name}.csv", name, whole)
 
 
 def _simulation(counts: Sequence[str], root: Path) -> Simulate | None:

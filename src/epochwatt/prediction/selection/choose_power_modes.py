@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,8 @@ from epochwatt.prediction.models.paper import least_norm
 from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.records import files
-from epochwatt.tables import write_table
+from epochwatt.tables import write_frame
 from epochwatt.text import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER = "sigmetrics2023"
 NETWORKS = ("lenet", "mobilenet", "resnet")  # of its search
@@ -145,16 +142,8 @@ def choose_power_modes(
     content = {"schema_version": SCHEMA_VERSION, "backend": backend, "board_groups": groups}
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, content)
-    write_frame(table, rankings)
-
-
-def write_frame(path: str, parts: Sequence["pd.DataFrame"]) -> None:
-    """Write frames below each other as one table: a column of only some of them has gaps."""
-    import pandas as pd
-
-    frame = pd.concat([part.astype(object) for part in parts]) if parts else pd.DataFrame()
-    cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
-    write_table(Path(path), Path(path).name, list(frame), cells)
+    ranking_frame = pd.concat(rankings) if rankings else pd.DataFrame()
+    write_frame(table, "the ranking of subsets of modes", ranking_frame)
 
 
 def search_of(group: BoardGroup) -> Search:

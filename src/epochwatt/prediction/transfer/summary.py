@@ -19,7 +19,7 @@ from epochwatt.prediction.transfer.names import (
     TABLES,
     WITHOUT_DRAWS,
 )
-from epochwatt.tables import read_table, write_table
+from epochwatt.tables import read_cells, write_table
 
 DIGITS = 6  # of numbers; more would say nothing
 # what the draws of one method share
@@ -48,13 +48,12 @@ def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) ->
 
 def read_frame(folder: str | Path, name: str) -> pd.DataFrame:
     """Return a table of a job, cells as text."""
-    rows = [cells for _, cells in read_table(Path(folder) / f"{name}.csv")]
+    rows = read_cells(Path(folder) / f"{name}.csv")
     return pd.DataFrame(rows, columns=list(TABLES[name]), dtype=object)
 
 
 def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
     """Write a table of `names.TABLES`: numbers to six digits, nothing for what is not known."""
-    folder.mkdir(parents=True, exist_ok=True)
     cells = frame.reindex(columns=list(TABLES[name])).astype(object)
     rows = ([_cell(value) for value in row] for row in cells.to_numpy().tolist())
     write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", list(cells), rows)

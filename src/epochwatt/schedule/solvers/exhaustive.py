@@ -3,8 +3,7 @@
 import numpy as np
 
 from epochwatt.schedule.plans import SLACK, Numbers
-from epochwatt.schedule.problem import Problem
-from epochwatt.schedule.solution import NONE, Answers, Plan
+from epochwatt.schedule.problem import NONE, Answers, Plan, Problem
 from epochwatt.schedule.space import Judged, Places, Problems, Space
 
 EQUAL = 1e-12  # relative; costs that differ by less are equal

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from epochwatt.schedule.solution import Answers
+from epochwatt.schedule.problem import Answers
 from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.space import Places, Problems, Space
 

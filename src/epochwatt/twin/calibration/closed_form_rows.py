@@ -69,9 +69,7 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return list(runs.values())
 
 
-def epoch_rows(
-    runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0
-) -> list[dict[str, Any]]:
+def epoch_rows(runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0) -> list[Row]:
     """Return a row for each epoch of each run.
 
     Parameters
@@ -86,7 +84,7 @@ def epoch_rows(
 
 def epoch_rows_of_each(
     runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[dict[str, Any]]]:
+) -> Iterator[list[Row]]:
     """Yield what `epoch_rows` returns for each draw of parameters, with a seed of its own."""
     questions_of_runs = [_questions(rows) for rows in runs]
     questions = [q for of_run in questions_of_runs for q in of_run]
@@ -114,7 +112,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 def _rows(
     rows: Sequence[Row], answers: Sequence[Mapping[str, float]], twin: Twin, p: Values, seed: int
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return a run's rows, its epochs spread."""
     factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -131,7 +129,7 @@ def _rows(
     return epochs
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[Row]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
     return [{**row, "power_w": _idle_w(row, twin, p)} for row in rows]
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from epochwatt.published.numbers import Fact, single
 from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values, number
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.power import STATE, idle_w

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.model.power import idle_w

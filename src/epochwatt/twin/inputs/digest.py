@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 from epochwatt.twin.inputs.parameters import load_parameters
-from epochwatt.twin.inputs.samples import load_samples
 
 WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochwatt.study.devices import Devices
-from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.numbers import Clocks, Modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 
 CONFIG = Path("config/twin")

@@ -10,8 +10,7 @@ for bandwidth by its clock).
 import numpy as np
 
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 
 SCHEDUTIL_MARGIN = 1.25
 

@@ -36,6 +36,7 @@ from epochwatt.records.run_folder import (
 )
 from epochwatt.records.samples import write_samples
 from epochwatt.telemetry.source import WRITTEN_W, sensor_facts
+from epochwatt.twin.inputs.numbers import Factors
 from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
 
 KEPT_EPOCHS = 10  # more than any run but the 15-hour ones has
@@ -46,7 +47,7 @@ TIMING = "simulated"
 def write_run(
     run: str,
     output: str,
-    factors: dict[str, Any],
+    factors: Factors,
     epochs: Sequence[SimulatedEpoch],
     flag_effects: dict[str, str],
     tables: str,
@@ -81,7 +82,7 @@ def write_run(
 
 
 def _observed(
-    folder: RunFolder, run: str, factors: dict[str, Any], epochs: Sequence[SimulatedEpoch]
+    folder: RunFolder, run: str, factors: Factors, epochs: Sequence[SimulatedEpoch]
 ) -> Iterator[tuple[EpochRecord, telemetry.Samples]]:
     """Give record and samples of each epoch, checked; the first ones are written on the way."""
     for epoch in epochs:
@@ -110,7 +111,7 @@ def _table(source: Samples) -> dict[str, np.ndarray]:
 
 
 def epoch_meta(
-    run: str, factors: dict[str, Any], epoch: SimulatedEpoch, minibatch_s: np.ndarray
+    run: str, factors: Factors, epoch: SimulatedEpoch, minibatch_s: np.ndarray
 ) -> dict[str, Any]:
     """Return the record of an epoch without the checksum of its mini-batches."""
     start_s = round(epoch.t_start_s, STAMP_DIGITS)
@@ -155,7 +156,7 @@ def epoch_meta(
     }
 
 
-def _mode(factors: dict[str, Any]) -> dict[str, Any]:
+def _mode(factors: Factors) -> dict[str, Any]:
     """Return the power mode as `Machine.apply` does: a simulated board has what was asked for."""
     requested = factors["power_mode_settings"]
     return {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.registry import load_method
-from epochwatt.schedule.solution import NONE
-from epochwatt.schedule.solvers import exhaustive, predicted, profiled
+from epochwatt.schedule.problem import NONE
+from epochwatt.schedule.solvers import predicted, profiled
 from epochwatt.schedule.space import Problems, Space
 
 SIZES = (1, 4, 16)
@@ -127,15 +127,3 @@ def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workl
     answers = predicted.solve(space, problems, seen, modes)
     judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
     assert not judged.holds[answers.choice != NONE].all()
-
-
-def test_of_all_modes_profiled_the_best_is_the_best(problems, space):
-    every = np.arange(len(space.modes))
-    answers = profiled.solve(space, problems, every)
-    assert np.array_equal(answers.choice, exhaustive.solve(space, problems).choice)
-    assert (answers.n_profiles == len(every) * (1 + len(SIZES))).all()
-
-
-def test_the_strongest_mode_is_the_top_of_the_grid(space):
-    strongest = space.modes[profiled.strongest_mode(space)[0]]
-    assert (strongest == space.modes.max(0)).all()

@@ -45,13 +45,6 @@ def test_leak_takes_the_independence_away(facts):
     assert not is_enough(two, [Leak(frozenset(fact.id for fact in two), "arithmetic", "why")])
 
 
-def test_private_parameter_names_its_board_and_network(facts):
-    assert private_to(facts("S5.1.5-01", "S5.6-06")) == "nano lenet"
-    assert private_to(facts("S5.6.2-01")) == "agx idle"
-    assert private_to(facts("S5.1.5-01", "S5.1.1-01")) == ""
-    assert private_to([]) == ""
-
-
 def served_by(evidence):
     """Return by fitted parameter the numbers that it serves."""
     found = moves(evidence.facts, evidence.twin)
@@ -119,13 +112,6 @@ def test_committed_lists_are_those_of_the_committed_values(evidence):
         for name, served in found.items()
     }
     assert {name: ids for name, ids in differing.items() if ids} == {}
-
-
-def test_power_serves_no_time(evidence):
-    found = served_by(evidence)
-    assert found["soc_factor"]
-    assert not {fact.unit for fact in found["soc_factor"]} & {"s", "ms"}
-    assert not {fact.unit for fact in found["hdd_access_ms"]} & {"W", "Wh"}
 
 
 def test_parameter_of_one_number_is_assumed_again(evidence, only):

@@ -42,17 +42,6 @@ def test_configurations_side_by_side_are_those_one_by_one():
     )
 
 
-def test_a_network_that_executes_in_no_time_ends_with_its_last_launch():
-    launch_s = np.full((1, 50), 0.2)
-    end = last_end_s(np.zeros((1, 50)), launch_s, np.array([0.01]))
-    assert end == pytest.approx([50 * 0.2 + 0.01])
-
-
-def test_a_network_that_launches_in_no_time_ends_with_its_last_execution():
-    end = last_end_s(np.full((1, 50), 0.2), np.zeros((1, 50)), np.array([0.01]))
-    assert end == pytest.approx([50 * 0.2 + 0.01])
-
-
 # -- the roofline --------------------------------------------------------------------------------
 
 
@@ -143,13 +132,6 @@ def test_lenet_is_launch_bound_and_insensitive_to_the_gpus_clock(setting, twin):
     assert fast.gpu_busy_s[0] < 0.5 * fast.compute_s[0]
     low = setting(model="lenet", mode="l")
     assert share_gained(low, p, cpu_mhz=2) > 10 * share_gained(low, p, gpu_mhz=2)
-
-
-def test_resnet_follows_the_gpus_clock_where_lenet_does_not(setting, twin):
-    p = twin.parameters
-    slow, fast = (epoch(setting(model="resnet", mode=mode), p) for mode in ("m", "g"))
-    assert fast.compute_s[0] < 0.5 * slow.compute_s[0]
-    assert fast.gpu_busy_s[0] > 0.8 * fast.compute_s[0]
 
 
 def memory_limited_share(setting, p):

@@ -9,9 +9,8 @@ from made_up import MODE
 from epochwatt.analysis.collect_idle import write_idle_table
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.model.power import STATES
 from epochwatt.twin.simulation import idle
-from epochwatt.twin.simulation.idle import STATE, idle_power_w, write_idles
+from epochwatt.twin.simulation.idle import idle_power_w, write_idles
 
 PLACE = {
     **{"backend": "twin", "device": "agx", "instance": "d1", "power_mode": "g", "dvfs": "off"},
@@ -24,10 +23,6 @@ MODULE = {"id": "b", "place": PLACE, "mode": MODE, "power_scope": "module", "sec
 @pytest.fixture(scope="module")
 def twin(request):
     return load_twin(request.config.rootpath / "config/twin", [])
-
-
-def test_every_state_of_the_paper_is_one_of_the_models():
-    assert tuple(STATE.values()) == STATES
 
 
 def test_files_become_rows_of_the_table(twin, tmp_path, monkeypatch):

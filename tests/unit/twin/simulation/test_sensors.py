@@ -71,13 +71,6 @@ def test_only_compute_loads_the_gpu_and_the_memory(told):
     assert inside[:2].tolist() == outside[:2].tolist()
 
 
-def test_the_power_factor_of_a_board_is_on_all_parts(told):
-    _, line = told("agx", "resnet", n=20)
-    _, more = told("agx", "resnet", n=20, factor=1.1)
-    assert more.parts_w == pytest.approx(1.1 * line.parts_w)
-    assert more.energy_j == pytest.approx(1.1 * line.energy_j)
-
-
 # -- samples against the exact time line ---------------------------------------------------------
 
 
@@ -98,14 +91,6 @@ def test_the_sampled_energy_agrees_with_the_exact_one(told, names, workers):
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(60)  # no bias
     assert np.std(errors) < 3
     assert n_within >= 54  # the bound is told to hold in 95 of 100
-
-
-def test_samples_without_end_give_the_exact_energy(told):
-    _, line = told("agx", "mobilenet", n=50)
-    end_s = float(line.bounds_s[-1])
-    t_s = np.linspace(0.0, end_s, 800_001)
-    energy = trapezoid(t_s, line.at(t_s).sum(axis=1), 0.0, end_s)
-    assert energy.energy_j == pytest.approx(line.energy_j, rel=1e-4)
 
 
 # -- rows ----------------------------------------------------------------------------------------
@@ -149,12 +134,6 @@ def test_there_are_rows_at_both_bounds_and_at_one_instant_a_period(told):
     assert len(set(starts)) == 3  # each source has instants of its own
 
 
-def test_an_epoch_shorter_than_a_period_has_its_bounds(told):
-    found, line = told("agx", "lenet", n=3)
-    assert line.bounds_s[-1] < PERIOD_S
-    assert [len(source.t_s) for source in found.values()] == [2, 2, 2]
-
-
 def test_counters_and_clocks_are_the_means_of_the_epoch(setting, twin, told):
     given = setting("nx", "mobilenet", medium="hdd", cold=True)
     mean = epoch(given, twin.parameters)
@@ -186,11 +165,3 @@ def test_a_cluster_is_at_its_top_while_one_of_its_cores_works(setting, twin):
     told = {model: below_pct(model) for model in ("lenet", "mobilenet", "resnet")}
     assert told["lenet"] < told["resnet"]
     assert told["mobilenet"] < told["resnet"] - 10.0
-
-
-def test_the_first_row_of_counters_has_no_rate_as_on_a_host(told):
-    found, _ = told("agx", "lenet")
-    host = found["host"]
-    rates = [name in ("cpu_util_pct", "read_iops", "read_mib_s") for name in host.columns]
-    assert np.isnan(host.values[0]).tolist() == rates
-    assert np.isfinite(host.values[1:]).all()

@@ -26,8 +26,7 @@ from epochwatt.twin.validation.cross_validation_fits import (
     without,
     write_refits,
 )
-from epochwatt.twin.validation.similar_numbers import NEAR
-from epochwatt.twin.validation.validate_twin import all_folds, kinds_of_refits
+from epochwatt.twin.validation.validate_twin import NEAR, all_folds, kinds_of_refits
 
 KINDS = (FOLD, CLAIMS, PRIOR, *GROUPINGS, NEAR)
 CHEAP = "board agx"  # a fold that leaves few numbers: seconds
@@ -104,15 +103,6 @@ def test_each_fold_fits_what_its_own_numbers_speak_of(evidence):
     # no number of AGX: none of its powers can be told
     agx = {n for n in names if n.startswith("agx_")}
     assert {float(rows["board agx"][n]) / known[n].prior for n in agx} == {1.0}
-
-
-def test_where_other_starts_end_is_told(evidence):
-    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
-        for row in csv.DictReader(handle):
-            others = [float(cost) for cost in row["other_starts"].split()]
-            assert all(cost > 0 for cost in others)
-            expected = 5 if row["takeaway"] == ALL else 1
-            assert len(others) == (expected if row["n_parameters"] != "0" else 0), row["takeaway"]
 
 
 def test_committed_spread_is_that_of_the_folds(evidence, committed):
