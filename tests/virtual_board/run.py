@@ -232,16 +232,18 @@ def console(
     """
     if _is_over.is_set():
         raise EpochwattError("ended before this board was started")
-    with open(log, "w", encoding="utf-8") as copy:
-        copy.write(shlex.join(command) + "\n")
-        board = subprocess.Popen(
+    with (
+        open(log, "w", encoding="utf-8") as copy,
+        subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-        )
+        ) as board,
+    ):
+        copy.write(shlex.join(command) + "\n")
         _running.add(board)
         end = threading.Timer(limit_s, board.kill)
         end.start()
