@@ -1,4 +1,4 @@
-"""Plurals, lists and tables of text, and phrases for where rows come from."""
+"""Format plurals, lists and tables of text, and say where rows come from."""
 
 import re
 from collections.abc import Iterable, Sequence

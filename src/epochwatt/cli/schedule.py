@@ -59,8 +59,7 @@ def schedule(**options: Any) -> int:
     while it serves requests to another (docs/how-to/schedule.md). Most training within the budgets
     wins; without training, least latency. Exit status 1: no plan keeps them.
     """
-    from epochwatt.schedule.question import Request, answer
-    from epochwatt.schedule.text import answer_lines
+    from epochwatt.schedule.question import Request, answer, answer_lines
 
     result = answer(Request(**options))
     say(answer_lines(result, options["solver"]))

@@ -1,4 +1,4 @@
-"""Snakemake's own report, made when something it shows is newer."""
+"""Make Snakemake's own report when something it shows is newer."""
 
 import os
 import subprocess

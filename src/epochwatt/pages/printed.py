@@ -10,8 +10,7 @@ from typing import Any
 from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
 from epochwatt.claims.tolerances import PRINTED
 from epochwatt.claims.verdict import NotEvaluable
-from epochwatt.figures.common.published import ON_BOARD, seen_ids
-from epochwatt.figures.common.relations import here_of
+from epochwatt.figures.common.published import ON_BOARD, here_of, seen_ids
 from epochwatt.published.numbers import (
     DEFAULTS,
     PAPERS,

@@ -97,8 +97,8 @@ class Session:
             log.warning("training runs on the CPU: %s", remedies.in_full(why))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
-        for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
-            machine.check_medium(folder)
+        for data_folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(data_folder)
         self.monitor = EpochMonitor(
             paths,
             getattr(self.source, "in_memory", False),

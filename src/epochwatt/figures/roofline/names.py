@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
-from epochwatt.figures.common.layout import lay_out
+from epochwatt.figures.common.style import lay_out
 from epochwatt.figures.roofline.look import PEAK
 from epochwatt.roofline.model import Ceilings
 

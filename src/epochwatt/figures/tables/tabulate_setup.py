@@ -16,8 +16,7 @@ from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_table
 from epochwatt.templates import save_tables
-from epochwatt.twin.inputs.boards import load_boards
-from epochwatt.twin.inputs.samples import load_samples
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from epochwatt.tables import read_table, write_table
+from epochwatt.tables import read_cells, write_table
 
 N_PROFILED = (4, 10, 25, 50, 100)  # modes that methods learn from
 RANDOM, DESIGNED = "random", "designed"  # how they are chosen
@@ -65,12 +65,10 @@ def _cell(value: object) -> str:
 
 def write_scores(path: Path, rows: Iterable[ScoreRow] | Sequence[dict[str, str]]) -> None:
     """Write rows, or such as `read_scores` gives."""
-    rows = list(rows)
-    texts = [row if isinstance(row, dict) else as_text([row])[0] for row in rows]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_table(path, "scores of sweeps", COLUMNS, ([row[c] for c in COLUMNS] for row in texts))
+    texts = (row if isinstance(row, dict) else as_text([row])[0] for row in rows)
+    write_table(path, "scores of sweeps", COLUMNS, texts)
 
 
 def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:
     """Return the rows of files of scores, in order."""
-    return [row for path in paths for _, row in read_table(Path(path))]
+    return [row for path in paths for row in read_cells(path)]

@@ -12,10 +12,10 @@ out show that they should be: by the share of conformal prediction (the `ceil(0.
 largest miss of m), shrunk towards none for few modes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,8 +29,6 @@ from epochwatt.prediction.data.modes import (
     as_rows,
 )
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import POWER as POWER_TERMS
-from epochwatt.prediction.models.features import TIME as TIME_TERMS
 from epochwatt.prediction.models.features import design, log_terms
 from epochwatt.prediction.models.kernel_sample import (
     Kernels,
@@ -51,7 +49,7 @@ from epochwatt.prediction.models.mean_shapes import (
     fit_sum,
 )
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
+from epochwatt.prediction.predictor import LEVEL, Context, Json, Method, Predictor
 
 NORMS = (1.0, 2.0)
 N_KNEES = 3  # that a power limit may have, evenly between the least and the largest, in logarithms
@@ -77,9 +75,6 @@ class Utilisation(Predictor):
     shares: Numbers = field(default_factory=lambda: np.empty(0))
     # predictor of the same target of the workload that it transfers from; None: of none
     reference: "Utilisation | None" = None
-    # fitted sums of terms, (s, 2, k) each: coefficients and sizes; empty: they are fitted anew
-    sums: Numbers = field(default_factory=lambda: np.empty(0))  # of power
-    time_sums: Numbers = field(default_factory=lambda: np.empty(0))
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
@@ -120,7 +115,7 @@ class Utilisation(Predictor):
 
     @cached_property
     def _moments(self) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
-        """What returns mean and variance of the logarithm by each process, (s, n) each, once."""
+        """Function that gives mean and variance of the logarithm by each process, (s, n) each."""
 
         @lru_cache(maxsize=2)  # value, interval and sample are asked of the same modes
         def moments(rows: bytes) -> tuple[Numbers, Numbers]:
@@ -148,29 +143,17 @@ class Utilisation(Predictor):
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the processes deviate from, as fitted to the observations."""
+        """Shapes that the processes deviate from, as fitted to the observations."""
         return _shapes(self)
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
-        seconds = self.observed if self.target == TIME else self.times
-        kinds = [(norm, knee) for knee in _knees(self.trained_on) for norm in NORMS]
-        if len(self.time_sums):
-            stored = zip(self.time_sums, kinds, strict=True)
-            return tuple(SumOfTerms(TIME_TERMS, self.processes, *sums, *k) for sums, k in stored)
-        fits = (fit_sum(self.trained_on, seconds, self.processes, *kind) for kind in kinds)
-        return tuple(fits)
-
-    @cached_property
-    def _sums_of_power(self) -> tuple[SumOfTerms, ...]:
-        times, knees = Shares(self._sums_of_time, self.shares), _knees(self.trained_on)
-        modes, processes = self.trained_on, self.processes
-        if len(self.sums):
-            stored = zip(self.sums, knees, strict=True)
-            return tuple(
-                SumOfTerms(POWER_TERMS, processes, *sums, 1.0, knee, times) for sums, knee in stored
-            )
-        return tuple(fit_sum(modes, self.observed, processes, 1.0, knee, times) for knee in knees)
+        modes, seconds = self.trained_on, self.observed if self.target == TIME else self.times
+        return tuple(
+            fit_sum(modes, seconds, self.processes, norm, knee)
+            for knee in _knees(modes)
+            for norm in NORMS
+        )
 
     @cached_property
     def _expected(self) -> list[Expected]:
@@ -200,7 +183,7 @@ class Utilisation(Predictor):
         return design(terms, modes, processes=0)[:, varies]
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`."""
         stored = super().from_json(data)
         if stored.reference is None:
@@ -213,7 +196,11 @@ def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
     terms = log_terms(modes)
     sums, laws = fit._sums_of_time, []
     if fit.target == POWER:
-        sums, laws = fit._sums_of_power, [fit_law(modes, values, terms)]
+        times = Shares(sums, fit.shares)
+        sums = tuple(
+            fit_sum(modes, values, fit.processes, 1.0, knee, times) for knee in _knees(modes)
+        )
+        laws = [fit_law(modes, values, terms)]
     if fit.reference is None:
         return (*sums, *laws)
     theirs = {
@@ -303,14 +290,7 @@ _NONE = np.empty((0, 2)), np.empty(0, np.intp)  # before kernels are sampled
 def _sampled(blank: Utilisation) -> Utilisation:
     """Return a fit with its kernels; what was worked out before them is kept."""
     kernels = sample_kernels(blank._seen)
-    sums = blank._sums_of_power if blank.target == POWER else ()
-    fit = replace(
-        blank,
-        kernels=kernels.logs,
-        picked=kernels.shape,
-        sums=np.array([(each.coefficients, each.sizes) for each in sums]),
-        time_sums=np.array([(each.coefficients, each.sizes) for each in blank._sums_of_time]),
-    )
+    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
     vars(fit).update({name: vars(blank)[name] for name in _KEPT})
     return fit
 

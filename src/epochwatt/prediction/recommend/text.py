@@ -128,9 +128,7 @@ def write_front(advice: Advice, root: Path = Path()) -> list[dict[str, object]]:
             observed = {f"observed_{name}": _rounded(means.get(name)) for name in NAMES}
             rows.append(row("profiled", mode, s, w, s * w / 3600) | observed)
     columns = list(dict.fromkeys(name for each in rows for name in each))
-    (root / advice.folder).mkdir(parents=True, exist_ok=True)
-    cells = ([each.get(name, "") for name in columns] for each in rows)
-    write_table(root / advice.folder / "front.csv", "the Pareto front", columns, cells)
+    write_table(root / advice.folder / "front.csv", "the Pareto front", columns, rows)
     return rows
 
 

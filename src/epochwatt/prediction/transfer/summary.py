@@ -19,7 +19,7 @@ from epochwatt.prediction.transfer.names import (
     TABLES,
     WITHOUT_DRAWS,
 )
-from epochwatt.tables import read_table, write_table
+from epochwatt.tables import read_cells, write_table
 
 DIGITS = 6  # of numbers; more would say nothing
 # what the draws of one method share
@@ -48,16 +48,15 @@ def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) ->
 
 def read_frame(folder: str | Path, name: str) -> pd.DataFrame:
     """Return a table of a job, cells as text."""
-    rows = [cells for _, cells in read_table(Path(folder) / f"{name}.csv")]
+    rows = read_cells(Path(folder) / f"{name}.csv")
     return pd.DataFrame(rows, columns=list(TABLES[name]), dtype=object)
 
 
 def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
     """Write a table of `names.TABLES`: numbers to six digits, nothing for what is not known."""
-    folder.mkdir(parents=True, exist_ok=True)
     cells = frame.reindex(columns=list(TABLES[name])).astype(object)
     rows = ([_cell(value) for value in row] for row in cells.to_numpy().tolist())
-    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", list(cells), rows)
+    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", TABLES[name], rows)
 
 
 def _cell(value: Any) -> Any:
@@ -80,7 +79,9 @@ def reported(mapes: pd.DataFrame) -> str:
 def _mapes(errors: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
     """Return trial -> mean absolute errors, %, with a row per draw and a column per target."""
     return {
-        key: part.pivot(index="draw", columns="target", values="mape_pct").astype(float)
+        tuple(map(str, key)): part.pivot(index="draw", columns="target", values="mape_pct").astype(
+            float
+        )
         for key, part in errors.groupby(TRIAL, sort=False)
     }
 
@@ -121,7 +122,8 @@ def example_choices(
     own = choices[is_example & (choices["workload"] == example.workload)]
     mapes = _mapes(errors[errors["workload"] == example.workload])
     chosen = []
-    for key, part in own.groupby(TRIAL, sort=False):
+    for cells, part in own.groupby(TRIAL, sort=False):
+        key = tuple(map(str, cells))
         trial = dict(zip(TRIAL, key, strict=True))
         if trial["method"] not in WITHOUT_DRAWS and int(trial["n_profiled"]) != N_TRANSFERRED:
             continue

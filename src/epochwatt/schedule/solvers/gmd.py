@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epochwatt.schedule.neighbours import Neighbours, Side, single
-from epochwatt.schedule.solution import NONE, Answers, joined
+from epochwatt.schedule.problem import NONE, Answers, joined
 from epochwatt.schedule.solvers.exhaustive import best_of
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 

@@ -1,4 +1,4 @@
-"""Answers by prediction: from some profiled modes a method of the registry predicts all others.
+"""Answer by prediction: from some profiled modes a method of the registry predicts all others.
 
 `solve` takes the best choice by prediction, unverified: it may break its budgets. `solve_verified`
 then runs the best few candidates of each problem, corrects what is expected of the rest by what was
@@ -16,9 +16,8 @@ from epochwatt.prediction.data.observations import Observations, observations_fr
 from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
-from epochwatt.schedule.problem import PowerRule
+from epochwatt.schedule.problem import NONE, Answers, PowerRule
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.solvers.profiled import profiles_of

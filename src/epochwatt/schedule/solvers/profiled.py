@@ -1,8 +1,8 @@
-"""Answers among choices that are profiled for all problems alike: chance, presets, the top mode."""
+"""Answer among choices that are profiled for all problems alike: chance, presets, top mode."""
 
 import numpy as np
 
-from epochwatt.schedule.solution import Answers
+from epochwatt.schedule.problem import Answers
 from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.space import Places, Problems, Space
 

@@ -1,11 +1,11 @@
-"""Simulated boards with the clocks of their power modes, from `config/devices/`."""
+"""Read simulated boards with the clocks of their power modes, from `config/devices/`."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from epochwatt.study.devices import Devices
-from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.numbers import Clocks, Modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 
 CONFIG = Path("config/twin")

@@ -1,4 +1,4 @@
-"""All that a simulation needs, read from `config/twin/` and from the counted workloads."""
+"""Read all that a simulation needs from `config/twin/` and from the counted workloads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -6,10 +6,9 @@ from pathlib import Path
 
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.boards import Board, load_boards
-from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.boards import Board, SampleFacts, load_boards, load_samples
+from epochwatt.twin.inputs.numbers import Clocks, Modes
 from epochwatt.twin.inputs.parameters import Parameters, load_parameters
-from epochwatt.twin.inputs.samples import SampleFacts, load_samples
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The electrical power of a module and of its plug, part by part.
+"""Compute the electrical power of a module and of its plug, part by part.
 
 Equations. A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
 only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory
@@ -19,8 +19,7 @@ import numpy as np
 from epochwatt.device.frequencies import WITHIN
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)

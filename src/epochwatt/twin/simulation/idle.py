@@ -1,4 +1,4 @@
-"""Idle powers of simulated boards, as the files that a measurement leaves.
+"""Write idle powers of simulated boards, as the files that a measurement leaves.
 
 In `{output}/{idle}/idle/` as in `measured/{idle}/idle/`: record, telemetry, samples. The power is
 the same in every sample: nothing is known of its spread.
@@ -20,8 +20,7 @@ from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.samples import write_samples
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Clocks, number
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.power import STATE, idle_w
 from epochwatt.twin.simulation.records import epoch_telemetry

@@ -4,18 +4,19 @@ Reads `config/published/`, the clocks of `config/devices/` and the counts of the
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epochwatt.errors import EpochwattError
 from epochwatt.published import folds as published_folds
 from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak
 from epochwatt.published.groupings import fold_of, groupings
 from epochwatt.published.numbers import Fact, Published, load_published
-from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
+from epochwatt.twin.calibration.calibrate import Calibration, Problem, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.parameters import Parameter, write_parameters
@@ -30,8 +31,9 @@ from epochwatt.twin.validation.cross_validation import (
     write_rows,
 )
 from epochwatt.twin.validation.cross_validation_fits import ALL, CLAIMS, FOLD, PRIOR
-from epochwatt.twin.validation.similar_numbers import NEAR, near_folds
 
+NEAR = "near"  # grouping, and how the names of its folds begin
+COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
 N_WORST = 15
 N_RANDOM_OF_ALL = 5  # starts of the fit that everything simulated comes of
@@ -86,6 +88,38 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
         twin=twin,
         facts=facts,
     )
+
+
+def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> dict[str, Fold]:
+    """Return the folds that take a number away, with the numbers near their own removed as well.
+
+    The folds leave out every number from which a take-away follows by arithmetic. Other numbers
+    may still depend on the parameters in the same proportions: a fit that meets one then meets the
+    other. Without these, too, it shows how much of the accuracy is due to them.
+    """
+    alike = np.abs(_cosines(facts, twin)) >= COSINE
+    seen = {fact.id for fact in facts}
+    folds_with_near = {}
+    for fold in folds.values():
+        if fold.removed & seen:
+            is_in_fold = [fact.id in fold.ids for fact in facts]
+            near = alike[:, is_in_fold].any(axis=1)
+            ids = {fact.id for fact, is_near in zip(facts, near, strict=True) if is_near}
+            name = f"{NEAR} {fold.takeaway}"
+            folds_with_near[name] = Fold(name, fold.ids, fold.removed | ids)
+    return folds_with_near
+
+
+def _cosines(facts: Sequence[Fact], twin: Twin) -> NDArray[np.floating]:
+    """Return how alike the numbers hang on the parameters at their priors, -1 to 1: a matrix.
+
+    A number that no parameter moves, as a bound that is met, is like none.
+    """
+    problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()))
+    slopes = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
+    lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
+    directions = slopes / np.maximum(lengths, np.finfo(float).tiny)
+    return np.asarray(directions @ directions.T)
 
 
 def kinds_of_refits(evidence: Evidence) -> dict[str, str]:

@@ -28,10 +28,10 @@ from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.runs import counts_path
 from epochwatt.twin.calibration.queries import Question
+from epochwatt.twin.inputs.boards import SampleFacts
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG, load_twin_with_modes
-from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch
 from epochwatt.twin.model.power import Clocks, check_clocks
