@@ -125,7 +125,9 @@ def begin():
 
     # for any logger the text; the rest is for ours, which reckons with it
     lines = start_lines(SETTINGS) + sweep_lines(SWEEPS, SETTINGS)
-    logger.info("\n".join(lines), extra={"epochwatt_outlook": outlook(SETTINGS, SWEEPS)})
+    logger.info(
+        "\n".join(lines), extra={"epochwatt_outlook": outlook(SETTINGS, SWEEPS)}
+    )
 
 
 def makes_page():

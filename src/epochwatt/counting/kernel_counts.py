@@ -1,4 +1,4 @@
-"""The kernels of one mini-batch of training or inference, as rule count_workload counted.
+"""Read and write the kernels of one mini-batch, as rule count_workload counted them.
 
 Each count is linear in the mini-batch size b: fixed + b * per_sample.
 """

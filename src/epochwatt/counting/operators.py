@@ -1,4 +1,4 @@
-"""Kernels that each operator launches, as torch 1.8 does on CUDA, and what each of them needs.
+"""List the kernels that each operator launches, as torch 1.8 does on CUDA, and their work.
 
 Of a kernel are counted:
 

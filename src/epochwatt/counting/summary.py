@@ -1,4 +1,4 @@
-"""`epochwatt count`: what one mini-batch of a network asks for, by class of operator and phase."""
+"""Print `epochwatt count`: what one mini-batch asks for, by class of operator and phase."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

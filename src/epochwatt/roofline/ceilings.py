@@ -1,4 +1,4 @@
-"""Table of ceilings: what a device reached with micro-kernels of known work, mode by mode.
+"""Read and write tables of ceilings: what a device reached with micro-kernels of known work.
 
 A CSV file of `columns.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
 measured: `epochwatt.training.ceilings`.

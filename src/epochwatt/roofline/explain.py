@@ -100,7 +100,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the time and the energy of an epoch go.
+    """Time and energy of an epoch, split.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Explanation:
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What holds the run back, and the largest part of the least time of computing."""
+        """The part that holds the run back, and the largest part of the least time of computing."""
         return find_bottleneck(self.time_s)
 
 

@@ -1,4 +1,4 @@
-"""Ceilings and energy costs of one power mode, from the times and powers of micro-kernels.
+"""Fit ceilings and energy costs of one power mode to times and powers of micro-kernels.
 
 A ceiling is the mean of the rates within `PLATEAU` of the highest that a kernel reached, by fastest
 blocks: other programs on the machine do not lower it, and noise of 1 % lifts it by 1 or 2 %. Energy
@@ -35,7 +35,7 @@ class Range(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What kernels did, (n,) each: operations, bytes, s (fastest, median), W or NaN."""
+    """Work of kernels, (n,) each: operations, bytes, s (fastest, median), W or NaN."""
 
     flops: Numbers
     moved: Numbers

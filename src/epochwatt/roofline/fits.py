@@ -72,18 +72,18 @@ class FitRow(InMode):
 
     @property
     def is_shared(self) -> bool:
-        """Whether others used the machine meanwhile, so that it can do more than this."""
+        """True where others used the machine meanwhile, so that it can do more than this."""
         return bool(SHARED_FLAGS & {*self.flags.split()})
 
     @property
     def ceilings(self) -> Ceilings:
-        """What the mode reaches at best."""
+        """Rates that the mode reaches at best."""
         cached = float("inf") if self.cached_bytes_per_s is None else self.cached_bytes_per_s
         return Ceilings(self.flops_per_s, self.bytes_per_s, self.launch_s, self.cache_bytes, cached)
 
     @property
     def costs(self) -> EnergyCosts | None:
-        """What its work costs; None where power was not measured."""
+        """Energy that its work costs; None where power was not measured."""
         if self.j_per_flop is None or self.j_per_byte is None or self.constant_w is None:
             return None
         return EnergyCosts(self.j_per_flop, self.j_per_byte, self.constant_w)

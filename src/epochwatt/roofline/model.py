@@ -1,4 +1,4 @@
-"""Rooflines of time and energy of one power mode.
+"""Compute least times and energies by the rooflines of one power mode.
 
 A kernel of W floating-point operations that moves Q bytes takes at least the longer of W / F and
 Q / B (Williams, Waterman, Patterson, CACM 52(4) 2009), and needs
@@ -43,7 +43,7 @@ class InMode:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What one mode reaches at best.
+    """Rates that one mode reaches at best.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class EnergyCosts:
-    """What one mode's work costs.
+    """Energy that one mode's work costs.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class EnergyRoofline:
 
     @property
     def busy_j_per_flop(self) -> float:
-        """What an operation costs where arithmetic is the limit, J: e in the equations."""
+        """Cost of an operation where arithmetic is the limit, J: e in the equations."""
         return self.costs.j_per_flop + self.costs.constant_w / self.ceilings.flops_per_s
 
     @property
@@ -145,7 +145,7 @@ class EnergyRoofline:
 
     @property
     def is_efficient_where_fast(self) -> bool:
-        """Whether what arithmetic limits in time costs most for arithmetic, too.
+        """True where what arithmetic limits in time costs most for arithmetic, too.
 
         Pagoda's "time-efficient implies energy-efficient": the balance is not beyond the ridge.
         """

@@ -1,4 +1,4 @@
-"""What one knob of a mode, turned one step up, would change in a run's epoch.
+"""Predict what one knob of a mode, turned one step up, would change in a run's epoch.
 
 The time of computing shrinks as its least time does, so what lies below the roof stays the same
 share of it. The loader's transforms go with the CPU's clock, its reading does not. With workers the

@@ -1,4 +1,4 @@
-"""Points below a roof: what workloads ask for, and how long that took in a mode.
+"""Read and write points below a roof: what workloads ask for, and how long that took in a mode.
 
 A CSV file of the columns of `Point`: measured by this tool, simulated, or measured by others.
 """

@@ -1,4 +1,4 @@
-"""Whose ceilings are to be measured: devices and modes of studies and sweeps that ask for them."""
+"""List whose ceilings are to be measured: devices and modes of studies and sweeps that ask."""
 
 import hashlib
 import json
@@ -54,7 +54,7 @@ class WantedCeilings:
 
     @property
     def settings(self) -> list[dict[str, float]]:
-        """What each mode sets, as the measuring side takes it."""
+        """Settings of each mode, as the measuring side takes it."""
         return [mode.settings() for mode in self.modes]
 
     @property
@@ -79,14 +79,14 @@ class WantedCeilings:
 
     @property
     def command(self) -> str:
-        """What starts the program that measures."""
+        """Command of the program that measures."""
         words = [*(self.python or ["python3"]), "-m", "epochwatt.training.ceilings"]
         words += ["--dvfs", self.dvfs, "--precisions", *self.precisions, "--machine", self.machine]
         return shlex.join(words)
 
     @property
     def place(self) -> dict[str, Any]:
-        """What a job has to know to make its rows: `epochwatt.roofline.collect.Place`."""
+        """Plain values that a job makes its rows of: `epochwatt.roofline.collect.Place`."""
         return {
             "id": self.id,
             "provenance": PROVENANCE[self.backend],

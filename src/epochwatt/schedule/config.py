@@ -21,7 +21,7 @@ CONFIG = Path("config/schedule.yaml")
 
 
 class Rates(Closed):
-    """How the rate of requests changes; one of three forms."""
+    """Rate of requests over time; one of three forms."""
 
     steps: list[TwoNumbers] = Field(
         default_factory=list, description="seconds, and share of the highest rate in them"
@@ -73,7 +73,7 @@ class Changing(Closed):
 
 
 class Jobs(Closed):
-    """What runs on a device, and how many of its modes solvers profile that predict the others."""
+    """Networks that run on a device, and how many of its modes solvers profile."""
 
     train: dict[str, Size] = Field(description="networks that train, and their mini-batch size")
     infer: dict[str, list[Size]] = Field(

@@ -68,7 +68,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SetRow:
-    """What all rows of results/fulcrum/ say of the set of jobs that they are about."""
+    """Columns that name the set of jobs in all tables of results/fulcrum/."""
 
     provenance: str = ""
     device: str = ""
@@ -107,7 +107,7 @@ class Set:
 
     @property
     def shared(self) -> dict[str, str]:
-        """What all rows about it say: the columns of `SetRow`, and what is assumed."""
+        """Cells that all its rows share: the columns of `SetRow`, and what is assumed."""
         key = self.first_table.key
         row = SetRow(
             provenance=key.provenance,
@@ -161,7 +161,7 @@ def tables_of(job: str, by_job: Mapping[str, list[ModeTable]]) -> list[ModeTable
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a solver knows of one workload.
+    """Profiles and predictions of one workload.
 
     Attributes
     ----------
@@ -377,7 +377,7 @@ def _by_networks(
 
 @dataclass(frozen=True, kw_only=True)
 class Score(SetRow):
-    """How a solver does on the problems of one set of jobs: a row of scores.csv.
+    """Score of a solver on the problems of one set of jobs: a row of scores.csv.
 
     `loss` is how far an answer that keeps its budgets is from the best: throughput below the best,
     or latency above it. Problems whose best answer trains nothing have none.

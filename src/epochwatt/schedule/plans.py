@@ -1,4 +1,4 @@
-"""What a plan gives: training throughput, worst latency and power, and whether it keeps its budget.
+"""Compute what a plan gives: training throughput, worst latency and power.
 
 Requests of a stream arrive every 1 / rate seconds and are collected to mini-batches of b, so one is
 complete every T = b / rate seconds. It runs at once; then whole mini-batches of training follow, as
@@ -28,7 +28,7 @@ SLACK = 1e-9  # relative: times that fit to the last digit fit
 
 
 class Outcome(NamedTuple):
-    """What plans give, arrays of one shape.
+    """Outcomes of plans, arrays of one shape.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ PERCENTILES = (*range(100), 99.5, 99.9, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalRow(SetRow):
-    """What comes of a solver's plans with one kind of arrivals: a row of arrivals.csv.
+    """Outcome of a solver's plans with one kind of arrivals: a row of arrivals.csv.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ class Problem:
 
     @property
     def jobs(self) -> Jobs:
-        """Which of the four kinds it is."""
+        """One of the four kinds of jobs."""
         if len(self.streams) == 2:
             return "two_infer"
         return ("train_and_infer" if self.trains else "infer") if self.streams else "train"

@@ -1,4 +1,4 @@
-"""What a mini-batch of a network takes and draws in each mode and at each mini-batch size."""
+"""Hold time and power of a network's mini-batch in each mode and at each mini-batch size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,9 +62,7 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
     sizes = [table.key.batch_size or 0 for table in tables]
     if len({*sizes}) != len(sizes) or 0 in sizes:
         raise ConfigError("mini-batch sizes of a workload", found=sizes, allowed="each once")
-    rows = [
-        observations_of(table) for _, table in sorted(zip(sizes, tables, strict=True), key=_size)
-    ]
+    rows = [observations_of(table) for table in sorted(tables, key=lambda t: t.key.batch_size or 0)]
     order = [np.lexsort(one.modes.T[::-1]) for one in rows]
     modes = rows[0].modes[order[0]]
     for one, places, table in zip(rows, order, tables, strict=True):
@@ -80,7 +78,3 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
         np.stack([one.power_w[places] for one, places in zip(rows, order, strict=True)], 1),
         tables[0].parts,
     )
-
-
-def _size(pair: tuple[int, ModeTable]) -> int:
-    return pair[0]

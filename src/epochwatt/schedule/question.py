@@ -47,7 +47,7 @@ SolverName = Literal["gain", "gmd", "verified", "exhaustive"]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked for.
+    """Question of `epochwatt schedule`.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
 
 
 class Interleaved(NamedTuple):
-    """What a plan runs; all but the batch size may differ from stream to stream: (r,).
+    """Mini-batches that a plan runs; all but the batch size may differ from stream to stream: (r,).
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Slot(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of it.
+    """Outcome of arrivals under a plan.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ N_EVENTS = 40_000  # requests, and mini-batches of training between them
 
 
 class AsRun(NamedTuple):
-    """What came of a plan.
+    """Outcome of a plan.
 
     Attributes
     ----------

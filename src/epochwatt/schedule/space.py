@@ -1,4 +1,4 @@
-"""All that can be chosen for the jobs of one board, and what each choice does to many problems.
+"""Judge all that can be chosen for the jobs of one board on many problems at once.
 
 A choice is a mode and a mini-batch size for each stream. Choices have knobs: the parts of the mode
 that differ, then the mini-batch sizes; each is a place among the knob's steps, ascending.
@@ -85,7 +85,7 @@ class Problems:
 
 
 class Judged(NamedTuple):
-    """What choices do to problems, arrays of one shape.
+    """Effect of choices on problems, arrays of one shape.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Judged(NamedTuple):
 
     @property
     def holds(self) -> Bools:
-        """Whether all conditions are kept."""
+        """True where all conditions are kept."""
         return self.keeps_power & self.keeps_latency & self.is_stable
 
 
@@ -162,7 +162,7 @@ class Space:
 
     @property
     def n_mode_knobs(self) -> int:
-        """How many of the knobs are parts of the mode."""
+        """Number of knobs that are parts of the mode."""
         return self.knobs.shape[1] - len(self.infer)
 
     @property

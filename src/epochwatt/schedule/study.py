@@ -59,7 +59,7 @@ def write_learned_job(
 
 
 class Judging(NamedTuple):
-    """What one process is asked to do: the arguments of `write_scores`, for one set of jobs."""
+    """Task of one process: the arguments of `write_scores`, for one set of jobs."""
 
     jobs: Set
     learned: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Solvers of the study in short: means over sets of jobs and draws, with the least and the most."""
+"""Summarise the solvers of the study: means over sets of jobs and draws, least and most."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

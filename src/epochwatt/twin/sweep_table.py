@@ -1,4 +1,4 @@
-"""Tables of sweeps of simulated boards: all modes of a workload in one call."""
+"""Write tables of sweeps of simulated boards: all modes of a workload in one call."""
 
 import json
 from collections.abc import Mapping

@@ -74,12 +74,6 @@ def test_known_sizes(counted, model, parameters, per_sample, n_launches):
     assert len(work.kind) == n_launches
 
 
-def test_mobilenet_with_a_thousand_classes_is_the_published_one(counted):
-    # torchvision publishes 0.22 GFLOPS (multiply-adds) and 216.6 M is its own count
-    found = multiply_adds(counted["mobilenet"], "forward") + 1280 * (1000 - 203)
-    assert found == pytest.approx(216.6e6, rel=1e-3)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_backward_multiplies_twice_as_much_but_for_the_first_layer(counted, model):
     work = counted[model]
@@ -99,14 +93,6 @@ def test_zeroing_adding_and_the_optimiser_touch_every_parameter(counted, model):
     added = (work.phase == "backward") & (work.name == "aten.add_")
     assert work.bytes(16)[added].sum() == 3 * 4 * work.parameters
     assert added.sum() == in_phase["zero_grad"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_phases_come_in_the_order_of_the_scripts(counted, model):
-    phases = counted[model].phase.tolist()
-    order = ["zero_grad", "forward", "loss", "backward", "optimiser"]
-    assert phases == sorted(phases, key=order.index)
-    assert set(phases) == set(order)
 
 
 def test_every_depthwise_convolution_of_mobilenet_is_told_from_the_dense(counted):

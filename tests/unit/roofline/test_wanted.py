@@ -65,11 +65,6 @@ def test_another_list_of_modes_is_the_same_measurement(wanted):
     assert one.modes_file != two.modes_file
 
 
-def test_another_precision_has_its_own(wanted):
-    jobs = wanted({"precision": ["fp32", "bf16"]}, ceilings=True)
-    assert {job.precisions for job in jobs.values()} == {("fp32",), ("fp32", "bf16")}
-
-
 def twin(checkout):
     checkout.write(
         "devices/orin.yaml",

@@ -64,15 +64,6 @@ def test_two_steady_streams_never_wait_longer_than_the_formula_says(rates, sizes
 
 
 @pytest.mark.parametrize("arrivals", ["constant", "poisson"])
-def test_plans_that_are_played_together_are_those_played_alone(arrivals):
-    rates, infer_s, n_train, train_s = np.array([[3.0, 7.0], [0.2, 0.1], [1, 5], [0.3, 0.02]])
-    together = played_latencies_s(rates, Interleaved(2, infer_s, n_train, train_s), arrivals, 4, 30)
-    for i, rate in enumerate(rates):
-        plan = Interleaved(2, infer_s[i], int(n_train[i]), train_s[i])
-        assert np.array_equal(together[i], played_latencies_s(rate, plan, arrivals, 4, 30))
-
-
-@pytest.mark.parametrize("arrivals", ["constant", "poisson"])
 def test_requests_arrive_at_their_rate(arrivals):
     times = arrivals_s(arrivals, 4.0, (20, 2000))
     assert (np.diff(times, axis=1) >= 0).all()

@@ -1,4 +1,4 @@
-"""Which mode to profile next, given what those before have shown.
+"""Choose the mode to profile next, given what those before have shown.
 
 To find the fastest mode within a power limit: the mode from which the best answer is expected to
 gain most (expected improvement under a constraint: Gardner et al., 2014). It is small both where a
@@ -24,7 +24,7 @@ LEAST_SD = 1e-9  # of a logarithm
 
 
 class Gains(NamedTuple):
-    """What profiles of candidates promise."""
+    """Expected gain from profiles of candidates."""
 
     # (n,), by which part of itself the best answer is expected to fall; infinite while no profiled
     # mode is an answer, zero for profiled modes

@@ -113,7 +113,7 @@ N_RATES = 12  # from the lowest to the highest; the best mode of each is one to 
 
 
 class Best(NamedTuple):
-    """What each of c modes is good for at k rates, (k, c) each.
+    """Best choice in each of c modes at k rates, (k, c) each.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ LATE_COST = 10.0
 
 
 class Slots(NamedTuple):
-    """What came of k slots, by mode before (c) and mode in it (c): (k, c, c).
+    """Outcome of k slots, by mode before (c) and mode in it (c): (k, c, c).
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Slots(NamedTuple):
 
     @property
     def value(self) -> Numbers:
-        """What it is worth, in mini-batches of training."""
+        """Worth, in mini-batches of training."""
         return self.n_trained - LATE_COST * self.n_late
 
 

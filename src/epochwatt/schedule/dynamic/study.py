@@ -33,7 +33,7 @@ BAND = 0.2  # relative; a rate that differs by less from that of the plan is tak
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What may be known as each slot begins.
+    """Knowledge as each slot begins.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class View:
 
     @property
     def estimates_per_s(self) -> Numbers:
-        """What the rate is taken for, (k,): that of the slot before; the first is given."""
+        """Estimate of the rate, (k,): that of the slot before; the first is given."""
         return np.append(self.rates_per_s[:1], self.rates_per_s[:-1])
 
 
@@ -138,7 +138,7 @@ POLICIES: dict[str, Callable[[View], Places]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is judged: jobs of a device, their rates, and how long clocks take to settle."""
+    """One case: jobs of a device, their rates, and how long clocks take to settle."""
 
     provenance: str = ""
     device: str = ""
@@ -152,7 +152,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyScore(Case):
-    """What a way of planning gives: a row of changing.csv.
+    """Outcome of a way of planning: a row of changing.csv.
 
     `regret_pct` is how much less it is worth than the oracle's, % of the training of the oracle's.
     """
@@ -179,7 +179,7 @@ class SlotRow(Case):
 
 
 class Judged(NamedTuple):
-    """What all ways of planning gave for one stream: modes taken, (k,), by name of the way."""
+    """Outcome of all ways of planning for one stream: modes taken, (k,), by name of the way."""
 
     arrivals: Arrivals
     options: Options

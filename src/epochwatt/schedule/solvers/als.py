@@ -1,4 +1,4 @@
-"""Profiles that serve many problems, by networks that learn as they grow: our reading of ALS.
+"""Choose profiles that serve many problems, by networks that learn as they grow: our ALS.
 
 Fulcrum (arXiv 2509.20205) calls it active-learning based sampling of 50 to 150 modes, whose outcome
 is a front of modes that later problems are answered from without further profiles. Which modes come

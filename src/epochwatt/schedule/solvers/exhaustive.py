@@ -1,4 +1,4 @@
-"""The best plan of all: what every other solver is judged by. It looks at everything."""
+"""Find the best plan of all, by which every other solver is judged. It looks at everything."""
 
 import numpy as np
 

@@ -64,7 +64,7 @@ def solve(
 
 
 class Belief:
-    """What is believed of all runs, for each of p problems.
+    """Belief about all runs, for each of p problems.
 
     Attributes
     ----------

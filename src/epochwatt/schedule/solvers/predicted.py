@@ -1,4 +1,4 @@
-"""Answers by prediction: from some profiled modes a method of the registry predicts all others.
+"""Answer by prediction: from some profiled modes a method of the registry predicts all others.
 
 `solve` takes the best choice by prediction, unverified: it may break its budgets. `solve_verified`
 then runs the best few candidates of each problem, corrects what is expected of the rest by what was

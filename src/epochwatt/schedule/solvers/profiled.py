@@ -1,4 +1,4 @@
-"""Answers among choices that are profiled for all problems alike: chance, presets, the top mode."""
+"""Answer among choices that are profiled for all problems alike: chance, presets, top mode."""
 
 import numpy as np
 

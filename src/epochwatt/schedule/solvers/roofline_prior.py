@@ -1,4 +1,4 @@
-"""What jobs may take and draw before any run: rooflines over clocks whose constants are open.
+"""Draw what jobs may take and draw before any run: rooflines over clocks, constants open.
 
 A mini-batch of b samples in a mode with clocks of GPU, memory and CPU, all relative to the highest:
 

@@ -1,4 +1,4 @@
-"""Digest of the part of `config/twin/` that a board's simulation depends on.
+"""Digest the part of `config/twin/` that a board's simulation depends on.
 
 The workflow simulates again when it changes, so a comment, another layout or the `spread` of a
 parameter simulates nothing, and a board's own parameter that board alone.

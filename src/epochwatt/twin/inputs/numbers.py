@@ -1,4 +1,4 @@
-"""The types of the simulation's equations: numbers, or arrays with one per configuration."""
+"""Name the types of the simulation's equations: numbers, or arrays with one per configuration."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias

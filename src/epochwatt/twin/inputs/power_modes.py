@@ -1,4 +1,4 @@
-"""Simulated boards with the clocks of their power modes, from `config/devices/`."""
+"""Read simulated boards with the clocks of their power modes, from `config/devices/`."""
 
 from collections.abc import Iterable
 from dataclasses import replace

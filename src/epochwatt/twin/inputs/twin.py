@@ -1,4 +1,4 @@
-"""All that a simulation needs, read from `config/twin/` and from the counted workloads."""
+"""Read all that a simulation needs from `config/twin/` and from the counted workloads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

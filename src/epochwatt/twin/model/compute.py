@@ -1,4 +1,4 @@
-"""The GPU's part of a mini-batch: kernels launched one after another, executed one after another.
+"""Compute the GPU's part of a mini-batch: kernels launched and executed one after another.
 
 Equations. Kernel i of a mini-batch does `flops` operations on `bytes` of memory and takes
 

@@ -1,4 +1,4 @@
-"""Cost of work on a CPU core: clocks, memory and the processes beside it.
+"""Compute the cost of work on a CPU core: clocks, memory and the processes beside it.
 
 Equations. A piece of work is a number of instructions, told as the cycles it would take on a Carmel
 core whose memory answered at once. Its time is

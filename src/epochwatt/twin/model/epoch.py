@@ -1,4 +1,4 @@
-"""A whole epoch in closed form: means of the long run, for many configurations at once.
+"""Compute a whole epoch in closed form: means of the long run, for many configurations at once.
 
 It gives the averages of the event simulation (`simulate`). The calibration, the what-if questions
 and the checks use it, because it costs microseconds.

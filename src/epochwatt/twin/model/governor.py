@@ -1,4 +1,4 @@
-"""Clocks that the governors choose when they are not pinned (DVFS on).
+"""Compute the clocks that governors choose when they are not pinned (DVFS on).
 
 CPU: schedutil sets each cluster to 1.25 times the utilisation of its busiest core (Linux
 Documentation/scheduler/schedutil.rst). A process that polls the GPU keeps its core fully busy. GPU

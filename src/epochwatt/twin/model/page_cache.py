@@ -1,4 +1,4 @@
-"""Share of a data set that the page cache holds, and the reads that this saves.
+"""Compute the share of a data set that the page cache holds, and the reads that it saves.
 
 The cache has the memory that is left over: RAM less the system, the CUDA context with its
 libraries, the network and the loader's workers. Files come in random order without replacement, and

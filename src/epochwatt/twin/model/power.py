@@ -1,4 +1,4 @@
-"""The electrical power of a module and of its plug, part by part.
+"""Compute the electrical power of a module and of its plug, part by part.
 
 Equations. A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
 only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory

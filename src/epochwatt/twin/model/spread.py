@@ -1,4 +1,4 @@
-"""The spread between the epochs of a run and between the units of a board, put in by hand."""
+"""Draw the spread between epochs of a run and between units of a board, put in by hand."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Time that a storage medium takes for a file.
+"""Compute the time that a storage medium takes for a file.
 
     t(q) = access (1 - gain (1 - 1/q)) + bytes / bandwidth
 

@@ -1,4 +1,4 @@
-"""Idle powers of simulated boards, as the files that a measurement leaves.
+"""Write idle powers of simulated boards, as the files that a measurement leaves.
 
 In `{output}/{idle}/idle/` as in `measured/{idle}/idle/`: record, telemetry, samples. The power is
 the same in every sample: nothing is known of its spread.

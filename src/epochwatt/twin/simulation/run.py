@@ -1,4 +1,4 @@
-"""A run on a simulated board: every mini-batch of every epoch, and what the sensors would tell.
+"""Simulate a run: every mini-batch of every epoch, and what the sensors would tell.
 
 The stages' mean times come from the same equations as the closed form (`steady`); each mini-batch
 draws its own, and the loader's events are played one by one (`loader.waits_s`). All epochs of a run

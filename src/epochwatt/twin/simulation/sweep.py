@@ -1,4 +1,4 @@
-"""Sweeps of simulated boards: one workload in many modes, all at once and without events.
+"""Simulate sweeps: one workload in many modes, all at once and without events.
 
 A mini-batch of a sweep is one of the long run: the loader's workers run, its queue is as full as it
 gets, the page cache is as a former epoch left it. The closed form (`model/epoch.py`) gives its mean
@@ -36,7 +36,7 @@ AT_ONCE = 256  # modes: more do not fit into a CPU's cache, and large networks g
 
 
 class Sweep(NamedTuple):
-    """What each mode of a sweep comes to.
+    """Time and power of each mode of a sweep.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The fits of the cross-validation and their file, `config/twin/cross_validation_fits.csv`.
+"""Refit without each take-away, into `config/twin/cross_validation_fits.csv`.
 
 For each take-away (`published/folds.py`) the parameters are fitted anew, from their priors, without
 the numbers that it removes; which ones are fitted at all is decided on the numbers that are left.

@@ -1,7 +1,5 @@
 """Answers by prediction: verified ones were profiled and keep every budget."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -92,24 +90,6 @@ def test_candidates_of_many_problems_are_those_of_each(problems, space, some_mod
         ]
         assert (np.array(each) == NONE).tolist() == (choice == NONE).tolist()
         assert judged[0] == pytest.approx(judged[1], rel=0.05)
-
-
-def test_a_prediction_is_worked_out_once(space, some_modes):
-    """Networks serve alone and beside others: both ask for the same predictions."""
-    fits = []
-
-    def fit(observations, context):
-        fits.append(context.target)
-        return method.fit(observations, context)
-
-    method = load_method("physical")
-    counted = replace(method, fit=fit)
-    first = predicted.predicted_space(space, counted, some_modes)
-    n_tables = 1 + len(SIZES)
-    assert len(fits) == 2 * n_tables
-    alone = predicted.predicted_space(Space(None, space.infer), counted, some_modes)
-    assert len(fits) == 2 * n_tables
-    assert np.array_equal(alone.infer[0].time_s, first.infer[0].time_s)
 
 
 def test_what_is_seen_of_profiled_modes_is_the_truth(space, some_modes):

@@ -76,17 +76,6 @@ def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, q
         assert parts == pytest.approx(row["e2e_s"])
 
 
-def test_a_seed_is_a_spread(written, twin):
-    runs = [written(3)]
-    one, same, other = (
-        [row["e2e_s"] for row in epoch_rows(runs, twin, twin.parameters, seed)]
-        for seed in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other
-    assert one == pytest.approx(other, rel=0.02)
-
-
 def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin):
     simulated = written(instance="d4")
     (found, *_) = epoch_rows([simulated], twin, twin.parameters)

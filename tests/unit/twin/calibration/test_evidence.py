@@ -82,17 +82,6 @@ def test_no_fitted_parameter_is_private_to_one_number(evidence):
     assert 0.5 < PRIVATE < 1
 
 
-def test_boards_share_what_is_fitted_of_their_socs_power(evidence):
-    """One of Nano's own would serve one number, S5.6-06, and meet it in any case."""
-    p = evidence.twin.parameters
-    assert {p.described[f"{board}_soc_w"].source for board in ("agx", "nx", "nano", "orin")} == {
-        "assumed"
-    }
-    assert "soc_factor" in p.fitted
-    moved = moves(evidence.facts, evidence.twin)["soc_factor"]
-    assert private_number(evidence.facts, moved) == ""
-
-
 def test_every_fitted_parameter_of_the_checkout_has_its_evidence(evidence):
     p = evidence.twin.parameters
     assert p.fitted

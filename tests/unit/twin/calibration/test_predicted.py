@@ -73,13 +73,6 @@ def test_first_epochs_and_dropped_caches_are_cold(changes, cold):
     assert questions(config(**changes)) == [asked(cold=cold)]
 
 
-def test_a_number_of_several_settings_asks_for_all_of_them():
-    found = questions(config(power_mode=("g", "h"), num_workers=(0, 4), scale=0.25))
-    assert found == [
-        asked(power_mode=mode, num_workers=w, scale=0.25) for w in (0, 4) for mode in ("g", "h")
-    ]
-
-
 # -- formulas -------------------------------------------------------------------------------------
 
 

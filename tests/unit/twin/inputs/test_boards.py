@@ -26,14 +26,6 @@ def test_each_board_of_the_papers_is_there_with_parameters_and_rails_of_its_own(
             assert 0 < limits[0] < limits[1]
 
 
-def test_data_sets_are_those_of_the_papers_networks(twin):
-    assert twin.samples["mnist"].file_bytes == twin.samples["cifar10"].file_bytes == 0
-    photographs = twin.samples["gld23k"]
-    assert photographs.n_samples * photographs.file_bytes == pytest.approx(
-        photographs.mib * 2**20, rel=0.01
-    )
-
-
 def test_a_part_that_is_not_known_is_told_with_those_that_are(twin):
     assert twin.find("agx", "lenet", "mnist")[0] is twin.boards["agx"]
     for names in (("tx2", "lenet", "mnist"), ("agx", "alexnet", "mnist"), ("agx", "lenet", "svhn")):

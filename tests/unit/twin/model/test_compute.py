@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.counting.kernel_counts import generic_kernel_counts
-from epochwatt.twin.model.compute import compute, kernels_s, last_end_s
+from epochwatt.twin.model.compute import kernels_s, last_end_s
 from epochwatt.twin.model.epoch import epoch
 
 KERNELS = st.integers(1, 30).flatmap(
@@ -92,25 +92,6 @@ def test_no_kernel_is_faster_than_the_data_sheet(twin):
         assert (exec_s >= work.bytes(16) / (board.emc_bytes_per_clock * 2133e6)).all()
 
 
-def test_few_threads_leave_the_gpu_waiting_until_the_mini_batch_fills_it(twin, no_gap):
-    board, work = twin.boards["agx"], generic(1e9, 1e5)  # 1,250 threads a sample and kernel
-    per_sample_s = [
-        kernels_s(work, b, board, 1000.0, 1e9, no_gap).sum() / b for b in (1, 2, 4, 32, 64)
-    ]
-    assert per_sample_s[0] > per_sample_s[1] > per_sample_s[2] > per_sample_s[3]
-    assert per_sample_s[4] == pytest.approx(per_sample_s[3])
-
-
-def test_more_others_and_fewer_cores_make_launches_longer(twin):
-    work, board, clocks = twin.works["lenet"], twin.boards["agx"], (2265.0, 1377.0, 2133.0)
-    launch_s = [
-        float(compute(work, 16, board, clocks, cores, others, twin.parameters).launch_s[0])
-        for cores, others in ((8, 2), (8, 6), (2, 6))
-    ]
-    assert launch_s == sorted(launch_s)
-    assert len(set(launch_s)) == 3
-
-
 # -- regimes that come out by themselves ---------------------------------------------------------
 
 
@@ -140,14 +121,3 @@ def memory_limited_share(setting, p):
     emc_mhz = np.array([c.emc_mhz, 0.99 * c.emc_mhz])
     exec_s, slower_s = kernels_s(setting.work, 16, setting.board, c.gpu_mhz, emc_mhz, p)
     return exec_s[slower_s > 1.005 * exec_s].sum() / exec_s.sum()
-
-
-def test_resnet_moves_towards_its_memory_bound_as_the_memory_slows_down(setting, twin):
-    p = twin.parameters
-    shares = [
-        memory_limited_share(setting(model="resnet", mode=m), p) for m in ("g", "j", "i", "h")
-    ]
-    assert shares == sorted(shares)
-    assert shares[-1] > 1.5 * shares[0]
-    gains = {m: share_gained(setting(model="resnet", mode=m), p, emc_mhz=1.01) for m in ("g", "h")}
-    assert gains["h"] > 1.5 * gains["g"]

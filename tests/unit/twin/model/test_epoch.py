@@ -152,25 +152,6 @@ def is_input_bound(told, p):
     return number(s.fetch_s + s.preprocess_s) / told.num_workers > 1.05 * own_s
 
 
-def test_mobilenet_on_nx_is_input_bound_below_four_workers_on_a_hard_disk(setting, twin):
-    bound = {
-        w: is_input_bound(setting("nx", "mobilenet", medium="hdd", num_workers=w), twin.parameters)
-        for w in (1, 2, 4, 8)
-    }
-    assert bound == {1: True, 2: True, 4: False, 8: False}
-
-
-def test_four_workers_hide_a_slower_disk_on_agx(setting, twin):
-    p = twin.parameters
-
-    def e2e_s(medium, workers):
-        told = setting("agx", "mobilenet", medium=medium, num_workers=workers, cold=True)
-        return number(epoch(told, p).e2e_s)
-
-    assert e2e_s("sd", 0) > 1.2 * e2e_s("ssd", 0)
-    assert e2e_s("sd", 4) == pytest.approx(e2e_s("ssd", 4), rel=1e-3)
-
-
 def test_a_cached_data_set_hides_every_disk_on_agx_and_not_on_nx(setting, twin):
     p = twin.parameters
     told = {

@@ -106,16 +106,6 @@ def test_waits_are_those_of_processes_with_queues(times, workers, prefetch_facto
     assert waits_s(told, workers, prefetch_factor, float(first_s)).tolist() == played
 
 
-def test_epochs_side_by_side_are_those_one_by_one():
-    random = np.random.default_rng(5)
-    told = stages(*random.random((4, 60, 3)))
-    first_s = np.array([0.0, 0.5, 2.0])
-    found = waits_s(told, 2, 2, first_s)
-    for k in range(3):
-        one = Stages(*(np.asarray(stage)[:, k] for stage in told))
-        assert found[:, k].tolist() == waits_s(one, 2, 2, first_s[k]).tolist()
-
-
 def test_a_worker_prepares_no_further_ahead_than_it_may():
     # one worker, two ahead: the third is begun when the first has been taken
     told = stages([1.0] * 3, [0.0] * 3, [0.0] * 3, [10.0, 0.0, 0.0])

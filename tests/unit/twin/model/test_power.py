@@ -98,13 +98,6 @@ def test_an_idle_state_that_there_is_not(twin, state, scope):
 # -- clocks that a board has ---------------------------------------------------------------------
 
 
-def test_all_power_modes_of_the_devices_are_within_the_limits(twin, modes):
-    assert set(modes) == set(BOARDS)
-    for name, own in modes.items():
-        for clocks in own.values():
-            check_clocks(twin.boards[name], clocks)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

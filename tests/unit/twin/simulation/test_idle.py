@@ -2,7 +2,6 @@
 
 import csv
 
-import numpy as np
 import pytest
 from made_up import MODE
 
@@ -39,13 +38,6 @@ def test_files_become_rows_of_the_table(twin, tmp_path, monkeypatch):
     assert (float(socket["power_w"]), float(socket["duration_s"])) == (11.5, 1800.0)
     assert (float(module["power_w"]), module["power_scope"]) == (7.5, "module")
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["simulated"]
-
-
-def test_the_plug_sees_more_than_the_module_and_sleep_takes_least(twin):
-    module, socket = idle_power_w(MODULE, twin), idle_power_w(SOCKET, twin)
-    asleep = idle_power_w({**SOCKET, "place": {**PLACE, "state": "iv"}}, twin)
-    assert 0 < asleep < module < socket
-    assert np.isfinite(socket)
 
 
 def test_a_board_that_is_not_known_is_named(twin):

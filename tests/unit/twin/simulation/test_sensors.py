@@ -6,7 +6,6 @@ import pytest
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.telemetry.rails import TOTAL, ModulePower
 from epochwatt.twin.model.epoch import epoch, first_cluster
-from epochwatt.twin.simulation import sensors
 from epochwatt.twin.simulation.sensors import PERIOD_S, Timeline, sources, timeline
 
 BOARDS = ("agx", "nx", "nano", "orin")
@@ -63,14 +62,6 @@ def test_the_energy_of_the_time_line_is_that_of_the_closed_form(setting, twin, n
     assert line.energy_j == pytest.approx(3600 * number(mean.energy_wh), rel=1e-6)
 
 
-def test_only_compute_loads_the_gpu_and_the_memory(told):
-    _, line = told("agx", "resnet", n=20)
-    outside, inside = line.parts_w
-    assert inside[2] > outside[2]  # GPU
-    assert inside[3] > outside[3]  # memory
-    assert inside[:2].tolist() == outside[:2].tolist()
-
-
 # -- samples against the exact time line ---------------------------------------------------------
 
 
@@ -110,13 +101,6 @@ def test_rails_add_up_to_the_modules_power_as_on_the_board(told, twin, name):
     exact_w = line.at(rows.t_s - 100.0).sum(axis=1)
     assert rows.values[:, -1] == pytest.approx(exact_w, rel=6 * twin.parameters["noise_reading"])
     assert len(set(rows.values[:, -1].tolist())) == rows.t_s.size  # a stuck sensor repeats itself
-
-
-@pytest.mark.parametrize("name", BOARDS)
-def test_no_rail_sees_more_than_all_of_a_part(twin, name):
-    for rail in twin.boards[name].rails.values():
-        assert set(rail) <= set(sensors.PARTS)
-        assert all(0 <= share <= 1 for share in rail.values())
 
 
 def test_there_are_rows_at_both_bounds_and_at_one_instant_a_period(told):

@@ -53,15 +53,6 @@ def test_medians_are_those_of_the_rows(found, rows):
         assert errors[told.worst_id] == told.worst_error_pct == max(errors.values())
 
 
-def test_more_left_out_is_not_better_known_to_the_rows(rows):
-    """Each grouping has its own predictions: none repeats those by take-away."""
-    times = [row for row in rows if row.class_ == "time"]
-    for grouping in ("section", "board", "network", "board_network", "near"):
-        assert [r.error_by(grouping) for r in times] != [r.error_by(TAKE_AWAY) for r in times]
-    hipcw = [row for row in rows if row.class_.startswith("hipcw_")]
-    assert all(row.section_error_pct is None and row.near_error_pct is None for row in hipcw)
-
-
 def test_interval_covers_the_median_of_groups_that_are_off_together(made_up):
     """90 % of intervals hold the true median; if numbers were drawn one by one, far fewer would."""
     rng, held = np.random.default_rng(7), 0

@@ -93,11 +93,6 @@ def test_hipcw_is_seen_by_its_own_parameter_alone(evidence, rows):
     assert all(row.fitted_prediction == row.held_out_prediction for row in agx)
 
 
-def test_numbers_of_the_main_paper_are_seen_but_orins(rows):
-    main = [row for row in rows.values() if not row.class_.startswith("hipcw_")]
-    assert {row.published_id for row in main if row.seen_by_fit == "no"} == {"RS5.1.7-06"}
-
-
 def test_fold_changes_its_own_rows_only(evidence, refits, groups, rows):
     slower = {n: 1.5 * v for n, v in refits["5.1.3"].items()}
     found = validate(

@@ -44,11 +44,6 @@ def test_the_neighbour_differs_in_as_few_keys_as_can_be(published, twin):
     assert near._replace(num_workers=5, dvfs="on") == DEFAULT._replace(num_workers=5, dvfs="on")
 
 
-def test_orin_rests_on_assumptions_only(published):
-    boards = {d: nearest.only_assumed(d, published, ROOT) for d in ("agx", "nx", "nano", "orin")}
-    assert boards == {"agx": False, "nx": False, "nano": False, "orin": True}
-
-
 def test_median_errors_are_of_one_board_and_of_what_was_held_out(tmp_path):
     path = tmp_path / nearest.VALIDATION
     path.parent.mkdir(parents=True)

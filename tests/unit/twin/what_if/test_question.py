@@ -247,12 +247,6 @@ def test_it_says_when_nothing_was_calibrated(ask, own_config):
     assert "uncertainty: no interval without a calibration" in out
 
 
-def test_a_network_without_files_is_read_from_memory(ask, here):
-    words = [w for pair in {**NUMBERS, "--file-bytes": "0"}.items() for w in pair]
-    _, out, _ = ask("--device", "agx", "--cold", *words)
-    assert table(out)["samples read from the medium %"][0] == 0.0
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
