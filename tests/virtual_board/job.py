@@ -227,10 +227,10 @@ def _configure(checkout: Path, fake: FakeKind, python: list[str] | None) -> None
     if python is not None:
         changed |= {"remote": True, "python": python}
     _write_yaml(path, yaml.safe_load(path.read_text()) | changed)
-    block = {"model": "lenet", "dataset_scale": 0.03, "num_workers": 0, "batch_size": 16}
-    block |= {"epochs_per_job": 2}  # one start of torch, which takes a minute or two
+    block = {"model": "lenet", "dataset_scale": 0.1, "num_workers": 0, "batch_size": 16}
+    block |= {"epochs_per_job": 3}  # one start of torch, which takes a minute or two
     study = {
-        **{"title": "A virtual board", "backend": "jetson", "device": device, "epochs": 2},
+        **{"title": "A virtual board", "backend": "jetson", "device": device, "epochs": 3},
         "sweep": [block | {"power_mode": ["all", "half"] if python is None else "half"}],
     }
     _write_yaml(checkout / "config/studies.yaml", {STUDY: study})
@@ -312,7 +312,7 @@ def _drive(keys: Path, checkout: Path) -> Iterator[str]:
         records = [
             json.loads(path.read_text()) for path in checkout.glob("measured/*/epoch-*/record.json")
         ]
-        yield line_of("epochs that were measured", 2, len(records))
+        yield line_of("epochs that were measured", 3, len(records))
         yield line_of(
             "where: the board's own start", [boot_id], sorted({one["boot_id"] for one in records})
         )
