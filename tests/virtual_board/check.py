@@ -381,14 +381,18 @@ def check_restored(what, before):
 
 
 def check_zones():
-    """Check how a thermal zone is read whose part has no power: its driver answers EAGAIN."""
+    """Check how a thermal zone is read whose part has no power: vboard.c answers EAGAIN."""
     for folder in sorted(glob.glob("/sys/class/thermal/thermal_zone*")):
         name = board_files.text(folder, "type")
         if name.lower().startswith("cv"):
-            with open(f"{folder}/temp", "rb", buffering=0) as file:
-                answer = file.read()
-            seen = [answer, board_files.text(folder, "temp"), open_files.text(f"{folder}/temp")]
-            check(f"{name}, which has no power: nothing, empty", [None, "", ""], seen)
+            fd = os.open(f"{folder}/temp", os.O_RDONLY)
+            try:
+                answer = os.read(fd, 64)
+            except OSError as error:
+                answer = error.strerror
+            os.close(fd)
+            seen = [board_files.text(folder, "temp"), open_files.text(f"{folder}/temp")]
+            check(f"{name}, which has no power ({answer}): its text", ["", ""], seen)
 
 
 # -- page cache and media --------------------------------------------------------------------------
