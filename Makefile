@@ -28,7 +28,9 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 
 validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
 	@$(SNAKEMAKE) workloads
-	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
+	@$(PY) -m benchmarks.calibration overlaps
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m benchmarks.calibration priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1 further variants, minutes longer
@@ -103,7 +105,8 @@ golden: run ## compare every simulated number of results/ with the frozen ones i
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check
 
-# BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack
+# BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack;
+# JOB=1: the whole job with torch in place of the checks, JOB=set-up, study or ssh: a part of it
 virtual-board: $(VENV)/workflow-ready ## boot a made-up board in QEMU, check our code on the kernel's own drivers: docs/how-to/virtual-board.md
 	@nice $(PY) -m tests.virtual_board
 

@@ -2,7 +2,7 @@
 
 On simulated truth (`prediction/worlds.py`), where gains and coverage are by construction, and on
 what others measured (`benchmarks/measured.py`). Every model gets the same: three epochs of each of
-four modes, of which the first is dropped. Prints its tables and writes results/prediction.md.
+four modes, of which the first is dropped. Writes its tables to benchmarks/tables/prediction/.
 """
 
 import tempfile
@@ -18,13 +18,12 @@ from benchmarks import measured
 from benchmarks import synthetic_truth as worlds
 from benchmarks.prediction_measured import (
     DEVICE,
-    ERROR,
     SEED,
     TARGETS,
-    measured_text,
+    measured_tables,
     share,
 )
-from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
+from benchmarks.results import REPOSITORY, Budget, Result, Row, Table, write_tables
 from benchmarks.synthetic_truth import World
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.device.kinds import AGX_XAVIER
@@ -39,21 +38,21 @@ from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, N_MODES
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
-from epochwatt.records import files
+from epochwatt.text import aligned
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters, load_refits
 
 METHODS = [method for method in load_methods().values() if method.is_scored]
-CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
+CONFIG, TABLES = REPOSITORY / "config/twin", REPOSITORY / "benchmarks/tables/prediction"
 NAMED, REPRESENTATIVE = "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7
 N_DRAWS, N_RANDOM, N_TEST, N_TRIES = 20, 5, 40, 100_000
 WIDENED = 3.0  # parameters are off by several times their spread (docs/explanation/calibration.md)
 HELD = Budget(85.0, 97.0, "85 .. 97")
 
 PAPER, CHOSEN, RANDOM = "e f i j", "selected, same cost as e f i j", "random, same cost as e f i j"
-ALL_MODES = "all modes of the board"
+NAMED_MODES, ALL_MODES = "modes a to j", "all modes of the board"
 
 
 class Line(NamedTuple):
@@ -104,12 +103,14 @@ def run(quick: bool = False, folder: Path = measured.FOLDER) -> Result:
     n_draws = 1 if quick else N_DRAWS
     truths = truths_of(bench, n_draws)
     lines, held = simulated(bench, truths)
-    text = [*_simulated_text(lines), *_held_text(held), *_answers_text(bench, truths)]
-    text += measured_text(bench.twin, folder)
-    print("\n".join(text))
+    tables = _simulated_tables(lines)
+    tables["simulated-intervals"] = _held_table(held)
+    tables["simulated-recommendations"] = _answers_table(bench, truths)
+    tables |= measured_tables(bench.twin, folder)
+    for name, table in tables.items():
+        print("", name, *aligned(table), sep="\n")
     if not quick:
-        OUT.parent.mkdir(parents=True, exist_ok=True)
-        files.write_bytes(str(OUT), ("\n".join(text) + "\n").encode())
+        write_tables(TABLES, tables)
     details = [
         {
             **line._asdict(),
@@ -165,7 +166,7 @@ def simulated(
     """Return the errors of every model under every condition, and what its intervals hold."""
     every = bench.board.all_modes()
     drawn = every[np.random.default_rng(SEED).choice(len(every), N_TEST, replace=False)]
-    tests = {"modes a to j": bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
+    tests = {NAMED_MODES: bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
     trains = _trains(bench, tests, max(map(len, truths.values())))
     trained = (train for by_name in trains.values() for own in by_name.values() for train in own)
     asked = dict.fromkeys(mode for some in (*trained, *tests.values()) for mode in some)
@@ -280,32 +281,35 @@ def _rows(held: Held) -> list[Row]:
     ]
 
 
-def _simulated_text(lines: Sequence[Line]) -> list[str]:
-    """Return a table per target and set of modes, a column per truth."""
+def _simulated_tables(lines: Sequence[Line]) -> dict[str, Table]:
+    """Return a table per target and set of modes, a column per truth.
+
+    Every gain is by construction. Errors in %: median / 90th percentile / worst.
+    """
     truths = list(dict.fromkeys(line.truth for line in lines))
-    text = [f"Simulated truth: every gain is by construction. {ERROR}"]
+    sets = {NAMED_MODES: "named-modes", ALL_MODES: "all-modes"}
+    made: dict[str, Table] = {}
     for target, title in TARGETS.items():
         for modes in dict.fromkeys(line.modes for line in lines):
             own = [line for line in lines if (line.target, line.modes) == (target, modes)]
             cells = {(line.profiled, line.model, line.truth): line.cell() for line in own}
-            text += ["", f"{title.capitalize()}, {modes}", ""]
-            text += markdown(
+            made[f"simulated-{title}-{sets[modes]}"] = [
                 ["profiled", "model", *truths],
-                [
+                *(
                     [profiled, model, *(cells[profiled, model, truth] for truth in truths)]
                     for profiled, model in dict.fromkeys((x.profiled, x.model) for x in own)
-                ],
-            )
-    text += ["", "Minutes of board for the four modes: lowest, median, highest", ""]
+                ),
+            ]
+    # minutes of board for the four modes: lowest, median, highest
     paper = [line for line in lines if (line.target, line.model) == ("time_s", "paper")]
-    text += markdown(
+    made["simulated-profiling-minutes"] = [
         ["modes", "profiled", *truths],
-        [
+        *(
             [modes, profiled, *(_minutes(paper, modes, profiled, truth) for truth in truths)]
             for modes, profiled in dict.fromkeys((line.modes, line.profiled) for line in paper)
-        ],
-    )
-    return text
+        ),
+    ]
+    return made
 
 
 def _minutes(lines: Sequence[Line], modes: str, profiled: str, truth: str) -> str:
@@ -313,18 +317,17 @@ def _minutes(lines: Sequence[Line], modes: str, profiled: str, truth: str) -> st
     return " / ".join(f"{of:.0f}" for of in np.quantile(line.minutes, [0, 0.5, 1]))
 
 
-def _held_text(held: Held) -> list[str]:
-    """Return coverage by modes and profiling; each cell has the truths in their order."""
+def _held_table(held: Held) -> Table:
+    """Return new modes that intervals of 90 % hold, in %; each cell has the truths in order."""
     truths = list(dict.fromkeys(truth for truth, *_ in held))
     rows = dict.fromkeys((modes, profiled) for _, modes, profiled, _, _ in held)
     columns = dict.fromkeys((target, model) for *_, target, model in held)
-    what = f"New modes that intervals of 90 % hold, in %, by construction: {', '.join(truths)}"
     head = ["modes", "profiled", *(f"{TARGETS[target]}, {model}" for target, model in columns)]
     cells = [
         [*row, *(" / ".join(share(held[truth, *row, *of]) for truth in truths) for of in columns)]
         for row in rows
     ]
-    return ["", what, "", *markdown(head, cells)]
+    return [head, *cells]
 
 
 class Answer(NamedTuple):
@@ -336,8 +339,8 @@ class Answer(NamedTuple):
     wrong_way: float  # most by which one step up of one part is expected to take longer
 
 
-def _answers_text(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> list[str]:
-    """Return how the fastest mode within a budget of power turns out, of `recommend`'s answers."""
+def _answers_table(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> Table:
+    """Return how `recommend`'s fastest mode within the median power of modes a to j turns out."""
     rows = []
     for truth, draws in truths.items():
         told = [_answer(bench, world, seed) for seed, own in enumerate(draws) for world in own]
@@ -346,16 +349,10 @@ def _answers_text(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]])
         times = " / ".join(f"{of:.3f}" for of in np.quantile(slower, [0.5, 0.9, 1]))
         wrong_pct = " / ".join(f"{100 * of:.1f}" for of in np.quantile(wrong, [0.5, 0.9, 1]))
         rows.append([truth, *map(str, counts), times, f"{over.max():.3f}", wrong_pct])
-    what = "The fastest of all modes within the median power of modes a to j, from which it learned"
     counted = ["answers", "slower than expected", "time within the interval", "budget kept"]
     ratios = ["true over expected time: median / 90th percentile / worst", "most power over budget"]
     steps = ["a step up takes longer by at most, %: median / 90th percentile / worst"]
-    return [
-        "",
-        f"{what}, by construction",
-        "",
-        *markdown(["truth", *counted, *ratios, *steps], rows),
-    ]
+    return [["truth", *counted, *ratios, *steps], *rows]
 
 
 def _answer(bench: Bench, world: World, seed: int) -> Answer:

@@ -17,6 +17,6 @@ busybox insmod /board/vboard.ko $(busybox cat /board/vboard.parameters)
 busybox insmod /board/ina3221.ko
 busybox dmesg -n 1 # no line of the kernel inside one of ours
 # shellcheck disable=SC2086
-python3 /board/check.py ${WORD:-} # of the kernel's command line
+python3 "/board/${CHECK:-check}.py" ${WORD:-} # of the kernel's command line
 busybox sync
 busybox poweroff -f

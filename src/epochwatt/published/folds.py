@@ -21,7 +21,7 @@ prediction models (5.7).
 
 Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
 same run and metric; numbers of one run that add up or multiply; and both again where the simulation
-says the same to two runs, so that for it they are one (`twin/validation/same_runs.py`). The others
+says the same to two runs, so that for it they are one (`benchmarks/calibration.py`). The others
 were found by hand, and the file says the arithmetic.
 
 `folder` is config/twin of the checkout in all functions here.

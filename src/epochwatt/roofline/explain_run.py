@@ -23,15 +23,16 @@ from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS, Explanation, Ob
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.next_mode import FITTED, KNOBS, Step, next_steps, roof_of
 from epochwatt.roofline.points import RunInMode
+from epochwatt.roofline.wanted import run_in_mode
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices
 from epochwatt.study.devices import read_rows as read_yaml_rows
 from epochwatt.study.runs import counts_path
-from epochwatt.sweeps.table import PROVENANCE
 from epochwatt.tables import write_entries
 from epochwatt.text import aligned, first_of
 
 ALL = "all"
+EpochRow = Mapping[str, Any]  # of epochs.csv, by column
 RUNS, TABLE = Path("results/runs"), Path("results/roofline/fits_measured.csv")
 TO_MEASURE = (
     "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
@@ -109,7 +110,7 @@ class ExplanationRow:
 # -- find a run and its rooflines ------------------------------------------------------------------
 
 
-def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[dict[str, Any]]]:
+def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[EpochRow]]:
     """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
 
     Raises EpochwattError: there is none, there are several, or it has no epoch yet.
@@ -131,31 +132,11 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[dict[str, A
     epochs = read_rows(root / RUNS / matches[0] / "epochs.csv")
     if not epochs:
         raise EpochwattError(f"{matches[0]} has no epoch yet")
-    return _in_mode(matches[0], epochs[0], root), epochs
-
-
-def _in_mode(run: str, row: Mapping[str, Any], root: Path) -> RunInMode:
-    """Return workload and mode of a run, from a row of its epochs."""
-    device = Devices(root).get(row["device"], "the run")
-    provenance = PROVENANCE[row["backend"]]
-    mode: dict[str, float] = {}
-    if row["backend"] == "host":
-        mode = {"cores": row["torch_threads"]} if row["torch_threads"] else {}
-    elif row["power_mode"] in device.power_modes:
-        settings = device.power_modes[row["power_mode"]].model_dump()
-        mode = {knob: settings[knob] for knob in KNOBS if settings.get(knob) is not None}
-    is_board = device.board and provenance != "simulated"
-    return RunInMode(
-        run=run,
-        provenance=provenance,
-        device=device.board if is_board else row["device"],
-        instance=row["instance"],
-        precision=row["precision"],
-        workload=row["model"],
-        task=row["task"],
-        batch_size=row["batch_size"],
-        **mode,  # type: ignore[arg-type]
-    )
+    first = epochs[0]
+    device = Devices(root).get(first["device"], "the run")
+    mode = device.power_modes.get(first["power_mode"])
+    settings = mode.model_dump() if mode else {}
+    return run_in_mode(matches[0], first, device.board, settings), epochs
 
 
 def measured_fits(root: Path = Path()) -> list[FitRow]:
@@ -209,7 +190,7 @@ def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[Fit
 
 def explain_run(
     run: RunInMode,
-    epochs: Sequence[Mapping[str, Any]],
+    epochs: Sequence[EpochRow],
     work: KernelCounts,
     fits: Iterable[FitRow],
 ) -> Explained:
@@ -218,12 +199,9 @@ def explain_run(
     Parameters
     ----------
     epochs : rows of its epochs.csv
-    work : counted kernels of its network, task and precision
     fits : fitted rooflines, others among them
 
-    Raises
-    ------
-    EpochwattError : no epoch is valid, or the ceilings of its mode were never measured
+    Raises EpochwattError: no epoch is valid, or the ceilings of its mode were never measured.
     """
     if not epochs:
         raise EpochwattError(f"{run.run} has no epoch")
@@ -236,7 +214,7 @@ def explain_run(
     return Explained(run, seen, explanation, next_steps(work, seen, here, fitted), here)
 
 
-def observed(epochs: Sequence[Mapping[str, Any]], power_scope: str = "") -> Observed | None:
+def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | None:
     """Return the means over the valid epochs after the first, or over all; None: none is valid.
 
     Parameters
@@ -309,10 +287,7 @@ def _pct(share: float) -> str:
 def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) -> None:
     """Write results/tables/explanations.csv; a run that cannot be explained has no row.
 
-    Parameters
-    ----------
-    runs : `RunInMode` as plain values
-    fits : path of the fitted rooflines
+    `runs`: `RunInMode` as plain values.
     """
     fitted, rows = read_fits(fits), []
     for run in (RunInMode(**values) for values in runs):
@@ -361,7 +336,7 @@ def table_rows(explained: Explained) -> list[ExplanationRow]:
     ]
 
 
-def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, Any]:
+def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, float]:
     """Return column -> share, %."""
     return {
         f"{part.replace(' ', '_')}_{ending}": 100.0 * parts[part] / whole

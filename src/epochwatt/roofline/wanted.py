@@ -1,9 +1,9 @@
-"""Whose ceilings are to be measured: devices and modes of studies and sweeps that ask for them."""
+"""List whose ceilings are to be measured: devices and modes of studies and sweeps that ask."""
 
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from epochwatt.study.runs import Run
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.settings import Settings
 from epochwatt.sweeps.modes import PARTS, SweepMode
-from epochwatt.sweeps.table import PROVENANCE, Sweep, SweepTable
+from epochwatt.sweeps.table import PROVENANCE, SweepTable
 
 _SAME = ("backend", "device", "instance", "dvfs", "board_settings")  # of the factors
 
@@ -54,7 +54,7 @@ class WantedCeilings:
 
     @property
     def settings(self) -> list[dict[str, float]]:
-        """What each mode sets, as the measuring side takes it."""
+        """Settings of each mode, as the measuring side takes it."""
         return [mode.settings() for mode in self.modes]
 
     @property
@@ -79,14 +79,14 @@ class WantedCeilings:
 
     @property
     def command(self) -> str:
-        """What starts the program that measures."""
+        """Command of the program that measures."""
         words = [*(self.python or ["python3"]), "-m", "epochwatt.training.ceilings"]
         words += ["--dvfs", self.dvfs, "--precisions", *self.precisions, "--machine", self.machine]
         return shlex.join(words)
 
     @property
     def place(self) -> dict[str, Any]:
-        """What a job has to know to make its rows: `epochwatt.roofline.collect.Place`."""
+        """Plain values that a job makes its rows of: `epochwatt.roofline.collect.Place`."""
         return {
             "id": self.id,
             "provenance": PROVENANCE[self.backend],
@@ -101,9 +101,7 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
 
     Modes of other machines count where they are measured.
 
-    Raises
-    ------
-    ConfigError : a power mode without numbers
+    Raises ConfigError: a power mode without numbers.
     """
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):
@@ -111,7 +109,8 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
         _add(wanted, run, device or run.factors["device"], [_mode_of(run)])
     for sweep in sweeps.sweeps.values():
         if sweep.ceilings:
-            _add(wanted, sweep.run, _device_of(sweep), sweep.modes)
+            device = sweep.board or str(sweep.run.factors["device"])
+            _add(wanted, sweep.run, device, sweep.modes)
     return wanted
 
 
@@ -127,41 +126,49 @@ def ceiling_runs(settings: Settings) -> list[Run]:
     ]
 
 
-def _device_of(sweep: Sweep) -> str:
-    return sweep.board or str(sweep.run.factors["device"])
+def run_in_mode(
+    run: str, factors: Mapping[str, Any], board: str, mode: Mapping[str, Any]
+) -> RunInMode:
+    """Return workload and mode of a run.
+
+    Parameters
+    ----------
+    factors : of the run, or a row of its epochs
+    board : kind of its device; empty: it is none
+    mode : what its power mode sets
+    """
+    provenance = PROVENANCE[factors["backend"]]
+    return RunInMode(
+        run=run,
+        provenance=provenance,
+        device=board if board and provenance != "simulated" else factors["device"],
+        instance=factors["instance"],
+        precision=factors["precision"],
+        workload=factors["model"],
+        task=factors["task"],
+        batch_size=factors["batch_size"],
+        **_known_parts(factors, mode),  # type: ignore[arg-type]
+    )
 
 
-def mode_columns(run: Run) -> dict[str, float]:
+def _known_parts(factors: Mapping[str, Any], mode: Mapping[str, Any]) -> dict[str, float]:
     """Return the parts of a run's mode that are known: on a host the threads of torch."""
-    if run.factors["backend"] == "host":
-        threads = run.factors["torch_threads"]
+    if factors["backend"] == "host":
+        threads = factors["torch_threads"]
         return {"cores": threads} if threads else {}
-    mode = run.factors.get("power_mode_settings", {})
     return {part: mode[part] for part in PARTS if mode.get(part) is not None}
 
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
     """Return what a job has to know of a run to place or explain it: `RunInMode`, plain values."""
-    f = run.factors
-    board = settings.devices.get(f["device"], "the run").board
-    placed = RunInMode(
-        run=run.id,
-        epochs=run.epochs_csv,
-        counts=run.counts,
-        provenance=PROVENANCE[f["backend"]],
-        device=board or f["device"],
-        instance=f["instance"],
-        precision=f["precision"],
-        workload=f["model"],
-        task=f["task"],
-        batch_size=f["batch_size"],
-        **mode_columns(run),  # type: ignore[arg-type]
-    )
-    return asdict(placed)
+    board = settings.devices.get(run.factors["device"], "the run").board
+    mode = run.factors.get("power_mode_settings", {})
+    placed = run_in_mode(run.id, run.factors, board, mode)
+    return asdict(replace(placed, epochs=run.epochs_csv, counts=run.counts))
 
 
 def _mode_of(run: Run) -> SweepMode:
-    parts: dict[str, Any] = mode_columns(run)
+    parts = _known_parts(run.factors, run.factors.get("power_mode_settings", {}))
     if run.factors["backend"] != "host" and not parts:
         raise ConfigError(
             f"ceilings of power mode {run.factors['power_mode']!r}: it names no clock",
@@ -169,7 +176,7 @@ def _mode_of(run: Run) -> SweepMode:
             allowed=f"a mode with numbers: {', '.join(PARTS)}",
             do=f"give it numbers, or leave `ceilings` out in {STUDIES}",
         )
-    return SweepMode(**parts)
+    return SweepMode(**parts)  # type: ignore[arg-type]
 
 
 def _add(

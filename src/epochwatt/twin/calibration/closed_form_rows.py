@@ -1,4 +1,4 @@
-"""Rows of simulated runs and idle powers in closed form, as `epochs.csv` and `idle.csv` have them.
+"""Compute rows of simulated runs and idle powers (`epochs.csv`, `idle.csv`) in closed form.
 
 The event simulation gives the same rows through simulated sensors and collected records; here
 they are computed without either, and for any parameters. The take-aways are judged on it again
@@ -69,28 +69,22 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return list(runs.values())
 
 
-def epoch_rows(
-    runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0
-) -> list[dict[str, Any]]:
+def epoch_rows(runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0) -> list[Row]:
     """Return a row for each epoch of each run.
 
     Parameters
     ----------
     runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
-    twin : boards and networks
-    p : parameters
     seed : another one is another spread between epochs
 
-    Raises
-    ------
-    EpochwattError : a board, network or power mode that is not simulated
+    Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     return next(epoch_rows_of_each(runs, twin, [p], [seed]))
 
 
 def epoch_rows_of_each(
     runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[dict[str, Any]]]:
+) -> Iterator[list[Row]]:
     """Yield what `epoch_rows` returns for each draw of parameters, with a seed of its own."""
     questions_of_runs = [_questions(rows) for rows in runs]
     questions = [q for of_run in questions_of_runs for q in of_run]
@@ -118,7 +112,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 def _rows(
     rows: Sequence[Row], answers: Sequence[Mapping[str, float]], twin: Twin, p: Values, seed: int
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return a run's rows, its epochs spread."""
     factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -135,12 +129,12 @@ def _rows(
     return epochs
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[Row]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    return [{**row, "power_w": _idle_w(row, twin, p)} for row in rows]
-
-
-def _idle_w(row: Row, twin: Twin, p: Values) -> float:
-    clocks = twin.clocks(row["device"], row["power_mode"])
-    board = twin.boards[row["device"]]
-    return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))
+    idles = []
+    for row in rows:
+        board = twin.boards[row["device"]]
+        clocks = twin.clocks(row["device"], row["power_mode"])
+        power_w = idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p)
+        idles.append({**row, "power_w": number(power_w)})
+    return idles

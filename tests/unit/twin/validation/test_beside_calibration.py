@@ -1,15 +1,23 @@
-"""Runs that are one to the simulation: found by what it says, and in the folds."""
+"""What stands beside the calibration: runs that are one to the simulation, and other priors."""
 
+import re
 import shutil
 
-import numpy as np
 import pytest
 
-from epochwatt.published.folds import LEAKS, RULES, folds, points
+from benchmarks.calibration import (
+    N_SHIFTED,
+    SHIFTED,
+    WIDER,
+    one_run,
+    prior_rows,
+    write_leaks,
+)
+from epochwatt.errors import ConfigError
+from epochwatt.published.folds import LEAKS, folds, points
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Measurement, Published
-from epochwatt.twin.validation.same_runs import SAME, drawn, one_run, write_leaks
-
-SIMULATED = RULES[2]
+from epochwatt.twin.validation.accuracy import CHOSEN, PRIORS, load_priors
+from epochwatt.twin.validation.validate_twin import validation
 
 
 def measurement(name, metric, section="5.1", **config):
@@ -59,17 +67,6 @@ def test_dvfs_that_leaves_the_clocks_is_one_run(grouped):
     assert found["on"] == found["off"] != found["slow"]
 
 
-def test_draws_stay_within_the_priors_and_move_every_parameter_that_has_one(twin):
-    p, told = twin.parameters, drawn(twin.parameters, 50, 3)
-    for name, known in p.described.items():
-        values = np.asarray(told[name])
-        if known.factor:
-            assert np.all(np.abs(np.log(values / known.prior)) <= np.log(known.factor))
-            assert np.ptp(np.log(values)) > np.log(known.factor)
-        else:
-            assert values == p[name]
-
-
 def test_what_the_simulation_cannot_tell_apart_leaves_with_its_takeaway(evidence):
     found = folds(evidence.folder)
     assert {"S5.5.1-02", "S5.5.1-04"} <= found["5.6"].removed  # DVFS on: the same epoch
@@ -96,9 +93,36 @@ def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
         assert kept == set(), takeaway
 
 
-def test_a_tighter_or_a_coarser_look_finds_no_other_runs(evidence, monkeypatch):
-    """The limit lies in a gap: nothing hangs on where."""
-    found = one_run(evidence.published, evidence.twin)
-    for limit in (SAME / 2, SAME * 1.5):
-        monkeypatch.setattr("epochwatt.twin.validation.same_runs.SAME", limit)
-        assert one_run(evidence.published, evidence.twin) == found
+NAMES = [WIDER, *(f"{SHIFTED} {i}" for i in range(1, N_SHIFTED + 1))]
+
+
+def test_committed_file_has_every_choice_and_the_held_out_errors(evidence):
+    rows = load_priors(evidence.folder)
+    told = {(row.priors, row.fitted, row.class_): row for row in rows}
+    wanted = [(CHOSEN, "no"), (CHOSEN, "yes"), (WIDER, "yes")]
+    wanted += [(name, fitted) for name in NAMES[1:] for fitted in ("no", "yes")]
+    assert {key[:2] for key in told} == set(wanted)
+    for now in prior_rows(CHOSEN, "yes", validation(evidence)):
+        then = told[CHOSEN, "yes", now.class_]
+        assert (then.n, then.seed) == (now.n, now.seed)
+        assert then.median_error_pct == pytest.approx(now.median_error_pct, abs=0.006)
+
+
+def test_chosen_priors_alone_predict_better_than_any_moved_ones(evidence):
+    """Which is why nobody may say that they were chosen without the papers."""
+    time_pct = {
+        row.priors: row.median_error_pct
+        for row in load_priors(evidence.folder)
+        if (row.fitted, row.class_) == ("no", "time")
+    }
+    chosen = time_pct.pop(CHOSEN)
+    assert len(time_pct) == N_SHIFTED
+    assert all(error > 2 * chosen for error in time_pct.values())
+
+
+def test_a_cell_that_is_no_number_is_named(evidence, tmp_path):
+    lines = (evidence.folder / PRIORS).read_text("utf-8").splitlines()
+    lines[1] = lines[1].rpartition(",")[0] + ",much"
+    (tmp_path / PRIORS).write_text("\n".join(lines), "utf-8")
+    with pytest.raises(ConfigError, match=re.escape("priors.csv, line 2")):
+        load_priors(tmp_path)
