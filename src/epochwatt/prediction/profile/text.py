@@ -153,7 +153,9 @@ def _cost(profile: Profile) -> list[str]:
     counted_s = sum(one.counted_s for one in profile.ran)
     around_s = sum(one.took_s - one.counted_s for one in profile.ran)
     jobs_s = max(profile.spent_s - around_s - counted_s, 0.0)
-    ran = f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} one by one"
+    ran = (
+        f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} chosen one by one"
+    )
     if profile.before:
         ran += f"; {len(profile.before)} were measured before"
     took = (
