@@ -29,20 +29,17 @@ from epochwatt.columns import TWIN
 from epochwatt.figures.common import style
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import (
-    BOUNDS as BOUND_QUALIFIERS,
-)
-from epochwatt.published.numbers import (
     KEYS,
     SPREADS,
     Config,
     Measurement,
     Relation,
     load_published,
+    load_seen,
     run_key,
     single,
     trains_as_published,
 )
-from epochwatt.tables import read_table
 
 METRICS = {  # our column -> name in the tables
     "power_mean_w": "power_w",
@@ -125,9 +122,7 @@ def published_marks(published: str, twin: str, paper: str, backend: str) -> Mark
 
 def seen_ids(twin: str, backend: str) -> frozenset[str]:
     """Return what the simulated boards were fitted to; of a measured backend nothing."""
-    if backend != TWIN:
-        return frozenset()
-    return frozenset(row["published_id"] for _, row in read_table(Path(twin) / "seen.csv"))
+    return load_seen(Path(twin)) if backend == TWIN else frozenset()
 
 
 def mark(
@@ -324,7 +319,7 @@ class Related:
     def reading(self, *, a_is_left: bool = True) -> str:
         """Return what is printed and what it is here; a factor leads from the left bar on."""
         r = self.relation
-        is_bound = r.qualifier in BOUND_QUALIFIERS
+        is_bound = r.qualifier in BOUNDS
         sign = "+" if r.formula.endswith("(B-A)/A") and not is_bound else ""
         factor = ""
         if r.unit == "x":
@@ -418,9 +413,8 @@ def here_of(relation: Relation, number_of: NumberOf) -> tuple[float, ...]:
     if a.size != b.size:
         return ()
     with np.errstate(divide="ignore", invalid="ignore"):
-        here = {"A/B": lambda: a / b, "B/A": lambda: b / a}.get(
-            formula, lambda: 100.0 * (b - a) / a
-        )()
+        ratios = {"A/B": a / b, "B/A": b / a}
+        here = ratios.get(formula, 100.0 * (b - a) / a)
     here = np.array([here.mean()]) if formula.startswith("mean") else here
     here = np.abs(here) if "|" in formula else here
     ends = sorted({float(here.min()), float(here.max())})

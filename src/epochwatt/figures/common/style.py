@@ -28,7 +28,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 NOTE_AT = 0.015  # of a figure's width: where the corner note begins, below the title
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
-ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
+ENTRY_IN = 0.42  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 COLUMNS = 3  # of axes in rows
 HEAD_IN = 1.0  # of a panel's height: title, legend, note

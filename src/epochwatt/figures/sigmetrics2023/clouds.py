@@ -14,7 +14,7 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place
 
-PALE_NOTE = "; pale: not in the paper"
+PALE_NOTE = "; pale: not compared"
 
 
 @dataclass(frozen=True)
