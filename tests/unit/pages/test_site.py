@@ -21,7 +21,7 @@ from planted_page import (
 )
 
 from epochwatt.claims.summary import takeaway_counts
-from epochwatt.pages import site
+from epochwatt.pages import machine, site
 from epochwatt.pages.gallery import not_drawn
 from epochwatt.pages.papers import figure_title, quantity_words, run_words
 from epochwatt.published.numbers import load_published
@@ -449,3 +449,11 @@ def test_the_overview_for_the_report_has_all_but_figures_and_explorer(page):
     assert 'id="figures"' in text
     assert 'id="figures"' not in overview
     assert Page(overview).shown == Page(text).shown
+
+
+def test_a_further_quantity_is_one_row(page, monkeypatch):
+    further = machine.Quantity("cpu_util_pct", on_card=True)
+    monkeypatch.setattr(machine, "QUANTITIES", (*machine.QUANTITIES, further))
+    text = page([{}, {"cpu_util_pct": 40.0}])
+    assert numbers_of(text, "cpu_util_pct") == ["40.0", "40.0"]  # the card, then the run
+    assert text.count(">CPU utilisation</") == 2
