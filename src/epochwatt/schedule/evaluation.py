@@ -22,10 +22,10 @@ from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import preset_places
 from epochwatt.schedule.config import Jobs, ScheduleStudy
-from epochwatt.schedule.mode_tables import ASSUMED, public_tables
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.problem import NONE, Answers, PowerRule
 from epochwatt.schedule.profiles import Workload, workload_of
+from epochwatt.schedule.public_tables import ASSUMED, public_tables
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
 from epochwatt.schedule.solvers.als import profiled_modes
 from epochwatt.schedule.solvers.predicted import observed, predicted_workload
