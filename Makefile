@@ -106,7 +106,7 @@ gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight
 	@$(PY) -m benchmarks.gpu_check
 
 # BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack;
-# JOB=1: the whole job with torch in place of the checks, JOB=board or JOB=ssh: a half of it
+# JOB=1: the whole job with torch in place of the checks, JOB=set-up, study or ssh: a part of it
 virtual-board: $(VENV)/workflow-ready ## boot a made-up board in QEMU, check our code on the kernel's own drivers: docs/how-to/virtual-board.md
 	@nice $(PY) -m tests.virtual_board
 

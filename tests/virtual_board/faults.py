@@ -43,6 +43,7 @@ EFFECTS = json.loads(Path("/board/flags.json").read_text())
 PUT_BACK = "a job before this one was killed: its settings are put back first"
 DAY_S = 86400
 NO_BOUND = {"sampler_lost", "sampler_gap", "power_lost", "power_missing", "power_still"}
+NO_BOUND |= {"power_sampling_regular", "power_resolution_unknown"}
 EPOCH_S = trainer.N_MINIBATCHES * (trainer.WAIT_S + trainer.STEP_S)
 LIMIT_S = 240  # until a job says what it is waited for; a busy machine is slow
 numbers = itertools.count()
@@ -155,19 +156,25 @@ def check_weights(fault, point, n_epochs):
     check(f"{fault}: mini-batches learnt", n_epochs * trainer.N_MINIBATCHES, seen)
 
 
-def check_energy(fault, point, row):
-    """Check that an epoch's energy is right within its bound, or has none, which a flag tells."""
+def energy(point, row):
+    """Return an epoch's planted energy, J, ours in words, and whether it is right within its bound.
+
+    One without a bound is right where a flag tells why.
+    """
     meta = RunFolder(f"{point}/measured", RUN).read(int(row["epoch"])).meta
     true_j = truth_j(meta["t_start_mono_s"], meta["t_end_mono_s"])
     if not row["energy_error_pct"]:
-        without = sorted(NO_BOUND & set(flags(row)))
-        check(f"{fault}: energy without a bound", "a flag", without, bool(without))
-        return
+        why = sorted(NO_BOUND & set(flags(row)))
+        return true_j, f"no bound: {' '.join(why)}", bool(why)
     energy_j, bound_pct = 3600 * float(row["energy_wh"]), float(row["energy_error_pct"])
     off_pct = 100 * (energy_j / true_j - 1)
     seen = f"{energy_j:.2f} J, off {off_pct:+.2f} %, bound {bound_pct:.2f} %"
-    right = abs(energy_j - true_j) <= bound_pct / 100 * energy_j
-    check(f"{fault}: energy", f"{true_j:.2f} J", seen, right)
+    return true_j, seen, abs(energy_j - true_j) <= bound_pct / 100 * energy_j
+
+
+def check_energy(fault, point, row):
+    true_j, seen, is_right = energy(point, row)
+    check(f"{fault}: energy", f"{true_j:.2f} J", seen, is_right)
 
 
 def job_mode():
@@ -301,10 +308,10 @@ def record_until_the_cut(n_finished):
     seen = n_there
     while True:
         job.wait_for(f"EPOCH {seen}")
-        print("EPOCH", seen, flush=True)
         if seen == n_there and n_finished:
             check("power cut: settings put back first", True, PUT_BACK in job.output)
             check_resumed("power cut", DISK, n_there)
+        print("EPOCH", seen, flush=True)  # from the first one on the power may be cut
         seen += 1
 
 
@@ -316,6 +323,9 @@ def end_after_the_cut(n_finished):
     check("power cut, next start: exit status", 0, job.end())
     check_kept("power cut, next start", DISK, n_there + 1)
     check_weights("all power cuts", DISK, n_there + 1)
+    energies = [energy(DISK, row) for row in rows(DISK)]
+    wrong = [words for _, words, is_right in energies if not is_right]
+    check(f"all power cuts: wrong ones of {len(energies)} energies", [], wrong)
     check_mode("power cut, next start", is_put_back=True)
 
 
@@ -333,13 +343,13 @@ def after_a_cut(n_finished):
 
 
 def main():
+    plant(square_ms=300, square_ma=1000)
     word, _, number = (sys.argv[1:] or [""])[0].partition(":")
     if word:
         part = {"cut": record_until_the_cut, "end": end_after_the_cut}[word]
         run_parts([lambda: part(int(number))])
         return
     start_board()
-    plant(square_ms=300, square_ma=1000)
     run_parts([check_first_job, check_next_job, check_dying_disk])
 
 

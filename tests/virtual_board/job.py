@@ -52,7 +52,7 @@ LIMIT_S = 3600
 STUDY = "virtual"
 SYSROOT = "/data/board"  # a link to / on the board: so its runs are of backend `fake`, not measured
 SSH_READY = "SSH READY"
-STAGES = ("board", "ssh")  # a study on the board itself; one driven over ssh
+STAGES = ("set-up", "study", "ssh")  # each on a freshly started board
 
 
 def check_job(kernel: Kernel, fake: FakeKind, stages: list[str]) -> bool:
@@ -60,7 +60,7 @@ def check_job(kernel: Kernel, fake: FakeKind, stages: list[str]) -> bool:
 
     Parameters
     ----------
-    stages : of `STAGES`, each on a freshly started board
+    stages : of `STAGES`
     """
     check_needs()
     build_image()
@@ -164,6 +164,7 @@ def _check_stage(kernel: Kernel, fake: FakeKind, work: Path, log: Path, stage: s
     shutil.copy(HERE / "check_job.py", work / "content")
     shutil.copytree(keys, work / "content/keys")
     (work / "content/checkout").write_text(str(checkout))
+    (work / "content/now").write_text(str(time.time()))
     make_image(work / "content", work / "board.img", 64)
     _write_ssh_config(keys, port)
 
@@ -203,11 +204,12 @@ def _copy_checkout(folder: Path) -> None:
 
 
 def _configure(checkout: Path, fake: FakeKind, python: list[str] | None) -> None:
-    """Select a study of two runs: LeNet in all cores, and in half of them at half the clocks.
+    """Select a study of LeNet: on all cores, and on half of them at half the clocks.
 
     Parameters
     ----------
-    python : words that reach the board's interpreter from here; None: the study runs on the board
+    python : words that reach the board's interpreter from here, for the second run alone; None:
+        both runs are started on the board
     """
     devices = Devices(checkout)
     boards = {devices.get(name, "").board: name for name in devices.names()}
@@ -226,9 +228,10 @@ def _configure(checkout: Path, fake: FakeKind, python: list[str] | None) -> None
         changed |= {"remote": True, "python": python}
     _write_yaml(path, yaml.safe_load(path.read_text()) | changed)
     block = {"model": "lenet", "dataset_scale": 0.03, "num_workers": 0, "batch_size": 16}
+    block |= {"epochs_per_job": 2}  # one start of torch, which takes a minute or two
     study = {
         **{"title": "A virtual board", "backend": "jetson", "device": device, "epochs": 2},
-        "sweep": [block | {"power_mode": ["all", "half"]}],
+        "sweep": [block | {"power_mode": ["all", "half"] if python is None else "half"}],
     }
     _write_yaml(checkout / "config/studies.yaml", {STUDY: study})
     _write_yaml(checkout / "config/config.yaml", {"studies": [STUDY]})
@@ -281,7 +284,7 @@ def _free_port() -> int:
 def _drive(keys: Path, checkout: Path) -> Iterator[str]:
     """Run the study from here, with the board's checkout mounted at its own path; give checks."""
     on_board = ["ssh", "-F", str(keys / "config"), "-o", "BatchMode=yes", "vboard"]
-    boot_id = run(*on_board, "cat /proc/sys/kernel/random/boot_id").strip()
+    boot_id = _patiently(*on_board, "cat /proc/sys/kernel/random/boot_id").strip()
     with _mounted(keys, checkout):
         start_s = time.monotonic()
         done = subprocess.run(
@@ -309,13 +312,25 @@ def _drive(keys: Path, checkout: Path) -> Iterator[str]:
         records = [
             json.loads(path.read_text()) for path in checkout.glob("measured/*/epoch-*/record.json")
         ]
-        yield line_of("epochs that were measured", 4, len(records))
+        yield line_of("epochs that were measured", 2, len(records))
         yield line_of(
             "where: the board's own start", [boot_id], sorted({one["boot_id"] for one in records})
         )
         drawn = sorted(path.name for path in checkout.glob("results/figures/*/*.svg"))
         yield line_of("a figure is drawn here", [f"fig02{panel}.svg" for panel in "abc"], drawn)
     run(*on_board, "touch /tmp/over")
+
+
+def _patiently(*command: str) -> str:
+    """Run a command until it succeeds, for a minute: the board's server may not listen yet."""
+    deadline_s = time.monotonic() + 60
+    while True:
+        try:
+            return run(*command)
+        except EpochwattError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(1)
 
 
 def line_of(check: str, expected: object, seen: object) -> str:

@@ -119,7 +119,7 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
     if run.mean("e2e_s") < TOO_SHORT_S:
         reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
-    bound = find_longest_part(run.epochs[list(COLUMNS.values())].mean())
+    bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
     near = [(other, lever) for other in runs if (lever := lever_between(run, other))]
     return _measured(run, bound, near) or _unmeasured(run, bound, near)
 

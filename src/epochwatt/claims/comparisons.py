@@ -209,8 +209,8 @@ def _subjects(made: Sequence[Comparison], titles: Mapping[str, str]) -> list[str
 def _values(one: Comparison, factor: str) -> tuple[str, ...]:
     """Return the values of a factor that a comparison reads, in order."""
     values = [factors.get(factor) for _, factors in one.reads]
-    values = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
-    return tuple(dict.fromkeys(values))
+    words = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
+    return tuple(dict.fromkeys(words))
 
 
 def metric_label(metric: str) -> str:

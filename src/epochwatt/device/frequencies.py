@@ -18,12 +18,9 @@ def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
     Parameters
     ----------
     what : the clock, for the message: `cpu_mhz`
-    nominal_mhz : what the configuration asks for
     steps_mhz : the clocks the board has, in any order
 
-    Raises
-    ------
-    ConfigError : no step lies within 2 %; names the two nearest
+    Raises ConfigError: no step lies within 2 %; names the two nearest.
     """
     if not steps_mhz:
         raise ConfigError(

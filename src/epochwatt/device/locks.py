@@ -49,7 +49,6 @@ class HolderLock:
 
         Parameters
         ----------
-        holder : description of this process, a few words each
         on_wait : called once with a description of the present holder before waiting; without it
             a held lock raises LockedError
 

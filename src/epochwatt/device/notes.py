@@ -33,7 +33,6 @@ def write_note(name: str, content: Dict[str, Any]) -> None:
 
     Parameters
     ----------
-    name : of its file
     content : a few words each; the time of writing is added
     """
     note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())

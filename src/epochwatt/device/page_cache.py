@@ -31,7 +31,6 @@ def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") ->
 
     Parameters
     ----------
-    paths : the files of the data set
     drop_caches : the kernel's switch
 
     Returns

@@ -47,8 +47,6 @@ def doctor_lines(
     Parameters
     ----------
     device : a file of config/devices/; None: the board at hand, else `host`
-    seconds : how long to sample
-    checkout : the folder that holds config/
 
     Returns
     -------
@@ -286,7 +284,6 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
 
     Parameters
     ----------
-    subject : the device and its machine
     installed : see `subject.libraries`
     """
     names = ("torch", "torchvision", "numpy", "PIL")
@@ -415,7 +412,6 @@ def cache(subject: Subject, helped: bool) -> Iterator[Finding]:
 
     Parameters
     ----------
-    subject : the device and its machine
     helped : the root helper answers; on a board it drops the page cache
     """
     if helped or os.access(_DROP_CACHES, os.W_OK):

@@ -17,16 +17,10 @@ TOO_SHORT = "Too short to tell what holds it back."
 
 
 class Bottleneck(NamedTuple):
-    """What costs an epoch most.
+    """What costs an epoch most."""
 
-    Attributes
-    ----------
-    bound_by : loader, copy, compute or overhead
-    limit : of computing: launches, arithmetic or memory; empty: not known
-    """
-
-    bound_by: str
-    limit: str = ""
+    bound_by: str  # loader, copy, compute or overhead
+    limit: str = ""  # of computing: launches, arithmetic or memory; empty: not known
 
     @property
     def cause(self) -> str:

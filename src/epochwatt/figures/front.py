@@ -1,4 +1,4 @@
-"""Draw the Pareto front of a board's power modes, with the recommended one: `epochwatt recommend`.
+"""The Pareto front of a board's power modes, with the recommended one: `epochwatt recommend`.
 
 Beside the front stand the modes that the models were fitted to, as the models see them. All drawn
 numbers are expectations, not measurements; the table has beside them what was observed in the

@@ -43,9 +43,8 @@ def setup_jetson(root: str = "/") -> list[str]:
     ----------
     root : `/`, or the folder of a fake board, where nothing needs root
 
-    Raises
-    ------
-    BoardError : no Jetson, no ordinary user who called sudo, or a file that cannot be as it must
+    Raises BoardError: no Jetson, no ordinary user who called sudo, or a file that cannot be as it
+    must.
     """
     user = _user(root)
     if not board_kind(root):

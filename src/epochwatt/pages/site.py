@@ -93,6 +93,7 @@ def write_index(
     titles: Mapping[str, str],
     palette: Mapping[str, str],
     page: str,
+    overview: str = "",
     records: Mapping[str, str] | None = None,
     specs: Iterable[str] = (),
     config: Iterable[str] = (),
@@ -114,6 +115,8 @@ def write_index(
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
     page : where to write
+    overview : where to write the same without figures and explorer, for Snakemake's report: a
+        browser opens no page of more than 2 MB in it
     records : run -> folder; None: the page has no explorer
     specs : interactive specs of figures
     config : files of config/
@@ -129,27 +132,31 @@ def write_index(
     links = [link for link in LINKS if f"results/{link.path}" not in missing]
     links += [link for link in MADE_BY_NAME if link.path in further]
     epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
-    has_explorer = epochs is not None and records is not None
-    measured = [] if epochs is None else epochs[epochs.backend.ne(TWIN)].run.unique()
-    folders = {run: records[run] for run in measured if records and run in records}
-    text = render(
-        index.PAGE,
-        colours={name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
-        machine=Machine(inputs, titles).places(),
-        summary=[] if epochs is None else [p.shown() for p in summarise(epochs, findings, titles)],
-        excluded=missing_runs(excluded),
-        powertrain=studies.powertrain(powertrain) if powertrain else None,
-        fulcrum=studies.fulcrum(fulcrum) if fulcrum else None,
-        papers=compare(numbers, inputs, findings, titles, says),
-        figures=shown,
-        configuration=configuration(config, folders),
-        links=links,
-        not_made=_failures(not_made),
-        data={"images": images},
-        explorer=explorer(epochs, records, titles, palette, specs) if has_explorer else None,
-        library=library() if has_explorer else "",
-    )
-    Path(page).write_text(text, "utf-8")
+    explored = None
+    measured = dict[str, str]()  # run -> folder of its records
+    if epochs is not None and records is not None:
+        explored = explorer(epochs, records, titles, palette, specs)
+        runs = epochs[epochs.backend.ne(TWIN)].run.unique()
+        measured = {run: records[run] for run in runs if run in records}
+    content = {
+        "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
+        "machine": Machine(inputs, titles).places(),
+        "summary": []
+        if epochs is None
+        else [p.shown() for p in summarise(epochs, findings, titles)],
+        "excluded": missing_runs(excluded),
+        "powertrain": studies.powertrain(powertrain) if powertrain else None,
+        "fulcrum": studies.fulcrum(fulcrum) if fulcrum else None,
+        "papers": compare(numbers, inputs, findings, titles, says),
+        "configuration": configuration(config, measured),
+        "links": links,
+        "not_made": _failures(not_made),
+    }
+    more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
+    Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")
+    if overview:
+        less = {**content, "figures": None, "explorer": None, "library": "", "data": {}}
+        Path(overview).write_text(render(index.PAGE, **less), "utf-8")
 
 
 def write_bare(not_made: Sequence[FailedJob], page: str) -> None:

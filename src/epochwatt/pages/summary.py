@@ -52,7 +52,8 @@ MOST_ROWS, MOST_NOTES = 6, 2
 SETTING_WIDTH = 32
 MORE = "more on the page: results/index.html"
 
-Row = dict[str, object]  # title of a column -> its text, or a bar
+Row = Mapping[str, object]  # title of a column -> its text, or a bar
+Run = dict[str, Any]  # a row of `run_means`
 
 
 class Part(NamedTuple):
@@ -200,11 +201,11 @@ def _headline(epochs: pd.DataFrame) -> list[str]:
 
 def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per board and model: runs, time and its parts, energy and power."""
-    rows = []
+    rows = list[Row]()
     for workload in workloads(means):
         shares = {part: 100.0 * share for part, share in workload.shares.items()}
         words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
-        row: Row = {
+        row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
@@ -221,7 +222,8 @@ def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
 
 def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list[Row]]:
     """Return what makes a setting the best, and a row for each."""
-    choices, rows = best_settings(means), list[Row]()
+    choices = best_settings(means)
+    rows = list[Row]()
     for choice in choices:
         named = _named(choice.group, titles)
         named |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
@@ -234,12 +236,12 @@ def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, lis
     return " ".join([*notes, LEARNING]), rows
 
 
-def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
+def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the fastest run of each network and unit, in few words."""
     has_units = len(means[["device", "instance"]].drop_duplicates()) > 1
     rows = []
     for _, group in means.groupby(["device", "instance", "model", "task", *DATA], sort=False):
-        run: Row = group.nsmallest(1, "e2e_s").to_dict("records")[0]  # type: ignore[assignment]
+        (run,) = _runs(group.nsmallest(1, "e2e_s"))
         named = _named(run, titles)
         row = {"unit": f"{run['device']}/{run['instance']}"} if has_units else {}
         row |= {
@@ -256,7 +258,11 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     return rows
 
 
-def _terse(run: Row) -> str:
+def _runs(means: pd.DataFrame) -> list[Run]:
+    return [{str(name): cell for name, cell in run.items()} for run in means.to_dict("records")]
+
+
+def _terse(run: Run) -> str:
     """Return a run's setting with the medium last: it is what is cut off first."""
     words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
     if run["power_mode"] != "asis":
@@ -271,7 +277,7 @@ def _terse(run: Row) -> str:
 def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
-    for run in means.to_dict("records"):
+    for run in _runs(means):
         shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in TIME_PARTS}
         rows.append(
             {
@@ -292,7 +298,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
 
 
-def _power(run: Mapping[Any, Any]) -> dict[str, str]:
+def _power(run: Run) -> dict[str, str]:
     values = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}
     return {name: _short(value) for name, value in values.items() if not pd.isna(value)}
 

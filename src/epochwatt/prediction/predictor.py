@@ -6,7 +6,7 @@ registry; none of them names a method.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -19,6 +19,7 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import ALL, DESIGNED, ENERGY, POWER, SEARCHED, TARGETS, TIME
 
+Json = dict[str, Any]  # data of a predictor or of a file of models, as JSON has it
 Prior = Callable[[Numbers], Numbers]  # modes (n, 6) -> what is expected of them before any run (n,)
 
 CLOCKS = Mode._fields[:5]  # cores and clocks, and how much of the GPU is on
@@ -42,13 +43,13 @@ class Predictor(ABC):
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode (n, 6), shape (n,)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the fields as JSON data, arrays as lists, from which `from_json` restores them."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
         return {name: _as_json(value) for name, value in values.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`; lists of words become tuples, other lists arrays."""
         return cls(**{name: _from_json(value) for name, value in data.items()})
 
@@ -121,7 +122,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Context:
-    """What a method may use besides the observations of the workload."""
+    """Context of a fit: all a method may use besides the observations of the workload."""
 
     target: str  # what to predict, one of the method's `targets`
     # training epochs of all networks on the same board. This workload is among them, with all modes
@@ -149,7 +150,7 @@ class Method:
     targets: tuple[str, ...]
     # observations of one workload, without its first epoch -> predictor; raises PredictionError
     fit: Callable[[Observations, Context], Predictor]
-    load: Callable[[Mapping[str, Any]], Predictor]  # JSON data of a predictor -> predictor
+    load: Callable[[Json], Predictor]  # JSON data of a predictor -> predictor
     # training sets that it is stored for, `ALL` among them if `recommend` may use it
     learns_from: tuple[str, ...] = (SEARCHED, DESIGNED, ALL)
     needs_prior: bool = False  # whether it works only where the workload can be simulated

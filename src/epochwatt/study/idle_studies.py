@@ -48,9 +48,7 @@ def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dic
 
     `place` holds the factors and the state, `mode` the numbers of the power mode.
 
-    Raises
-    ------
-    ConfigError : a device or a power mode that cannot be simulated
+    Raises ConfigError: a device or a power mode that cannot be simulated.
     """
     return [idle for name, study in studies.items() for idle in _expanded(name, study, devices)]
 

@@ -172,11 +172,8 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
     Parameters
     ----------
     config : what config/config.yaml holds, when somebody has read it already
-    root : the checkout
 
-    Raises
-    ------
-    ConfigError : two lines that name file, key, value and what is allowed
+    Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     if config is None:
         config = read_yaml(root / CONFIG)

@@ -47,7 +47,6 @@ def main(
 
     Parameters
     ----------
-    argv : the command line
     more : sources that are read besides those of this machine
     wall : the wall clock, s
     """

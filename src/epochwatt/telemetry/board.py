@@ -13,9 +13,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from epochwatt.device import alarms, board_files
 from epochwatt.device.kinds import EMC_CLOCK_FILES
-from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
-from epochwatt.telemetry.source import NAN, Source
+from epochwatt.telemetry.source import NAN, OFFLINE_C, Source, column_names, zone_name
 
 MAX_ZONES = 16
 _HZ_PER_MHZ, _KHZ_PER_MHZ = 1e6, 1e3

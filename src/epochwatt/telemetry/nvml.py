@@ -49,9 +49,7 @@ def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
     ----------
     gpu : which one: `which_gpu.choose`
 
-    Raises
-    ------
-    ValueError : there is one, but its power cannot be attributed: why
+    Raises ValueError: there is one, but its power cannot be attributed: why.
     """
     try:
         pynvml: Any = importlib.import_module("pynvml")

@@ -8,7 +8,7 @@ does not know gives no total, and the record says why.
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.device.kinds import KINDS
-from epochwatt.telemetry.columns import column_names
+from epochwatt.telemetry.source import column_names
 
 TOTAL = "power_module_w"
 NOT_CONNECTED = "NC"  # the label of a channel that measures nothing

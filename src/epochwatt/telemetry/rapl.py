@@ -46,7 +46,6 @@ class Package:
 
         Parameters
         ----------
-        now_uj : what it shows
         t_s : when that was, s
         """
         step_uj = now_uj - self._uj

@@ -72,7 +72,6 @@ def together(
     Parameters
     ----------
     instants, others : ascending, s
-    start_s, period_s : the strata of the others
     """
     free = {int((t_s - start_s) / period_s): t_s for t_s in others}
     return [free.pop(int((t_s - start_s) / period_s), t_s) for t_s in instants]

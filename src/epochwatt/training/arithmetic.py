@@ -25,7 +25,6 @@ def check(factors: Factors, device: torch.device) -> None:
     Parameters
     ----------
     factors : of the run; `precision` and `compile` of a run older than these are the defaults
-    device : that trains
     """
     precision = factors.get("precision", "fp32")
     if precision != "fp32":

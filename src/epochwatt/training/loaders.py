@@ -80,14 +80,11 @@ def make_loader(
 
     Parameters
     ----------
-    minibatches : data set indexed by lists of sample indices
-    n_samples : number of samples to shuffle
     factors : the run's `batch_size`, `num_workers`, `prefetch_factor`
     generator : source of the order and of the workers' seeds
 
-    Raises
-    ------
-    TrainingError : the path of the folder for temporary files is too long for the workers' sockets
+    Raises TrainingError: the path of the folder for temporary files is too long for the workers'
+    sockets.
     """
     order = RandomSampler(range(n_samples), generator=generator)
     batches = BatchSampler(order, factors["batch_size"], drop_last=False)

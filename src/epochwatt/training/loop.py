@@ -28,9 +28,6 @@ def run_epoch(
 
     Parameters
     ----------
-    loader : mini-batches
-    copy : moves a mini-batch to the device
-    step : trains on it and returns its loss
     keep : takes the loss; outside of every interval, so its time is overhead
     timer : made by `timing.make_timer` for the loader's length
 

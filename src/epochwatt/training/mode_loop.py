@@ -140,11 +140,7 @@ def train_mode(
 
     Parameters
     ----------
-    minibatches : without end
-    copy : moves a mini-batch to the device
-    step : trains on it and returns its loss
     more : takes the loss; says whether another mini-batch is wanted
-    make_timer : makes one for a number of mini-batches
     """
     times: List[np.ndarray] = []
     starts_s: List[float] = []

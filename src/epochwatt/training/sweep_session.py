@@ -70,8 +70,6 @@ class SweepSession(Session):
 
         Parameters
         ----------
-        mode : which
-        place : its number in the list of modes
         applied : what `Machine.change` returned
         settled : what came of settling before it; None: it was not waited for
 

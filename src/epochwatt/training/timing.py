@@ -235,7 +235,6 @@ def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:
 
     Parameters
     ----------
-    n_minibatches : mini-batches of the epoch
     gpu_timing : `synchronised` or `pooled`
     cuda : the module `torch.cuda`; None where the network runs on the host
     """

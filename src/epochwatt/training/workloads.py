@@ -90,9 +90,7 @@ def workload_of(factors: Factors) -> Workload:
     factors : with `model` and, where the row of config/workloads.yaml names other functions,
         `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
 
-    Raises
-    ------
-    ConfigError : a name that is not there
+    Raises ConfigError: a name that is not there.
     """
     model, network = factors["model"], factors.get("network")
     if network is None:

@@ -441,3 +441,11 @@ def test_what_does_not_hold_stands_beside_the_picture(page):
     row = re.search('class="differing".*?(<tr><td>.*?</tr>)', thumb, re.S)[1]
     texts = [re.sub("<.*?>", "", cell) for cell in re.findall("<td>.*?</td>", row)]
     assert texts == ["T5.1.3c By how much", "Xavier NX", "a factor of 2.4", "1.9", "15 %"]
+
+
+def test_the_overview_for_the_report_has_all_but_figures_and_explorer(page):
+    text = page([{}, {}], figures=[{}], drawn=DRAWN, overview="results/overview.html")
+    overview = Path("results/overview.html").read_text("utf-8")
+    assert 'id="figures"' in text
+    assert 'id="figures"' not in overview
+    assert Page(overview).shown == Page(text).shown

@@ -260,5 +260,5 @@ class Job:
             return ""
         if self.backend != TWIN:
             return "; black: published"
-        words = {True: "filled, solid: used in the fit", False: "open, dashed: not used in it"}
+        words = {True: "filled: used in the fit", False: "open: not"}
         return "".join(f"; {words[one]}" for one in words if one in seen)

@@ -613,5 +613,5 @@ def bracket_handles(
 ) -> list[Line2D]:
     """Return the legend's entry of brackets, solid where the fit has seen one of them."""
     line = next((one.linestyle for one in shown if one.seen_by_fit), DASHES)
-    look = {"color": colour, "linewidth": 0.9, "linestyle": line}
+    look: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": line}
     return [Line2D([], [], label=label, **look)] if shown else []

@@ -307,6 +307,7 @@ def brackets_over(
             (left, tick), (right, _) = ends
             words = one.reading(a_is_left=left < right)
             words = f"{tick} {words}" if named else words
-            ink, ends = job.ink({"published_id": one.relation.id}), sorted([left, right])
-            brackets.append(Bracket(*ends, [words], ink, one.linestyle))
+            ink = job.ink({"published_id": one.relation.id})
+            low, high = sorted([left, right])
+            brackets.append(Bracket(low, high, [words], ink, one.linestyle))
     return brackets

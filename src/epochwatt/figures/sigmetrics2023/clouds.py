@@ -14,6 +14,8 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place
 
+PALE_NOTE = "; pale: not in the paper"
+
 
 @dataclass(frozen=True)
 class Cloud:

@@ -9,14 +9,12 @@ load, in the band that it prints for a range of modes.
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.figures.common import style
@@ -54,7 +52,7 @@ from epochwatt.figures.sigmetrics2023.baseload import (
     energy_of,
     spread_brackets,
 )
-from epochwatt.figures.sigmetrics2023.clouds import outside, outside_label
+from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 STRONGEST = ("max", "MAXN")
@@ -70,15 +68,14 @@ def draw(job: Job) -> None:
     """Draw the panels."""
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
     changes = job.related(*CHANGES, number_of=numbers_of(of_epochs(job.runs)))
-    entries: list[Artist] = bracket_handles(changes, job.palette["published"], "published change")
-    dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-    entries += [Line2D([], [], **dot, color=job.palette["missing"], label="our change")]
+    label = "published change; dots: ours"
+    entries = bracket_handles(changes, job.palette["published"], label)
     draw_panel(
         job,
         "fig09a",
         groups,
         ("time per epoch, epochs 1+ (s)", "change (%)"),
-        entries if changes else [],
+        entries,
         draw_times,
         lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
     )
@@ -163,6 +160,7 @@ def draw_panel(
         modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
         if modes:
             job.remark(panel, f"Pale: {outside_label(modes, job)}.")
+            job.drawn[panel].note += PALE_NOTE
         bars, _ = above[0].get_legend_handles_labels()
         job.legend(figure, bars, rows, entries)
         draw_brackets([
@@ -214,7 +212,8 @@ def _draw_change(axes: Axes, at: int, one: Related, ink: str, shade: str) -> Non
     ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
     axes.hlines(ends, at - 0.35, at + 0.35, color=ink, linewidth=1.3, linestyles=one.linestyle)
     if r.value_hi is not None:
-        axes.fill_between([at - 0.35, at + 0.35], *ends, color=ink, alpha=0.2, linewidth=0)
+        low, high = ends
+        axes.fill_between([at - 0.35, at + 0.35], low, high, color=ink, alpha=0.2, linewidth=0)
     if marker := BOUNDS.get(r.qualifier):
         axes.plot([at + BOUND_AT], [r.value], **mark_look(marker, one.seen_by_fit, ink))
     axes.plot([at] * len(one.here), one.here, color=shade, linewidth=1.0)

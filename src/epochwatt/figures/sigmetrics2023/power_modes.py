@@ -25,7 +25,7 @@ from epochwatt.figures.common.bars import draw_whisker, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, is_marked
 from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, ranges
+from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, Cloud, group_runs, ranges
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken, along, on_page
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
@@ -196,6 +196,7 @@ def _remark(job: Job, clouds: Sequence[Cloud]) -> None:
     job.remark(job.figure, "Letters are power modes; each field has its own scales.")
     if modes := set().union(*(cloud.outside for cloud in clouds)):
         job.remark(job.figure, f"Pale {ranges(modes)}: left out of the front, {OUTSIDE}.")
+        job.drawn[job.figure].note += PALE_NOTE
     missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"

@@ -7,14 +7,13 @@ accurate energy. Models that cannot be fitted are left out, and `missing` says w
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import ProfiledWorkload, board_groups, read_workloads
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION, read_models
 from epochwatt.prediction.names import ALL, LEFT_OUT, SEARCHED
-from epochwatt.prediction.predictor import Context, Method
+from epochwatt.prediction.predictor import Context, Json, Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, Chosen
 from epochwatt.records import files
@@ -62,7 +61,7 @@ def _fitted(
     searched: Sequence[Observations],
     methods: Iterable[Method],
     targets: Sequence[str],
-) -> dict[str, Any]:
+) -> Json:
     """Return the fits of a workload, as JSON data."""
     fits, missing = [], []
     for method in methods:

@@ -18,7 +18,7 @@ from epochwatt.published.numbers import MEANT_EPOCHS
 
 
 class Outcome(NamedTuple):
-    """What the procedure gives."""
+    """Result of the procedure."""
 
     best: tuple[str, ...]  # names of the modes that the models of time learn from, sorted
     # target, network, mode -> mean absolute error over epochs 1 to 5 of the mode, %

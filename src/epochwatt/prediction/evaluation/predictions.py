@@ -7,7 +7,6 @@ over valid epochs 1 to 5, those that the papers' runs have (`published.MEANT_EPO
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,13 +16,13 @@ from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
 from epochwatt.prediction.models.times_power import with_energy
 from epochwatt.prediction.names import ALL, ENERGY, TIME
-from epochwatt.prediction.predictor import Method
+from epochwatt.prediction.predictor import Json, Method
 from epochwatt.published.numbers import MEANT_EPOCHS
 
 _PLACE = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 
 # runs of a workload -> (method, training set) -> target -> JSON data of a predictor
-Stored = dict[tuple[str, ...], dict[tuple[str, str], dict[str, Any]]]
+Stored = dict[tuple[str, ...], dict[tuple[str, str], Json]]
 
 
 def load_stored(folder: str) -> Stored:

@@ -7,9 +7,9 @@ prior have rows where the board and a network can be simulated (`twin_prior`). A
 a mode, its energy or a prior that the method needs is left out of a row, and `left_out` says why.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,6 +58,7 @@ CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "desi
 TWIN_CONFIG = "config/twin"
 CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
 
+Medians = Mapping[Any, float]  # of each trial: one workload predicted from one subset
 Simulate = Callable[[ProfiledWorkload], Priors]  # EpochwattError where nothing is simulated
 
 
@@ -171,7 +172,7 @@ def scores(
     observed = [workload.observed.only(modes.values()) for workload in own.workloads]
     answers = cross_validate(scored, observed, splits, own.priors)
     by_method = dict(list(answers.groupby(["target", "method"], sort=False)))
-    medians = {  # of each trial: one workload predicted from one subset
+    medians: dict[Hashable, Medians] = {
         key: part.groupby(["table", "draw"], sort=False)["error_pct"].median().to_dict()
         for key, part in by_method.items()
     }
@@ -210,8 +211,8 @@ def scores(
 
 def _summary(
     part: pd.DataFrame,
-    medians: Mapping[tuple[str, int], float],
-    references: Mapping[tuple[str, int], float],
+    medians: Medians,
+    references: Medians,
     minutes: Mapping[tuple[str, int], float],
 ) -> dict[str, object]:
     """Return the numbers of one row: errors, their ratios to the paper's, what profiling costs."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +10,7 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.models.features import design
 from epochwatt.prediction.models.priors import OWN, PRIOR_TILT
 from epochwatt.prediction.models.residual_gp import Deviations
-from epochwatt.prediction.predictor import LEVEL, Predictor, Prior, bounds
+from epochwatt.prediction.predictor import LEVEL, Json, Predictor, Prior, bounds
 
 N_FOR_MEAN = 100  # draws; of 29,232 modes in a quarter of a second
 LEAST = 1e-3  # of what was observed: a draw that expects less still says no more by it
@@ -79,7 +78,7 @@ class LinearModel(Predictor):
 
     @cached_property
     def deviations(self) -> Deviations:
-        """How observations deviate from the sum."""
+        """Deviations of observations from the sum."""
         return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.nugget)
 
     def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
@@ -100,7 +99,7 @@ class LinearModel(Predictor):
             return np.empty(0)
         return np.asarray(self.deviations.whitening() @ self._off(self.coefficients))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the fields as JSON data.
 
         Raises PredictionError: it stands on a prior, which is a function.

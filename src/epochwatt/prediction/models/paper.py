@@ -12,10 +12,10 @@ trained: whether observed times train it is left open, and so is whether all mod
 four. All four readings are registered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import PLAIN, plain
 from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED, TIME
-from epochwatt.prediction.predictor import Context, Method, Predictor
+from epochwatt.prediction.predictor import Context, Json, Method, Predictor
 
 TOLERANCE = 1e-6  # of the largest singular value: smaller ones count as zero
 
@@ -98,7 +98,7 @@ class PaperEnergy(Predictor):
         return np.asarray(features @ self.coefficients[:-1] + self.coefficients[-1])
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a model from `to_json`."""
         return super().from_json({**data, "time": LinearModel.from_json(data["time"])})
 
@@ -134,7 +134,7 @@ def fit_paper_energy(
     )
 
 
-def _load(data: Mapping[str, Any]) -> Predictor:
+def _load(data: Json) -> Predictor:
     return PaperEnergy.from_json(data) if data["target"] == ENERGY else LinearModel.from_json(data)
 
 

@@ -12,10 +12,10 @@ out show that they should be: by the share of conformal prediction (the `ceil(0.
 largest miss of m), shrunk towards none for few modes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ from epochwatt.prediction.models.mean_shapes import (
     fit_sum,
 )
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
+from epochwatt.prediction.predictor import LEVEL, Context, Json, Method, Predictor
 
 NORMS = (1.0, 2.0)
 N_KNEES = 3  # that a power limit may have, evenly between the least and the largest, in logarithms
@@ -115,7 +115,7 @@ class Utilisation(Predictor):
 
     @cached_property
     def _moments(self) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
-        """What returns mean and variance of the logarithm by each process, (s, n) each, once."""
+        """Function that gives mean and variance of the logarithm by each process, (s, n) each."""
 
         @lru_cache(maxsize=2)  # value, interval and sample are asked of the same modes
         def moments(rows: bytes) -> tuple[Numbers, Numbers]:
@@ -143,7 +143,7 @@ class Utilisation(Predictor):
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the processes deviate from, as fitted to the observations."""
+        """Shapes that the processes deviate from, as fitted to the observations."""
         return _shapes(self)
 
     @cached_property
@@ -183,7 +183,7 @@ class Utilisation(Predictor):
         return design(terms, modes, processes=0)[:, varies]
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`."""
         stored = super().from_json(data)
         if stored.reference is None:

@@ -43,7 +43,7 @@ _FAR = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 @dataclass(frozen=True)
 class Goal:
-    """What to find."""
+    """Goal of a search: objective, limit of power, board time."""
 
     objective: str  # minimise `time` or `energy`
     max_power_w: float | None  # mean power that the answer keeps as measured; None: no limit
@@ -65,14 +65,14 @@ class Goal:
 
 
 class Fits(NamedTuple):
-    """What a method has learned of the modes that were run; power None: not needed."""
+    """Predictors fitted to the modes that were run; power None: not needed."""
 
     time: Predictor
     power: Predictor | None
 
 
 class Outlook(NamedTuple):
-    """What the next epoch in a measured mode may be, and how probably it breaks the limit."""
+    """Values of the next epoch in a measured mode, and the risk that it breaks the limit."""
 
     # `time_s`, and with power `power_w` and `energy_j`: measured value, 90 % interval
     estimates: dict[str, Estimate]

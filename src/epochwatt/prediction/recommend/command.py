@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochwatt.columns import FACTOR_DEFAULTS, TWIN
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.device.board_files import custom_conf, strongest
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError
@@ -39,12 +39,10 @@ AIMS = {"time": "time", "energy": "energy", "edp": "energy x time"}
 # factors that every answer shows, or that need not be shown
 _NOT_ODD = {"setup", "backend", "device", "model", "dataset", "dataset_source", "dvfs", "instance"}
 
-Factors = Mapping[str, object]  # of a workload's runs, by the names of their columns
-
 
 @dataclass(frozen=True)
 class Request:
-    """What to recommend; None: left open."""
+    """A question of `epochwatt recommend`; None: left open."""
 
     backend: str  # whose models answer
     device: str  # name of a device file, or that and one of its instances: `agx-d1`
@@ -62,11 +60,11 @@ class Request:
 
     @property
     def aim(self) -> str:
-        """What to minimise."""
+        """Objective: given, or the one that the budgets suggest."""
         return self.objective or ("energy" if set(self.budgets) == {"epoch_s"} else "time")
 
     @property
-    def factors(self) -> dict[str, object]:
+    def factors(self) -> Factors:
         """Factors of the workload that are not left open."""
         device, _, instance = self.device.partition("-")
         factors = {
@@ -113,7 +111,7 @@ class Advice:
 
     @property
     def folder(self) -> Path:
-        """Where the files of the answer go, below the checkout."""
+        """Folder of the answer's files, below the checkout."""
         budgets = (f"{name}-{most:g}" for name, most in self.request.budgets.items())
         methods = [self.method.name] if self.method.name != RECOMMENDED else []
         risk = [] if self.request.max_risk is None else [f"risk-{self.request.max_risk:g}"]
@@ -143,9 +141,9 @@ class Advice:
         ]
         if self.request.backend != "jetson":
             comment.append("not for a board: ask there with --backend jetson")
-        clocks = (1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
+        clocks = round(1e3 * mode.cpu_mhz), round(1e6 * mode.gpu_mhz), round(1e6 * mode.emc_mhz)
         try:
-            text = custom_conf(self.files.conf, int(mode.cores), *map(round, clocks), board.tables)
+            text = custom_conf(self.files.conf, int(mode.cores), *clocks, board.tables)
         except ValueError as error:
             raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
         return "".join(f"# {line}\n" for line in comment) + text
@@ -165,7 +163,7 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     it, energy that was not measured, or budgets that no mode keeps.
     """
     method = load_method(request.method, root)
-    device = Devices(root).get(str(request.factors["device"]), "--device")
+    device = Devices(root).get(request.factors["device"], "--device")
     _check(request, device, root)
     fits = _fits(request.backend, method, root)
     fitted, others = _requested(fits, request, device, root)
@@ -175,7 +173,7 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     if len(profiled) < LEAST_MODES:
         from epochwatt.prediction.recommend.new_runs import profiling_recipe
 
-        n_processes = int(str(fitted.workload["num_workers"])) + 1
+        n_processes = fitted.workload["num_workers"] + 1
         further = modes_to_measure(files.board, n_processes, profiled)
         raise PredictionError(
             f"too few power modes of {fitted.workload['model']} on {device.title}, "
@@ -279,7 +277,7 @@ def described(workload: Factors) -> str:
         for name, value in workload.items()
         if name not in {*_NOT_ODD, *OPTIONS} and value not in (None, FACTOR_DEFAULTS.get(name))
     ]
-    workers = counted(int(str(workload["num_workers"])), "workers")
+    workers = counted(workload["num_workers"], "workers")
     return ", ".join([str(workload["storage"]), workers, f"batch {workload['batch_size']}", *odd])
 
 
@@ -312,7 +310,7 @@ def _nothing_fitted(
     except EpochwattError as error:  # its clocks are not known
         do = str(error)
     else:
-        modes = modes_to_measure(board, int(str(wanted["num_workers"])) + 1)
+        modes = modes_to_measure(board, wanted["num_workers"] + 1)
         do = profiling_recipe(wanted, modes, device, board, root)
     found = [described_fit(fit) for fit in fits if unit.items() <= fit.workload.items()]
     if not found:  # all networks, by board

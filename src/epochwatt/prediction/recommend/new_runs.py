@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from epochwatt.columns import FACTOR_DEFAULTS, TWIN
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.prediction.data.modes import Board, Mode
-from epochwatt.prediction.recommend.command import Factors, run_prefix
+from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.recommend.verify import labels
 from epochwatt.study.config import Config, Device, FactorValues
 from epochwatt.study.runs import MODE_NUMBERS
@@ -57,7 +57,7 @@ def study_lines(
     return [*lines, "in config/studies.yaml:", "", *_yaml({study: entry}).splitlines(), ""]
 
 
-def _numbers(mode: Mode) -> dict[str, Any]:
+def _numbers(mode: Mode) -> dict[str, float]:
     return {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
 
 

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import (
@@ -31,6 +32,7 @@ from epochwatt.prediction.models.features import plain
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION
 from epochwatt.prediction.models.paper import least_norm
 from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
+from epochwatt.prediction.predictor import Json
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.records import files
 from epochwatt.tables import write_frame
@@ -75,13 +77,13 @@ class Search:
 class Chosen:
     """A board group as power_modes.json has it."""
 
-    factors: Mapping[str, Any]  # that its runs share
-    data: Mapping[str, Any]  # network -> what it trains on
+    factors: Factors  # that its runs share
+    data: Mapping[str, Factors]  # network -> what it trains on
     networks: Sequence[str]  # of the search
     unseen: Sequence[str]
     modes: Mapping[str, Sequence[float]]  # name -> parts of the mode, of those searched
     missing: str  # why nothing was searched; empty: it was
-    choices: Mapping[str, Any]  # training set -> its modes, rank and ties; of `LEFT_OUT` by network
+    choices: Json  # training set -> its modes, rank and ties; of `LEFT_OUT` by network
 
     @property
     def named_modes(self) -> dict[str, Mode]:
@@ -179,9 +181,7 @@ def ranked(group: BoardGroup, search: Search) -> dict[str, list[Subset]]:
     }
 
 
-def choices(
-    group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Subset]]
-) -> dict[str, Any]:
+def choices(group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Subset]]) -> Json:
     """Return the modes of each training set, as JSON data.
 
     `paper`, `paper_standardised`: the search; `published`: e, f, i, j; `designed`: by design of
@@ -206,7 +206,7 @@ def choices(
     return chosen
 
 
-def _choice(search: Search, subsets: Sequence[Subset], rank: int) -> dict[str, Any]:
+def _choice(search: Search, subsets: Sequence[Subset], rank: int) -> Json:
     chosen, lowest = subsets[rank], subsets[0].total_s
     tied = ties(subsets, TIE) if rank == 0 else []
     return {

@@ -1,4 +1,4 @@
-"""What a choice of modes is compared with and is no method of the registry.
+"""Baselines of a choice of modes, which are no methods of the registry.
 
 The strongest mode, the board's preset modes, and the best of the profiled modes answer without any
 prediction. NVIDIA's PowerEstimator is a web page that states no times, so it is not among them.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.errors import ConfigError
@@ -186,7 +187,7 @@ class _Trials:
     tables: dict[str, list[pd.DataFrame]] = field(
         default_factory=lambda: {name: [] for name in OF_JOBS}
     )
-    _trial: dict[str, object] = field(default_factory=dict)  # columns that a trial's rows share
+    _trial: dict[str, str | int] = field(default_factory=dict)  # columns that a trial's rows share
 
     def begin(self, method: str, n_profiled: int, draw: int, transfers: bool = False) -> None:
         """Begin a trial: what is added from now on is of it."""
@@ -202,7 +203,7 @@ class _Trials:
     def _add(self, name: str, frame: pd.DataFrame) -> None:
         self.tables[name].append(frame.assign(**self._trial))
 
-    def predict(self, fitted: Mapping[str, Predictor], is_profiled: Places) -> None:
+    def predict(self, fitted: Mapping[str, Predictor], is_profiled: NDArray[np.bool_]) -> None:
         """Add the errors over all modes that were not profiled; over all where all were."""
         judged = np.ones_like(is_profiled) if is_profiled.all() else ~is_profiled
         answers = Answers()

@@ -56,7 +56,7 @@ def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
     """Write a table of `names.TABLES`: numbers to six digits, nothing for what is not known."""
     cells = frame.reindex(columns=list(TABLES[name])).astype(object)
     rows = ([_cell(value) for value in row] for row in cells.to_numpy().tolist())
-    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", list(cells), rows)
+    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", TABLES[name], rows)
 
 
 def _cell(value: Any) -> Any:
@@ -79,7 +79,9 @@ def reported(mapes: pd.DataFrame) -> str:
 def _mapes(errors: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
     """Return trial -> mean absolute errors, %, with a row per draw and a column per target."""
     return {
-        key: part.pivot(index="draw", columns="target", values="mape_pct").astype(float)
+        tuple(map(str, key)): part.pivot(index="draw", columns="target", values="mape_pct").astype(
+            float
+        )
         for key, part in errors.groupby(TRIAL, sort=False)
     }
 
@@ -120,7 +122,8 @@ def example_choices(
     own = choices[is_example & (choices["workload"] == example.workload)]
     mapes = _mapes(errors[errors["workload"] == example.workload])
     chosen = []
-    for key, part in own.groupby(TRIAL, sort=False):
+    for cells, part in own.groupby(TRIAL, sort=False):
+        key = tuple(map(str, cells))
         trial = dict(zip(TRIAL, key, strict=True))
         if trial["method"] not in WITHOUT_DRAWS and int(trial["n_profiled"]) != N_TRANSFERRED:
             continue

@@ -59,7 +59,6 @@ def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
     Parameters
     ----------
     precisions : of the products; all else is in fp32
-    device : that computes
     """
     largest = min(MOST_BYTES[device.type], _memory_bytes(device) // MEMORY_SHARE)
     with _tf32(False):

@@ -64,14 +64,10 @@ class CeilingSession:
 
         Parameters
         ----------
-        mode : which
-        place : its number in the list of modes
         applied : what `Machine.change` returned
         settled : what came of settling before it; None: it was not waited for
 
-        Raises
-        ------
-        RecordWriteError : the mode does not count as measured
+        Raises RecordWriteError: the mode does not count as measured.
         """
         if mode.get("cores"):
             torch.set_num_threads(int(mode["cores"]))

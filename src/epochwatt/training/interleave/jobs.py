@@ -26,12 +26,9 @@ def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
     Parameters
     ----------
     factors : `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`
-    batch_size : samples of a mini-batch
     device : where the network lives
 
-    Raises
-    ------
-    ConfigError : a network that is not there
+    Raises ConfigError: a network that is not there.
     """
     workload = workload_of(factors)
     transform = workload.transform

@@ -36,12 +36,8 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
     Parameters
     ----------
     plan : checked (`plan.checked`)
-    measured : folder of all measurements
-    machine : the machine at hand
 
-    Raises
-    ------
-    EpochwattError : a network or trace that cannot be, or a record that cannot be written
+    Raises EpochwattError: a network or trace that cannot be, or a record that cannot be written.
     """
     times = arrivals(plan["arrivals"], plan["rate_per_s"], plan["seconds"], plan["seed"])
     if plan["torch_threads"]:

@@ -127,7 +127,7 @@ class TestFiles:
         svg = " ".join(svg.split())
         assert "by number of loader workers" in svg
         assert "simulated, not measured: agx/d1; 2 runs, 4 epochs, 1 not valid and left out" in svg
-        assert "filled, solid: used in the fit" in svg
+        assert "filled: used in the fit" in svg
 
     def test_leave_no_figure_open_after_an_error(self, job_of, made_up):
         with pytest.raises(ConfigError, match="no colour for stall"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.columns import column_names, zone_name
+from epochwatt.telemetry.source import column_names, zone_name
 
 
 @given(st.lists(st.text(max_size=6)))
