@@ -4,7 +4,7 @@ import hashlib
 import json
 import shlex
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -228,7 +228,7 @@ def _digest(content: Any) -> str:
 # -- runs to explain -------------------------------------------------------------------------------
 
 
-def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[EpochRow]]:
+def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRow]]:
     """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
 
     Raises EpochwattError: there is none, there are several, or it has no epoch yet.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Set:
         return self.train[0] if self.train else self.infer[0][0]
 
     @property
-    def shared(self) -> dict[str, str]:
+    def shared(self) -> dict[str, Any]:
         """Cells that all its rows share: the columns of `SetRow`, and what is assumed."""
         key = self.first_table.key
         row = SetRow(

@@ -141,9 +141,12 @@ def _solved(solver: SolverName, space: Space, problem: Problem) -> tuple[Plan | 
         seen = predicted.predicted_space(space, load_method(METHOD), modes)
         answers = predicted.solve_verified(space, problems, seen, modes)
     else:
-        solve: Callable[[Space, Problems], Answers]
-        solve = {"gain": gain.solve, "gmd": gmd.solve, "exhaustive": exhaustive.solve}[solver]
-        answers = solve(space, problems)
+        solve: dict[str, Callable[[Space, Problems], Answers]] = {
+            "gain": gain.solve,
+            "gmd": gmd.solve,
+            "exhaustive": exhaustive.solve,
+        }
+        answers = solve[solver](space, problems)
     choice = int(answers.choice[0])
     plan = None if choice == NONE else space.plan(problem, choice)
     return plan, int(answers.n_profiles[0])
