@@ -1,9 +1,8 @@
-"""Explain a run: find it, its counts and its rooflines, and say what holds it back.
+"""Explain a run by the rooflines of its mode, and say what holds it back.
 
 For `epochwatt explain` and results/tables/explanations.csv.
 """
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +22,12 @@ from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS, Explanation, Ob
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.next_mode import FITTED, KNOBS, Step, next_steps, roof_of
 from epochwatt.roofline.points import RunInMode
-from epochwatt.roofline.wanted import run_in_mode
-from epochwatt.study.config import WorkloadRow
-from epochwatt.study.devices import Devices
-from epochwatt.study.devices import read_rows as read_yaml_rows
-from epochwatt.study.runs import counts_path
 from epochwatt.tables import write_entries
-from epochwatt.text import aligned, first_of
+from epochwatt.text import aligned
 
 ALL = "all"
 EpochRow = Mapping[str, Any]  # of epochs.csv, by column
-RUNS, TABLE = Path("results/runs"), Path("results/roofline/fits_measured.csv")
+TABLE = Path("results/roofline/fits_measured.csv")
 TO_MEASURE = (
     "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
     "are measured within a minute"
@@ -105,59 +99,6 @@ class ExplanationRow:
     limit: str = ""
     explanation: str = ""
     next_mode: str = ""
-
-
-# -- find a run and its rooflines ------------------------------------------------------------------
-
-
-def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[EpochRow]]:
-    """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
-
-    Raises EpochwattError: there is none, there are several, or it has no epoch yet.
-    """
-    ids = sorted(path.parent.name for path in (root / RUNS).glob("*/epochs.csv"))
-    matches = [run] if run in ids else [name for name in ids if name.startswith(run)]
-    if not matches:
-        raise EpochwattError(
-            f"no run {run!r} in {RUNS}",
-            allowed=first_of(ids) or "none: nothing was measured or simulated yet",
-            do="`epochwatt plan` lists the runs, and `make run` measures them",
-        )
-    if len(matches) > 1:
-        raise EpochwattError(
-            f"{len(matches)} runs begin with {run!r}",
-            allowed=first_of(matches),
-            do="type more of the id; `epochwatt plan` lists all",
-        )
-    epochs = read_rows(root / RUNS / matches[0] / "epochs.csv")
-    if not epochs:
-        raise EpochwattError(f"{matches[0]} has no epoch yet")
-    first = epochs[0]
-    device = Devices(root).get(first["device"], "the run")
-    mode = device.power_modes.get(first["power_mode"])
-    settings = mode.model_dump() if mode else {}
-    return run_in_mode(matches[0], first, device.board, settings), epochs
-
-
-def measured_fits(root: Path = Path()) -> list[FitRow]:
-    """Return the rooflines of measured ceilings; EpochwattError: none were measured."""
-    if not (root / TABLE).exists():
-        raise EpochwattError(f"{TABLE} does not exist: no ceilings were measured", do=TO_MEASURE)
-    return read_fits(root / TABLE)
-
-
-def find_counts(run: RunInMode, root: Path = Path()) -> KernelCounts:
-    """Return the kernels of a run's network, task and precision, counted now if need be."""
-    path = root / counts_path(run.workload, run.task, run.precision)
-    if path.exists():
-        return load_kernel_counts(str(path))
-    from epochwatt.counting.count_workload import network_factors, write_workload  # imports torch
-
-    rows = read_yaml_rows(WorkloadRow, root / "config/workloads.yaml")
-    with tempfile.TemporaryDirectory() as folder:
-        network = network_factors(run.workload, rows)
-        write_workload(network, f"{folder}/counts.json", run.task, run.precision)
-        return load_kernel_counts(f"{folder}/counts.json")
 
 
 def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[FitRow, list[FitRow]]:
@@ -336,7 +277,7 @@ def table_rows(explained: Explained) -> list[ExplanationRow]:
     ]
 
 
-def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, float]:
+def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, Any]:
     """Return column -> share, %."""
     return {
         f"{part.replace(' ', '_')}_{ending}": 100.0 * parts[part] / whole

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,10 @@ from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import preset_places
 from epochwatt.schedule.config import Jobs, ScheduleStudy
-from epochwatt.schedule.mode_tables import ASSUMED, public_tables
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.problem import NONE, Answers, PowerRule
 from epochwatt.schedule.profiles import Workload, workload_of
+from epochwatt.schedule.public_tables import ASSUMED, public_tables
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
 from epochwatt.schedule.solvers.als import profiled_modes
 from epochwatt.schedule.solvers.predicted import observed, predicted_workload
@@ -106,7 +106,7 @@ class Set:
         return self.train[0] if self.train else self.infer[0][0]
 
     @property
-    def shared(self) -> dict[str, str]:
+    def shared(self) -> dict[str, Any]:
         """Cells that all its rows share: the columns of `SetRow`, and what is assumed."""
         key = self.first_table.key
         row = SetRow(

@@ -21,8 +21,8 @@ import epochwatt
 from epochwatt.doctor.subject import Subject, choose
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.records.interleaved_folder import InterleavedRecord, read
+from epochwatt.schedule.as_run import run_as
 from epochwatt.schedule.plans import serve_and_train
-from epochwatt.schedule.simulation import run_as
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network

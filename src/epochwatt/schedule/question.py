@@ -12,12 +12,12 @@ import numpy as np
 from epochwatt.errors import ConfigError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.registry import load_method
+from epochwatt.schedule.as_run import AsRun, at_random
 from epochwatt.schedule.config import ScheduleStudy
-from epochwatt.schedule.mode_tables import simulated_tables
 from epochwatt.schedule.plans import Numbers, serve
 from epochwatt.schedule.problem import NONE, Answers, Plan, PowerRule, Problem, Stream
 from epochwatt.schedule.profiles import workload_of
-from epochwatt.schedule.simulation import AsRun, at_random
+from epochwatt.schedule.simulated_tables import simulated_tables
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
 from epochwatt.schedule.solvers.exhaustive import best_plan
 from epochwatt.schedule.space import Bools, Problems, Space
@@ -141,9 +141,12 @@ def _solved(solver: SolverName, space: Space, problem: Problem) -> tuple[Plan | 
         seen = predicted.predicted_space(space, load_method(METHOD), modes)
         answers = predicted.solve_verified(space, problems, seen, modes)
     else:
-        solve: Callable[[Space, Problems], Answers]
-        solve = {"gain": gain.solve, "gmd": gmd.solve, "exhaustive": exhaustive.solve}[solver]
-        answers = solve(space, problems)
+        solve: dict[str, Callable[[Space, Problems], Answers]] = {
+            "gain": gain.solve,
+            "gmd": gmd.solve,
+            "exhaustive": exhaustive.solve,
+        }
+        answers = solve[solver](space, problems)
     choice = int(answers.choice[0])
     plan = None if choice == NONE else space.plan(problem, choice)
     return plan, int(answers.n_profiles[0])

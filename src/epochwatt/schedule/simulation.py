@@ -3,24 +3,16 @@
 The board runs one mini-batch at a time. One of inference starts as soon as its last request is
 there and nothing runs; in the time between, up to n mini-batches of training run, each of which is
 started only while no mini-batch of inference waits, and never stopped. Mini-batches of two streams
-run in the order in which they are complete. That is Fulcrum's rule, for the study of solvers.
-
-`run_as` plays the scheduler of `serve-and-train` itself, so a plan and what runs it have one rule:
-a mini-batch of training begins only where it will have ended when the next mini-batch of requests
-is expected.
+run in the order in which they are complete. That is Fulcrum's rule; `as_run` plays that of
+`serve-and-train`.
 """
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import SLACK, Numbers
-from epochwatt.training.interleave.arrivals import POISSON
-from epochwatt.training.interleave.arrivals import arrivals as planned_arrivals
-from epochwatt.training.interleave.plan import QUEUE
-from epochwatt.training.interleave.scheduler import Interleaver, Plan
 
 Arrivals = Literal["constant", "poisson"]
 N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
@@ -173,85 +165,3 @@ def played_latencies_s(
     )
     of_streams = Interleaved(plan.batch_size, infer_s, n_train, train_s)
     return latencies_s(times.reshape(-1, times.shape[-1]), of_streams).reshape(times.shape)
-
-
-N_EVENTS = 40_000  # requests, and mini-batches of training between them
-
-
-class AsRun(NamedTuple):
-    """Outcome of a plan.
-
-    Attributes
-    ----------
-    share_late : of the requests; refused ones are late
-    p99_s : what 99 % of the answered ones wait at most
-    throughput_per_s : mini-batches of training a second
-    """
-
-    share_late: float
-    p99_s: float
-    throughput_per_s: float
-
-
-class _PlayedClock:
-    """A clock that stands still while nothing is waited for."""
-
-    def __init__(self) -> None:
-        self._t_s = 0.0
-
-    def now(self) -> float:
-        return self._t_s
-
-    def sleep_until(self, t_s: float) -> None:
-        self._t_s = max(self._t_s, t_s)
-
-
-def at_random(
-    rate_per_s: float,
-    batch_size: int,
-    infer_s: float,
-    n_train: int,
-    train_s: float,
-    max_latency_s: float,
-) -> AsRun:
-    """Return what a plan gives with Poisson arrivals, always the same ones.
-
-    Parameters
-    ----------
-    infer_s, train_s : of one mini-batch
-    n_train : mini-batches of training after one of inference, with steady arrivals; where there is
-        one, as many as fit are run, as `serve-and-train` does by itself
-    """
-    seconds = N_EVENTS / (1 + n_train / batch_size) / rate_per_s
-    plan = Plan(rate_per_s, batch_size, None if n_train else 0, QUEUE * batch_size)
-    times = planned_arrivals(POISSON, rate_per_s, seconds, 0)
-    return run_as(plan, infer_s, train_s, times, seconds, max_latency_s)
-
-
-def run_as(
-    plan: Plan,
-    infer_s: float,
-    train_s: float,
-    arrivals_s: Sequence[float],
-    seconds: float,
-    max_latency_s: float = np.inf,
-) -> AsRun:
-    """Return what a plan gives with these arrivals, s after the beginning, as of `at_random`."""
-    clock = _PlayedClock()
-
-    def serve() -> None:
-        clock.sleep_until(clock.now() + infer_s)
-
-    def train() -> None:
-        clock.sleep_until(clock.now() + train_s)
-
-    log = Interleaver(plan, serve, train, [train_s], clock).run(arrivals_s, seconds)
-    waits_s = np.array(log.end_s) - np.array(log.arrival_s)
-    refused = np.array(log.refused, bool)
-    served = waits_s[np.isfinite(waits_s)]
-    n_late = int((served > max_latency_s * (1 + SLACK)).sum() + refused.sum())
-    return AsRun(
-        n_late / max(len(served) + int(refused.sum()), 1),
-        float(np.quantile(served, 0.99)) if len(served) else float("nan"),
-        len(log.train_end_s) / log.t_end_s if log.t_end_s else 0.0,
-    )

@@ -8,7 +8,7 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import PublicJobs, ScheduleStudy
 from epochwatt.schedule.evaluation import evaluate, named_solvers, sets_of
-from epochwatt.schedule.mode_tables import ASSUMED, public_tables
+from epochwatt.schedule.public_tables import ASSUMED, public_tables
 from epochwatt.schedule.sampler import Size, problems_of
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from epochwatt.cli import main
+from epochwatt.schedule.as_run import run_as
 from epochwatt.schedule.problem import Problem, Stream
 from epochwatt.schedule.question import least_budgets
-from epochwatt.schedule.simulation import run_as
 from epochwatt.schedule.space import Space
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.training.interleave import scheduler

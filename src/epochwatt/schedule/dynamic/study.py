@@ -7,7 +7,7 @@ its place among the options; the first is there before anything begins, and cost
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -249,14 +249,19 @@ def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path =
         train = tables_of(f"train-{jobs.train}", by_job)
         infer = tables_of(f"infer-{jobs.infer}", by_job)
         space, key = Space(workload_of(train), (workload_of(infer),)), train[0].key
-        shared = {
+        shared: dict[str, Any] = {
             "provenance": key.provenance,
             "device": key.device,
             "train": jobs.train,
             "infer": jobs.infer,
         }
         for rates, kind, switch_s, judged in _judged(space, jobs, study.changing, root):
-            case = {**shared, "rates": rates, "arrivals": kind, "switch_s": switch_s}
+            case: dict[str, Any] = {
+                **shared,
+                "rates": rates,
+                "arrivals": kind,
+                "switch_s": switch_s,
+            }
             rows += (replace(row, **case) for row in scores(judged))
             of_slots += (replace(row, **case) for row in by_slot(judged))
     write_entries(scores_path, "rates that change", PolicyScore, rows, "")

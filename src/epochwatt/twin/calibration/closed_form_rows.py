@@ -69,7 +69,9 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return list(runs.values())
 
 
-def epoch_rows(runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0) -> list[Row]:
+def epoch_rows(
+    runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0
+) -> list[dict[str, Any]]:
     """Return a row for each epoch of each run.
 
     Parameters
@@ -84,7 +86,7 @@ def epoch_rows(runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int =
 
 def epoch_rows_of_each(
     runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[Row]]:
+) -> Iterator[list[dict[str, Any]]]:
     """Yield what `epoch_rows` returns for each draw of parameters, with a seed of its own."""
     questions_of_runs = [_questions(rows) for rows in runs]
     questions = [q for of_run in questions_of_runs for q in of_run]
@@ -112,7 +114,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 def _rows(
     rows: Sequence[Row], answers: Sequence[Mapping[str, float]], twin: Twin, p: Values, seed: int
-) -> list[Row]:
+) -> list[dict[str, Any]]:
     """Return a run's rows, its epochs spread."""
     factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -129,7 +131,7 @@ def _rows(
     return epochs
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[Row]:
+def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
     idles = []
     for row in rows:

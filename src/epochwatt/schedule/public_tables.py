@@ -1,4 +1,4 @@
-"""Make the mode tables of a study of schedules, of a simulated board or of a public sweep.
+"""Make the mode tables of a study of schedules from a public sweep.
 
 Public sweeps that vary the mini-batch size time whole epochs of training; none has inference. So
 two things are assumed, which every row of the results says:
@@ -9,24 +9,19 @@ two things are assumed, which every row of the results says:
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.config import PublicJobs, ScheduleStudy, required_schedule
-from epochwatt.sweeps.facts import SweepFacts
+from epochwatt.schedule.config import PublicJobs
 from epochwatt.sweeps.mode_table import (
     ModeTable,
     SweepRow,
     read_mode_tables,
     tables_of,
-    write_mode_tables,
 )
-from epochwatt.sweeps.table import load_sweep
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.sweep_table import simulated_rows
 
 Task = Literal["train", "infer"]
 FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
@@ -69,27 +64,3 @@ def _rows(
     n_minibatches = math.ceil(jobs.samples[model] / size)
     for row in sizes[size].rows:
         yield replace(row, task=task, work="mini-batch", time_s=row.time_s / n_minibatches)
-
-
-def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
-    """Simulate all that the study needs, and write it as one file of mode tables.
-
-    `counts`: paths of the counts of its networks, of training and inference.
-
-    Raises ConfigError: no study, or a network, device or grid that cannot be.
-    """
-    twin = load_twin(root / "config/twin", counts)
-    write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
-
-
-def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
-    """Return the mode tables of a study.
-
-    `twin`: simulated boards, with the counts of all networks of the study.
-    """
-    rows = [
-        row
-        for name, entry in study.sweeps()
-        for row in simulated_rows(SweepFacts(**load_sweep(name, entry, root)[0].facts), twin)
-    ]
-    return tables_of(rows)

@@ -1,0 +1,39 @@
+"""Make the mode tables of a study of schedules, on a simulated board."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from epochwatt.schedule.config import ScheduleStudy, required_schedule
+from epochwatt.sweeps.facts import SweepFacts
+from epochwatt.sweeps.mode_table import (
+    ModeTable,
+    tables_of,
+    write_mode_tables,
+)
+from epochwatt.sweeps.table import load_sweep
+from epochwatt.twin.inputs.twin import Twin, load_twin
+from epochwatt.twin.sweep_table import simulated_rows
+
+
+def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
+    """Simulate all that the study needs, and write it as one file of mode tables.
+
+    `counts`: paths of the counts of its networks, of training and inference.
+
+    Raises ConfigError: no study, or a network, device or grid that cannot be.
+    """
+    twin = load_twin(root / "config/twin", counts)
+    write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
+
+
+def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
+    """Return the mode tables of a study.
+
+    `twin`: simulated boards, with the counts of all networks of the study.
+    """
+    rows = [
+        row
+        for name, entry in study.sweeps()
+        for row in simulated_rows(SweepFacts(**load_sweep(name, entry, root)[0].facts), twin)
+    ]
+    return tables_of(rows)
