@@ -52,11 +52,13 @@ UNIT_OF_ENDING = {
     "pct": "%",
     "mhz": "MHz",
     "mib": "MiB",
+    "gib": "GiB",
     "mb": "MB",
     "iops": "1/s",
     "x": "times",
 }
 _WRITTEN = {"cpu": "CPU", "gpu": "GPU", "emc": "memory", "ram": "memory", "dvfs": "DVFS"}
+_WRITTEN["cpus"] = "CPUs"
 
 
 def _column(
@@ -70,6 +72,8 @@ def _words(name: str) -> str:
     words = name.split("_")
     if len(words) > 1 and words[-1] in UNIT_OF_ENDING:
         words = words[:-1]
+    if len(words) > 1 and words[0] == "n":  # a number of something
+        words = words[1:]
     return " ".join(_WRITTEN.get(word, word) for word in words)
 
 

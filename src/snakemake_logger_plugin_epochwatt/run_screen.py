@@ -56,9 +56,11 @@ class RunScreen:
         self._out, self._command = out, command
         is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
         self._is_terminal = out.isatty() and not plain and not is_dumb
-        colour = {"no_color": True} if no_colour else {}
         self.console = Console(
-            file=out, force_terminal=self._is_terminal, highlight=False, **colour
+            file=out,
+            no_color=no_colour or None,
+            force_terminal=self._is_terminal,
+            highlight=False,
         )
         self._bar: Bar | None = None
         self._stray: StrayOutput | None = None

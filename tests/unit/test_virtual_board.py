@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -195,3 +197,25 @@ def test_our_own_session_can_be_had_without_torch():
         check=False,
     )
     assert (done.stderr, done.stdout) == ("", "0 (made up)\n")
+
+
+def test_once_it_is_ended_no_further_board_starts(monkeypatch, tmp_path):
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_is_over", threading.Event())
+    monkeypatch.setattr(run, "_prepared", lambda *_: lambda *_: iter(()))
+    monkeypatch.setattr(run, "cut_power", ended)
+    with pytest.raises(KeyboardInterrupt):
+        run.check_board(build.KERNELS["6.1"], find_kind("agx_orin-jp6"))
+    with pytest.raises(EpochwattError, match="ended before"):
+        next(run.console(["true"], tmp_path / "log", None))
+
+
+def test_power_is_cut_so_long_after_an_epoch_has_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "_is_over", threading.Event())
+    board = ["sh", "-c", "echo EPOCH 0; echo more; exec sleep 60"]
+    start_s = time.monotonic()
+    assert list(run.console(board, tmp_path / "log", 0.2)) == ["EPOCH 0", "more"]
+    assert 0.2 <= time.monotonic() - start_s < 30
+    assert not run._running

@@ -308,10 +308,10 @@ def record_until_the_cut(n_finished):
     seen = n_there
     while True:
         job.wait_for(f"EPOCH {seen}")
-        print("EPOCH", seen, flush=True)
         if seen == n_there and n_finished:
             check("power cut: settings put back first", True, PUT_BACK in job.output)
             check_resumed("power cut", DISK, n_there)
+        print("EPOCH", seen, flush=True)  # from the first one on the power may be cut
         seen += 1
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from epochwatt.device.kinds import Kind
+from epochwatt.errors import EpochwattError
 from tests.fakeboard.board import make_board
 from tests.fakeboard.kinds import FakeKind
 
@@ -44,6 +45,7 @@ MEDIA = {  # transport -> what QEMU plays it by; check.py looks for each
 }
 
 _running: set[subprocess.Popen[str]] = set()  # boards
+_is_over = threading.Event()  # no further board starts
 Line = dict[str, Any]  # of a check; without a verdict it is the end
 Boot = Callable[..., Iterator[str]]
 
@@ -63,7 +65,8 @@ def check_board(kernel: Kernel, fake: FakeKind) -> bool:
                 lines = [line for done in pool.map(lambda part: part(), parts) for line in done]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                for board in _running:
+                _is_over.set()
+                for board in list(_running):
                     board.kill()
                 raise
     what = f"{fake.name} with Linux {kernel.version}, {_cpu_s() - cpu_s:.0f} s of CPU"
@@ -104,9 +107,8 @@ def cut_power(boot: Boot, work: Path) -> list[Line]:
         board = boot("faults", f"cut:{n_ended}", disks, cut_s)
         lines += shown(line for line in board if not _tells_epoch(line, ended))
         n_ended = int(ended[-1]) + 1 if ended else n_ended
-        _say(
-            f"power cut {n} of {N_CUTS}: {cut_s:.2f} s (seed {SEED}) after epoch {ended[1:2]} ended"
-        )
+        when = f"{cut_s:.2f} s after epoch {ended[0]} had ended" if ended else "not at all"
+        _say(f"power cut {n} of {N_CUTS}, drawn with seed {SEED}: {when}")
     return lines + list(shown(boot("faults", f"end:{n_ended}", disks)))
 
 
@@ -226,19 +228,22 @@ def console(
 ) -> Iterator[str]:
     """Start a board, give the lines of its console, keep them in a file; it never outlives this.
 
-    With `cut_s` it is killed that long after it has recorded its second epoch.
+    With `cut_s` it is killed that long after it has said that an epoch has ended.
     """
-    n_epochs = 0
-    with open(log, "w", encoding="utf-8") as copy:
-        copy.write(shlex.join(command) + "\n")
-        board = subprocess.Popen(
+    if _is_over.is_set():
+        raise EpochwattError("ended before this board was started")
+    with (
+        open(log, "w", encoding="utf-8") as copy,
+        subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-        )
+        ) as board,
+    ):
+        copy.write(shlex.join(command) + "\n")
         _running.add(board)
         end = threading.Timer(limit_s, board.kill)
         end.start()
@@ -246,8 +251,7 @@ def console(
             for line in board.stdout or ():
                 copy.write(line)
                 copy.flush()
-                n_epochs += line.startswith("EPOCH ")
-                if cut_s is not None and n_epochs == 2:
+                if cut_s is not None and line.startswith("EPOCH "):
                     threading.Timer(cut_s, board.kill).start()
                     cut_s = None
                 yield line.rstrip()

@@ -155,8 +155,8 @@ def write_index(
     more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
     Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")
     if overview:
-        less = {"figures": None, "explorer": None, "library": "", "data": {"images": {}}}
-        Path(overview).write_text(render(index.PAGE, **content, **less), "utf-8")
+        less = {**content, "figures": None, "explorer": None, "library": "", "data": {}}
+        Path(overview).write_text(render(index.PAGE, **less), "utf-8")
 
 
 def write_bare(not_made: Sequence[FailedJob], page: str) -> None:

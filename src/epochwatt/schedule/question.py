@@ -110,7 +110,7 @@ class Answer:
     best: Plan | None
 
 
-def answer(request: Request, root: Path = Path()) -> Answer:
+def find_answer(request: Request, root: Path = Path()) -> Answer:
     """Answer a request.
 
     Raises ConfigError: options that do not fit each other; a board, network or table that is not

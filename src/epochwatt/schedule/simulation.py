@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import SLACK, Numbers
-from epochwatt.training.interleave.arrivals import POISSON, arrivals
+from epochwatt.training.interleave.arrivals import POISSON
+from epochwatt.training.interleave.arrivals import arrivals as planned_arrivals
 from epochwatt.training.interleave.plan import QUEUE
 from epochwatt.training.interleave.scheduler import Interleaver, Plan
 
@@ -223,7 +224,7 @@ def at_random(
     """
     seconds = N_EVENTS / (1 + n_train / batch_size) / rate_per_s
     plan = Plan(rate_per_s, batch_size, None if n_train else 0, QUEUE * batch_size)
-    times = arrivals(POISSON, rate_per_s, seconds, 0)
+    times = planned_arrivals(POISSON, rate_per_s, seconds, 0)
     return run_as(plan, infer_s, train_s, times, seconds, max_latency_s)
 
 

@@ -5,8 +5,6 @@ import pytest
 from epochwatt.claims.number_sources import MEANT
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
-from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.models.times_power import with_energy
 from epochwatt.prediction.registry import load_methods
 from epochwatt.published.numbers import MEANT_EPOCHS
 
@@ -72,17 +70,6 @@ def test_without_energy_only_time_is_predicted(planted, models):
         for row in predict_workload(of, fitted, load_methods()).to_dict("records")
     ]
     assert {row["target"] for row in told} == {"time_s"}
-
-
-def test_energy_is_time_times_power(planted):
-    (of,) = read_workloads(*planted(("lenet",)))
-    after = of.observed.after_first()
-    time, power, mode = fit_physical_time(after), fit_power(after), after.modes[:1]
-    energy = with_energy({"time_s": time, "power_w": power})["energy_wh"]
-    value = energy.predict(mode)
-    assert value == pytest.approx(time.predict(mode) * power.predict(mode) / 3600)
-    low, high = energy.interval(mode)
-    assert low < value < high
 
 
 def test_a_second_name_of_a_mode_that_trains_trains_too(planted, models, beside):

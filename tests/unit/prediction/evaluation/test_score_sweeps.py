@@ -19,7 +19,6 @@ from epochwatt.prediction.evaluation.score_sweeps import (
     with_reference,
 )
 from epochwatt.prediction.evaluation.sweep_table import (
-    BROKEN,
     BY_WORKLOAD,
     COLUMNS,
     DESIGNED,
@@ -28,9 +27,6 @@ from epochwatt.prediction.evaluation.sweep_table import (
     MEDIAN,
     PROFILED,
     RANDOM,
-    REGRET,
-    TO_BEST,
-    TO_PAPER,
     as_text,
     read_scores,
     write_scores,
@@ -56,11 +52,6 @@ def test_a_large_table_stands_alone_and_small_ones_are_pooled():
     assert [u.knobs for u in units] == [("cpu_mhz", "gpu_mhz", "emc_mhz"), ("power_limit_w",)]
 
 
-def test_many_large_tables_of_a_sweep_are_pooled():
-    units, _ = units_of([planted(workload=f"w{n}") for n in range(9)])
-    assert [(u.workload, u.sizes()) for u in units] == [("9 workloads", [4])]
-
-
 def test_a_table_that_cannot_be_read_is_left_out_with_its_reason():
     wrong = planted(GRID[:8])
     wrong = type(wrong)(
@@ -81,20 +72,6 @@ def test_no_mode_trains_and_tests_at_once(how, n_draws):
         assert set(draw.modes.train) | set(draw.modes.test) == set(unit.tables[0].distinct())
         assert not set(draw.modes.train) & set(draw.modes.test)
     assert len({draw.modes.train for draw in draws}) == n_draws
-
-
-def test_draws_are_the_same_at_each_call():
-    (unit,), _ = units_of([planted()])
-    first, second = (draws_of(unit, 10, RANDOM) for _ in range(2))
-    assert [draw.modes for draw in first] == [draw.modes for draw in second]
-
-
-def test_designed_modes_are_further_apart_than_random_ones():
-    """At least one of the lowest and of the highest GPU clocks: the term that matters most."""
-    (unit,), _ = units_of([planted()])
-    (draw,) = draws_of(unit, 4, DESIGNED)
-    clocks = {mode.gpu_mhz for mode in draw.modes.train}
-    assert {min(clocks), max(clocks)} == {150, 1300}
 
 
 def test_reference_is_another_workload_first_of_the_same_device():
@@ -121,17 +98,6 @@ def test_workloads_that_are_judged_together_transfer_from_another_one_of_them():
     assert {outside.reference_of(table).rows.workload for table in unit.tables} == {
         "planted: outside"
     }
-
-
-def test_a_reason_that_many_share_is_given_once():
-    tables = [planted(GRID[:4], workload=f"net {n}") for n in range(45)]
-    _, left_out = units_of([planted(), *tables])
-    assert left_out == ["45 alike, such as planted: net 0: 4 modes, 6 or more are needed"]
-    small = [planted(GRID[:8], workload=f"net {n}") for n in range(45)]
-    (unit,), _ = units_of(small)
-    reason = with_reference(unit, small).no_reference
-    assert reason.count("20 or more are needed") == 1
-    assert "45 alike" in reason
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -273,14 +239,6 @@ def test_the_best_profiled_mode_is_that_of_brute_force(unit, draws):
         assert (np.nan_to_num(of_draw(choices, number, "over_w")) <= 0).all()
 
 
-def test_who_expects_no_mode_within_the_budget_has_no_answer(unit, draws):
-    def fit(rows, context):
-        return Truth(context.target, rows.modes, 100.0 if context.target == POWER else 1.0)
-
-    choices = run_trials(unit, draws, [method(fit, "fearful")]).choices["fearful"]
-    assert choices["penalty_pct"].isna().all()
-
-
 def test_a_part_that_a_method_does_not_know_leaves_it_out():
     (unit,), _ = units_of([limited()])
     names = ("paper", "physical", "log", "gaussian_process", "gradient_boosting")
@@ -344,20 +302,6 @@ def test_intervals_hold_about_what_they_state():
         assert held.low <= held.value <= held.high
 
 
-def test_a_better_method_beats_the_plain_regression_beyond_doubt(exact):
-    ratio = one(exact, method="physical", target=TIME, n_profiled=10, statistic=TO_PAPER)
-    assert ratio.high < 1
-    best = one(exact, method="paper", target=TIME, n_profiled=10, statistic=TO_BEST)
-    assert best.low > 1
-
-
-def test_a_method_beside_itself_is_as_good(exact):
-    """On observed times the paper's model of energy learns the same where it sees one mode once."""
-    place = {"target": ENERGY, "n_profiled": 4, "learned_from": RANDOM}
-    same = one(exact, method="paper_observed_time", statistic=TO_PAPER, **place)
-    assert same.low <= 1 <= same.high
-
-
 def test_rows_say_what_they_rest_on(exact):
     row = one(exact, method="log", target=TIME, learned_from=DESIGNED, statistic=MEDIAN)
     assert (row.sweep, row.provenance, row.device) == ("planted", "public", "board")
@@ -365,13 +309,6 @@ def test_rows_say_what_they_rest_on(exact):
     assert row.knobs == "cpu_mhz gpu_mhz emc_mhz"
     assert {row.n_profiled for row in exact} == {4, 10}
     assert not [row for row in exact if row.method == "twin_prior"]
-
-
-def test_a_single_draw_has_no_interval_of_its_budgets(exact):
-    about = {"method": PROFILED, "statistic": REGRET}
-    assert one(exact, learned_from=DESIGNED, **about).low is None
-    assert one(exact, learned_from=RANDOM, n_profiled=4, **about).low is not None
-    assert one(exact, learned_from=DESIGNED, method=PROFILED, statistic=BROKEN).value == 0
 
 
 def test_pooled_workloads_have_their_spread():

@@ -129,11 +129,6 @@ def test_missing_energy_is_refused(networks, plant):
     assert caught.value.where == "three"
 
 
-def test_no_network_is_refused(networks):
-    with pytest.raises(PredictionError, match="no network"):
-        fit_paper_energy(networks[0], [])
-
-
 def test_equals_scikit_learn_where_modes_leave_coefficients_open(modes):
     rows = as_rows(modes)
     sets = np.array([[0, 4, 5, 8], [6, 7, 8, 9], [0, 1, 2, 3]])  # four, two and four are fixed

@@ -119,11 +119,6 @@ def test_error_of_the_prior_in_one_clock_is_corrected_where_it_is_seen(plant):
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 1
 
 
-def test_prior_that_expects_no_time_is_refused(plant):
-    with pytest.raises(PredictionError, match="the prior expects a time_s of 0"):
-        fit_on_prior(plant(SHARES), "time_s", lambda modes: np.zeros(len(modes)))
-
-
 @pytest.mark.parametrize("fit", [fit_physical_time, fit_log_time, fit_power])
 def test_one_mode_and_identical_modes_are_refused(named, fit):
     of = observations_from_rows("lenet", [named["g"]] * 3, [30.0, 31.0, 30.5], [20.0, 21.0, 20.5])

@@ -256,21 +256,6 @@ def test_defaults_of_the_paper_stand_where_nothing_is_told(words, said, ask, sto
     assert f"\nworkload  {said}, dvfs off\n" in out
 
 
-def test_device_without_an_instance_is_its_first(ask, store):
-    store(fitted(instance="d2"), fitted())
-    _, out, _ = ask(*ASK, "--device", "agx")
-    assert out.startswith(
-        "SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1"
-    )
-
-
-def test_without_a_budget_none_is_spoken_of(ask, store):
-    store(fitted())
-    _, out, _ = ask(*ASK)
-    assert "asked     least time\n" in out
-    assert "budget" not in out
-
-
 def test_time_needs_no_energy(ask, store):
     here = store(fitted(power=False))
     status, out, err = ask(*ASK, "--objective", "time", "--max-epoch-s", "400")
@@ -324,12 +309,6 @@ def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, st
     assert len(re.findall(r"^  c[0-9.a-z]+: {cores: ", err, re.M)) == 4
 
 
-def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
-    store(fitted(num_workers=0), fitted())
-    err = refused(*ASK, "--device", "agx-d2")
-    assert "no model of mobilenet on agx-d2 was fitted\n  found: mobilenet on agx-d1\n" in err
-
-
 def paste(here, said):
     """Add to the configuration what an answer says; return the runs of its study."""
     study, name = re.search(r"(?sm)^((?:verify|profile)-[^\n:]+?):\n.*?(?=\n\n)", said).group(0, 1)
@@ -365,24 +344,11 @@ def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_as
     assert len(fitted_runs(load_table({"studies": runs[0].studies[0]}, here), "twin").runs) == 4
 
 
-def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, store):
-    store(fitted(), fitted("cgj", num_workers=0))
-    _, out, _ = ask(*ASK)
-    assert "  also fitted: ssd, 0 workers, batch 16 (3 modes; 4 needed)\n" in out
-
-
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
     time, power = fitted()
     time["fits"][0]["model"]["trained_on"][0] = [8, 1000, 900, 1333, 1, 0]
     store((time, power))
     assert "cpu_mhz: 1000 MHz is not a step of this board's clock" in refused(*ASK)
-
-
-def test_workloads_that_no_option_tells_apart_are_named(refused, store):
-    store(fitted(dataset_scale=0.5), fitted(dataset_scale=0.25))
-    err = refused(*ASK)
-    assert "several workloads of mobilenet on agx-d1" in err
-    assert "they differ in dataset_scale" in err
 
 
 def test_workloads_that_an_option_tells_apart_ask_for_it(refused, store):
@@ -406,11 +372,6 @@ def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refus
         parents=True
     )
     assert f"results/models/{backend}/epoch_time.json is missing" in refused(*words)
-
-
-def test_backend_has_to_be_stated(capsys):
-    assert cli.main(["recommend", "--device", "agx", "--model", "mobilenet"]) == 2
-    assert "--backend" in capsys.readouterr().err
 
 
 # -- measured boards -------------------------------------------------------------------------------
@@ -491,14 +452,6 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     assert f"--config studies={name} -- runs\n" in out
 
 
-def test_blocks_of_several_questions_can_be_pasted_together(ask, store):
-    here = store(fitted(), fitted(storage="hdd"))
-    for words in (("15",), ("14",), ("15", "--storage", "hdd")):
-        _, out, _ = ask(*ASK, "--verify", "--max-power-w", *words)
-        (run,) = paste(here, out)
-        assert run.studies == (f"verify-{run.id.partition('-p1-')[0]}",)
-
-
 def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_epochs):
     here = store(fitted())
     device = here / "config/devices/agx.yaml"
@@ -548,15 +501,6 @@ def test_verify_looks_at_no_run_of_other_factors(ask, store, write_epochs, other
     assert f"verify: twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in out
 
 
-def test_verify_waits_for_an_epoch_after_the_first(ask, store, write_epochs):
-    here = store(fitted())
-    about = fitted()[0]["workload"] | {"power_mode": LABEL}
-    name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567"
-    write_epochs(name, about, {}, {"valid": False}, root=here)
-    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert f"verify: {name} has no valid epoch after the first yet\n" in out
-
-
 def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_epochs):
     here = store(fitted())
     for hash_ in ("01234567", "76543210"):
@@ -564,14 +508,6 @@ def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_e
     status, _, err = ask(*ASK, "--max-power-w", "15", "--verify")
     assert status == 1
     assert re.search("several runs of the recommended mode\n  found: .*-01234567, .*-76543210", err)
-
-
-def test_verify_of_a_profiled_mode_needs_no_run(ask, store):
-    store(fitted())
-    _, out, _ = ask(*ASK, "--verify")
-    assert "take      8 cores, CPU 2265.6, GPU 1377, memory 2133 MHz" in out
-    assert "\nprofiled: the models are fitted to this mode too\n" in out
-    assert "verify: this mode is one of those that the models are fitted to\n" in out
 
 
 def test_asking_loads_no_library_for_fitting(store):

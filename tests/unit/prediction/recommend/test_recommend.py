@@ -1,19 +1,15 @@
 """The best mode of a board within budgets."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from epochwatt.device.kinds import NANO
-from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.paper import fit_paper_time
-from epochwatt.prediction.models.physical import fit_log_time, fit_physical_time, fit_power
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, recommend
 
@@ -79,12 +75,6 @@ def test_profiled_modes_of_one_step_count_once(agx, time):
     with pytest.raises(PredictionError, match="too few power modes of agx_xavier") as caught:
         recommend(agx, only_known(time, rows), None, "time", {})
     assert (caught.value.found, caught.value.allowed) == ("3 modes", "4 or more")
-
-
-def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
-    nominal = [(8, 2265, 1377, 2133, 1, 0), *time.trained_on[:3].tolist()]
-    told = recommend(agx, only_known(time, nominal), power, "time", {})
-    assert told.mode == STRONGEST
 
 
 @pytest.mark.parametrize(("per_core_s", "cores"), [(-0.01, 7), (-0.05, 7), (-0.2, 8), (-5, 8)])
@@ -216,14 +206,6 @@ def test_too_few_profiled_modes_name_those_to_measure_next(agx, plant, named, po
     assert caught.value.do.count(", CPU ") == 2
 
 
-def test_models_of_another_board_are_refused(agx, time, power):
-    other = agx._replace(
-        kind="nano", tables=agx.tables._replace(gpu_hz=NANO.gpu_hz, emc_hz=NANO.emc_hz)
-    )
-    with pytest.raises(EpochwattError, match="is not a step"):
-        recommend(other, time, power, "time", {})
-
-
 def test_without_intervals_no_risk_is_stated(agx, plant, power):
     """The paper's regression has none; its best mode is that of its own predictions."""
     time = fit_paper_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
@@ -233,18 +215,3 @@ def test_without_intervals_no_risk_is_stated(agx, plant, power):
     assert chosen.estimates["epoch_s"].value == pytest.approx(expected[within].min(), rel=EQUAL)
     assert chosen.estimates["epoch_s"][1:] == (None, None)
     assert chosen.risks == {}
-
-
-def test_any_model_of_time_with_intervals_will_do(agx, plant, power):
-    time = fit_log_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
-    told = recommend(agx, time, power, "edp", {"power_w": 20})
-    assert told.estimates["power_w"].value <= 20
-
-
-def test_recommending_loads_no_library_for_fitting():
-    code = (
-        "import sys, epochwatt.prediction.recommend.recommend\n"
-        "print({'sklearn', 'scipy', 'pandas'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
