@@ -28,7 +28,9 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 
 validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
 	@$(SNAKEMAKE) workloads
-	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
+	@$(PY) -m benchmarks.calibration overlaps
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m benchmarks.calibration priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1 further variants, minutes longer

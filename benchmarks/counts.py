@@ -1,4 +1,4 @@
-"""Check our counts of kernels against torch's and published ones: `python -m benchmarks.counts`.
+"""Check our counts of kernels against torch's: `python -m benchmarks.counts`.
 
 It writes the tables of docs/reference/counts.md to benchmarks/tables/counting/. Nothing is
 measured, so the same versions give the same tables on any machine.
@@ -14,7 +14,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import published_counts
 from benchmarks.results import REPOSITORY
 from epochwatt.counting.count_workload import launches, made_on_meta
 from epochwatt.counting.recorder import TASKS
@@ -116,4 +115,3 @@ if __name__ == "__main__":
     counted = rows()
     write(FOLDER / "flop-counter.csv", counted)
     write(FOLDER / "training.csv", ratios(counted))
-    write(FOLDER / "published.csv", published_counts.rows())

@@ -14,10 +14,10 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
-from epochwatt.prediction.evaluation.splits import Split
+from epochwatt.prediction.harness import Split
 from epochwatt.prediction.predictor import LEVEL, Predictor, Prior
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.inputs.numbers import Clocks
 from epochwatt.twin.model.power import Load, parts
 
 REPOSITORY = Path(__file__).resolve().parents[1]

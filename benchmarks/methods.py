@@ -20,14 +20,19 @@ from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct
-from epochwatt.prediction.evaluation.sweep_names import OVER_W, RANDOM
-from epochwatt.prediction.evaluation.sweep_scores import N_BOOTSTRAP, SURE, quantiles
-from epochwatt.prediction.evaluation.sweep_trials import has_power
-from epochwatt.prediction.evaluation.sweep_units import Unit, draws_of, units_of
+from epochwatt.prediction.evaluation.score_sweeps import (
+    N_BOOTSTRAP,
+    SURE,
+    Unit,
+    draws_of,
+    quantiles,
+    units_of,
+)
+from epochwatt.prediction.evaluation.sweep_table import OVER_W, RANDOM
+from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor, Reference
-from epochwatt.prediction.recommend.risk import fastest_within
+from epochwatt.prediction.recommend.recommend import safe_mode
 from epochwatt.prediction.registry import load_method
 from epochwatt.records import files
 from epochwatt.sweeps.find import find_tables
@@ -132,7 +137,7 @@ def _with_reference(unit: Unit, tables: Sequence[ModeTable]) -> Unit:
     table = max(tables, key=lambda table: len(table.rows))
     is_other_board = table.key.device != unit.device
     reference = Reference(observations_of(table), is_other_board)
-    return replace(unit, reference=reference, cache=REPOSITORY / ".cache")
+    return replace(unit, references=(reference,), cache=REPOSITORY / ".cache")
 
 
 def answers(case: Case, size: int) -> tuple[dict[str, Answers], Clusters]:
@@ -167,8 +172,8 @@ def _answer(
     answered: Answers,
 ) -> None:
     fitted: dict[str, Predictor] = {}
-    for target in (TIME, POWER) if has_power(unit) else (TIME,):
-        context = Context(target, reference=unit.reference, cache=unit.cache)
+    for target in (TIME, POWER) if unit.has_power else (TIME,):
+        context = Context(target, reference=unit.reference_of(train), cache=unit.cache)
         fitted[target] = predictor = method.fit(train, context)
         observed = getattr(table, target)[rest]
         asked = table.modes[rest]
@@ -196,7 +201,7 @@ def _place(modes: Numbers, fitted: Mapping[str, Predictor], limit_w: float) -> i
     time, power = fitted[TIME], fitted[POWER]
     if power.interval(modes[:1]) is not None:
         try:
-            return fastest_within(time, power, modes, limit_w, MAX_RISK).place
+            return safe_mode(time, power, modes, limit_w, MAX_RISK).place
         except PredictionError:  # no mode is safe enough
             return None
     within = np.flatnonzero(power.predict(modes) <= limit_w)

@@ -13,13 +13,12 @@ import numpy as np
 from benchmarks.methods import CASES, OUT, units
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct
-from epochwatt.prediction.evaluation.sweep_names import RANDOM
-from epochwatt.prediction.evaluation.sweep_units import draws_of
+from epochwatt.prediction.evaluation.score_sweeps import draws_of
+from epochwatt.prediction.evaluation.sweep_table import RANDOM
+from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import TIME
 from epochwatt.prediction.predictor import Context, Predictor
 from epochwatt.prediction.registry import load_method
-from epochwatt.prediction.selection.active import most_open_mode
 from epochwatt.records import files
 
 FIRST, LAST, N_DRAWS = 10, 25, 10
@@ -31,10 +30,9 @@ def grown(table: Observations, modes: Sequence[Mode]) -> list[Mode]:
     profiled = list(modes)
     while len(profiled) < LAST:
         seen = table.only(profiled)
-        chosen = most_open_mode([_fitted(seen)], table.modes, seen)
-        if chosen is None:
-            break
-        profiled.append(chosen.mode)
+        _, sd = _fitted(seen).log_normal(table.modes)
+        is_new = [mode not in profiled for mode in table.mode_of_row]
+        profiled.append(table.mode_of_row[int(np.where(is_new, sd, -1.0).argmax())])
     return profiled
 
 

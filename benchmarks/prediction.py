@@ -2,7 +2,7 @@
 
 On simulated truth (`prediction/worlds.py`), where gains and coverage are by construction, and on
 what others measured (`benchmarks/measured.py`). Every model gets the same: three epochs of each of
-four modes, of which the first is dropped. Prints its tables and writes results/prediction.md.
+four modes, of which the first is dropped. Writes its tables to benchmarks/tables/prediction/.
 """
 
 import tempfile
@@ -18,51 +18,41 @@ from benchmarks import measured
 from benchmarks import synthetic_truth as worlds
 from benchmarks.prediction_measured import (
     DEVICE,
-    ERROR,
     SEED,
     TARGETS,
-    measured_text,
+    measured_tables,
     share,
 )
-from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
+from benchmarks.results import REPOSITORY, Budget, Result, Row, Table, write_tables
 from benchmarks.synthetic_truth import World
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.cross_validation import (
-    Priors,
-    Trial,
-    cross_validate,
-    predictors,
-    score,
-)
-from epochwatt.prediction.evaluation.splits import Split
-from epochwatt.prediction.models.physical import (
-    fit_physical_time,
-    fit_power,
-)
+from epochwatt.prediction.harness import Split, board_minutes, cross_validate, score
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.models.times_power import Priors, predictors
 from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.prediction.registry import load_methods
+from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, N_MODES
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
-from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
-from epochwatt.records import files
+from epochwatt.text import aligned
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters, load_refits
 
 METHODS = [method for method in load_methods().values() if method.is_scored]
-CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
+CONFIG, TABLES = REPOSITORY / "config/twin", REPOSITORY / "benchmarks/tables/prediction"
 NAMED, REPRESENTATIVE = "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7
 N_DRAWS, N_RANDOM, N_TEST, N_TRIES = 20, 5, 40, 100_000
 WIDENED = 3.0  # parameters are off by several times their spread (docs/explanation/calibration.md)
 HELD = Budget(85.0, 97.0, "85 .. 97")
 
 PAPER, CHOSEN, RANDOM = "e f i j", "selected, same cost as e f i j", "random, same cost as e f i j"
-ALL_MODES = "all modes of the board"
+NAMED_MODES, ALL_MODES = "modes a to j", "all modes of the board"
 
 
 class Line(NamedTuple):
@@ -113,12 +103,14 @@ def run(quick: bool = False, folder: Path = measured.FOLDER) -> Result:
     n_draws = 1 if quick else N_DRAWS
     truths = truths_of(bench, n_draws)
     lines, held = simulated(bench, truths)
-    text = [*_simulated_text(lines), *_held_text(held), *_answers_text(bench, truths)]
-    text += measured_text(bench.twin, folder)
-    print("\n".join(text))
+    tables = _simulated_tables(lines)
+    tables["simulated-intervals"] = _held_table(held)
+    tables["simulated-recommendations"] = _answers_table(bench, truths)
+    tables |= measured_tables(bench.twin, folder)
+    for name, table in tables.items():
+        print("", name, *aligned(table), sep="\n")
     if not quick:
-        OUT.parent.mkdir(parents=True, exist_ok=True)
-        files.write_bytes(str(OUT), ("\n".join(text) + "\n").encode())
+        write_tables(TABLES, tables)
     details = [
         {
             **line._asdict(),
@@ -174,7 +166,7 @@ def simulated(
     """Return the errors of every model under every condition, and what its intervals hold."""
     every = bench.board.all_modes()
     drawn = every[np.random.default_rng(SEED).choice(len(every), N_TEST, replace=False)]
-    tests = {"modes a to j": bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
+    tests = {NAMED_MODES: bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
     trains = _trains(bench, tests, max(map(len, truths.values())))
     trained = (train for by_name in trains.values() for own in by_name.values() for train in own)
     asked = dict.fromkeys(mode for some in (*trained, *tests.values()) for mode in some)
@@ -183,7 +175,8 @@ def simulated(
         name: {target: memoised(prior, rows) for target, prior in priors.items()}
         for name, priors in bench.expected.items()
     }
-    trials: dict[tuple[str, str, str, str, str], list[Trial]] = defaultdict(list)
+    errors: dict[tuple[str, ...], list[Numbers]] = defaultdict(list)
+    minutes: dict[tuple[str, ...], list[float]] = defaultdict(list)
     held: Held = defaultdict(lambda: (0, 0))
     for truth, draws in truths.items():
         for modes, test in tests.items():
@@ -191,8 +184,12 @@ def simulated(
                 for profiled, some in trains[modes, seed].items():
                     own = [_split(train, test) for train in some]
                     seen = [_observed(world, own, test, seed) for world in drawn_worlds]
-                    for target, name, found in _tried(known, seen, own):
-                        trials[truth, modes, profiled, target, name] += found
+                    cost = [board_minutes(of, split.train) for split in own for of in seen]
+                    answers = cross_validate(METHODS, seen, own, known)
+                    for (name, target), part in answers.groupby(["method", "target"], sort=False):
+                        place = truth, modes, profiled, str(target), str(name)
+                        errors[place].append(part["error_pct"].to_numpy())
+                        minutes[place] += cost
                     for target, name, n_held, n_modes in _counted(known, seen, own[0]):
                         before = held[truth, modes, profiled, target, name]
                         held[truth, modes, profiled, target, name] = (
@@ -200,12 +197,8 @@ def simulated(
                             before[1] + n_modes,
                         )
     return [
-        Line(
-            *condition,
-            np.concatenate([trial.errors_pct for trial in found]),
-            tuple(trial.board_minutes for trial in found),
-        )
-        for condition, found in trials.items()
+        Line(*place, np.concatenate(found), tuple(minutes[place]))  # type: ignore[arg-type]
+        for place, found in errors.items()
     ], held
 
 
@@ -256,14 +249,6 @@ def _observed(
     return worlds.observed(world, list(modes), N_EPOCHS + 1, seed)
 
 
-def _tried(
-    known: Mapping[str, Priors], seen: Sequence[Observations], splits: Sequence[Split]
-) -> Iterable[tuple[str, str, list[Trial]]]:
-    for name, by_target in cross_validate(METHODS, seen, splits, known).items():
-        for target, trials in by_target.items():
-            yield target, name, trials
-
-
 def _counted(
     known: Mapping[str, Priors], seen: Sequence[Observations], split: Split
 ) -> Iterable[tuple[str, str, int, int]]:
@@ -296,32 +281,35 @@ def _rows(held: Held) -> list[Row]:
     ]
 
 
-def _simulated_text(lines: Sequence[Line]) -> list[str]:
-    """Return a table per target and set of modes, a column per truth."""
+def _simulated_tables(lines: Sequence[Line]) -> dict[str, Table]:
+    """Return a table per target and set of modes, a column per truth.
+
+    Every gain is by construction. Errors in %: median / 90th percentile / worst.
+    """
     truths = list(dict.fromkeys(line.truth for line in lines))
-    text = [f"Simulated truth: every gain is by construction. {ERROR}"]
+    sets = {NAMED_MODES: "named-modes", ALL_MODES: "all-modes"}
+    made: dict[str, Table] = {}
     for target, title in TARGETS.items():
         for modes in dict.fromkeys(line.modes for line in lines):
             own = [line for line in lines if (line.target, line.modes) == (target, modes)]
             cells = {(line.profiled, line.model, line.truth): line.cell() for line in own}
-            text += ["", f"{title.capitalize()}, {modes}", ""]
-            text += markdown(
+            made[f"simulated-{title}-{sets[modes]}"] = [
                 ["profiled", "model", *truths],
-                [
+                *(
                     [profiled, model, *(cells[profiled, model, truth] for truth in truths)]
                     for profiled, model in dict.fromkeys((x.profiled, x.model) for x in own)
-                ],
-            )
-    text += ["", "Minutes of board for the four modes: lowest, median, highest", ""]
+                ),
+            ]
+    # minutes of board for the four modes: lowest, median, highest
     paper = [line for line in lines if (line.target, line.model) == ("time_s", "paper")]
-    text += markdown(
+    made["simulated-profiling-minutes"] = [
         ["modes", "profiled", *truths],
-        [
+        *(
             [modes, profiled, *(_minutes(paper, modes, profiled, truth) for truth in truths)]
             for modes, profiled in dict.fromkeys((line.modes, line.profiled) for line in paper)
-        ],
-    )
-    return text
+        ),
+    ]
+    return made
 
 
 def _minutes(lines: Sequence[Line], modes: str, profiled: str, truth: str) -> str:
@@ -329,18 +317,17 @@ def _minutes(lines: Sequence[Line], modes: str, profiled: str, truth: str) -> st
     return " / ".join(f"{of:.0f}" for of in np.quantile(line.minutes, [0, 0.5, 1]))
 
 
-def _held_text(held: Held) -> list[str]:
-    """Return coverage by modes and profiling; each cell has the truths in their order."""
+def _held_table(held: Held) -> Table:
+    """Return new modes that intervals of 90 % hold, in %; each cell has the truths in order."""
     truths = list(dict.fromkeys(truth for truth, *_ in held))
     rows = dict.fromkeys((modes, profiled) for _, modes, profiled, _, _ in held)
     columns = dict.fromkeys((target, model) for *_, target, model in held)
-    what = f"New modes that intervals of 90 % hold, in %, by construction: {', '.join(truths)}"
     head = ["modes", "profiled", *(f"{TARGETS[target]}, {model}" for target, model in columns)]
     cells = [
         [*row, *(" / ".join(share(held[truth, *row, *of]) for truth in truths) for of in columns)]
         for row in rows
     ]
-    return ["", what, "", *markdown(head, cells)]
+    return [head, *cells]
 
 
 class Answer(NamedTuple):
@@ -352,8 +339,8 @@ class Answer(NamedTuple):
     wrong_way: float  # most by which one step up of one part is expected to take longer
 
 
-def _answers_text(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> list[str]:
-    """Return how the fastest mode within a budget of power turns out, of `recommend`'s answers."""
+def _answers_table(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> Table:
+    """Return how `recommend`'s fastest mode within the median power of modes a to j turns out."""
     rows = []
     for truth, draws in truths.items():
         told = [_answer(bench, world, seed) for seed, own in enumerate(draws) for world in own]
@@ -362,16 +349,10 @@ def _answers_text(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]])
         times = " / ".join(f"{of:.3f}" for of in np.quantile(slower, [0.5, 0.9, 1]))
         wrong_pct = " / ".join(f"{100 * of:.1f}" for of in np.quantile(wrong, [0.5, 0.9, 1]))
         rows.append([truth, *map(str, counts), times, f"{over.max():.3f}", wrong_pct])
-    what = "The fastest of all modes within the median power of modes a to j, from which it learned"
     counted = ["answers", "slower than expected", "time within the interval", "budget kept"]
     ratios = ["true over expected time: median / 90th percentile / worst", "most power over budget"]
     steps = ["a step up takes longer by at most, %: median / 90th percentile / worst"]
-    return [
-        "",
-        f"{what}, by construction",
-        "",
-        *markdown(["truth", *counted, *ratios, *steps], rows),
-    ]
+    return [["truth", *counted, *ratios, *steps], *rows]
 
 
 def _answer(bench: Bench, world: World, seed: int) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.results import REPOSITORY
-from epochwatt.prediction.evaluation.sweep_names import (
+from epochwatt.prediction.evaluation.sweep_table import (
     BROKEN,
     BROKEN_SHARE,
     HELD,
@@ -27,7 +27,7 @@ from epochwatt.prediction.evaluation.sweep_text import (
     heading,
     judged,
     short,
-    summary,
+    summary_table,
 )
 
 SCORES = REPOSITORY / "results/sweeps/scores.csv"
@@ -40,7 +40,7 @@ def sweep_tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Return by name the tables of rows of scores.csv, the header first."""
     units = judged(rows)
     return {
-        "said": [["what the scores say"], *([sentence] for sentence in summary(units))],
+        "said": summary_table(units),
         "four": _from_four(units),
         "held": _held(units),
         "budgets": _budgets(units),

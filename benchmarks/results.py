@@ -1,11 +1,12 @@
 """What a benchmark gives back: values with their spread, a budget, a table and a JSON file."""
 
+import csv
 import json
 import math
 import resource
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,9 +144,21 @@ def children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+Table = list[list[str]]  # the header, then rows of cells
+
+
+def read_table(path: Path) -> Table:
+    """Return the cells of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
+    """Write tables as CSV files of these names."""
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(table)
 
 
 def table(rows: Sequence[Row]) -> list[str]:

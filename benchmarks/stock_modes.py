@@ -1,6 +1,6 @@
 """What the models do on the four stock modes of an AGX Orin, which others measured.
 
-A part of the benchmark `prediction`: its table as text. Too few modes for `epochwatt score`, which
+A part of the benchmark `prediction`: its table. Too few modes for `epochwatt score`, which
 judges all methods on sweeps. Of two modes the share of the GPU is given, or not; clocks were not
 locked.
 """
@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.results import markdown
+from benchmarks.results import Table
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, score
-from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out
+from epochwatt.prediction.harness import Split, absolute_errors_pct, leave_one_mode_out, score
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.models.times_power import times_power
+from epochwatt.prediction.models.times_power import TimesPower
 from epochwatt.prediction.predictor import Predictor
 
 FOLDER = "sweeps"  # beside the folder of `--measured`
@@ -47,10 +46,8 @@ class Tried(NamedTuple):
     errors_pct: Mapping[str, Numbers]
 
 
-def stock_text(folder: Path) -> list[str]:
-    """Return the table; one sentence where the folder is absent."""
-    if not folder.is_dir():
-        return ["", f"Stock modes of AGX Orin: skipped, there is no folder {folder}."]
+def stock_table(folder: Path) -> Table:
+    """Return what holds of two modes that gate parts of the GPU off and of two that do not."""
     rows = []
     for share_told in (False, True):
         for name, tables in orin(folder, share_told).items():
@@ -58,10 +55,9 @@ def stock_text(folder: Path) -> list[str]:
             tried = [_one(of, split) for of, split in splits]
             given = "given" if share_told else "not given"
             rows.append([name, "all but one", given, *_cells(tried)])
-    what = "Stock modes of AGX Orin, of which two gate parts of the GPU off; clocks were not locked"
     held = [f"{of}, held" for of in ("time", "power", "energy")]
     head = ["sweep", "profiled", "share of the GPU", *held, "time, error", "power, error"]
-    return ["", what, "", *markdown(head, rows)]
+    return [head, *rows]
 
 
 def orin(folder: Path, share_told: bool) -> dict[str, list[Observations]]:
@@ -101,7 +97,7 @@ def _one(of: Observations, split: Split) -> Tried:
         power = fit_power(own)
         errors["power"] = absolute_errors_pct(power.predict(test.modes), test.power_w)
         held["power"] = _inside(power, test)
-        held["energy"] = _inside(times_power({"time_s": time, "power_w": power}), test)
+        held["energy"] = _inside(TimesPower(time, power), test)
     return Tried(held, errors)
 
 

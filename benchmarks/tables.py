@@ -1,53 +1,30 @@
 """Store results as the CSV files that the documentation reads: `python -m benchmarks.tables`.
 
-Of results/prediction.md (`python -m benchmarks prediction`) the tables are copied; each is found by
-the line above it. Their summary and the coverage of the energy bounds (benchmarks/bounds.csv) are
-computed. All others come from results/benchmarks.json, results/methods/, results/powertrain/,
-results/fulcrum/, results/pagoda/, results/sweeps/ and results/models/twin/, where they exist.
+The coverage of the energy bounds comes from benchmarks/bounds.csv, all others from
+results/benchmarks.json, results/methods/, results/powertrain/, results/fulcrum/, results/pagoda/,
+results/sweeps/ and results/models/twin/, where they exist. `python -m benchmarks prediction` and
+`python -m benchmarks.external` write theirs.
 """
 
 import csv
 import json
 import math
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks import bounds, fleet, methods_tables, roofline_tables
-from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
-from benchmarks.results import REPOSITORY, Budget, Row
+from benchmarks.results import REPOSITORY, Budget, Row, Table, write_tables
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import studies as study
-from epochwatt.prediction.evaluation.sweep_files import read_scores
+from epochwatt.prediction.evaluation.sweep_table import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
 from epochwatt.templates import Rows, columns
 
-Table = list[list[str]]
-
 FOLDER = REPOSITORY / "benchmarks/tables"
-TITLES = {  # file -> how the line above its table begins
-    "simulated-time-named-modes": "Time, modes a to j",
-    "simulated-time-all-modes": "Time, all modes of the board",
-    "simulated-power-named-modes": "Power, modes a to j",
-    "simulated-power-all-modes": "Power, all modes of the board",
-    "simulated-energy-named-modes": "Energy, modes a to j",
-    "simulated-energy-all-modes": "Energy, all modes of the board",
-    "simulated-profiling-minutes": "Minutes of board for the four modes",
-    "simulated-intervals": "New modes that intervals of 90 % hold",
-    "simulated-recommendations": "The fastest of all modes within the median power",
-    "measured-time-yolov3": "Time, YOLOv3",
-    "measured-power-yolov3": "Power, YOLOv3",
-    "measured-energy-yolov3": "Energy, YOLOv3",
-    "measured-time-cpu": "Time, the CPU alone",
-    "measured-time-tx2": "Time, TX2",
-    "measured-intervals": "Measured modes that intervals of 90 %",
-    "measured-priors-changed": "Beliefs changed",
-    "sweeps-agx-orin": "Stock modes of AGX Orin",
-}
 TIMES = REPOSITORY / "results/benchmarks.json"
 TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
@@ -57,46 +34,6 @@ TIMED = {  # benchmark -> its table
 SUBSETS = REPOSITORY / "results/models/twin/scores.csv"
 POWERTRAIN = REPOSITORY / "results/powertrain"
 FULCRUM = REPOSITORY / "results/fulcrum"
-SUMMARY = {  # row of the summary -> its table, and how its workloads end
-    "YOLOv3 on AGX Xavier, seven stock modes, two kernels": ("measured-time-yolov3", "kernel"),
-    "the same without the 10 W mode, which changes more than its four numbers say (this reading "
-    "was chosen after the first had misfitted)": ("measured-time-yolov3", "6 modes"),
-    "all seven, with the share of the GPU that the mode leaves on": (
-        "measured-time-yolov3",
-        "GPU share given",
-    ),
-    "ResNet-50 on the CPU of AGX Xavier, two engines": ("measured-time-cpu", ""),
-    "three networks on TX2, clocks of GPU and memory alone, 51 modes known": (
-        "measured-time-tx2",
-        "",
-    ),
-}
-
-
-def tables(text: str) -> Iterator[tuple[str, Table]]:
-    """Yield the line above each Markdown table and its rows, the header first."""
-    title, rows = "", []
-    for line in [*text.splitlines(), ""]:
-        if line.startswith("|"):
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            rows += [] if set(cells) == {"---"} else [cells]
-            continue
-        if rows:
-            yield title, rows
-            rows = []
-        title = line.strip() or title
-
-
-def summary(by_name: dict[str, Table]) -> Table:
-    """Return median errors of time in %, from all modes but one: a row per set of workloads."""
-    head = ["workloads", "paper, %", "log, %", "physical, %"]
-    return [head, *([text, *_medians(by_name[name], end)] for text, (name, end) in SUMMARY.items())]
-
-
-def _medians(table: Table, end: str) -> Iterator[str]:
-    rows = [row for row in table if row[0].endswith(end) and row[1].startswith("all but one")]
-    for column in range(2, 5):
-        yield ", ".join(row[column].split(" / ")[0] for row in rows)
 
 
 def bound_tables(path: Path = bounds.TABLE) -> dict[str, Table]:
@@ -287,65 +224,43 @@ def _cells(rows: Rows) -> Table:
     return [head, *([str(row.get(name, "")) for name in head] for row in rows)]
 
 
-def read(path: Path) -> Table:
-    """Return the rows of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
-
-
-def write(path: Path, table: Table) -> None:
-    """Write a CSV file."""
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(table)
-
-
 def write_timed(benchmarks: dict[str, Any]) -> None:
     """Write the tables of benchmarks that have one: name -> what results/benchmarks.json holds."""
-    for benchmark, name in TIMED.items():
-        if benchmark in benchmarks:
-            write(FOLDER / f"{name}.csv", timed_table(benchmarks[benchmark]["rows"]))
+    tables = {
+        name: timed_table(benchmarks[b]["rows"]) for b, name in TIMED.items() if b in benchmarks
+    }
     if "fleet" in benchmarks:
-        write(FOLDER / "instrument/fleet-growth.csv", fleet.growth(benchmarks["fleet"]))
+        tables["instrument/fleet-growth"] = fleet.growth(benchmarks["fleet"])
+    write_tables(FOLDER, tables)
 
 
 def main() -> int:
     """Write the tables of which there are results."""
-    found = list(tables(OUT.read_text("utf-8"))) if OUT.exists() else []
     prediction = FOLDER / "prediction"
-    for name, beginning in TITLES.items():
-        for title, table in found:
-            if title.startswith(beginning):
-                write(prediction / f"{name}.csv", table)
-    by_name = {name: read(prediction / f"{name}.csv") for name in TITLES}
-    write(prediction / "measured-summary.csv", summary(by_name))
-    for name, table in bound_tables().items():
-        write(FOLDER / "instrument" / f"{name}.csv", table)
+    write_tables(FOLDER / "instrument", bound_tables())
     if TIMES.exists():
         write_timed(json.loads(TIMES.read_text("utf-8")))
     if SCORES.exists():
         scores = read_scores([str(SCORES)])
-        for name, table in sweep_tables(scores).items():
-            write(prediction / f"real-sweeps-{name}.csv", table)
-        write(FOLDER / "roofline/method.csv", roofline_tables.method_table(scores))
+        sweeps = {f"real-sweeps-{name}": table for name, table in sweep_tables(scores).items()}
+        write_tables(prediction, sweeps)
+        write_tables(FOLDER / "roofline", {"method": roofline_tables.method_table(scores)})
     if roofline_tables.TUNING.exists():
         tuning = read_rows(str(roofline_tables.TUNING))
-        write(FOLDER / "roofline/tuning.csv", roofline_tables.tuning_table(tuning))
+        write_tables(FOLDER / "roofline", {"tuning": roofline_tables.tuning_table(tuning)})
     if rows := methods_tables.read():
-        for name, table in methods_tables.method_tables(rows).items():
-            write(prediction / f"methods-{name}.csv", table)
+        made = methods_tables.method_tables(rows)
+        write_tables(prediction, {f"methods-{name}": table for name, table in made.items()})
     if methods_tables.NEXT.exists():
-        write(prediction / "methods-next.csv", methods_tables.next_table())
+        write_tables(prediction, {"methods-next": methods_tables.next_table()})
     if SUBSETS.exists():
-        write(prediction / "every-subset-of-four.csv", subsets_table(SUBSETS))
+        write_tables(prediction, {"every-subset-of-four": subsets_table(SUBSETS)})
     if (POWERTRAIN / "claims.csv").exists():
-        for name, table in powertrain_tables(POWERTRAIN).items():
-            write(FOLDER / f"powertrain/{name}.csv", table)
+        write_tables(FOLDER / "powertrain", powertrain_tables(POWERTRAIN))
     if (FULCRUM / "claims.csv").exists():
-        for name, table in schedule_tables(FULCRUM).items():
-            write(FOLDER / f"fulcrum/{name}.csv", table)
+        write_tables(FOLDER / "fulcrum", schedule_tables(FULCRUM))
     if (FULCRUM / "changing.csv").exists():
-        write(FOLDER / "fulcrum/changing.csv", changing_table(FULCRUM / "changing.csv"))
+        write_tables(FOLDER / "fulcrum", {"changing": changing_table(FULCRUM / "changing.csv")})
     return 0
 
 

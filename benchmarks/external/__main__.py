@@ -28,8 +28,9 @@ from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 
 FOLDER = REPOSITORY / "benchmarks/tables/external"
 COLUMNS = ("subject", "unit", "expected", "observed", "verdict", "note")
-LAW_SWEEPS = ("energy-time-fairness-tx2", "ali-a100", "hkbu-kernels", "ellis-operators")
-ONLY_TIME = ("dlbench-caffe", "nv-dvfs-kernels")
+LAW_SWEEPS = ("energy-time-fairness-tx2", "ali-a100", "dlbench-caffe", "hkbu-kernels")
+LAW_SWEEPS += ("ellis-operators", "nv-dvfs-kernels")
+POWER_SWEEPS = ("energy-time-fairness-tx2", "ali-a100", "hkbu-kernels", "ellis-operators")
 SCALED = ("translucence-tx1-5000", "translucence-tx2-5000", "opml19-tx2")
 
 Check = Callable[[Inputs], Iterable[Finding]]
@@ -43,8 +44,8 @@ TABLES: dict[str, list[Check]] = {
     "energy": [training_logs.findings],
     "gpu-clock": [energy_curves.gpu_clock_findings],
     "power-limit": _each(energy_curves.power_limit_findings, *energy_curves.LIMITS),
-    "clock-law": _each(clock_laws.findings, *LAW_SWEEPS, *ONLY_TIME),
-    "power-law": _each(clock_laws.power_findings, *LAW_SWEEPS),
+    "clock-law": _each(clock_laws.findings, *LAW_SWEEPS),
+    "power-law": _each(clock_laws.power_findings, *POWER_SWEEPS),
     "roof": [rooflines.roof_findings],
     "roof-energy": [rooflines.energy_findings],
     "scaling": [*_each(scaling.findings, *SCALED), scaling.stock_mode_findings],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads
 from epochwatt.sweeps.mode_table import ModeTable
-from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.inputs.numbers import Clocks
 from epochwatt.twin.model.epoch import steady
 from epochwatt.twin.simulation.run import setting_at
 

@@ -8,10 +8,8 @@ it with the table of what was done; `--write` puts that into benchmarks/faults.j
 """
 
 import argparse
-import errno
 import functools
 import importlib
-import itertools
 import json
 import os
 import random
@@ -25,15 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import template
-from benchmarks.faults import damage, invariants, place, processes, workflow
-from benchmarks.faults.calls import LASTING, ONCE, SHORT, Plan, of_epoch
+from benchmarks.faults import damage, invariants, place, processes
 from benchmarks.faults.damage import Injected
 from benchmarks.faults.place import Place, Start
 from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/faults.json"
 FAILED = (-99, 70)  # it hangs, or ended by an exception that nobody meant
-WORKFLOW = 0.01  # share of the faults of the whole workflow, which take a minute each
 
 
 class Outcome(NamedTuple):
@@ -55,7 +51,6 @@ class Campaign:
         self.folder, self.source = folder, folder / "template"
         make_template(self.source)
         self.reference = template.losses(self.source / f"after-{template.EPOCHS}")
-        self._shop: workflow.Shop | None = None
 
     def of_files(self, fault: Callable[..., Injected], rng: random.Random) -> list[str]:
         """Damage files, then start; return what is wrong."""
@@ -78,35 +73,6 @@ class Campaign:
         left = [f"orphan: {told}" for told in place.orphans()]
         here.run_factors["num_workers"] = 0
         return left + self._recovered(here, injected, before, starts)
-
-    def calls(self, whose: str) -> list[tuple[int, str]]:
-        """Return number and text of the calls that write the record of epoch 1 of a whole job."""
-        here = self._place(0)
-        log = here.folder / "screen-calls"
-        processes.started_with(Plan(str(log)), whose, here)
-        return of_epoch(log, 1)
-
-    def of_call(self, whose: str, nth: int, code: int, how: str) -> tuple[list[str], set[str]]:
-        """Let one of these calls fail, then start; return what is wrong, and epoch 1's flags."""
-        here = self._place(0)
-        plan = Plan(str(here.folder / "screen-calls"), nth, code, how)
-        start = processes.started_with(plan, whose, here)
-        left = [f"orphan: {told}" for told in place.orphans()]
-        wrong = left + self._recovered(here, damage.NOTHING, here.digests(), [start])
-        return wrong, set() if wrong else set(invariants.rows_of(here)[1]["flags"].split())
-
-    def of_workflow(
-        self, fault: Callable[..., list[str]], measured: bool, rng: random.Random
-    ) -> list[str]:
-        """Let a fault meet the whole workflow; return what is wrong."""
-        if self._shop is None:
-            self._shop = workflow.Shop(self.folder / "workflow")
-        here = self._shop.place("here", measured)
-        try:
-            return fault(self._shop, here, rng)
-        finally:
-            place.orphans()
-            shutil.rmtree(here)
 
     def _place(self, n_done: int) -> Place:
         beside = self.folder / "beside"
@@ -170,18 +136,12 @@ class Known(NamedTuple):
 
 
 def known_faults(folder: Path) -> dict[str, Known]:
-    """Return all faults by name; those of the workflow have a fixed part of the whole."""
+    """Return all faults by name."""
     found: dict[str, Known] = {}
     for name, fault, share in damage.faults():
         found[name] = Known(functools.partial(Campaign.of_files, fault=fault), share)
     for name, running, share in processes.faults(folder):
         found[name] = Known(functools.partial(Campaign.of_processes, fault=running), share)
-    whole = sum(known.share for known in found.values())
-    rows = list(workflow.faults())
-    part = WORKFLOW * whole / sum(row[3] for row in rows)
-    for name, of_all, measured, share in rows:
-        inject = functools.partial(Campaign.of_workflow, fault=of_all, measured=measured)
-        found[name] = Known(inject, part * share)
     return found
 
 
@@ -244,37 +204,6 @@ def run(
     return {name: found for name, found in outcomes.items() if found}
 
 
-def run_calls(folder: Path, say: Callable[[str], None]) -> list[str]:
-    """Let each call that writes the record of an epoch fail in each way; return lines of a table.
-
-    Parameters
-    ----------
-    folder : empty
-    say : what is done with a line about each failure
-    """
-    place.adopt_orphans()
-    campaign = Campaign(folder)
-    counts: dict[str, list[int]] = {}
-    for whose in processes.CALLS:
-        for nth, text in campaign.calls(whose):
-            hows = (ONCE, SHORT, LASTING) if text.startswith("write ") else (ONCE, LASTING)
-            row = counts.setdefault(f"{whose}: {text.rpartition('/')[2]}", [0] * 4)
-            for code, how in itertools.product((errno.ENOSPC, errno.EIO), hows):
-                wrong, flags = campaign.of_call(whose, nth, code, how)
-                is_lost = bool(invariants.ENERGY_LOST & flags)
-                for n, holds in enumerate((True, not wrong, "resumed" in flags, is_lost)):
-                    row[n] += holds
-                if wrong:
-                    say(f"{errno.errorcode[code]} {how} of {whose}'s {text}: {'; '.join(wrong)}")
-    width = max(map(len, counts))
-    heads = ("injected", "recovered", "epoch measured again", "its energy lost")
-    lines = [f"{'record of an epoch':{width}}  {'  '.join(heads)}"]
-    for name, numbers in counts.items():
-        cells = (f"{number:{len(head)}}" for head, number in zip(heads, numbers, strict=True))
-        lines.append(f"{name:{width}}  {'  '.join(cells)}")
-    return lines
-
-
 def table(outcomes: dict[str, list[Outcome]]) -> list[str]:
     """Return the lines of the table."""
     width = max(map(len, outcomes))
@@ -298,11 +227,6 @@ def main(argv: list[str] | None = None) -> int:
         "--only", nargs="+", metavar="NAME", help="`--count` of each of these faults"
     )
     parser.add_argument("--first", type=int, default=0, help="number of their first injection")
-    parser.add_argument(
-        "--every-call",
-        action="store_true",
-        help="instead: each call that writes the record of an epoch fails in each way",
-    )
     parser.add_argument("--write", action="store_true", help=f"write {OUT.name}")
     arguments = parser.parse_args(argv)
     print(f"seed {arguments.seed}", flush=True)
@@ -316,21 +240,10 @@ def main(argv: list[str] | None = None) -> int:
         print(text, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="ew") as folder:
-        if arguments.every_call:
-            lines = run_calls(Path(folder), say)
-        else:
-            lines = table(
-                run(
-                    Path(folder),
-                    arguments.seed,
-                    arguments.count,
-                    arguments.only,
-                    arguments.first,
-                    say,
-                )
-            )
+        seed, count, only = arguments.seed, arguments.count, arguments.only
+        lines = table(run(Path(folder), seed, count, only, arguments.first, say))
     print("\n".join(["", *lines]))
-    if arguments.write and not arguments.every_call:
+    if arguments.write:
         about = {"seed": arguments.seed, "commit": commit(), "table": lines, "wrong": told}
         OUT.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     return 1 if told else 0

@@ -1,7 +1,6 @@
-"""Calls of the file system that fail in the trainer or in the sampler, each of them in turn.
+"""Calls of the file system that fail in the trainer or in the sampler.
 
-`python -m benchmarks.faults --every-call` goes through all of one epoch. As a program with a plan
-and sources this file is a sampler whose calls fail.
+As a program with a plan and sources this file is a sampler whose calls fail.
 """
 
 import _pyio
@@ -89,19 +88,6 @@ def _place(target: Any) -> str | None:
 def sampler_failing(plan: Plan, *sources: dict[str, Any]) -> list[str]:
     """Return the program of a sampler with synthetic sources whose calls fail by a plan."""
     return [os.path.abspath(__file__), json.dumps(plan), json.dumps(sources)]
-
-
-def of_epoch(log: Path, epoch: int) -> list[tuple[int, str]]:
-    """Return number and text of the calls in a log that concern one epoch.
-
-    Of many writes to one file in a row the first, the second and the last are enough.
-    """
-    texts = log.read_text("utf-8").splitlines()
-    return [
-        (n, text)
-        for n, text in enumerate(texts, 1)
-        if f" epoch-{epoch}." in text and texts[n - 3 : n + 1] != [text] * 4
-    ]
 
 
 if __name__ == "__main__":

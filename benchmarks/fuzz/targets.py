@@ -47,9 +47,8 @@ from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.data import JpegTree, folder_name, open_dataset
 from epochwatt.training.sweep import read_modes
-from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 from epochwatt.twin.inputs.parameters import load_parameters
-from epochwatt.twin.inputs.samples import load_samples
 from tests.fakeboard import replay
 from tests.unit.contrib.scripts_2023 import write_run
 

@@ -52,11 +52,13 @@ UNIT_OF_ENDING = {
     "pct": "%",
     "mhz": "MHz",
     "mib": "MiB",
+    "gib": "GiB",
     "mb": "MB",
     "iops": "1/s",
     "x": "times",
 }
 _WRITTEN = {"cpu": "CPU", "gpu": "GPU", "emc": "memory", "ram": "memory", "dvfs": "DVFS"}
+_WRITTEN["cpus"] = "CPUs"
 
 
 def _column(
@@ -70,6 +72,8 @@ def _words(name: str) -> str:
     words = name.split("_")
     if len(words) > 1 and words[-1] in UNIT_OF_ENDING:
         words = words[:-1]
+    if len(words) > 1 and words[0] == "n":  # a number of something
+        words = words[1:]
     return " ".join(_WRITTEN.get(word, word) for word in words)
 
 
@@ -474,6 +478,8 @@ SWEEP_COLUMNS = (
 )
 # The parts of a mode in that table; an empty cell: not known, or not a part of the device's modes.
 MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limit_w")
+
+CLOCKS = MODE_PARTS[:4]  # those that a board sets
 
 # results/roofline/ceilings.csv: what a device reached with micro-kernels, a row for each.
 CEILING_KERNELS = ("copy", "triad", "matmul", "fma", "launch")

@@ -1,4 +1,4 @@
-"""Plurals, lists and tables of text, and phrases for where rows come from."""
+"""Format plurals, lists and tables of text, and say where rows come from."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -65,6 +65,12 @@ def origin(backends: Iterable[str]) -> str:
     """Return where rows of these backends come from, as the start of a sentence."""
     return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))
 
+
+PROVENANCES = {  # of a table's rows -> words
+    "measured": "measured on this machine",
+    "simulated": "simulated boards, not measured",
+    "public": "measured by others",
+}
 
 LABELS = {
     "host": "measured, host",

@@ -36,19 +36,19 @@ class Outlook:
 
 def outlook(settings: Settings, sweeps: SweepTable) -> Outlook:
     """Return what is left to measure, with the plan's estimate for each job."""
-    runs = [run for run in settings.table.runs.values() if run.parts and run.here]
-    measured_s = {run.id: plan.measured_e2e_s(run) for run in runs}
+    estimates = [e for e in plan.estimate_runs(settings) if e.run.parts and e.run.here]
+    runs = [estimate.run for estimate in estimates]
     made = Outlook()
-    for run in runs:
+    for run, epoch_s in ((estimate.run, estimate.epoch_s) for estimate in estimates):
         alike = [r.factors for r in runs if r.factors["model"] == run.factors["model"]]
-        words = [settings.titles.get(run.factors["model"], run.factors["model"])]
+        model = str(run.factors["model"])
+        words = [settings.titles.get(model, model)]
         for factor, form in {"device": "{}", "instance": "{}", **SETTING}.items():
             value, noun = run.factors[factor], form.removeprefix("{} ")
             if value is not None and len({str(f[factor]) for f in alike} - {"None"}) > 1:
-                value = settings.titles.get(value, value) if factor == "device" else value
-                words.append(counted(value, noun) if noun[-1] == "s" else form.format(value))
+                is_count = noun.endswith("s")
+                words.append(counted(value, noun) if is_count else form.format(value))
         made.titles[run.id] = ", ".join(words)
-        epoch_s, _ = plan.epoch_estimate_s(run, measured_s, settings)
         for first, last in run.parts:
             n_left = sum(not RunFolder(MEASURED, run.id).has(k) for k in range(first, last + 1))
             made.jobs_s[run.id, str(first), str(last)] = (

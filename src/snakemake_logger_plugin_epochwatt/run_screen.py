@@ -1,10 +1,8 @@
 """Show a run in a terminal: a bar, a line for each finished run, what failed, how it ended."""
 
-import csv
 import logging
 import os
 import re
-import statistics
 import sys
 import time
 from collections import Counter
@@ -17,7 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from epochwatt.errors import ConfigError
 from epochwatt.study.plan import duration
+from epochwatt.tables import read_frame
 from epochwatt.text import counted, printable
 from snakemake_logger_plugin_epochwatt.outlook import Outlook
 
@@ -53,10 +53,15 @@ class RunScreen:
         self.has_begun = False  # Snakemake said that this is a run
         self.has_jobs = False  # some may be under way
         self.interrupted = False  # Ctrl-C was pressed
-        self._out, self._no_colour, self._command = out, no_colour, command
+        self._out, self._command = out, command
         is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
         self._is_terminal = out.isatty() and not plain and not is_dumb
-        self.console = self._new_console()
+        self.console = Console(
+            file=out,
+            no_color=no_colour or None,
+            force_terminal=self._is_terminal,
+            highlight=False,
+        )
         self._bar: Bar | None = None
         self._stray: StrayOutput | None = None
         self._plan = Outlook()
@@ -66,14 +71,6 @@ class RunScreen:
         self._n_done = self._n_other_done = 0
         self._nothing_to_do = False
         self._start_s, self._measuring_s = time.monotonic(), 0.0
-
-    def _new_console(self) -> Console:
-        return Console(
-            file=self._out,
-            no_color=self._no_colour or None,
-            force_terminal=self._is_terminal,
-            highlight=False,
-        )
 
     def say(self, text: str, style: str = "") -> None:
         """Write a line, or several; above the bar, if there is one."""
@@ -127,8 +124,7 @@ class RunScreen:
                 self.say(f"details  {os.path.relpath(handler.baseFilename)}")
         if self._is_terminal and self._out is sys.stderr and self._out.fileno() == 2:
             self._stray = StrayOutput()
-            self._out = self._stray.out
-            self.console = self._new_console()
+            self.console.file = self._stray.out
         if self._is_terminal:
             self._bar = Bar(self)
             self._bar.start()
@@ -148,6 +144,7 @@ class RunScreen:
         job = self._ended(record.jobid) or Job(record)
         if self.interrupted:
             return
+        self._plan.jobs_s.pop(job.part, None)
         self._failed.append(job)
         lines = [f"failed: {job.label}"]
         lines += [f"  {name}: {value}" for name, value in (record.aux or {}).items()]
@@ -281,19 +278,15 @@ def run_line(title: str, run: str) -> str:
     all of them where there is no such epoch.
     """
     try:
-        with open(f"results/runs/{run}/epochs.csv", newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        later = [row for row in rows if row["valid"] == "True" and int(row["epoch"]) > 0] or rows
-        e2e_s, stall_s, energy_wh = (
-            statistics.fmean([float(row[name]) for row in later if row.get(name)] or [0.0])
-            for name in ("e2e_s", "stall_s", "energy_wh")
-        )
-        words = [counted(len(rows), "epochs"), f"{e2e_s:.3g} s each"]
-        words += [f"stall {100.0 * stall_s / e2e_s:.0f} %"] if stall_s else []
-        words += [f"{energy_wh:.3g} Wh each"] if energy_wh else []
-        n_invalid = sum(row["valid"] != "True" for row in rows)
+        rows = read_frame(f"results/runs/{run}/epochs.csv")
+        later = rows[rows.valid & (rows.epoch > 0)]
+        means = (later if len(later) else rows).mean(numeric_only=True).fillna(0.0)
+        words = [counted(len(rows), "epochs"), f"{means.e2e_s:.3g} s each"]
+        words += [f"stall {100.0 * means.stall_s / means.e2e_s:.0f} %"] if means.stall_s else []
+        words += [f"{means.energy_wh:.3g} Wh each"] if means.get("energy_wh") else []
+        n_invalid = int((~rows.valid).sum())
         words += [f"{n_invalid} not valid"] if n_invalid else []
-    except (OSError, KeyError, ValueError, ZeroDivisionError):
+    except (OSError, ConfigError, AttributeError, ValueError):
         words = ["collected"]
     return f"{title}: {', '.join(words)}"
 

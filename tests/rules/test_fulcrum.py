@@ -2,11 +2,12 @@
 
 import csv
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from epochwatt.schedule.evaluation import COLUMNS
+from epochwatt.schedule.evaluation import Score
 from epochwatt.sweeps.mode_table import read_mode_tables
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ def test_scores_of_a_small_study(study, run_rule):
     assert keys == {("lenet", "train", 16), ("lenet", "infer", 1), ("lenet", "infer", 4)}
     assert {len(table.rows) for table in tables} == {441}
     rows, mean = read(SCORES), read(MEAN)
-    assert tuple(rows[0]) == COLUMNS
+    assert list(rows[0]) == [field.name for field in fields(Score)]
     assert {row["provenance"] for row in rows} == {"simulated"}
     drawn = {"random_10": 2, "physical_10": 2, "physical_10_verified": 2}
     single = dict.fromkeys(("exhaustive", "gmd", "gain", "maxn", "presets"), 1)

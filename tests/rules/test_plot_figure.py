@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.figures.common.job import Job, draw_figure
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.draw_figure import draw_figure
 
 FOLDER = "results/figures/host"
 INVALID = {"valid": False, "flags": {"fresh_weights"}, "e2e_s": 1000.0}
@@ -44,4 +45,4 @@ def test_numbers_are_the_golden_ones_and_a_second_drawing_has_the_same_bytes(
     by_rule = {path.name: path.read_bytes() for path in Path(FOLDER).iterdir()}
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     assert [name for name, found in by_rule.items() if found != again[name]] == []
-    assert len(by_rule) == len(again) == 15
+    assert len(by_rule) == len(again) == 18

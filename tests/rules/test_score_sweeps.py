@@ -43,7 +43,6 @@ def test_rules_and_command_judge_the_same(tiny, run_rule, capsys):
     assert (tiny / "mine.csv").read_text("utf-8") == made
     said = capsys.readouterr()
     assert "time, from         4 designed" in said.out
-    assert "tiny, planted: time: from 4" in said.out
     assert "scored tiny, planted: 4 random modes (2 of 2)" in said.err
 
 

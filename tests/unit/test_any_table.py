@@ -8,7 +8,7 @@ import json
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,19 +29,21 @@ from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
-from epochwatt.figures.common.job import Job, draw_figure
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
 from epochwatt.figures.fulcrum.names import stems
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
 from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
-from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
-from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
+from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
+from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
 from epochwatt.pages.site import write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.evaluation import sweep_files, sweep_names
+from epochwatt.prediction.evaluation import sweep_table
+from epochwatt.prediction.recommend import text as recommend_text
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.collect import place_points
@@ -49,10 +51,9 @@ from epochwatt.roofline.explain_run import write_explanations
 from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
 from epochwatt.roofline.tuning import Tuned
-from epochwatt.schedule.curves import LATENCY_COLUMNS, POWER_COLUMNS
-from epochwatt.schedule.dynamic.study import SLOTS
-from epochwatt.schedule.evaluation import COLUMNS as SCORE_COLUMNS
-from epochwatt.schedule.played import COLUMNS as ARRIVAL_COLUMNS
+from epochwatt.schedule.dynamic.study import SlotRow
+from epochwatt.schedule.evaluation import Score
+from epochwatt.schedule.played import ArrivalRow, LatencyRow, PowerRow
 from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
@@ -329,12 +330,13 @@ def test_fulcrum(style_file, shape):
     cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     with made() as folder:
         tables = {}
-        for name, columns in (
-            ("scores", SCORE_COLUMNS),
-            ("power", POWER_COLUMNS),
-            ("latencies", LATENCY_COLUMNS),
-            ("arrivals", ARRIVAL_COLUMNS),
+        for name, row in (
+            ("scores", Score),
+            ("power", PowerRow),
+            ("latencies", LatencyRow),
+            ("arrivals", ArrivalRow),
         ):
+            columns = tuple(field.name for field in fields(row))
             of_table = {key: some for key, some in choices.items() if key in columns}
             rows = named_rows(columns, cells, n_rows, needed, **of_table)
             tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
@@ -355,7 +357,7 @@ def test_replanning(style_file, shape):
         for t in range(shape.few)
     ]
     with made() as folder:
-        write_table(folder / "slots.csv", "slots", SLOTS, rows)
+        write_table(folder / "slots.csv", "slots", [field.name for field in fields(SlotRow)], rows)
         draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
 
 
@@ -392,8 +394,8 @@ def test_picture_of_a_recommendation(style_file, shape):
     )
     with made() as folder, mock.patch.object(front, "STYLE", style_file):
         (folder / "config").symlink_to(ROOT / "config")
-        with mock.patch.object(front, "profiled_means", return_value={}):
-            front.draw_front(advice, folder)
+        with mock.patch.object(recommend_text, "profiled_means", return_value={}):
+            front.draw_front(advice, recommend_text.write_front(advice, folder), folder)
 
 
 # -- tables and pages -----------------------------------------------------------------------------
@@ -532,22 +534,22 @@ def test_scores_of_predictions(shape):
             needed = ("median_pct", "p90_pct", *minutes)
             rows = named_rows(columns, cells, shape.few, needed, **of_table)
             write_csv(folder / f"{table}.csv", columns, rows)
-        with mock.patch.object(draw_scores, "STYLE", str(ROOT / draw_scores.STYLE)):
-            draw_scores.draw_scores(str(folder), shape.backend)
+        with mock.patch.object(scores, "STYLE", str(ROOT / scores.STYLE)):
+            scores.draw_scores(str(folder), shape.backend)
         scores.write_page(str(folder), shape.backend, f"{folder}/scores.html")
 
 
 @any_shape()
 def test_scores_of_sweeps(style_file, shape):
     cells, rows = Cells(shape), []
-    statistics = [v for k, v in vars(sweep_names).items() if k.isupper() and isinstance(v, str)]
-    targets = ("time_s", "power_w", "energy_wh", sweep_names.RECOMMENDED)
+    statistics = [v for k, v in vars(sweep_table).items() if k.isupper() and isinstance(v, str)]
+    targets = ("time_s", "power_w", "energy_wh", sweep_table.RECOMMENDED)
     for _ in range(min(shape.n_things, 2)):
         shared = dict(zip(("sweep", "device", "workload"), cells.random.choices(ODD, k=3),
                           strict=True))  # fmt: skip
         shared |= {"provenance": cells.random.choice(("public", "simulated")), "n_draws": "10"}
         shared |= {"n_workloads": cells.random.choice(("1", "3")), "n_modes": "29"}
-        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_names.RANDOM}
+        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_table.RANDOM}
         for method in ("paper", "physical", "own"):
             for n_profiled in (4, 10, 50)[: shape.few]:
                 for target in targets:
@@ -559,8 +561,8 @@ def test_scores_of_sweeps(style_file, shape):
                         row |= {"low": ends[0], "high": ends[1]}
                         rows += [shared | row] if cells.random.random() < 0.6 else []
     with made() as folder:
-        sweep_files.write_scores(folder / "scores.csv", rows)
-        texts = sweep_files.read_scores([str(folder / "scores.csv")])
+        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
+        texts = sweep_table.read_scores([str(folder / "scores.csv")])
         draw_sweep_scores(texts, folder / "figures", style_file)
         sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")
 

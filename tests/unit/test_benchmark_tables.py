@@ -2,17 +2,15 @@
 
 import pytest
 
-from benchmarks import methods_tables, public_sweeps, roofline_tables, simulated_sweeps, tables
+from benchmarks import methods_tables, public_sweeps, roofline_tables, tables
 from benchmarks.methods import CASES
-from benchmarks.results import REPOSITORY, Budget, Row, at_most
+from benchmarks.prediction_measured import SUMMARY, summary
+from benchmarks.results import REPOSITORY, read_table
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-from epochwatt.prediction.evaluation.sweep_files import as_text
-from epochwatt.prediction.evaluation.sweep_names import HELD
+from epochwatt.prediction.evaluation.sweep_table import HELD, as_text
 from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
-from epochwatt.prediction.names import EVERY, POWER, TIME
-from epochwatt.prediction.registry import load_methods
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
 from epochwatt.twin.sweep_table import write_simulated_sweep
@@ -25,52 +23,20 @@ QUARTERS = ("q25", "q50", "q75")
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_row_has_a_cell_for_each_column(path):
-    header, *rows = tables.read(path)
+    header, *rows = read_table(path)
     assert rows
     assert {len(row) for row in rows} == {len(header)}
 
 
 def test_committed_bounds_are_those_of_the_results():
     made = tables.bound_tables()
-    assert made == {name: tables.read(FOLDER / f"instrument/{name}.csv") for name in made}
+    assert made == {name: read_table(FOLDER / f"instrument/{name}.csv") for name in made}
 
 
 def test_committed_summary_is_that_of_its_tables():
-    by_name = {name: tables.read(FOLDER / f"prediction/{name}.csv") for name in tables.TITLES}
-    committed = tables.read(FOLDER / "prediction/measured-summary.csv")
-    assert tables.summary(by_name) == committed
-
-
-def test_tables_are_found_with_the_line_above_them():
-    first = "# A page\n\nFirst, in %\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
-    text = f"{first}\nSecond\n\n| c |\n| --- |\n| 3 |"
-    assert list(tables.tables(text)) == [
-        ("First, in %", [["a", "b"], ["1", "2"]]),
-        ("Second", [["c"], ["3"]]),
-    ]
-
-
-def test_timed_rows_keep_their_verdict():
-    rows = [Row("a", [1.0, 3.0, 2.0], "s", 1, at_most(1.5)), Row("b", [7.0], "s", 1)]
-    head, *cells = tables.timed_table([row.as_json() for row in rows])
-    assert [dict(zip(head, row, strict=True))["verdict"] for row in cells] == ["NOT MET", "-"]
-    assert cells[0][:2] == ["a", "2.00 s"]
-    share = Row("c", [90.0], "%", 0, Budget(95.0, 100.0, "95 to 100"))
-    (_, cells) = tables.timed_table([share.as_json()])
-    assert cells[-2:] == ["95 to 100 %", "NOT MET"]
-
-
-def test_a_benchmark_with_a_table_of_its_own_writes_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "FOLDER", tmp_path)
-    rows = [Row("a", [1.0], "s", 1).as_json()]
-    tables.write_timed({"interleaver": {"rows": rows}, "planted": {"rows": rows}})
-    (path,) = tmp_path.rglob("*.csv")
-    assert tables.read(path) == tables.timed_table(rows)
-
-
-def test_the_sweep_that_is_timed_is_powertrains():
-    assert simulated_sweeps.grid().shape == (4368, 5)
-    assert len(simulated_sweeps.WORKLOADS) == 7
+    names = {name for name, _ in SUMMARY.values()}
+    by_name = {name: read_table(FOLDER / f"prediction/{name}.csv") for name in names}
+    assert summary(by_name) == read_table(FOLDER / "prediction/measured-summary.csv")
 
 
 def test_tables_of_real_sweeps_hold_the_cells_of_the_scores():
@@ -128,18 +94,18 @@ def test_the_goal_asks_for_a_lower_error_and_for_intervals_apart(median, spread,
 
 
 def test_committed_tables_of_real_sweeps_have_every_method_that_is_judged():
-    heads = [tables.read(FOLDER / f"prediction/real-sweeps-{t}.csv")[0] for t in TITLES.values()]
+    heads = [read_table(FOLDER / f"prediction/real-sweeps-{t}.csv")[0] for t in TITLES.values()]
     assert {name for head in heads for name in head[2:]} == {*judged_methods(REPOSITORY)}
 
 
 def test_errors_of_the_roofline_are_those_of_the_table_of_times():
-    head, *rows = tables.read(FOLDER / "prediction/real-sweeps-time.csv")
+    head, *rows = read_table(FOLDER / "prediction/real-sweeps-time.csv")
     medians = {
         (sweep.partition(":")[0], size, name): cell.partition(" / ")[0]
         for sweep, size, *cells in rows
         for name, cell in zip(head[2:], cells, strict=True)
     }
-    (_, _, *sizes), *ours = tables.read(FOLDER / "roofline/method.csv")
+    (_, _, *sizes), *ours = read_table(FOLDER / "roofline/method.csv")
     names = {words: name for name, words in roofline_tables.METHODS.items()}
     for sweep, words, *cells in ours:
         of = sweep.partition(",")[0], names[words]
@@ -155,7 +121,7 @@ def _tuning_rows(sweeps, tmp_path):
 
 
 def _committed_tuning(origin):
-    return [row for row in tables.read(FOLDER / "roofline/tuning.csv") if row[0] == origin]
+    return [row for row in read_table(FOLDER / "roofline/tuning.csv") if row[0] == origin]
 
 
 def test_committed_modes_that_save_are_those_of_the_boards_of_others(tmp_path):
@@ -178,33 +144,3 @@ def test_committed_modes_that_save_are_those_of_the_simulated_board(tmp_path):
         write_simulated_sweep(sweep.facts, REPOSITORY / "config/twin", counts, table)
     made = _tuning_rows([tmp_path / f"{name}.csv" for name in names], tmp_path)
     assert made == _committed_tuning("simulated")
-
-
-def test_errors_from_every_subset_are_those_of_the_scores(tmp_path):
-    percent = dict(
-        zip(("median_pct", "p90_pct", "worst_pct"), ("8.54", "30.2", "2112"), strict=True)
-    )
-    ratios = {
-        f"error_ratio_to_paper_{of}": value for of, value in zip(QUARTERS, "123", strict=True)
-    }
-    shared = {"target": TIME, "learned_from": EVERY, **percent}
-    rows = [
-        {**shared, "method": "paper", **dict.fromkeys(ratios, "1")},
-        {**shared, "method": "physical", **ratios},
-        {**shared, "method": "physical", "learned_from": "published", **ratios},
-        {**shared, "method": "physical", "target": POWER, **dict.fromkeys(ratios, "")},
-    ]
-    path = tmp_path / "scores.csv"
-    tables.write(path, [list(rows[0]), *(list(row.values()) for row in as_columns(rows))])
-    _, paper, physical = tables.subsets_table(path)
-    errors = "8.5 / 30 / 2112"
-    assert paper == ["paper", errors, "-", "-", "-", "-"]
-    assert physical == ["physical", errors, "2.00 (1.00 to 3.00)", errors, "-", "-"]
-    names = {row[0] for row in tables.read(FOLDER / "prediction/every-subset-of-four.csv")[1:]}
-    scored = {name for name, method in load_methods(REPOSITORY).items() if method.is_scored}
-    assert names == scored
-
-
-def as_columns(rows):
-    """Return rows with their keys in the order of the first one."""
-    return [{name: row[name] for name in rows[0]} for row in rows]

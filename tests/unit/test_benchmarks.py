@@ -26,17 +26,6 @@ def test_budgets_hold_at_their_bounds_and_not_beyond():
     assert near(24.0, 1.0).text == "24 ± 1"
 
 
-def test_planted_limit_is_the_larger_of_1_ms_and_3_percent():
-    assert planted.limit(0.0).high == 1.0
-    assert planted.limit(24.0).high == 25.0
-    assert planted.limit(100.0).low == 97.0
-
-
-def test_quartiles_enclose_the_middle_half():
-    assert results.quartiles([4, 1, 3, 2, 5]) == (2.0, 4.0)
-    assert results.quartiles([7]) == (7.0, 7.0)
-
-
 # Source: tables of the sign test at 5 % (two-sided): ranks of the bounds by sample size.
 @pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (40, 14), (100, 40)])
 def test_interval_of_the_median_by_its_tabulated_ranks(n, rank):
@@ -53,18 +42,6 @@ def test_interval_covers_the_median_as_often_as_it_says():
     intervals = [results.median_interval(draw.tolist()) for draw in draws]
     share = np.mean([low <= np.log(2) <= high for low, high in intervals])
     assert share >= results.CONFIDENCE - 0.01  # two standard errors of 2,000 trials
-
-
-def test_row_tells_median_spread_and_verdict():
-    row = Row("a job", [1.0, 2.0, 3.0], "s", 1, at_most(1.5))
-    assert row.cells() == ("a job", "2.0 s", "1.5 .. 2.5", "-", "3", "<= 1.5 s", "NOT MET")
-    assert Row("a part of it", [1.0], "s", 1).cells()[-2:] == ("-", "")
-
-
-def test_table_has_aligned_columns():
-    lines = results.table([Row("x", [1.0], "ms", 2, at_most(2)), Row("longer", [10.0], "ms", 2)])
-    assert len(lines) == 3
-    assert lines[1].index("1.00") == lines[2].index("10.00") == lines[0].index("median")
 
 
 def test_saving_one_result_keeps_those_of_others(tmp_path):
@@ -146,13 +123,6 @@ def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
     assert orchestration.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
 
 
-@pytest.mark.parametrize(("n_runs", "epochs"), dry_run.SHAPES)
-def test_dry_runs_are_of_about_5000_epoch_jobs(tmp_path, n_runs, epochs):
-    table = Workplace(tmp_path, {"seed": list(range(n_runs))}, epochs).settings().table
-    assert len(table.runs) == n_runs
-    assert sum(len(run.receipts) for run in table.runs.values()) in (4998, 5000)
-
-
 def test_instrumented_and_bare_epoch_train_alike():
     result = instrument.run(quick=True)  # raises when their losses differ in one bit
     assert [row.budget for row in result.rows if row.budget] == [at_most(1.005)] * 2
@@ -178,22 +148,6 @@ def test_workflow_that_fails_is_an_error_with_its_output(tmp_path):
         workplace.snakemake("-n", "--quiet", "all")
 
 
-def test_command_refuses_names_it_does_not_know(capsys):
-    with pytest.raises(SystemExit) as caught:
-        command.main(["planetd"])
-    assert caught.value.code == 2
-    assert f"there are: {', '.join(command.NAMES)}" in capsys.readouterr().err
-
-
-def test_missed_budget_is_said_and_is_no_error(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(command, "OUT", tmp_path / "benchmarks.json")
-    slow = Result([Row("a slow thing", [9.0], "s", 1, at_most(1.0))])
-    monkeypatch.setattr(dry_run, "run", lambda quick: slow)
-    assert command.main(["dry_run"]) == 0
-    assert "1 NOT MET" in capsys.readouterr().out
-    assert json.loads(command.OUT.read_text("utf-8"))["dry_run"]["rows"][0]["met"] is False
-
-
 def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command, "OUT", tmp_path / "benchmarks.json")
 
@@ -214,22 +168,3 @@ def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tm
 def test_a_board_waits_from_one_job_of_a_chain_to_the_next():
     done = {"0-0": 10.0, "1-0": 11.0, "0-2": 16.0, "0-1": 12.0, "1-1": 12.5}
     assert sorted(fleet.gaps_s(done)) == [1.5, 2.0, 4.0]
-
-
-def test_costs_of_a_larger_fleet_say_that_they_are_computed():
-    wait_s = {"a submission each": 50.0, "chains": 5.0}
-    head_cpu_s = {"a submission each": 0.1, "chains": 0.05}
-    n_jobs = {"a submission each": 60, "chains": 30}
-    details = {"n_jobs": n_jobs, "n_nodes": 6, "wait_s": wait_s, "head_cpu_s": head_cpu_s}
-    head, *rows = fleet.growth({"details": details})
-    assert [row[-1] for row in rows] == [
-        "measured in chains of 3",
-        "measured",
-        *["computed"] * 4,
-    ]
-    measured = dict(zip(head, rows[1], strict=True))
-    assert (measured["epochs"], measured["submissions"]) == ("30", "3")
-    of_chains = dict(zip(head, rows[-1], strict=True))
-    assert of_chains["submissions"] == "1,000"
-    assert of_chains["a board waits"] == "8 min 20 s"
-    assert of_chains["CPU time of the head"] == "8 min 20 s"

@@ -12,7 +12,7 @@ import torch
 from fake_gpu import FakeGpu
 
 from benchmarks import gpu_check, gpu_parts, gpu_work
-from benchmarks.gpu_parts import Sampled, Skipped, yes
+from benchmarks.gpu_parts import Sampled, Skipped
 from benchmarks.gpu_work import Plan, timed_epoch
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt.training import loop, timing
@@ -240,14 +240,6 @@ def test_the_card_that_trains_is_found_by_the_check_and_by_the_sampler(second_ca
     assert told.rows[0].median == pytest.approx(50.0, rel=0.01)
 
 
-def test_card_that_nvml_does_not_know_is_skipped_by_the_sampler(second_card):
-    second_card.cuda.get_device_properties(0).uuid = "77777777-0000-0000-0000-000000000000"
-    with pytest.raises(ValueError, match="NVML knows GPU-0000"):
-        gpu_parts.device(second_card)
-    with pytest.raises(Skipped, match="NVML knows GPU-0000"):
-        gpu_parts.power(second_card, load_s=0.1)
-
-
 def test_work_for_a_real_gpu_runs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(gpu_work, "CALIBRATION_S", 0.02)
@@ -266,29 +258,6 @@ def test_torch_counts_the_operations_that_hand_and_twin_count():
         "FLOPs of lenet",
     ]
     assert missed(result.rows) == []
-
-
-def test_torch_without_a_flop_counter_is_skipped(monkeypatch):
-    monkeypatch.setattr(gpu_parts.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(Skipped, match="has no FLOP counter"):
-        gpu_parts.flops(SimpleNamespace(torch=torch, device=torch.device("cpu")))
-
-
-def test_turns_are_compared_with_processes_and_streams(monkeypatch):
-    from benchmarks import interleaver
-
-    row = yes("a", True)
-    monkeypatch.setattr(interleaver, "compared", lambda plans, n, s: ([row], {}))
-    assert gpu_parts.interleaver(None).rows == [row]
-    monkeypatch.setitem(sys.modules, "benchmarks.interleaver", None)
-    with pytest.raises(Skipped, match=r"benchmarks\.interleaver cannot be imported"):
-        gpu_parts.interleaver(None)
-
-
-def test_study_is_skipped_where_there_is_no_snakemake(monkeypatch):
-    monkeypatch.setattr(gpu_parts.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(Skipped, match="snakemake, yaml cannot be imported"):
-        gpu_parts.study(None)
 
 
 GOOD = {
@@ -329,38 +298,6 @@ def fine(gpu):
     return Result([Row("a ratio", [1.0], "", 2, at_most(1.1)), Row("another", [3.0], "W", 1)])
 
 
-def test_part_that_breaks_off_does_not_take_the_others_along(capsys):
-    parts = (("first", broken), ("second", skipped), ("third", fine))
-    results, notes, failed = gpu_check.check(None, parts)
-    assert list(results) == ["third"]
-    assert notes["first"].startswith("broke off: RuntimeError: CUDA error")
-    assert notes["second"] == "skipped: no counter"
-    assert failed == {"first"}
-
-
-def test_what_was_found_of_a_card_is_written_and_stands_in_the_table(tmp_path, capsys):
-    notes = {"study": "skipped: no snakemake"}
-    card = "NVIDIA H200 / 141GB"
-    for _ in range(2):  # the second time in its place
-        path = gpu_check.write(tmp_path, card, {"torch": "2.9"}, {"timers": fine(None)}, notes)
-    assert path.name == "nvidia-h200-141gb.json"
-    told = json.loads(path.read_text("utf-8"))["gpu_check"]
-    assert [row["what"] for row in told["rows"]] == ["a ratio", "another"]
-    table = (tmp_path / "README.md").read_text("utf-8")
-    assert table.count(card) == 1
-    assert "| 1 of 1 | study skipped: no snakemake |" in table
-    gpu_check.show(card, fine(None).rows, notes)
-    assert "1 of 1 checks met" in capsys.readouterr().out
-
-
-def test_table_of_the_checkout_is_made_of_its_files(tmp_path):
-    for path in gpu_check.OUT.glob("*.json"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    gpu_check.write_readme(tmp_path)
-    told = (tmp_path / "README.md").read_text("utf-8")
-    assert (gpu_check.OUT / "README.md").read_text("utf-8") == told
-
-
 @pytest.mark.parametrize(
     ("built", "reason"), [("12.8", "sees none"), (None, "is built without CUDA")]
 )
@@ -370,12 +307,6 @@ def test_machine_without_a_gpu_says_so(monkeypatch, capsys, tmp_path, built, rea
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
     assert reason in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
-
-
-def test_machine_without_torch_says_so(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert gpu_check.main([]) == 0
-    assert "torch cannot be imported" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("parts", "status"), [([fine], 0), ([fine, skipped], 0), ([broken], 1)])

@@ -98,17 +98,14 @@ def test_beliefs_are_changed_one_after_another_and_put_back(folder):
         if name.endswith("SHARES"):
             assert len(value) == len(before[owner, name])
             assert sum(value) == pytest.approx(sum(before[owner, name]))
-    text = prediction_measured._beliefs_text(measured.yolo(folder))
-    assert len(text) == 3 + 2 + 2 + len(others)
+    table = prediction_measured._beliefs_table(measured.yolo(folder))
+    assert len(table) == 1 + 2 + len(others)
     assert {each: getattr(*each) for each in before} == before
 
 
-def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):
-    told = prediction_measured.measured_text(twin, tmp_path / "none")
-    assert told == [
-        *("", f"Measured by others: skipped, there is no folder {tmp_path / 'none'}."),
-        *("", f"Stock modes of AGX Orin: skipped, there is no folder {tmp_path / 'sweeps'}."),
-    ]
+def test_measured_modes_that_are_absent_are_skipped_and_said(twin, tmp_path, capsys):
+    assert prediction_measured.measured_tables(twin, tmp_path / "none") == {}
+    assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
 
 
 def test_command_hands_the_folder_on(monkeypatch, capsys, tmp_path):

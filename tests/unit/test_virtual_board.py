@@ -1,9 +1,13 @@
 """The virtual board's parts that need neither QEMU nor a network: device tree, verdict, refusal."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
@@ -83,14 +87,43 @@ def test_tree_of_another_qemu_is_refused(board):
 def test_only_a_board_that_got_to_its_end_without_a_difference_passes(
     lines, is_passed, monkeypatch, tmp_path, capsys
 ):
-    console = ["booting", *(f"[ 1.0] {run.MARK}{json.dumps(line)}" for line in lines), "off"]
-    monkeypatch.setattr(run, "_prepared", lambda *_: lambda *_: iter(console))
-    monkeypatch.setattr(run, "cut_power", lambda *_: 0)
+    consoles = {"check": lines, "faults": [SHOWN, END]}
+
+    def boot(program, *_):
+        told = [f"[ 1.0] {run.MARK}{json.dumps(line)}" for line in consoles[program]]
+        return iter(["booting", *told, "off"])
+
+    monkeypatch.setattr(run, "_prepared", lambda *_: boot)
+    monkeypatch.setattr(run, "cut_power", lambda *_: [SHOWN, END])
     monkeypatch.setattr(build, "CACHE", tmp_path)
     assert run.check_board(build.KERNELS["6.1"], find_kind("agx_orin-jp6")) is is_passed
-    assert capsys.readouterr().out.count("expected 1.0") == sum(
+    assert capsys.readouterr().out.count("expected 1.0") == 1 + sum(
         line["is_right"] is not None for line in lines
     )
+
+
+def test_power_is_cut_at_drawn_moments_and_each_boot_hears_what_had_ended(
+    monkeypatch, tmp_path, capsys
+):
+    words, moments = [], []
+
+    def boot(program, word, disks, cut_s=None):
+        words.append(word)
+        moments.append(cut_s)
+        first = int(word.partition(":")[2])
+        yield f"{run.MARK}{json.dumps(SHOWN)}"
+        if cut_s is None:
+            yield f"{run.MARK}{json.dumps(END)}"
+        else:
+            yield from (f"EPOCH {epoch}" for epoch in range(first, first + 3))
+
+    monkeypatch.setattr(run, "run", lambda *_: None)
+    monkeypatch.setattr(run, "make_image", lambda *_: None)
+    lines = run.cut_power(boot, tmp_path)
+    assert lines == [SHOWN] * (run.N_CUTS + 1) + [END]
+    assert words == [*(f"cut:{3 * n}" for n in range(run.N_CUTS)), f"end:{3 * run.N_CUTS}"]
+    assert len(set(moments)) == run.N_CUTS + 1
+    assert capsys.readouterr().out.count("power cut ") == run.N_CUTS
 
 
 @pytest.fixture
@@ -149,3 +182,40 @@ def test_missing_packages_are_named_before_anything_is_built(monkeypatch, tmp_pa
     assert error.value.found == "no device-tree-compiler"
     assert "apt install" in error.value.do
     assert not (tmp_path / "cache").exists()
+
+
+def test_our_own_session_can_be_had_without_torch():
+    """What the virtual board trains with, which has no torch, follows what our modules import."""
+    code = "import sys, trainer; sys.meta_path.insert(0, trainer.MadeUpTorch()); "
+    code += "from epochwatt.training import __main__, session; print(session.torch.__version__)"
+    paths = [str(build.HERE), str(build.HERE.parents[1] / "src")]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout) == ("", "0 (made up)\n")
+
+
+def test_once_it_is_ended_no_further_board_starts(monkeypatch, tmp_path):
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_is_over", threading.Event())
+    monkeypatch.setattr(run, "_prepared", lambda *_: lambda *_: iter(()))
+    monkeypatch.setattr(run, "cut_power", ended)
+    with pytest.raises(KeyboardInterrupt):
+        run.check_board(build.KERNELS["6.1"], find_kind("agx_orin-jp6"))
+    with pytest.raises(EpochwattError, match="ended before"):
+        next(run.console(["true"], tmp_path / "log", None))
+
+
+def test_power_is_cut_so_long_after_an_epoch_has_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "_is_over", threading.Event())
+    board = ["sh", "-c", "echo EPOCH 0; echo more; exec sleep 60"]
+    start_s = time.monotonic()
+    assert list(run.console(board, tmp_path / "log", 0.2)) == ["EPOCH 0", "more"]
+    assert 0.2 <= time.monotonic() - start_s < 30
+    assert not run._running

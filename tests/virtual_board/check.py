@@ -16,15 +16,14 @@ sys.path.insert(0, "/board/src")
 
 import numpy as np
 
-from epochwatt import columns
-from epochwatt.device import board_files, host, page_cache, storage
+from epochwatt.device import board_files, page_cache, storage
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.epochs.telemetry import scope_energy
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.records.samples import read_source
+from epochwatt.telemetry import open_files
 from epochwatt.telemetry.client import Sampler
 from tests.fakeboard.kinds import find_kind
 from tests.fakeboard.tools.board_files import FACTS, NVFANCONTROL
@@ -35,8 +34,6 @@ PARAMETERS = Path("/sys/module/vboard/parameters")
 CHIPS = "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 CYCLE_S = 3 * 2 * 1.1e-3  # three channels, current and voltage: the chip's default
 CPU = "/sys/devices/system/cpu"
-MEASURED = "/data/disk/measured"
-SECONDS = np.array([[0.5, 0.25, 1.0], [0.125, 0.25, 1.5]], dtype=np.float32)
 NOTHING = np.empty(0), np.empty(0)  # no loop runs, so nothing repeats
 
 facts = json.loads(Path("/", FACTS).read_text())
@@ -383,6 +380,21 @@ def check_restored(what, before):
     check(f"restore after {what}: nothing waits", False, os.path.exists(f"/{FOLDER}/{STATE}"))
 
 
+def check_zones():
+    """Check how a thermal zone is read whose part has no power: vboard.c answers EAGAIN."""
+    for folder in sorted(glob.glob("/sys/class/thermal/thermal_zone*")):
+        name = board_files.text(folder, "type")
+        if name.lower().startswith("cv"):
+            fd = os.open(f"{folder}/temp", os.O_RDONLY)
+            try:
+                answer = os.read(fd, 64)
+            except OSError as error:
+                answer = error.strerror
+            os.close(fd)
+            seen = [board_files.text(folder, "temp"), open_files.text(f"{folder}/temp")]
+            check(f"{name}, which has no power ({answer}): its text", ["", ""], seen)
+
+
 # -- page cache and media --------------------------------------------------------------------------
 def check_page_cache():
     path = "/home/me/data"
@@ -420,7 +432,7 @@ def check_media():
 
 # -- set-up --------------------------------------------------------------------------------------
 def start_board(is_first=True):
-    """Start the board in a mode, as nvpmodel does, and install the helper as a user does."""
+    """Start the board in a mode, as nvpmodel does; at first, install the helper as a user does."""
     fan = Path(os.path.realpath(board_files.fan_files("/")[0][0]), "pwm1")
     facts["fan"].update(pwm=str(fan)[1:], now=str(fan)[1:], rpm=str(fan)[1:])
     Path("/", FACTS).write_text(json.dumps(facts))
@@ -431,6 +443,8 @@ def start_board(is_first=True):
     first_id = strongest.id if is_first else remembered
     subprocess.run(["/usr/sbin/nvpmodel", "-m", str(first_id)], check=is_first)
     Path("/", GPU_IN_USE).touch()
+    if not is_first:
+        return None
     return subprocess.run(
         [sys.executable, "-m", "epochwatt.maintenance.board_setup", "setup"],
         env=dict(os.environ, SUDO_USER="me"),
@@ -450,78 +464,6 @@ def set_up():
     check("GPU clocks, Hz", facts["gpu_hz"], list(tables.gpu_hz))
 
 
-# -- power cuts ------------------------------------------------------------------------------------
-def epochs_without_end():
-    """Set a mode and record epochs until somebody cuts the power: the host, after some epochs."""
-    start_board()
-    mode = another_mode()
-    check(f"{mode.name} is verified", True, as_user(applied, {"nvpmodel": mode.name}, "on"))
-    mount_data()
-    as_user(record_epochs)
-
-
-def record_epochs():
-    folder = RunFolder(MEASURED, "r")
-    for epoch in range(1000):
-        folder.begin(epoch)
-        Path(folder.attempt_path(epoch), "checkpoint.npz").write_bytes(os.urandom(1 << 20))
-        folder.finish(epoch, a_record(epoch), SECONDS)
-        print("EPOCH", epoch, flush=True)
-
-
-def a_record(epoch):
-    wait_s, copy_s, compute_s = SECONDS.sum(axis=0, dtype=np.float64).tolist()
-    e2e_s = wait_s + copy_s + compute_s
-    start_s = time.monotonic()
-    return {
-        **{"schema_version": columns.SCHEMA_VERSION, "protocol": columns.PROTOCOL},
-        **{"run": "r", "epoch": epoch, "factors": {"batch_size": 16}, "flags": [], "loss": None},
-        **{"n_minibatches": len(SECONDS), "n_samples": 16 * len(SECONDS), "e2e_s": e2e_s},
-        **{"wait_s": wait_s, "copy_s": copy_s, "compute_s": compute_s},
-        **{"fetch_s": 0.5, "preprocess_s": 0.1, "timing_method": "host_clock"},
-        **{"t_start_mono_s": start_s, "t_end_mono_s": start_s + e2e_s},
-        **{"t_start_unix_s": time.time(), "t_end_unix_s": time.time() + e2e_s},
-        **{"power_scope": None, "energy_method": None, "sampler_period_s": None},
-        **{"cold_process": False, "machine": {}, "software": {}, "boot_id": host.boot_id()},
-        **{"measurement_id": f"r/{epoch}"},
-    }
-
-
-def mount_data():
-    os.makedirs("/data/disk", exist_ok=True)  # the root forgets it where the cut came early
-    subprocess.run(["busybox", "mount", "-t", "ext4", "/dev/vdc", "/data/disk"], check=True)
-    os.chown("/data/disk", USER, USER)
-
-
-def after_a_power_cut():
-    """Check what a power cut has left: the host has seen so many epochs finished."""
-    n_finished = int(sys.argv[1])
-    start_board(is_first=False)
-    mount_data()
-    folder = RunFolder(MEASURED, "r")
-    measured = folder.measured()
-    wanted = list(range(n_finished))
-    check("power cut: epochs that were finished", wanted, measured[:n_finished])
-    faults = []
-    for epoch in measured:
-        try:
-            folder.verify(epoch)
-        except EpochwattError as error:
-            faults.append(str(error))
-    check(f"power cut: damaged of {len(measured)} epochs", [], faults)
-    check(
-        "power cut: the next checkpoint", "whole", folder.checkpoint_fault(measured[-1]) or "whole"
-    )
-    strongest = board_files.strongest(board_files.board_conf("/"))
-    start = [another_mode().id, True]
-    shown = as_user(asked, "status")
-    check("power cut: mode, settings wait", start, [shown["nvpmodel"]["id"], shown["stored"]])
-    check("the next job's mode is verified", True, as_user(applied, {}, "on"))
-    shown = as_user(asked, "status")
-    end = [strongest.id, False]
-    check("the next job puts it back first", end, [shown["nvpmodel"]["id"], shown["stored"]])
-
-
 def run_parts(parts):
     """Run parts one by one; what breaks one differs from what is expected, and the next goes on."""
     for part in parts:
@@ -538,10 +480,17 @@ def run_parts(parts):
 
 
 def main():
-    parts = (set_up, check_settings, check_events, check_page_cache, check_media, check_power)
-    if sys.argv[1:]:
-        parts = (epochs_without_end if sys.argv[1] == "cut" else after_a_power_cut,)
-    run_parts(parts)
+    run_parts(
+        (
+            set_up,
+            check_settings,
+            check_events,
+            check_zones,
+            check_page_cache,
+            check_media,
+            check_power,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -64,15 +64,13 @@ def check_job(kernel: Kernel, fake: FakeKind, stages: list[str]) -> bool:
     """
     check_needs()
     build_image()
-    log = kernel.folder / f"console-job-{fake.name}.log"
-    log.unlink(missing_ok=True)
     start_s = time.monotonic()
     lines: list[Line] = []
     for stage in stages:
         with tempfile.TemporaryDirectory(prefix="epochwatt-virtual-board-") as work:
-            lines += _check_stage(kernel, fake, Path(work), log, stage)
+            lines += _check_stage(kernel, fake, Path(work), stage)
     what = f"the whole job, {', '.join(stages)}, {fake.name} with Linux {kernel.version}"
-    return has_passed(what, lines, len(stages), time.monotonic() - start_s, log)
+    return has_passed(what, lines, len(stages), time.monotonic() - start_s, kernel.folder)
 
 
 def check_needs() -> None:
@@ -149,7 +147,7 @@ def _compile(folder: Path, place: str) -> None:
 
 
 # -- a stage ----------------------------------------------------------------------------------
-def _check_stage(kernel: Kernel, fake: FakeKind, work: Path, log: Path, stage: str) -> list[Line]:
+def _check_stage(kernel: Kernel, fake: FakeKind, work: Path, stage: str) -> list[Line]:
     """Start a board for a stage and run it; return the lines of its checks."""
     keys = work / "keys"
     _make_keys(keys)
@@ -179,6 +177,7 @@ def _check_stage(kernel: Kernel, fake: FakeKind, work: Path, log: Path, stage: s
         command += ["-drive", f"file={image},format=raw,if=none,id=disk{n},snapshot=on"]
         command += ["-device", f"virtio-blk-pci,drive=disk{n}"]
     drive = functools.partial(_drive, keys, checkout)
+    log = kernel.folder / f"console-job-{fake.name}-{stage}.log"
     return list(shown(_watched(console(command, log, None, LIMIT_S), drive)))
 
 

@@ -24,6 +24,10 @@ printf '%s\n' root:x:0: me:x:1000: nogroup:x:65534: >etc/group
 chown 1000:1000 home/me
 # nobody has a password: what sudo does not allow without one, it refuses
 printf '%s\n' 'auth required pam_deny.so' 'account required pam_permit.so' 'session required pam_permit.so' >etc/pam.d/sudo
+# the packages would compile their modules when they are configured; else each process does it anew
+if python3 -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then
+  python3 -m compileall -q --invalidation-mode unchecked-hash -p / usr/lib/python3 usr/lib/python3.11 || true
+fi
 echo '127.0.0.1 localhost vboard' >etc/hosts
 echo pmode:0000 >var/lib/nvpmodel/status
 cp usr/bin/busybox "$(dirname "$image")/busybox"

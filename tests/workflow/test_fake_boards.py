@@ -124,9 +124,10 @@ def test_modes_differ_in_what_the_board_was(ran):
     ("kind", "emc_mhz"),
     [
         ("orin_nano-jp6.2", {"15W": 2133, "25W": 3199}),
-        pytest.param("agx_thor-jp7.2", {}, marks=pytest.mark.thorough),
+        ("agx_thor-jp7.2", {}),
     ],
 )
+@pytest.mark.thorough
 def test_stock_modes_of_newer_jetpacks_are_verified_while_clocks_vary(shop, kind, emc_mhz):
     """The memory's limit of JetPack 6 and later is read where this board's own files have it."""
     checkout = shop.board(kind)

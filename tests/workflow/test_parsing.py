@@ -37,7 +37,13 @@ def _unknown_study(checkout):
     )
 
 
-@pytest.mark.parametrize("mistake", [_unknown_factor, _impossible_row, _unknown_study])
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        _unknown_factor,
+        *(pytest.param(m, marks=pytest.mark.thorough) for m in (_impossible_row, _unknown_study)),
+    ],
+)
 def test_a_mistake_in_the_configuration_is_readable_lines(fresh, mistake):
     expected = mistake(fresh)
     outcome = fresh.snakemake()
@@ -61,12 +67,6 @@ def test_every_profile_dry_runs(fresh, profile):
     outcome = fresh.command(*words)
     assert outcome.status == 0, outcome.text
     assert len(outcome.measuring) == sum(len(run.parts) for run in fresh.runs())
-
-
-def test_lint_finds_nothing(fresh):
-    outcome = fresh.command(sys.executable, "-m", "snakemake", "--lint")
-    assert outcome.status == 0, outcome.text
-    assert "Congratulations, your workflow is in a good condition" in outcome.text
 
 
 @pytest.mark.thorough

@@ -49,14 +49,6 @@ def test_plan_why_names_the_lost_receipt(shop, finished):
     assert "train_epoch 0-0" not in told.text
 
 
-def test_plan_why_of_an_unknown_run_lists_the_runs(finished):
-    told = finished.checkout.epochwatt("plan", "--explain", "nobody")
-    assert told.status == 1
-    assert "no run 'nobody'" in told.text
-    assert finished.drawn in told.text
-    assert "Traceback" not in told.text
-
-
 def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     run = finished.drawn

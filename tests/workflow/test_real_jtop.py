@@ -184,7 +184,9 @@ def test_rail_that_is_lost_takes_the_total_with_it(service, start, tmp_path):
     assert (samples["power_jtop_w"] < 19.0).all()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.thorough)]
+)
 def test_service_that_is_lost_is_a_gap(service, start, tmp_path, number):
     """Killed, it ends the client; stopped, it leaves the client waiting: no window waits long."""
     sampler = start("jtop")

@@ -86,9 +86,9 @@ def test_every_figure_is_drawn_and_says_what_is_seen(page, figure):
     assert "DESCRIPTION" in page.locator("body").inner_text()
 
 
-def test_the_landing_page_opens_inside_the_report(page):
-    open_list(page, "Results")
-    row_of(page, "the landing page").locator("a").first.click()
+def test_the_overview_opens_inside_the_report(page):
+    open_list(page, "Overview")
+    row_of(page, "results on one page").locator("a").first.click()
     inside = page.frame_locator("iframe")
     inside.locator("h1", has_text="Summary").wait_for()
     assert "Measured on host/local: 2 runs, 3 epochs" in inside.locator("body").inner_text()

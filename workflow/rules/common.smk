@@ -125,7 +125,9 @@ def begin():
 
     # for any logger the text; the rest is for ours, which reckons with it
     lines = start_lines(SETTINGS) + sweep_lines(SWEEPS, SETTINGS)
-    logger.info("\n".join(lines), extra={"epochwatt_outlook": outlook(SETTINGS, SWEEPS)})
+    logger.info(
+        "\n".join(lines), extra={"epochwatt_outlook": outlook(SETTINGS, SWEEPS)}
+    )
 
 
 def makes_page():
@@ -196,17 +198,24 @@ def shown(path, category, title, subcategory=None):
 
 
 def panel_shown(figure, panel):
-    """Return a panel's SVG as the report shows it, by paper and section, with its caption."""
+    """Return a panel's SVG as the report shows it, by paper and section, with its caption.
+
+    Runs of the machine at hand are none of a paper's, and their figures none of its figures.
+    """
     entry = SETTINGS.plotting.figures[figure]
     return report(
         f"results/figures/{{backend}}/{panel}.svg",
         caption="../report/plot_figure.rst",
-        category=PAPERS.get(entry.paper, "Own figures"),
+        category=lambda wildcards: (
+            "Own figures"
+            if wildcards.backend == "host"
+            else PAPERS.get(entry.paper, "Own figures")
+        ),
         subcategory=entry.section or None,
         labels=lambda wildcards: {
             "figure": (
                 panel
-                if entry.paper == "none"
+                if entry.paper == "none" or wildcards.backend == "host"
                 else panel.rpartition("fig")[2].lstrip("0")
             ),
             "shows": entry.panels[panel].title,

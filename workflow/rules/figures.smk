@@ -1,18 +1,18 @@
 """Figures: one rule and one job per figure number, all its panels. docs/how-to/add-a-figure.md: how to add one.
 
 Needs: the `epochs.csv` of exactly the runs a figure draws, and their records, idle powers or predictions
-where config/plotting.yaml says that it reads them; the published numbers; the style file.
-Gives: results/figures/{backend}/{panel}.{svg,png,csv,vl.json,txt}: picture, numbers, interactive form, caption.
+where config/plotting.yaml says that it reads them; the published numbers; of simulated runs the verdicts
+on what is published; the style file.
+Gives: results/figures/{backend}/{panel}.{svg,png,csv,vl.json,txt}: picture, numbers, interactive form, caption;
+{panel}.claims.csv: what does not hold, and by how much.
 """
 
-# what a figure marks beside our numbers, and what the claims of its panels are judged by
+# what a figure marks beside our numbers; its folder is where the published numbers are
 PUBLISHED = {
+    "claims": "config/claims.yaml",
     "measurements": "config/published/measurements.csv",
     "relations": "config/published/relations.csv",
-    "folds": "config/twin/folds.csv",
     "seen": "config/twin/seen.csv",  # those that the simulation was fitted to
-    "claims": "config/claims.yaml",
-    "takeaways": "config/published/takeaways.csv",
 }
 DRAWN = "results/figures/{backend}"
 
@@ -29,6 +29,7 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             records=records_drawn(FIGURE),
             idle=idle_drawn(FIGURE),
             predictions=predictions_drawn(FIGURE),
+            comparisons=judged_where_simulated,
             style="config/paper.mplstyle",
         output:
             svg=[panel_shown(FIGURE, panel) for panel in ENTRY.panels],
@@ -36,6 +37,7 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             csv=[f"{DRAWN}/{panel}.csv" for panel in ENTRY.panels],
             spec=[f"{DRAWN}/{panel}.vl.json" for panel in ENTRY.panels],
             txt=[f"{DRAWN}/{panel}.txt" for panel in ENTRY.panels],
+            claims=[f"{DRAWN}/{panel}.claims.csv" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
         localrule: True
@@ -46,6 +48,7 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             folder=subpath(output[0], parent=True),
             figure=figure_settings(FIGURE),
             caption=caption(FIGURE),
+            # ENTRY.draw names the function that draws: epochwatt.figures.sigmetrics2023.fig02.draw
             code=code_of("plot_figure.py", drawing_module(ENTRY)),
         script:
             "../scripts/plot_figure.py"

@@ -86,6 +86,11 @@ def predictions_drawn(figure):
     return "results/models/{backend}/predictions.csv" if reads else []
 
 
+def judged_where_simulated(wildcards):
+    """Return the verdicts on published numbers; measured figures wait for no other runs."""
+    return "results/tables/comparisons.csv" if wildcards.backend == "twin" else []
+
+
 def figure_settings(figure):
     """Return panels, colours, names for people, and runs that are missing (`Settings.drawing`)."""
     return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)

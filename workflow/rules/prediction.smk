@@ -9,7 +9,7 @@ And of sweeps that others measured (config/sweeps/): results/sweeps/scores.csv, 
 PUBLIC_SWEEPS = sorted(
     path.name.removesuffix(".csv.gz") for path in Path("config/sweeps").glob("*.csv.gz")
 )
-# figures.tables.draw_sweep_scores.DRAWINGS, which takes matplotlib to import
+# figures.tables.sweep_scores.DRAWINGS, which takes matplotlib to import
 SWEEP_DRAWINGS = [
     *(f"learning_{target}" for target in ("time", "power", "energy")),
     *("broken_budgets", "regret", "four_modes"),

@@ -1,7 +1,7 @@
 """The landing page and what it needs besides figures and tables; nothing depends on them.
 
 Needs: claims; the `epochs.csv` of all runs; config/.
-Gives: results/index.html, the landing page, with results/tables/{advice,energy_parts}.csv; results/summary.txt.
+Gives: results/index.html, the landing page, and overview.html, the same without figures, with results/tables/{advice,energy_parts}.csv; results/summary.txt.
 """
 
 from epochwatt.figures.fulcrum.names import gallery_entries as fulcrum_entries
@@ -158,7 +158,8 @@ rule show_index:
         published=INDEX_PUBLISHED,
         config=CONFIGURATION,
     output:
-        page=shown("results/index.html", "Results", "the landing page"),
+        page="results/index.html",
+        overview=shown("results/overview.html", "Overview", "results on one page"),
     log:
         "results/logs/show_index.log",
     localrule: True

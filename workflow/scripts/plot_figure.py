@@ -10,6 +10,7 @@ def main(snakemake):
         style=snakemake.input.style,
         epochs=snakemake.input.epochs,
         idle=snakemake.input.idle or "",
+        comparisons=snakemake.input.comparisons or "",
         predictions=snakemake.input.predictions or "",
         published=f"{snakemake.params.config}/published",
         twin=f"{snakemake.params.config}/twin",

@@ -1,8 +1,7 @@
 """Adapter of rule score_predictions."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.tables.draw_scores import draw_scores
-from epochwatt.figures.tables.scores import write_page
+from epochwatt.figures.tables.scores import draw_scores, write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
-from epochwatt.figures.tables.sweep_scores import write_page
-from epochwatt.prediction.evaluation.sweep_files import read_scores, write_scores
+from epochwatt.figures.tables.sweep_scores import draw_sweep_scores, write_page
+from epochwatt.prediction.evaluation.sweep_table import read_scores, write_scores
 
 
 def main(snakemake):

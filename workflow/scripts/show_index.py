@@ -13,6 +13,7 @@ def main(snakemake):
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,
             page=snakemake.output.page,
+            overview=snakemake.output.overview,
             records=snakemake.params.records,
             specs=[*snakemake.input.specs, *snakemake.params.study_specs],
             config=snakemake.input.config,

@@ -1,4 +1,4 @@
-"""What holds each measured run back, and which setting would shorten its epoch.
+"""Advise on each measured run: name what holds it back, and the setting that would shorten it.
 
 Advice rests on a sibling where there is one: a run that differs in one setting and is faster beyond
 the spread of the epochs. Else it is an estimate, called so, or there is none, and the reason says
@@ -45,7 +45,7 @@ LEVER_WORDS = {
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said of one run; a row of `results/tables/advice.csv`.
+    """Advice on one run; a row of `results/tables/advice.csv`.
 
     Attributes
     ----------
@@ -93,23 +93,12 @@ class _Run:
 
 
 def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run.
-
-    Parameters
-    ----------
-    paths : one `epochs.csv` per measured run
-    path : where to write
-    """
+    """Write `advice.csv`: a row for each run."""
     write_entries(path, "advice", Advice, advise(read_epochs(paths)))
 
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order.
-
-    Parameters
-    ----------
-    epochs : of measured runs, as `read_epochs` gives them
-    """
+    """Return what is said of each run, in their order."""
     later = epoch_sets(epochs)["1+"]
     valid = later[later.valid]
     runs = [
@@ -130,7 +119,7 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
     if run.mean("e2e_s") < TOO_SHORT_S:
         reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
-    bound = find_longest_part(run.epochs[list(COLUMNS.values())].mean())
+    bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
     near = [(other, lever) for other in runs if (lever := lever_between(run, other))]
     return _measured(run, bound, near) or _unmeasured(run, bound, near)
 

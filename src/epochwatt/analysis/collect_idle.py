@@ -1,4 +1,4 @@
-"""`results/tables/idle.csv`: what boards draw while they do nothing, by state and power mode.
+"""Collect `results/tables/idle.csv`: power of idle boards, by state and power mode.
 
 State (i), metrics logged and nothing else, comes from the board's own sensors. In states (ii) to
 (iv) nothing is logged by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at
@@ -43,7 +43,6 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     ----------
     idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
     plug_csv : config/idle_plug.csv
-    path : where to write
 
     Raises
     ------

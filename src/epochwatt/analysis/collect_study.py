@@ -177,7 +177,6 @@ def export_tables(
     ----------
     paths : one `epochs.csv` per run
     studies : run id -> names of its studies, separated by spaces
-    epochs_csv, runs_csv : where to write
     """
     epochs = read_epochs(paths)
     write_frame(runs_csv, "the table of runs", summarise_runs(epochs, studies))

@@ -1,4 +1,4 @@
-"""Two sets of runs beside each other: the ratio of their epochs, run by run and part by part.
+"""Compare two sets of runs: the ratio of their epochs, run by run and part by part.
 
 A factor that all runs of A share, and all of B, but with another value, is what is compared: the
 backend (simulated against measured), the instance (board against board), or none at all (before and
@@ -29,7 +29,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.tables import write_frame
 from epochwatt.text import aligned, counted, first_of, origin
 
-PARTS = {
+QUANTITIES = {
     "e2e": "e2e_s",
     "stall": "stall_s",
     "compute": "compute_s",
@@ -51,7 +51,7 @@ class Ratio:
     Attributes
     ----------
     run_a, run_b : ids; empty where there is no partner
-    part, quantity : key of `PARTS`, column of epochs.csv with its unit
+    part, quantity : key of `QUANTITIES`, column of epochs.csv with its unit
     a, b : means over the valid epochs after the first; None: nothing was measured
     n_epochs_a, n_epochs_b : of these
     ratio, low, high : B / A and its interval
@@ -135,7 +135,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
         ratio_of(ours[key], theirs[key], part, margin)
         for key in ours
         if key in theirs
-        for part in PARTS
+        for part in QUANTITIES
     ]
     alone = [Ratio(ours[key].run, "", reason="only in A") for key in ours if key not in theirs]
     alone += [Ratio("", theirs[key].run, reason="only in B") for key in theirs if key not in ours]
@@ -167,7 +167,7 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
         epochs = of_run.get(first["run"], table.iloc[:0])
         values = {
             part: epochs[quantity].dropna().to_numpy(dtype=float)
-            for part, quantity in PARTS.items()
+            for part, quantity in QUANTITIES.items()
         }
         side = Side(first["run"], values, frozenset(epochs.power_scope) - {""})
         key = tuple(str(first[factor]) for factor in shared)
@@ -188,7 +188,7 @@ def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
         a.run,
         b.run,
         part,
-        PARTS[part],
+        QUANTITIES[part],
         float(one.mean()) if one.size else None,
         float(other.mean()) if other.size else None,
         one.size,
@@ -246,14 +246,7 @@ def verdict_of(low: float, high: float, margin: float) -> str:
 
 
 def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -> list[str]:
-    """Compare two sets of runs; return the table as text, after writing it as CSV.
-
-    Parameters
-    ----------
-    a, b : as for `find_runs`
-    margin_pct : change that means no difference, %
-    path : of the CSV
-    """
+    """Compare two sets of runs; return the table as text, after writing it as CSV."""
     one, other = find_runs(a), find_runs(b)
     rows = compare(one, other, margin_pct / 100.0)
     if path is not None:
@@ -299,7 +292,7 @@ def _number(value: float | None, unit: str) -> str:
 def _counts(rows: Sequence[Ratio]) -> list[str]:
     """Return a line for each part: how many pairs are equivalent, different, ..."""
     lines = []
-    for part in PARTS:
+    for part in QUANTITIES:
         verdicts = [row.verdict for row in rows if row.part == part]
         counts = [
             f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts

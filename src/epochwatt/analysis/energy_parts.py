@@ -1,4 +1,4 @@
-"""What the energy of measured runs is made of: constant power, and rails as far as they tell.
+"""Split the energy of measured runs: constant power, and rails as far as they tell.
 
 `results/tables/energy_parts.csv` has two stacks of a run's energy. `constant`: what the idle board
 takes in the same mode over the same time, and the rest. `rails`: CPU, GPU and memory by the rails
@@ -70,7 +70,6 @@ def write_energy_parts(
     epochs, scopes : `epochs.csv` and `energy.csv` of the measured runs
     idle : results/tables/idle.csv; empty: no idle power is there
     records : run -> folder of its records
-    path : where to write
     """
     table = read_epochs(epochs)
     later = epoch_sets(table)["1+"]
@@ -89,11 +88,6 @@ def constant_parts(epochs: pd.DataFrame, idle: Sequence[Mapping[str, str]]) -> l
     """Return the energy that the idle board takes over the same time, and the rest.
 
     Nothing where the board was not measured idle in the run's mode, seen by the same sensor.
-
-    Parameters
-    ----------
-    epochs : of one run: valid ones after the first, with energy
-    idle : rows of idle.csv
     """
     first = epochs.iloc[0]
     for row in idle:

@@ -1,4 +1,4 @@
-"""Runs in pairs, A and B: is B equivalent to A, different, or is it undecided?
+"""Test whether runs in pairs, A and B, are equivalent, different, or undecided.
 
 Of each run the mean over its valid epochs after the first counts; and of all their mini-batches the
 10th percentile, since what else goes on in a machine only ever adds time (J. Chen, J. Revels,
@@ -40,7 +40,7 @@ SETTING = ("device", "model", "storage", "num_workers", "batch_size", "power_mod
 
 
 class Metric(NamedTuple):
-    """What is compared: its column, for people what it is, and what 1 % of it means."""
+    """A quantity that is compared: its column, its title, and what 1 % of it means."""
 
     column: str
     title: str
@@ -70,7 +70,7 @@ VERDICT_COLUMNS = (
 
 
 class Outcome(NamedTuple):
-    """What the differences of pairs say; a number is None where there is none."""
+    """Verdict on the differences of pairs; a number is None where there is none."""
 
     difference_pct: float | None
     low_pct: float | None
@@ -110,11 +110,6 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
 
     That is so when half the interval, t * sd / sqrt(n), leaves room for 90 % of the means that come
     by chance: 1.64 * sd / sqrt(n) on each side.
-
-    Parameters
-    ----------
-    sd_pct : standard deviation of the differences of pairs
-    margin_pct : difference that would be called none
     """
     n = LEAST_PAIRS
     for _ in range(10):  # t depends on n, hardly
@@ -161,10 +156,7 @@ def compare_pairs(
     ----------
     epochs : `epochs.csv` of all runs
     pairs : ids of A and B
-    factor : what is compared
     margin_pct : difference that would be called none
-    measured : folder of all measurements
-    pairs_csv, verdicts_csv : where to write
     """
     means = run_means(read_epochs(epochs), measured)
     differs = {
@@ -213,13 +205,7 @@ def _undisturbed_s(measured: str, run: str, epochs: Iterable[int]) -> float:
 def pair_rows(
     means: pd.DataFrame, differs: Mapping[tuple[str, str], str], factor: str
 ) -> list[dict[str, Any]]:
-    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
-
-    Parameters
-    ----------
-    means : as of `run_means`
-    differs : ids of A and B -> how their software differs
-    """
+    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`)."""
     rows = []
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]

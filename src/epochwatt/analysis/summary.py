@@ -1,4 +1,4 @@
-"""Where time and energy go, per board and model, and which settings none beats.
+"""Summarise time and energy per board and model, and find the settings that none beats.
 
 From the means of each run over its valid epochs after the first. Times are compared only within a
 workload: training a model, or inferring from it, on one kind of board with its data, its power seen
@@ -17,7 +17,7 @@ from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.text import counted
 
-PARTS = ("stall", "compute", "overhead")
+TIME_PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
 # settings in which runs of a workload may differ, and how they are shown
@@ -37,7 +37,14 @@ SETTING = {
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }
-MEANS = ("e2e_s", "wait_s", "copy_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
+MEANS = (
+    "e2e_s",
+    "wait_s",
+    "copy_s",
+    *(f"{part}_s" for part in TIME_PARTS),
+    "energy_wh",
+    "power_mean_w",
+)
 
 
 class WorkloadSummary(NamedTuple):
@@ -93,10 +100,6 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per run: factors, `power_scope`, `n_epochs` and `MEANS`.
 
     A run without a valid epoch after the first has none.
-
-    Parameters
-    ----------
-    epochs : as `read_epochs` gives them
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)
@@ -109,7 +112,8 @@ def workloads(means: pd.DataFrame) -> list[WorkloadSummary]:
     summaries = []
     for group, group_means in _groups(means, WORKLOAD):
         shares = {
-            part: float((group_means[f"{part}_s"] / group_means.e2e_s).mean()) for part in PARTS
+            part: float((group_means[f"{part}_s"] / group_means.e2e_s).mean())
+            for part in TIME_PARTS
         }
         ranges = [_range(group_means[name]) for name in ("e2e_s", "energy_wh", "power_mean_w")]
         e2e_s, energy_wh, power_w = ranges

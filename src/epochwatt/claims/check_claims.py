@@ -17,16 +17,12 @@ from epochwatt.claims.claims_table import (
     NOT_HELD_OUT,
     PAPER,
     ClaimRow,
-    write_claims_table,
-)
-from epochwatt.claims.clocks import with_clocks
-from epochwatt.claims.comparisons import (
     ComparisonRow,
-    comparison_rows,
-    facts_by_reads,
-    in_words,
+    write_claims_table,
     write_comparisons,
 )
+from epochwatt.claims.clocks import with_clocks
+from epochwatt.claims.comparisons import comparison_rows, facts_by_reads, in_words
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest

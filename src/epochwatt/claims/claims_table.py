@@ -1,10 +1,13 @@
-"""`results/claims.csv`: one row per claim and backend, or per claim, backend and board."""
+"""`results/claims.csv`, a row per claim, backend and board, and its comparisons one by one."""
 
 import csv
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import NamedTuple
 
 from epochwatt.records import files
+from epochwatt.tables import write_table
 
 HOLDS, FAILS = "holds", "does_not_hold"  # status of a claim that could be evaluated
 PAPER, GENERAL = "paper", "general"  # forms of a claim
@@ -70,3 +73,70 @@ def read_claims_table(path: str) -> list[ClaimRow]:
         return []
     with open(path, newline="", encoding="utf-8") as handle:
         return [ClaimRow(**row) for row in csv.DictReader(handle)]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One comparison of a claim; a claim of which nothing can be compared has one row without one.
+
+    Attributes
+    ----------
+    status : of the whole claim
+    board : of a general form: setup, device, instance
+    subject : what tells it from other comparisons of the claim: board, network, mode, metric
+    device, model, metric : that it reads; empty: several
+    published_id : of rows in config/published/; empty: no printed number is of exactly these runs
+    operator : near, similar, in, not in, or the sign between observed and limit
+    printed : number of the paper, without our tolerance; empty: an order of numbers is claimed
+    observed, limit : both sides here; several numbers are separated by spaces
+    unit : of them; of ratios and counts none
+    tolerance : of ours that it rests on, with its unit
+    verdict : holds, does_not_hold, not_evaluable
+    in_words : for people: what is published, what is here
+    """
+
+    claim: str
+    takeaway: str
+    paper: str
+    role: str
+    claim_text: str
+    backend: str
+    form: str
+    board: str
+    status: str
+    comparison: str = ""
+    subject: str = ""
+    device: str = ""
+    model: str = ""
+    metric: str = ""
+    published_id: str = ""
+    operator: str = ""
+    printed: str = ""
+    observed: str = ""
+    limit: str = ""
+    unit: str = ""
+    tolerance: str = ""
+    verdict: str = ""
+    margin_pct: str = ""
+    in_words: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a reason why its claim does not hold."""
+        return self.verdict == FAILS and self.status != HOLDS
+
+
+def write_comparisons(path: str, rows: Iterable[ComparisonRow]) -> None:
+    """Write comparisons.csv."""
+    names = [field.name for field in fields(ComparisonRow)]
+    write_table(
+        Path(path), "the comparisons of claims", names, (asdict(row).values() for row in rows)
+    )
+
+
+def read_comparisons(path: str) -> list[ComparisonRow]:
+    """Return the rows of comparisons.csv; none where the path is empty, since it was not made."""
+    if not path:
+        return []
+    with open(path, newline="", encoding="utf-8") as handle:
+        return [ComparisonRow(**row) for row in csv.DictReader(handle)]

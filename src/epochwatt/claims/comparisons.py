@@ -4,20 +4,17 @@ A claim is judged here and nowhere else. Figures and pages read the table: what 
 an id is wrong here where a row with that id does not hold.
 """
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.claims.claims_table import FAILS, GENERAL, HOLDS, PAPER
+from epochwatt.claims.claims_table import FAILS, GENERAL, HOLDS, PAPER, ComparisonRow
 from epochwatt.claims.evaluate import Verdict
 from epochwatt.claims.tolerances import PRINTED, SLACK, Terms
 from epochwatt.claims.verdict import Change, Comparison, Percentage, Ratio, Tolerated
 from epochwatt.published.numbers import Fact, run_key
-from epochwatt.tables import cell_text, write_table
+from epochwatt.tables import cell_text
 
 COLUMN_OF = {  # metric of a predicate -> column of epochs.csv, where that has another name
     "energy_wh": "energy_paper_wh",
@@ -60,56 +57,6 @@ PRINTED_SOURCES = ("paper", "mixed")  # of a threshold
 WHOLE_EPOCHS = {"all": "1+"}  # of the main paper's runs of 15 hours
 
 
-@dataclass(frozen=True)
-class ComparisonRow:
-    """One comparison of a claim; a claim of which nothing can be compared has one row without one.
-
-    Attributes
-    ----------
-    status : of the whole claim
-    board : of a general form: setup, device, instance
-    subject : what tells it from other comparisons of the claim: board, network, mode, metric
-    device, model, metric : that it reads; empty: several
-    published_id : of rows in config/published/; empty: no printed number is of exactly these runs
-    operator : near, similar, in, not in, or the sign between observed and limit
-    printed : number of the paper, without our tolerance; empty: an order of numbers is claimed
-    observed, limit : both sides here; several numbers are separated by spaces
-    unit : of them; of ratios and counts none
-    tolerance : of ours that it rests on, with its unit
-    verdict : holds, does_not_hold, not_evaluable
-    in_words : for people: what is published, what is here
-    """
-
-    claim: str
-    takeaway: str
-    paper: str
-    claim_text: str
-    backend: str
-    form: str
-    board: str
-    status: str
-    comparison: str = ""
-    subject: str = ""
-    device: str = ""
-    model: str = ""
-    metric: str = ""
-    published_id: str = ""
-    operator: str = ""
-    printed: str = ""
-    observed: str = ""
-    limit: str = ""
-    unit: str = ""
-    tolerance: str = ""
-    verdict: str = ""
-    margin_pct: str = ""
-    in_words: str = ""
-
-    @property
-    def fails(self) -> bool:
-        """Whether it is a reason why its claim does not hold."""
-        return self.verdict == FAILS and self.status != HOLDS
-
-
 def comparison_rows(
     verdict: Verdict,
     backend: str,
@@ -129,6 +76,7 @@ def comparison_rows(
         "claim": claim.id,
         "takeaway": claim.takeaway,
         "paper": claim.paper,
+        "role": claim.role,
         "claim_text": claim.claim,
         "backend": backend,
         "form": GENERAL if verdict.board else PAPER,
@@ -261,8 +209,8 @@ def _subjects(made: Sequence[Comparison], titles: Mapping[str, str]) -> list[str
 def _values(one: Comparison, factor: str) -> tuple[str, ...]:
     """Return the values of a factor that a comparison reads, in order."""
     values = [factors.get(factor) for _, factors in one.reads]
-    values = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
-    return tuple(dict.fromkeys(values))
+    words = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
+    return tuple(dict.fromkeys(words))
 
 
 def metric_label(metric: str) -> str:
@@ -332,19 +280,3 @@ def in_words(rows: Sequence[ComparisonRow]) -> str:
     tolerances = dict.fromkeys(row.tolerance for row in failing if row.tolerance)
     remark = [f"our tolerance: {' and '.join(tolerances)}"] if tolerances else []
     return "; ".join([*texts, *remark])
-
-
-def write_comparisons(path: str, rows: Iterable[ComparisonRow]) -> None:
-    """Write comparisons.csv."""
-    names = [field.name for field in fields(ComparisonRow)]
-    write_table(
-        Path(path), "the comparisons of claims", names, (asdict(row).values() for row in rows)
-    )
-
-
-def read_comparisons(path: str) -> list[ComparisonRow]:
-    """Return the rows of comparisons.csv; none where the path is empty, since it was not made."""
-    if not path:
-        return []
-    with open(path, newline="", encoding="utf-8") as handle:
-        return [ComparisonRow(**row) for row in csv.DictReader(handle)]

@@ -12,7 +12,7 @@ zero is missing too.
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from statistics import StatisticsError
@@ -165,7 +165,7 @@ class _Rewriting(ast.NodeVisitor):
         computed = [any(isinstance(part, ast.Call) for part in ast.walk(side)) for side in sides]
         name = "_Condition" if self.in_condition else "_Compare"
         call = self.run(name, node, *sides)
-        call.args[3:3] = [ast.Constant(" ".join(kinds)), ast.Constant(tuple(computed))]
+        call.args[3:3] = [ast.Constant(" ".join(kinds)), ast.Constant(" ".join(map(str, computed)))]
         return call
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
@@ -273,8 +273,9 @@ class _Evaluation:
         return _MISSING if len(self.missing) > n_missing else made
 
 
-def _compare(kinds: str, computed: Sequence[bool], *sides: Any) -> Judgement:
-    pairs = zip(kinds.split(), sides, sides[1:], pairwise(computed), strict=False)
+def _compare(kinds: str, computed: str, *sides: Any) -> Judgement:
+    is_computed = [word == "True" for word in computed.split()]
+    pairs = zip(kinds.split(), sides, sides[1:], pairwise(is_computed), strict=False)
     parts = [compared(left, *_SIGNS[kind], right, of) for kind, left, right, of in pairs]
     return verdict.all_of(parts)._replace(made=tuple(c for part in parts for c in part.made))
 

@@ -16,7 +16,7 @@ Where the closed form does not say what the simulated epochs say, it cannot judg
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -191,11 +191,14 @@ class _Closed:
         tables = epoch_rows_of_each(runs, self.simulation.twin, draws, seeds or [0] * len(draws))
         return [self._judged(rows, p) for rows, p in zip(tables, draws, strict=True)]
 
-    def _judged(self, rows: list[dict[str, Any]], p: Parameters) -> dict[str, Status]:
-        twin = self.simulation.twin
-        for row in rows:
-            if row["run"] in self.top_mhz:
-                row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
+    def _judged(self, in_closed: Sequence[Row], p: Parameters) -> dict[str, Status]:
+        twin, top_mhz = self.simulation.twin, self.top_mhz
+        rows = [
+            {**row, **in_closed_form(row, top_mhz[row["run"]]._asdict())}
+            if row["run"] in top_mhz
+            else row
+            for row in in_closed
+        ]
         predictions = predicted(rows, twin.modes, self.terms) if self.predicts else {}
         table = EpochTable(rows, idle_rows(self.simulation.idle, twin, p), predictions)
         return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

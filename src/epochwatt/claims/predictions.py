@@ -16,7 +16,7 @@ from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER
 from epochwatt.records import files
 from epochwatt.twin.calibration.closed_form_rows import runs_of
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.inputs.numbers import Modes
 
 Predictions = dict[tuple[str, str, str, str], Any]
 

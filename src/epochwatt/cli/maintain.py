@@ -46,11 +46,10 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     short_help="Fit the simulated boards to the published numbers again.",
     examples=[
         ("epochwatt calibrate-twin", "the fit itself"),
-        ("epochwatt calibrate-twin --folds --priors", "as `make validate` does, in minutes"),
+        ("epochwatt calibrate-twin --folds", "as `make validate` does, in minutes"),
     ],
 )
 @click.option("--folds", is_flag=True, help="Also repeat the fit without each take-away in turn.")
-@click.option("--priors", is_flag=True, help="Also repeat the fit with other priors.")
 @click.option(
     "--workloads",
     metavar="FOLDER",
@@ -59,21 +58,18 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     show_default=True,
     help="Kernel counts of the networks; `snakemake workloads` makes them.",
 )
-def calibrate_twin(folds: bool, priors: bool, workloads: Path) -> None:
+def calibrate_twin(folds: bool, workloads: Path) -> None:
     """Fit the parameters of the simulated boards to the numbers that the SIGMETRICS 2023 paper
     prints, and write them to config/twin/. `make validate` does this and evaluates the fit.
     """
     from epochwatt.claims.numbers_read import write_numbers_read
     from epochwatt.twin.calibration.fit_numbers import write_seen
-    from epochwatt.twin.validation.validate_twin import recalibrate, refresh_leaks, study_priors
+    from epochwatt.twin.validation.validate_twin import recalibrate
 
     write_seen()
-    refresh_leaks(workloads)
     if folds:
         write_numbers_read()
     recalibrate(workloads, folds, click.echo)
-    if priors:
-        study_priors(workloads, click.echo)
 
 
 @click.command(

@@ -189,36 +189,40 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
     is_flag=True,
     help="Also show the one run that would confirm the answer, or its result if it was made.",
 )
-def recommend(verify: bool, **options: Any) -> None:
+@click.option("--figure", is_flag=True, help="Also draw the Pareto front.")
+@click.option("--nvpmodel", is_flag=True, help="Also print the nvpmodel configuration.")
+def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> None:
     """Find the power mode of a board that minimises time or energy within limits, by models fitted
-    to runs in a few power modes (docs/how-to/recommend-a-power-mode.md). It also writes a figure of
-    the Pareto front and, where the board is known, an nvpmodel configuration to results/recommend/.
+    to runs in a few power modes (docs/how-to/recommend-a-power-mode.md). It also writes the modes
+    of the Pareto front and, where the board is known, an nvpmodel configuration to
+    results/recommend/.
 
     If no model exists yet, it says which power modes to profile, and how.
     """
+    from epochwatt.prediction.recommend import text
     from epochwatt.prediction.recommend.command import Request, advise
-    from epochwatt.prediction.recommend.text import (
-        advice_lines,
-        block_lines,
-        file_lines,
-        write_block,
-    )
-    from epochwatt.prediction.recommend.verify import verify_lines
 
     limits = {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
     budgets = {name: most for name, most in limits.items() if most is not None}
     given = {name: value for name, value in options.items() if value is not None}
     advice = advise(Request(budgets=budgets, **given))
-    say(advice_lines(advice))
-    front = []
+    say(text.advice_lines(advice))
+    paths = []
     if advice.recommendation.front:
-        from epochwatt.figures.front import draw_front  # imports matplotlib
+        rows = text.write_front(advice)
+        paths = [f"{advice.folder}/front.csv"]
+        if figure:
+            from epochwatt.figures.front import draw_front  # imports matplotlib
 
-        front = draw_front(advice)
-    say(file_lines(advice, front, write_block(advice)))
+            paths = draw_front(advice, rows)
+    block = text.write_block(advice)
+    say(["", *paths, *([block] if block else []), "", *text.use_lines(advice, block)])
     if verify:
+        from epochwatt.prediction.recommend.verify import verify_lines
+
         say(verify_lines(advice))
-    say(block_lines(advice))
+    if nvpmodel:
+        say(text.block_lines(advice))
 
 
 @click.command(
@@ -267,11 +271,11 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     all others.
 
     It prints errors of time, power and energy, what intervals hold, what the fastest mode within a
-    power budget costs and how often it breaks the budget, and what all that says.
+    power budget costs and how often it breaks the budget.
     """
     from epochwatt.open_data.read import find_tables
     from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-    from epochwatt.prediction.evaluation.sweep_files import as_text, write_scores
+    from epochwatt.prediction.evaluation.sweep_table import as_text, write_scores
     from epochwatt.prediction.evaluation.sweep_text import text_lines
 
     scores = score_tables(

@@ -1,4 +1,4 @@
-"""The kernels of one mini-batch of training or inference, as rule count_workload counted.
+"""Read and write the kernels of one mini-batch, as rule count_workload counted them.
 
 Each count is linear in the mini-batch size b: fixed + b * per_sample.
 """
@@ -79,9 +79,7 @@ class KernelCounts:
 def load_kernel_counts(path: str) -> KernelCounts:
     """Read the counts of one network.
 
-    Raises
-    ------
-    RecordError : missing, damaged, of another version or not what `count-workload` writes
+    Raises RecordError: missing, damaged, of another version or not what `count-workload` writes.
     """
     content = files.read_json(path)
     try:
@@ -136,9 +134,7 @@ def generic_kernel_counts(
     parameters : trained weights
     sample_bytes : one sample as it is copied to the GPU
 
-    Raises
-    ------
-    ConfigError : a number that cannot be
+    Raises ConfigError: a number that cannot be.
     """
     totals = {
         "flops": flops,

@@ -1,4 +1,4 @@
-"""Kernels that each operator launches, as torch 1.8 does on CUDA, and what each of them needs.
+"""List the kernels that each operator launches, as torch 1.8 does on CUDA, and their work.
 
 Of a kernel are counted:
 
@@ -83,9 +83,7 @@ def _whole(kind: str) -> Rule:
 def _summing(kind: str, *read_twice: int) -> Rule:
     """Return the rule of one kernel whose threads share sums over the largest input.
 
-    Parameters
-    ----------
-    read_twice : arguments that are read a second time, once the sums are known
+    `read_twice`: arguments that are read a second time, once the sums are known.
     """
 
     def rule(call: Call) -> Iterator[Kernel]:

@@ -1,4 +1,4 @@
-"""`epochwatt count`: what one mini-batch of a network asks for, by class of operator and phase."""
+"""Print `epochwatt count`: what one mini-batch asks for, by class of operator and phase."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -51,13 +51,9 @@ def count_lines(
     ----------
     model : row of config/workloads.yaml, or a function that builds a network: `module.function`
     like : of a function: the network of the package whose input it takes
-    batch_size : samples of the mini-batch
     task, precision : see `counting.recorder.record`
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a name that is not there, or a network that does not run on shapes alone
+    Raises EpochwattError: a name that is not there, or a network that does not run on shapes alone.
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     workload = workload_of(_factors(model, like, rows))

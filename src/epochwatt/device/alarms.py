@@ -1,4 +1,4 @@
-"""Throttling and over-current alarms of a board (board side: Python 3.6 grammar).
+"""Read throttling and over-current alarms of a board (board side: Python 3.6 grammar).
 
 Source: the kernel's Documentation/ABI/testing/sysfs-class-thermal and hwmon/ina3221.rst; NVIDIA's
 driver of `soctherm_oc`, which counts under-voltage and over-current events (oc1 to oc3, Orin).

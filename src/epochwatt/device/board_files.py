@@ -1,4 +1,4 @@
-"""Reader of a board's files: kind, clocks, power modes, fan (board side: Python 3.6 grammar).
+"""Read a board's files: kind, clocks, power modes, fan (board side: Python 3.6 grammar).
 
 The board code and the root helper read through this module, so beside the standard library it
 imports only the table of kinds. All functions take the folder that holds the board's files: `/`, or

@@ -1,4 +1,4 @@
-"""Comparison of a power mode with the clocks read back (board side: Python 3.6 grammar).
+"""Compare a power mode with the clocks read back (board side: Python 3.6 grammar).
 
 A mode has the keys `cores` (how many are on), `cpu_mhz`, `gpu_mhz` and `emc_mhz` (memory). `clocks`
 is always the result of `board_files.read_clocks`.
@@ -58,9 +58,7 @@ def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
     actual : its `limits`, and `gpu_share` where parts of the GPU are gated off; a number that is
         missing or None is not known, and not compared
 
-    Raises
-    ------
-    ConfigError : a number differs by more than nominal and real clocks do
+    Raises ConfigError: a number differs by more than nominal and real clocks do.
     """
     if not any(key in mode for key in KEYS):
         return
@@ -118,7 +116,6 @@ def compare(
 
     Parameters
     ----------
-    clocks : read back
     wanted : KEYS -> numbers; a missing key is not compared
     dvfs : `on` or `off`
     emc_top_mhz : highest memory clock, which no cap (0) means

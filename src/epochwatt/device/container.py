@@ -52,9 +52,7 @@ def describe(settings: Dict[str, str]) -> Dict[str, str]:
 
     A root file system in a folder has no digest.
 
-    Raises
-    ------
-    TrainingError : the engine or the image is not there, or this user may not use it
+    Raises TrainingError: the engine or the image is not there, or this user may not use it.
     """
     engine = settings["engine"]
     if shutil.which(engine) is None:
@@ -111,8 +109,6 @@ def command(
     Parameters
     ----------
     settings : as of `settings_of`
-    words : arguments of Python
-    name : of the container, while it runs
     readable, writable : folders that it sees at the same paths, besides this package and the folder
         for temporary files
     """
@@ -177,9 +173,7 @@ def run(settings: Dict[str, str], words: List[str], name: str) -> None:
     Its standard input is a pipe that nobody writes to: once that is closed, whoever runs inside has
     to end (a killed process closes it, too).
 
-    Raises
-    ------
-    TrainingError : the container could not be started, or what ran in it failed
+    Raises TrainingError: the container could not be started, or what ran in it failed.
     """
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
         try:

@@ -1,4 +1,4 @@
-"""CPU clocks of a machine that is no board, through cpufreq (board side: Python 3.6 grammar).
+"""Set CPU clocks of a machine that is no board, by cpufreq (board side: Python 3.6 grammar).
 
 The limits of a CPU (`scaling_min_freq`, `scaling_max_freq`) are both set to the clock. What they
 were is noted before the first of them is changed (`device.notes`), so that the next job can put it

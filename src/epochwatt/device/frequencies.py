@@ -1,4 +1,4 @@
-"""Resolution of nominal clocks to a board's own steps (board side: Python 3.6 grammar).
+"""Resolve nominal clocks to a board's own steps (board side: Python 3.6 grammar).
 
 The papers and NVIDIA's mode names use round numbers: 1200 MHz is the step 1190.4, 2100 is
 2112, 900 is 905.25, 1333 is 1331.2. nvpmodel rounds such a number silently; here it is resolved
@@ -18,12 +18,9 @@ def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
     Parameters
     ----------
     what : the clock, for the message: `cpu_mhz`
-    nominal_mhz : what the configuration asks for
     steps_mhz : the clocks the board has, in any order
 
-    Raises
-    ------
-    ConfigError : no step lies within 2 %; names the two nearest
+    Raises ConfigError: no step lies within 2 %; names the two nearest.
     """
     if not steps_mhz:
         raise ConfigError(

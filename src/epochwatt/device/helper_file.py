@@ -1,4 +1,4 @@
-"""Packing of the root helper into one file (board side: Python 3.6 grammar).
+"""Pack the root helper into one file (board side: Python 3.6 grammar).
 
 The file is a Python program in a ZIP archive behind a `#!` line (zipapp, PEP 441). Its three
 modules are stored uncompressed, so `less` shows their text.

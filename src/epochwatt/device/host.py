@@ -1,4 +1,4 @@
-"""Description of the machine at hand: CPU, memory, software (board side: Python 3.6 grammar)."""
+"""Describe the machine at hand: CPU, memory, software (board side: Python 3.6 grammar)."""
 
 import hashlib
 import os

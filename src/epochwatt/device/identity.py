@@ -1,4 +1,4 @@
-"""Identity of a board: kind, serial number, L4T and JetPack (board side: Python 3.6 grammar)."""
+"""Identify a board: kind, serial number, L4T and JetPack (board side: Python 3.6 grammar)."""
 
 import os
 import re

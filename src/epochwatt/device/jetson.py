@@ -1,4 +1,4 @@
-"""Control of a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
+"""Control a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
 
 The root helper (`root_helper.py`, installed by `make setup-jetson`) does what needs root. Every
 setting is read back and compared, because exit codes of nvpmodel prove nothing and clocks that are
@@ -337,7 +337,8 @@ class JetsonBoard(Machine):
         how = "was refused" if done.returncode == REFUSED else "failed"
         raise BoardError(
             "`{}` {}: {}".format(" ".join(command), how, reason),
-            do="allow it to this user once: make setup-jetson" if "sudo: " in reason else None,
+            # without an answer it was sudo that spoke
+            do=None if answer else "allow it to this user once: make setup-jetson, as this user",
         )
 
     # -- events ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Table of Jetson board kinds: clocks, rails, modes, files (board side: Python 3.6 grammar).
+"""List the kinds of Jetson boards: clocks, rails, modes, files (board side: Python 3.6 grammar).
 
 A row per kind of module holds everything that differs between boards. The board code and the root
 helper, the telemetry, the configuration, the simulator, the predictors and the fake boards read it.

@@ -1,4 +1,4 @@
-"""Note of the last measurement on this machine (board side: Python 3.6 grammar).
+"""Note the last measurement on this machine (board side: Python 3.6 grammar).
 
 An epoch normally follows the previous one of its run directly. If something else was measured in
 between, caches and temperature have changed, so the epoch is flagged `resumed` with reason and gap.

@@ -1,4 +1,4 @@
-"""Locks that name their holder (board side: Python 3.6 grammar).
+"""Lock files and name their holder (board side: Python 3.6 grammar).
 
 An `flock` belongs to the open file, so the kernel releases it when the holder dies, in whatever
 way. The content of the file only names the holder.
@@ -49,7 +49,6 @@ class HolderLock:
 
         Parameters
         ----------
-        holder : description of this process, a few words each
         on_wait : called once with a description of the present holder before waiting; without it
             a held lock raises LockedError
 

@@ -1,4 +1,4 @@
-"""Common interface of hosts and boards that are measured (board side: Python 3.6 grammar)."""
+"""Open the measured machine, a host or a board (board side: Python 3.6 grammar)."""
 
 import os
 import platform
@@ -48,9 +48,7 @@ class Machine:
     def check(self) -> None:
         """Check that this is the machine the row is bound to, and its data set on the right medium.
 
-        Raises
-        ------
-        BoardError : another backend, kind of board or unit, or a data set on another medium
+        Raises BoardError: another backend, kind of board or unit, or a data set on another medium.
         """
         unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:
@@ -112,9 +110,7 @@ class Machine:
             `cpu_mhz` where cpufreq lets this user set it
         dvfs : as for `apply`
 
-        Raises
-        ------
-        ConfigError : the machine lacks a step, or cannot set it
+        Raises ConfigError: the machine lacks a step, or cannot set it.
         """
         n_cpus = os.cpu_count() or 1
         steps_mhz = self.cpu_clocks.steps_mhz()

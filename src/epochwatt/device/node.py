@@ -30,7 +30,6 @@ def look(folder: str, name: str, settings: Dict[str, Any], workflow: str) -> Dic
     Parameters
     ----------
     folder : where the machine that asks has left a file `head`
-    name : of the file that this machine leaves there
     settings : as `Machine` takes them
     workflow : the Python in which jobs of the workflow run; empty: none runs here
 

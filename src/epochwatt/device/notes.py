@@ -1,4 +1,4 @@
-"""Notes that all users of a machine can read (board side: Python 3.6 grammar).
+"""Write notes that all users of a machine can read (board side: Python 3.6 grammar).
 
 They name who measures and what was measured last; in one of them a user keeps what is to be put
 back. Each user writes only below `epochwatt-{uid}` in the system's folder for temporary files, and
@@ -33,7 +33,6 @@ def write_note(name: str, content: Dict[str, Any]) -> None:
 
     Parameters
     ----------
-    name : of its file
     content : a few words each; the time of writing is added
     """
     note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())

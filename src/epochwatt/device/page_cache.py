@@ -1,4 +1,4 @@
-"""Page cache: drop it, and measure how much of a data set it holds (board side: Python 3.6).
+"""Drop the page cache, and measure how much of a data set it holds (board side: Python 3.6).
 
 Source: proc(5), `/proc/sys/vm/drop_caches` (3 frees page cache, dentries and inodes); mincore(2)
 and posix_fadvise(2).
@@ -31,7 +31,6 @@ def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") ->
 
     Parameters
     ----------
-    paths : the files of the data set
     drop_caches : the kernel's switch
 
     Returns

@@ -1,4 +1,4 @@
-"""Cause and remedy of what libraries and the kernel say when they fail (board side: Python 3.6).
+"""Explain what libraries and the kernel say when they fail (board side: Python 3.6).
 
 One table for jobs, for `epochwatt doctor` and for the sampler, so that all of them say the same.
 The messages are those that people report from boards; tests/data/failures.csv names where.

@@ -1,4 +1,4 @@
-"""Root helper: sets a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
+"""Set a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
 
 `make setup-jetson` packs this module, `board_files.py` and `kinds.py` into one file that root owns,
 /usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It

@@ -1,4 +1,4 @@
-"""Stock nvpmodel configuration of a kind of board (board side: Python 3.6 grammar).
+"""Write the stock nvpmodel configuration of a kind of board (board side: Python 3.6 grammar).
 
 Made of the facts in `kinds`, because NVIDIA's own file may not be passed on. It serves boards that
 are not at hand: simulated ones and fake ones.

@@ -1,4 +1,4 @@
-"""Storage medium of a path, and the mounted media (board side: Python 3.6 grammar).
+"""Find the storage medium of a path, and the mounted media (board side: Python 3.6 grammar).
 
 Source: proc(5), `/proc/self/mountinfo`; the kernel's Documentation/ABI, `sysfs-block` and `mmc`.
 """
@@ -79,14 +79,11 @@ def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> N
 
     Parameters
     ----------
-    path : file or folder that has to be on it
     mount : mount point of the medium; empty: not checked
     block_device : beginning of the name of its block device; empty: not checked
     root : as in `medium_of`
 
-    Raises
-    ------
-    BoardError : it is on another medium
+    Raises BoardError: it is on another medium.
     """
     medium = medium_of(path, root)
     if mount and os.path.realpath(mount) != medium.mount:

@@ -1,4 +1,4 @@
-"""Signals that wait until settings are put back (board side: Python 3.6 grammar)."""
+"""Let signals wait until settings are put back (board side: Python 3.6 grammar)."""
 
 import os
 import signal

@@ -1,1 +1,1 @@
-"""Self-test of the machine, and the archive for bug reports."""
+"""Test the machine, and pack the archive for bug reports."""

@@ -1,4 +1,4 @@
-"""Checks of a Jetson board: identity, clocks, power modes, root helper, alarms."""
+"""Check a Jetson board: identity, clocks, power modes, root helper, alarms."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,10 +114,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
     try:
         status = board.ask_helper("status")
     except BoardError as error:
-        do = _SETUP
-        if "password" in error.problem:
-            do = "allow this user to call it without one: make setup-jetson, as this user"
-        yield problem(_HELPER, error.problem, do)
+        yield problem(_HELPER, error.problem, str(error.do or _SETUP))
         yield from _readable(clocks.summary(board_files.read_clocks(board.root)), by_helper=False)
         return
     yield ok(_HELPER, "it answers without a password: modes, clocks and fan can be set")

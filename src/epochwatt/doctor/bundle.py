@@ -65,8 +65,6 @@ def make_bundle(
     path : of the file; None: named after the device and the time, in the current folder
     device : a file of config/devices/; None: the board at hand, else `host`
     keep_names : leave serial number, names of host, user, disks and servers unchanged
-    seconds : how long to sample
-    checkout : the folder that holds config/
 
     Raises
     ------

@@ -47,8 +47,6 @@ def doctor_lines(
     Parameters
     ----------
     device : a file of config/devices/; None: the board at hand, else `host`
-    seconds : how long to sample
-    checkout : the folder that holds config/
 
     Returns
     -------
@@ -286,7 +284,6 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
 
     Parameters
     ----------
-    subject : the device and its machine
     installed : see `subject.libraries`
     """
     names = ("torch", "torchvision", "numpy", "PIL")
@@ -373,10 +370,10 @@ def results_place(subject: Subject) -> Iterator[Finding]:
     for folder in RESULTS:
         lies_on = storage.medium_of(str((subject.checkout / folder).absolute()))
         places.setdefault(lies_on, []).append(folder)
-    for disk, folders in places.items():
+    for lies_on, folders in places.items():
         what, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
-        yield _space("results", what, disk, path, LOW_SPACE_GIB[MEASURED])
-        if names := tested.get(disk_of(disk)):
+        yield _space("results", what, lies_on, path, LOW_SPACE_GIB[MEASURED])
+        if names := tested.get(disk_of(lies_on)):
             yield warning(
                 "results",
                 f"{what} share a disk with storage that is measured: {', '.join(names)}",
@@ -415,7 +412,6 @@ def cache(subject: Subject, helped: bool) -> Iterator[Finding]:
 
     Parameters
     ----------
-    subject : the device and its machine
     helped : the root helper answers; on a board it drops the page cache
     """
     if helped or os.access(_DROP_CACHES, os.W_OK):

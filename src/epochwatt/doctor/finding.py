@@ -1,4 +1,4 @@
-"""Findings of the self-test, and how they are printed."""
+"""Print the findings of the self-test."""
 
 import textwrap
 from collections.abc import Sequence
@@ -12,20 +12,12 @@ Level = Literal["ok", "info", "warning", "problem"]
 
 
 class Finding(NamedTuple):
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes
-    ----------
-    level : whether something is wrong
-    topic : what was checked, in a word or two
-    message : the result
-    do : what the user can do about it
-    """
-
-    level: Level
-    topic: str
-    message: str
-    do: str = ""
+    level: Level  # whether something is wrong
+    topic: str  # what was checked, in a word or two
+    message: str  # the result
+    do: str = ""  # what the user can do about it
 
 
 ok = partial(Finding, "ok")  # all is well

@@ -162,9 +162,7 @@ class Board:
 def ask(boards: Sequence[Board], checkout: Path) -> dict[str, Any]:
     """Ask all boards, some at a time, and keep what they answer; return the same of this machine.
 
-    Raises
-    ------
-    EpochwattError : the folder of records cannot be written here
+    Raises EpochwattError: the folder of records cannot be written here.
     """
     measured = checkout / MEASURED
     try:
@@ -242,10 +240,7 @@ def unit_findings(
 
     Parameters
     ----------
-    name : of the device
-    device : asks for a board of the cluster
     instances : units that the selected studies measure
-    nodes : of the cluster
     """
     for instance in instances or [""]:
         wanted = "&".join(filter(None, (device.constraint, instance)))
@@ -269,7 +264,6 @@ def partition_findings(partition: Partition, longest_s: float) -> Iterator[Findi
 
     Parameters
     ----------
-    partition : as sinfo shows it
     longest_s : a guess at the longest selected run, all of which is one job, s
     """
     if partition.sharing.startswith("FORCE"):
@@ -419,9 +413,7 @@ def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     list of str : the findings, each with what to do
     int : exit status, 1 where there is a problem
 
-    Raises
-    ------
-    EpochwattError : no device file speaks of a fleet, or Slurm does not answer
+    Raises EpochwattError: no device file speaks of a fleet, or Slurm does not answer.
     """
     settings = load_settings(root=checkout)
     devices = {name: settings.devices.get(name, DEVICES) for name in settings.devices.names()}

@@ -1,4 +1,4 @@
-"""Checks of the sensors: cost and regularity of the sampler, parts of the power, temperatures."""
+"""Check the sensors: cost and regularity of the sampler, parts of the power, temperatures."""
 
 import os
 from collections.abc import Iterator

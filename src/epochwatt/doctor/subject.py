@@ -1,4 +1,4 @@
-"""A device on this machine; trial runs of its interpreter and its sampler."""
+"""Try the interpreter and the sampler of a device on this machine."""
 
 import json
 import os
@@ -131,9 +131,7 @@ def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path)
 
     Where a library ended the process or took too long, the answer is what was known before that.
 
-    Raises
-    ------
-    EpochwattError : the interpreter cannot be started, fails or does not answer
+    Raises EpochwattError: the interpreter cannot be started, fails or does not answer.
     """
     command = [*python, "-m", "epochwatt.training.trial", *words]
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]

@@ -1,4 +1,4 @@
-"""Flags from the board's part of a record: mode, clocks, throttling, load, swap."""
+"""Flag an epoch from the board's part of its record: mode, clocks, throttling, load, swap."""
 
 import math
 import re

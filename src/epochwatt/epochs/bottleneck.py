@@ -17,20 +17,14 @@ TOO_SHORT = "Too short to tell what holds it back."
 
 
 class Bottleneck(NamedTuple):
-    """What costs an epoch most.
+    """The part that costs an epoch most."""
 
-    Attributes
-    ----------
-    bound_by : loader, copy, compute or overhead
-    limit : of computing: launches, arithmetic or memory; empty: not known
-    """
-
-    bound_by: str
-    limit: str = ""
+    bound_by: str  # loader, copy, compute or overhead
+    limit: str = ""  # of computing: launches, arithmetic or memory; empty: not known
 
     @property
     def cause(self) -> str:
-        """What it is bound by, as a sentence names it: `the loader`."""
+        """Return what it is bound by, as a sentence names it: `the loader`."""
         return {LOADER: "the loader", COPY: "copying to the GPU"}.get(self.bound_by, self.bound_by)
 
     def __str__(self) -> str:

@@ -35,9 +35,6 @@ def collect_run(
 
     Parameters
     ----------
-    measured : folder of all measured runs
-    run : its id
-    n_epochs : number of epochs wanted
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
     epochs_csv, energy_csv : where to write
 
@@ -81,7 +78,6 @@ def write_tables(
 
     Parameters
     ----------
-    run : its id
     observed : each epoch's record, checked, and its samples: source -> column -> float (n,)
     flag_effects, epochs_csv, energy_csv : as for `collect_run`
     """

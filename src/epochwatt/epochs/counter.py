@@ -1,4 +1,4 @@
-"""Energy of a window from a sensor that counts energy itself: arrays in, numbers out."""
+"""Compute a window's energy from a sensor that counts energy itself: arrays in, numbers out."""
 
 import math
 from typing import NamedTuple
@@ -46,10 +46,7 @@ def counted(
     energy_j : J; NaN where readings do not reach from one bound to the other, or the counter fell
     error_pct : %; NaN where the counter did not move
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward or the window is empty.
+    Raises RecordError when stamps run backward or the window is empty.
     """
     t, counter = cleaned(t_s, counter_j)
     check_window(start_s, end_s)

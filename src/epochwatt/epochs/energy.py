@@ -1,4 +1,4 @@
-"""Energy of an epoch from samples of power: arrays in, numbers out.
+"""Compute an epoch's energy from samples of power: arrays in, numbers out.
 
 `windows` says what samples are and what lies between them, `sensor` of which instants a reading
 tells, `energy_error` how far the energy may be from the truth, `counter` takes it from a sensor
@@ -79,10 +79,7 @@ def trapezoid(
         ran; None: not known, and then there is no bound for regular instants
     stall_ends_s : float (m,), s; when their stalls ended; None: as if there were none
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward or the window is empty.
+    Raises RecordError when stamps run backward or the window is empty.
     """
     check_window(start_s, end_s)
     flags = _negative(t_s, power_w, start_s, end_s)
@@ -172,10 +169,7 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
     -------
     float : Wh; NaN where fewer than two readings were picked
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward or the window is empty.
+    Raises RecordError when stamps run backward or the window is empty.
 
     Source: SIGMETRICS 2023, section 4.5.
     """

@@ -1,4 +1,4 @@
-"""Error bound of an energy by trapezoid.
+"""Bound the error of an energy by trapezoid.
 
 Random parts add in squares; parts that may be a bias add as they are. A sensor's gain and offset
 (a calibration) are not included, nor is any averaging that it does not report.
@@ -171,7 +171,6 @@ def _stratified_j(
     inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
     unseen_s : the time that readings at random instants may have missed
     share : `regular_share`
-    frozen : what repeated values are worth
     """
     weights = weights_s(read.t_s, read.start_s, read.end_s)
     starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
@@ -302,7 +301,6 @@ def sampling_variance_j2(
     ----------
     t, power : float (n,), n >= 3
     inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
-    period_s : typical step
     """
     jumps_j2 = float(((np.diff(power) * inside_s) ** 2).sum()) / 12
     weights = (np.append(inside_s, 0.0) + np.append(0.0, inside_s)) / 2
@@ -347,16 +345,11 @@ def is_regular(step_s: Array, period_s: float) -> bool:
 
 
 class Frozen(NamedTuple):
-    """Bounds of what readings that the sensor repeated, and did not read, do to all the others.
+    """Bounds of what readings that the sensor repeated, and did not read, do to all the others."""
 
-    Attributes
-    ----------
-    fewer : all readings over those that are new
-    variance_j2 : what is added to the energy's variance, J^2: while a value is repeated the power
-        may have moved to the next one at any moment
-    """
-
-    fewer: float
+    fewer: float  # all readings over those that are new
+    # what is added to the energy's variance, J^2: while a value is repeated the power may have
+    # moved to the next one at any moment
     variance_j2: float
 
 

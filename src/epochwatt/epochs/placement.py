@@ -31,9 +31,7 @@ def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] |
     -------
     starts, ends : float (n,), s on the monotonic clock, in order, without overlap
 
-    Raises
-    ------
-    RecordError : durations or beginnings cannot be
+    Raises RecordError: durations or beginnings cannot be.
     """
     placement = meta.get("placement")
     if placement is not None:
@@ -65,10 +63,7 @@ def stall_intervals(
     -------
     starts, ends : float (n,), s: wait + copy of each mini-batch, in order
 
-    Raises
-    ------
-    RecordError
-        When the durations are not of shape (n, 3), or not finite.
+    Raises RecordError when the durations are not of shape (n, 3), or not finite.
     """
     durations_s = _durations(minibatch_s)
     n = len(durations_s)

@@ -84,7 +84,6 @@ def sensor_in(
 
     Parameters
     ----------
-    source : the source, in telemetry.json
     table : its samples by column, float (n,)
     window_s : only the readings inside say whether a rail's power moves by more than its step
     """
@@ -121,7 +120,6 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
     Parameters
     ----------
     rails : float (n,) each, W; NaN: no reading
-    steps_w : of each rail
     """
     variance_w2 = 0.0
     for power, step_w in zip(rails, steps_w, strict=True):
@@ -158,7 +156,6 @@ def readings(
     ----------
     t_s : float (n,), s, ascending
     power_w : float (n,), W; NaN or below zero: no reading
-    sensor : how it reads
     age_s : float (n,), s, or None; how old a reading of a service was at its stamp
 
     Returns
@@ -167,10 +164,7 @@ def readings(
     tried_s : float (k,), the instants at which it was tried, those without a reading included
     sensor : with what the readings show where it was not known
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward, or the two do not fit each other.
+    Raises RecordError when stamps run backward, or the two do not fit each other.
     """
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
     if t.shape != power.shape:

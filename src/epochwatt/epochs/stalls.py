@@ -1,4 +1,4 @@
-"""Energy spent in an epoch's stalls, where the sensor can tell stall from rest.
+"""Compute the energy of an epoch's stalls, where the sensor can tell stall from rest.
 
 A reading covers the time from its stamp back to `Sensor.known_reach_s`. One that reaches over the
 bound of a stall says nothing about either side and is left out; the others give the power of a
@@ -62,14 +62,10 @@ def stall_energy(
     power_w : float (n,), W; NaN or below zero: no reading
     window_s : its start and end, s
     stalls_s : starts and ends, float (m,), s, in order and without overlap
-    sensor : how it reads
     age_s : float (n,), s; how old a reading of a service was at its stamp
     slack_s : how far the bounds of the stalls may be off against the readings, s
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward, the window is empty, or stalls are out of order.
+    Raises RecordError when stamps run backward, the window is empty, or stalls are out of order.
     """
     check_window(*window_s)
     starts, ends = _clipped(*stalls_s, window_s)

@@ -22,33 +22,19 @@ KUIPER, GAPS = 1.75, 2.0
 
 
 class Strata(NamedTuple):
-    """The bounds of the loop's mini-batches and stalls.
+    """The bounds of the loop's mini-batches and stalls."""
 
-    Attributes
-    ----------
-    which : int (n,), of each reading: 0 in a stall, 1 to `PARTS` in compute
-    lasted_s : float (1 + PARTS,), how long each lasted
-    """
-
-    which: NDArray[np.int64]
-    lasted_s: Array
+    which: NDArray[np.int64]  # int (n,), of each reading: 0 in a stall, 1 to `PARTS` in compute
+    lasted_s: Array  # float (1 + PARTS,), how long each lasted
 
 
 class Stratified(NamedTuple):
-    """An energy as its strata give it.
+    """An energy as its strata give it."""
 
-    Attributes
-    ----------
-    correction_j : from the energy to the one with each stratum's true time
-    variance_j2 : of that, as the strata's means are uncertain
-    residual_w : (n,), of each reading about its stratum's mean
-    unmet_s : time of strata without a reading
-    """
-
-    correction_j: float
-    variance_j2: float
-    residual_w: Array
-    unmet_s: float
+    correction_j: float  # from the energy to the one with each stratum's true time
+    variance_j2: float  # of that, as the strata's means are uncertain
+    residual_w: Array  # (n,), of each reading about its stratum's mean
+    unmet_s: float  # time of strata without a reading
 
 
 def of_loop(
@@ -83,7 +69,6 @@ def stratified(power: Array, weights: Array, strata: Strata) -> Stratified:
     ----------
     power : float (n,), W
     weights : float (n,), s
-    strata : of the readings
     """
     used, size = weights > 0, strata.lasted_s.size
     n = np.bincount(strata.which, used, size)

@@ -1,4 +1,4 @@
-"""Columns of an epoch from its samples: energy by scope, utilisation, memory, disk."""
+"""Make an epoch's columns from its samples: energy by scope, utilisation, memory, disk."""
 
 import math
 from collections.abc import Iterator
@@ -211,7 +211,6 @@ def scope_energy(
     ----------
     window : begin and end, s on the monotonic clock
     table : samples of the source, column -> float (n,)
-    source : what telemetry.json says of it
     stalls : starts and ends, those of mini-batches; empty: nothing repeats; None: not known
     """
     t_s, power_w = table["t_mono_s"], table[source["total"]]

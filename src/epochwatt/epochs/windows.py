@@ -1,4 +1,4 @@
-"""Mean, median and integral of a sampled column in a time window: arrays in, numbers out.
+"""Average and integrate a sampled column in a time window: arrays in, numbers out.
 
 Samples are `t_s` (n,), seconds in ascending order on any one clock (the window's bounds on the same
 one), and a value at each of them. A value of NaN is "no reading" and bridged by its neighbours;
@@ -27,10 +27,7 @@ def window_mean(t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float)
     values : float (n,), any unit; NaN: no reading
     start_s, end_s : bounds of the window, s
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward or the window is empty.
+    Raises RecordError when stamps run backward or the window is empty.
     """
     x, weights_s = _weighted(t_s, values, start_s, end_s)
     return float(weights_s @ x / weights_s.sum()) if x.size else math.nan
@@ -59,10 +56,8 @@ def cleaned(t_s: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
     t_s, values : float (m,), m <= n; NaN and infinite readings are left out, readings of equal
         stamps are replaced by their mean
 
-    Raises
-    ------
-    RecordError
-        When stamps run backward or are not numbers, or the two do not fit each other.
+    Raises RecordError when stamps run backward or are not numbers, or the two do not fit each
+    other.
     """
     t, x = np.asarray(t_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if t.ndim != 1 or t.shape != x.shape:

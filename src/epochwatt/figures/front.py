@@ -5,7 +5,7 @@ numbers are expectations, not measurements; the table has beside them what was o
 profiled modes. The plane is that of SIGMETRICS 2023, Fig. 8.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,8 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.recommend.command import ORIGINS, Advice
 from epochwatt.prediction.recommend.recommend import UNITS, Estimate
-from epochwatt.prediction.recommend.verify import profiled_means
 from epochwatt.study.yaml_files import read_yaml
 
 STYLE = "config/paper.mplstyle"
@@ -26,18 +24,21 @@ SIZE = {"width_in": 6.5, "height_in": 3.4}
 FRONT = "clock_class_1"  # of the palette; the yellow of fronts elsewhere is hard to see on white
 LIMIT, OTHER = "warning", "missing"
 DASHES = {"power_w": (1, 1), "epoch_s": (2, 1), "energy_wh": (3, 1, 1, 1)}  # of a budget's line
-SEEN = ("epoch_s", "power_w", "energy_wh")
 
 
-def draw_front(advice: Advice, root: Path = Path()) -> list[str]:
-    """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
+def draw_front(advice: Advice, rows: Sequence[Mapping[str, Any]], root: Path = Path()) -> list[str]:
+    """Draw the front of an advice that has one; return the files: SVG, PNG, CSV.
+
+    Parameters
+    ----------
+    rows : of front.csv (`recommend.text.write_front`)
+    """
     stem = root / advice.folder / "front"
     palette = style.colours(
         read_yaml(root / PLOTTING)["palette"], (FRONT, LIMIT, OTHER, "published")
     )
     request = advice.request
     title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
-    rows = front_rows(advice, root)
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, _note(advice)) as (figure, axes):
         _draw(axes, advice, rows, palette)
         by_label = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
@@ -54,53 +55,9 @@ def _note(advice: Advice) -> str:
     )
 
 
-def front_rows(advice: Advice, root: Path = Path()) -> list[dict[str, Any]]:
-    """Return the numbers of the figure: the front, the recommended mode, the profiled ones.
-
-    These have beside what is expected what was observed, where their runs are below `root`.
-    """
-    fit, chosen = advice.fitted, advice.recommendation
-    place = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
-    place |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
-    rows = [
-        _row("front", plan.mode, plan.epoch_s, plan.power_w, plan.energy_wh, place)
-        for plan in chosen.front
-    ]
-    expected = {name: estimate.value for name, estimate in chosen.estimates.items()}
-    bounds = {
-        f"{name}_{end}": _rounded(getattr(estimate, end))
-        for name, estimate in chosen.estimates.items()
-        for end in ("low", "high")
-    }
-    rows.append(_row("recommended", chosen.mode, **expected, place=place) | bounds)
-    if fit.power is not None:
-        times, powers = fit.time.mean(advice.profiled), fit.power.mean(advice.profiled)
-        seen = profiled_means(advice, root)
-        for mode, s, w in zip(advice.profiled, times.tolist(), powers.tolist(), strict=True):
-            observed_here = {name: _rounded(value) for name, value in seen.get(mode, {}).items()}
-            observed = {f"observed_{name}": observed_here.get(name, "") for name in SEEN}
-            rows.append(_row("profiled", mode, s, w, s * w / 3600, place) | observed)
-    return rows
-
-
-def _rounded(value: float | None) -> float | str:
-    """Return a number to five figures; empty: not known."""
-    return "" if value is None else float(f"{value:.5g}")
-
-
-def _row(
-    what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, place: dict[str, Any]
-) -> dict[str, Any]:
-    numbers = {
-        "epoch_s": _rounded(epoch_s),
-        "power_w": _rounded(power_w),
-        "energy_wh": _rounded(energy_wh),
-    }
-    clocks = mode._asdict() | {"cores": int(mode.cores)}
-    return {**place, "what": what, **clocks, **numbers}
-
-
-def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[str, str]) -> None:
+def _draw(
+    axes: Axes, advice: Advice, rows: Sequence[Mapping[str, Any]], palette: dict[str, str]
+) -> None:
     def points(what: str) -> tuple[list[float], list[float]]:
         mine = [row for row in rows if row["what"] == what]
         return [row["energy_wh"] for row in mine], [row["epoch_s"] for row in mine]

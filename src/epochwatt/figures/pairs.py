@@ -1,4 +1,4 @@
-"""Differences of pairs of runs: each pair, mean and interval, and the margin they are held to."""
+"""Draw differences of pairs of runs: each pair, mean, interval, and the margin."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Published numbers and what the simulated boards, fitted without them, predict.
+"""Draw published numbers and what the simulated boards, fitted without them, predict.
 
 Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
 their two sides, powers, and energies. The worst are named below them. The fifth has the median
@@ -10,10 +10,11 @@ published)|, so that half as much is as far off as twice as much.
 import csv
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -23,22 +24,201 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from epochwatt import columns
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.validation_points import (
-    LEFT_OUT,
-    PAPER_OF,
-    PRIORS,
-    SLIP,
-    Median,
-    Point,
-    read_medians,
-    read_names,
-    read_points,
-    read_rest,
-    slips,
-)
 from epochwatt.published.numbers import Published, load_published
 from epochwatt.text import counted
+
+PAPER_OF = {
+    "": "SIGMETRICS 2023",
+    "hipcw_": "HiPCW 2021",
+}  # by what a class begins with
+PANEL_UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker
+    "time": {"s": (1.0, "o"), "ms": (1e-3, "v")},
+    "change": {"pct": (1.0, "^"), "x": (1.0, "^")},
+    "power": {"W": (1.0, "s")},
+    "energy": {"Wh": (1.0, "D")},
+}
+DRAWN_UNITS = {"time": "s", "change": "x", "power": "W", "energy": "Wh"}  # of a panel's numbers
+OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
+MEDIA = {"ssd": "SSD", "sd": "SD card", "hdd": "hard disk"}
+NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs", "epoch")
+USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
+PINNED = {"gpu114": "GPU at 114.75 MHz"}  # power modes of section 5.6 with no letter
+EPOCHS = {"0": "first epoch", "1+": "later epochs", "all": "median of all epochs"}
+LEFT_OUT = {"time": "times", "energy_power": "energies and powers"}  # classes of the last field
+PRIORS = ("fitted, priors", "not fitted, priors")  # begin the rows there that are no grouping
+CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
+FEW = 3  # numbers that a paper prints otherwise, and that are listed
+SLIP = "slip: "  # begins the note on a number that a paper prints otherwise
+
+
+class Point(NamedTuple):
+    """One published number: a value or a ratio of two sides, and its held-out prediction.
+
+    Attributes
+    ----------
+    published, held_out : in `unit`; ms as s, changes as the ratio of their sides
+    error_pct, section_error_pct : where its take-away, where its section was left out of the fit;
+        None: no such fit is made
+    marker : of a point
+    """
+
+    published_id: str
+    class_: str
+    device: str
+    published: float
+    held_out: float
+    error_pct: float
+    section_error_pct: float | None
+    unit: str
+    marker: str
+
+    @property
+    def paper(self) -> str:
+        """Its paper: a key of `PAPER_OF`."""
+        return "hipcw_" if self.class_.startswith("hipcw_") else ""
+
+    @property
+    def panel(self) -> str:
+        """The panel that it is drawn in."""
+        return _panel(self.class_, self.unit)
+
+
+class Median(NamedTuple):
+    """The median error of one class where something was left out, or by other priors.
+
+    Attributes
+    ----------
+    left_out : in words
+    low_pct, high_pct : ends of its interval; None: too few groups
+    """
+
+    left_out: str
+    class_: str
+    n: int
+    median_error_pct: float
+    low_pct: float | None
+    high_pct: float | None
+
+
+def read_points(path: str) -> list[Point]:
+    """Return the numbers of `validation.csv` that are judged as a ratio."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        rows = [row for row in csv.DictReader(handle) if row["judged_as"] == "ratio"]
+    return [_point(row) for row in rows]
+
+
+def read_rest(path: str) -> str:
+    """Return in words how many numbers of `validation.csv` are no ratios, and how near they are."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    bounds = [row["met"] == "yes" for row in rows if row["judged_as"] == "bound"]
+    points = [float(row["held_out_error_pct"]) for row in rows if row["judged_as"] == "points"]
+    words = [f"{len(bounds)} bounds and ranges, {sum(bounds)} of them met"] if bounds else []
+    if points:
+        off = f"off by {median(points):.1f} points in the median"
+        words += [f"{len(points)} shares and changes below 20 %, {off}"]
+    return f"not drawn: {'; '.join(words)} ({path})" if words else "all are drawn"
+
+
+def _panel(class_: str, unit: str) -> str:
+    return OF_UNIT.get(unit, class_.removeprefix("hipcw_"))
+
+
+def _point(row: Mapping[str, str]) -> Point:
+    """Return a row in its panel's unit: a change in per cent as the ratio of its sides."""
+    panel = _panel(row["class"], row["unit"])
+    factor, marker = PANEL_UNITS[panel][row["unit"]]
+    names = ("published_value", "held_out_prediction")
+    published, held_out = (
+        1.0 + float(row[name]) / 100.0 if row["unit"] == "pct" else float(row[name]) * factor
+        for name in names
+    )
+    section_pct = row["section_error_pct"]
+    return Point(
+        *(row["published_id"], row["class"], row["device"], published, held_out),
+        *(float(row["held_out_error_pct"]), float(section_pct) if section_pct else None),
+        *(DRAWN_UNITS[panel], marker),
+    )
+
+
+def read_names(facts: Published, titles: Mapping[str, str]) -> dict[str, str]:
+    """Return in words what each published number is of, by its id."""
+    shown = MEDIA | dict(titles)
+    names = {
+        id_: f"{_settings(fact.config, shown)}: {columns.label(fact.metric)}"
+        for id_, fact in facts.measurements.items()
+    }
+    for id_, fact in facts.relations.items():
+        a, b = fact.config_a, fact.config_b
+        ends = ((a, b), (b, a)) if fact.formula == "A/B" else ((b, a), (a, b))
+        change = " against ".join(
+            _settings({k: side[k] for k in NAMED if side.get(k) != other.get(k)}, shown, usual=())
+            for side, other in ends
+            if side
+        )
+        same = {key: a[key] for key in NAMED if key in a and a[key] == b.get(key)}
+        metric = columns.label(fact.metric)
+        names[id_] = f"{', '.join(filter(None, (_settings(same, shown), change)))}: {metric}"
+    return names
+
+
+def _settings(
+    config: Mapping[str, Any], titles: Mapping[str, str], usual: tuple[Any, ...] = USUAL
+) -> str:
+    """Return in a few words the settings that a number is of, without the usual ones."""
+    words = {"num_workers": lambda n: counted(n, "workers"), "batch_size": "batch {}".format}
+    words |= {"power_mode": lambda mode: PINNED.get(mode, f"mode {mode}")}
+    words |= {"dvfs": "DVFS {}".format, "epoch": lambda k: EPOCHS.get(k, f"epochs {k}")}
+    shown = [(name, config.get(name)) for name in NAMED]
+    return ", ".join(
+        words.get(name, lambda value: titles.get(value, str(value)))(value)
+        for name, value in shown
+        if value not in (None, "", *usual)
+    )
+
+
+def read_medians(groupings: str, priors: str) -> list[Median]:
+    """Return the medians of `groupings.csv`, and of `priors.csv` those of other priors."""
+    with open(groupings, newline="", encoding="utf-8") as handle:
+        medians = [
+            Median(
+                *(row["left_out"], row["class"], int(row["n"]), float(row["median_error_pct"])),
+                *(float(row[end]) if row[end] else None for end in ("low_pct", "high_pct")),
+            )
+            for row in csv.DictReader(handle)
+            if row["class"] in LEFT_OUT
+        ]
+    with open(priors, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    for row in rows:
+        if (row["priors"], row["fitted"]) != (CHOSEN, "yes"):
+            label = f"{PRIORS[row['fitted'] == 'no']} {row['priors']}"
+            error_pct = float(row["median_error_pct"])
+            medians.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
+    return medians
+
+
+def slips(points: Sequence[Point], facts: Published) -> list[str]:
+    """Return a line on the numbers that a paper prints otherwise than they are drawn."""
+    of_id = facts.facts()
+    wrong = [
+        (point, fact)
+        for point in points
+        if (fact := of_id.get(point.published_id)) and fact.note.startswith(SLIP)
+    ]
+    if not wrong:
+        return []
+    if len(wrong) > FEW:
+        kinds = Counter((point.paper, fact.note.removeprefix(SLIP)) for point, fact in wrong)
+        ((paper, reason), n), *_ = kinds.most_common(1)
+        return [f"corrected: {n} numbers of {PAPER_OF[paper]}, {reason}"]
+    drawn = " and ".join(f"{point.published:g}" for point, _ in wrong)
+    printed = " and ".join(fact.as_printed.replace("us", "µs") for _, fact in wrong)
+    point, fact = wrong[0]
+    return [f"corrected: {drawn} {point.unit} are printed as {printed}, read as {fact.unit}"]
+
 
 PANELS = {"time": "times", "change": "changes", "power": "powers", "energy": "energies"}
 AXIS = {"time": "s", "power": "W", "energy": "Wh", "change": "ratio of two sides"}
@@ -114,11 +294,6 @@ def draw(
     """Draw prediction / published over the published value, the goal's band and the median error.
 
     Both axes are logarithmic: over five decades the ratio alone shows how far off a number is.
-
-    Parameters
-    ----------
-    facts : what is published
-    names : id -> what a number is of, in words
     """
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
     edge = colour[COLOURS[panel]]
@@ -288,11 +463,6 @@ def plot(
     ----------
     table, groupings : `validation.csv` and `groupings.csv`
     priors : config/twin/priors.csv
-    published : folder config/published
-    style_file : matplotlib style
-    palette : thing -> colour
-    titles : model or device -> name for people
-    stem : path of its files without ending
     """
     points, medians = read_points(table), read_medians(groupings, priors)
     facts = load_published(Path(published))
@@ -343,14 +513,7 @@ MEDIAN_NUMBERS = ("median_error_pct", "low_pct", "high_pct", "n")
 def write_validation_spec(
     stem: str, title: str, note: str, palette: Mapping[str, str], names: Mapping[str, str]
 ) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
-
-    Parameters
-    ----------
-    title, note : of the figure; the note says that it is simulated
-    palette : thing -> colour
-    names : id -> what a published number is of, in words
-    """
+    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells."""
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     points, medians = list[vega.Spec](), list[vega.Spec]()

@@ -1,4 +1,4 @@
-"""Installing the root helper on a board, and taking it away: `make setup-jetson`, `remove-jetson`.
+"""Install the root helper on a board, or take it away: `make setup-jetson`, `remove-jetson`.
 
 This is all that ever runs as root besides the helper itself. It writes three things: the helper, a
 sudoers file that lets one user call it by its verbs, and that user's link to the profile, so that
@@ -43,9 +43,8 @@ def setup_jetson(root: str = "/") -> list[str]:
     ----------
     root : `/`, or the folder of a fake board, where nothing needs root
 
-    Raises
-    ------
-    BoardError : no Jetson, no ordinary user who called sudo, or a file that cannot be as it must
+    Raises BoardError: no Jetson, no ordinary user who called sudo, or a file that cannot be as it
+    must.
     """
     user = _user(root)
     if not board_kind(root):

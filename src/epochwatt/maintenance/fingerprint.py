@@ -1,4 +1,4 @@
-"""A hash of the code a rule uses, so that editing it reruns the rule.
+"""Hash the code that a rule uses, so that editing it reruns the rule.
 
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and

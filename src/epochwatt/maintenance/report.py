@@ -1,4 +1,4 @@
-"""Snakemake's own report, made when something it shows is newer."""
+"""Make Snakemake's own report when something it shows is newer."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from epochwatt.errors import EpochwattError
 from epochwatt.study import not_made
 
 REPORT = Path("results/report.html")
-PAGE = Path("results/index.html")
-_SHOWN = ("index.html", "claims.csv", "figures/**/*.svg", "tables/**/*.*", "models/**/*.*")
+PAGE = Path("results/overview.html")
+_SHOWN = ("overview.html", "claims.csv", "figures/**/*.svg", "tables/**/*.*", "models/**/*.*")
 
 
 def shown() -> list[Path]:

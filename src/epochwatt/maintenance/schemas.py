@@ -1,4 +1,4 @@
-"""JSON schemas of the files in config/, for editors (`make docs`).
+"""Write JSON schemas of the files in config/, for editors (`make docs`).
 
 The first line of each file names its schema, so that an editor with a YAML language server
 completes keys, explains them and underlines mistakes. `epochwatt plan` checks the same and more.
@@ -20,9 +20,8 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.grids import ALL, NAMED
 from epochwatt.sweeps.public.registry import Registry
 from epochwatt.sweeps.table import NOT_OURS
-from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.boards import Board, SampleFacts
 from epochwatt.twin.inputs.parameters import Parameter
-from epochwatt.twin.inputs.samples import SampleFacts
 
 FOLDER = "config/schema"
 LINE = "# yaml-language-server: $schema="

@@ -28,20 +28,12 @@ CEILINGS = Path("results/roofline/ceilings.csv")
 
 
 class Shared(NamedTuple):
-    """Something measured here while others used the machine.
+    """Something measured here while others used the machine."""
 
-    Attributes
-    ----------
-    id : its folder in measured/
-    is_run : a run; else ceilings
-    seconds : that it takes to measure again
-    machine : JSON that tells the measuring side about its machine
-    """
-
-    id: str
-    is_run: bool
-    seconds: float
-    machine: str
+    id: str  # its folder in measured/
+    is_run: bool  # a run; else ceilings
+    seconds: float  # that it takes to measure again
+    machine: str  # JSON that tells the measuring side about its machine
 
 
 def discard_shared(

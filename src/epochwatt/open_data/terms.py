@@ -8,7 +8,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.open_data import layout
 from epochwatt.open_data.read import is_package, unpacked
 from epochwatt.records import files
-from epochwatt.sweeps.public.registry import licence_path, load_registry, origin_of
+from epochwatt.sweeps.public.registry import licence_path, load_registry
 
 NO_LICENCE = "none"  # of a public sweep
 
@@ -76,14 +76,15 @@ def _joined(texts: Sequence[str], between: str = "; ") -> str:
 
 def _known(name: str) -> Terms | None:
     """Return the terms of a public sweep or of a package; None: it is neither."""
-    if public := origin_of(name):
-        path = licence_path(load_registry().sweeps[name].source)
+    registry = load_registry()
+    if sweep := registry.sweeps.get(name):
+        source, path = registry.source(name), licence_path(sweep.source)
         return Terms(
-            public.licence,
-            public.title,
-            public.authors,
-            f"{public.repository}/tree/{public.commit}",
-            public.citation,
+            source.licence,
+            sweep.title,
+            source.authors,
+            f"{source.repository}/tree/{source.commit}",
+            source.citation,
             path.read_text("utf-8") if path.is_file() else "",
         )
     if not is_package(name):

@@ -19,19 +19,18 @@ import pandas as pd
 
 from epochwatt import columns as cols
 from epochwatt.analysis.collect_study import epoch_sets
-from epochwatt.analysis.compare import PARTS
+from epochwatt.analysis.compare import QUANTITIES
 from epochwatt.analysis.summary import SETTING, WORKLOAD
 from epochwatt.errors import RecordError
 from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline
 from epochwatt.study.runs import TWIN
 
-COMPARED = {**PARTS, "power": "power_mean_w"}
-CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+COMPARED = {**QUANTITIES, "power": "power_mean_w"}
 MEANS = tuple(c for c in cols.STATISTIC_COLUMNS if c not in ("loss", "host_wait_s"))
 SIMULATED_EPOCHS = 48  # at most so many simulated runs show an epoch
 # what tells runs apart; each is offered as colour, shape and filter where it differs
-FACTORS = ("kind", *(n for n in cols.FACTOR_NAMES if n not in ("backend", "seed")))
-FACTORS += ("seed", "power_scope")
+OFFERED = ("kind", *(n for n in cols.FACTOR_NAMES if n not in ("backend", "seed")))
+OFFERED += ("seed", "power_scope")
 # of which the page says more than the label: those of no table
 SAYS = {
     "kind": "measured, imported, simulated, or from a fake board",
@@ -75,13 +74,13 @@ def explorer(
     clocks = [
         clocks_of(records.get(run, ""), int(epochs.epoch.iloc[0])) for run, epochs in by_run.items()
     ]
-    for name in CLOCKS:
+    for name in cols.CLOCKS:
         runs[name] = [mode.get(name) for mode in clocks]
     return {
         "runs": runs,
         "columns": {name: described(name) for name in runs},
-        "factors": FACTORS,
-        "clocks": CLOCKS,
+        "factors": OFFERED,
+        "clocks": cols.CLOCKS,
         "lanes": LANES,
         "settings": SETTING,
         "workload": [*WORKLOAD, "instance"],
@@ -101,10 +100,6 @@ def explorer(
 
 def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
     """Return factors and means of each run, in order.
-
-    Parameters
-    ----------
-    by_run : run -> its epochs
 
     Returns
     -------
@@ -216,10 +211,6 @@ def library(cache: str | Path = CACHE) -> str:
 
     It sets the name `vegaEmbed` and no other. Putting it together takes two seconds, so it is kept
     by version.
-
-    Parameters
-    ----------
-    cache : folder to keep it in
     """
     import vl_convert  # here: 88 MB, and only a page needs it
 

@@ -1,11 +1,11 @@
-"""The gallery of the landing page: all figures by paper and section, with what their claims say."""
+"""Show the gallery of the landing page: all figures by paper and section, and their claims."""
 
 import base64
 import gzip
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
 from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
@@ -46,6 +46,26 @@ NOTHING = (
 SIZE = (468, 252)  # of a figure whose file does not tell
 
 
+class FigureEntry(TypedDict):
+    """A figure as the rules name it.
+
+    Attributes
+    ----------
+    stem : path of its files without ending
+    claims : of its panel
+    words : that a search finds it by
+    """
+
+    stem: str
+    backend: str
+    paper: str
+    section: str
+    title: str
+    caption: str
+    claims: list[str]
+    words: list[str]
+
+
 class Panel(NamedTuple):
     """A drawn panel as the page shows it.
 
@@ -75,16 +95,14 @@ class Panel(NamedTuple):
 
 
 def gallery(
-    figures: Iterable[Mapping[str, Any]],
+    figures: Iterable[FigureEntry],
     findings: Sequence[ClaimRow],
     says: Mapping[tuple[str, str], Mapping[str, str]],
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[dict[str, object], dict[str, str]]:
     """Return what the section shows, and figure -> its SVG, compressed, in base64.
 
     Parameters
     ----------
-    figures : `stem` of the files, `backend`, `paper`, `section`, `title`, `caption`, `claims`
-    findings : rows of claims.csv
     says : (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
@@ -108,9 +126,7 @@ def gallery(
     return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
 
 
-def _panel(
-    figure: Mapping[str, Any], findings: Sequence[ClaimRow], quotes: Mapping[str, str]
-) -> Panel:
+def _panel(figure: FigureEntry, findings: Sequence[ClaimRow], quotes: Mapping[str, str]) -> Panel:
     stem, backend = figure["stem"], figure["backend"]
     name = Path(stem).name
     number = figure_title(name) if figure["paper"] in TITLES else ""
@@ -167,7 +183,7 @@ def not_drawn(table: str) -> str:
     return "; ".join(dict.fromkeys(row["missing"] for row in rows if row["missing"]))
 
 
-def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str, Any]:
+def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str, object]:
     """Return a group's title and how many take-aways of its section hold, by backend."""
     if paper not in TITLES:
         return {"title": section or OWN, "status": [], "failing": ""}

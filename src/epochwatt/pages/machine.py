@@ -1,14 +1,14 @@
-"""The machine at hand on the landing page: cards of its networks, and every measured run.
+"""Show the machine at hand on the landing page: cards of its networks, and every measured run.
 
 Numbers are cells of results/tables/: means over the valid epochs after the first. Runs of a fake
 board have a section of their own, named so; simulated runs have none here.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt import columns
-from epochwatt.analysis.summary import setting_words
+from epochwatt.analysis.summary import TIME_PARTS, setting_words
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
@@ -42,7 +42,6 @@ QUANTITIES = (
     Quantity("energy_wh", on_card=True, is_metered=True),
     Quantity("power_mean_w", on_card=True, is_metered=True),
 )
-PARTS = ("stall", "compute", "overhead")
 KEY = {"stall": "stall (waiting for data and copying)"}  # class of the style sheet -> words
 KEY |= {"compute": "compute", "overhead": "overhead"}
 # part of a run's energy -> class of the style sheet, and words
@@ -131,7 +130,6 @@ class Machine:
     ----------
     paths : of `runs`, `advice`, `energy_parts`, and where they were made `explanations`, `epochs`
         and `ceilings`
-    titles : model or device -> name for people
     """
 
     def __init__(self, paths: Mapping[str, str], titles: Mapping[str, str]) -> None:
@@ -157,7 +155,7 @@ class Machine:
             stacks.setdefault(row["stack"], {})[row["part"]] = float(row["share_pct"])
             self.scope.setdefault(row["run"], row["power_scope"])
 
-    def places(self) -> dict[str, Any]:
+    def places(self) -> dict[str, object]:
         """Return what the section shows: each machine, or what to do where no run has a mean."""
         groups: dict[tuple[str, str, str], list[int]] = {}
         for n, row in enumerate(self.runs.rows):
@@ -194,7 +192,7 @@ class Machine:
         words = f"{counted(n, 'runs')} {verb} no valid epoch after the first, and no row here."
         return [words] if n else []
 
-    def _place(self, key: tuple[str, str, str], numbers: Sequence[int]) -> dict[str, Any]:
+    def _place(self, key: tuple[str, str, str], numbers: Sequence[int]) -> dict[str, object]:
         """Return a machine with the rows of its runs."""
         backend, device, instance = key
         rows = [self.runs.rows[n] for n in numbers]
@@ -306,7 +304,7 @@ class Machine:
         row = self.runs.rows[n]
         e2e_s = float(row["e2e_s"])
         length = 100.0 * e2e_s / longest_s
-        parts = {part: 100.0 * float(row[f"{part}_s"] or 0) / e2e_s for part in PARTS}
+        parts = {part: 100.0 * float(row[f"{part}_s"] or 0) / e2e_s for part in TIME_PARTS}
         bars = [Bar(length, parts, "time: " + ", ".join(parts))]
         if row["run"] in self.explained_row:
             cells = self.explanations.rows[self.explained_row[row["run"]]]

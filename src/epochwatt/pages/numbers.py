@@ -53,11 +53,6 @@ def shown(value: float, how: str = "", unit: str = "") -> str:
 
     Three figures, a large one in full; per cent and points to one decimal; what is printed
     elsewhere as it is; a difference with its sign, a factor with its own.
-
-    Parameters
-    ----------
-    value : of a cell, or what `HOW` makes of two
-    how, unit : as in `Number`
     """
     if how == PRINTED:
         return f"{value:,g}".replace("-", "\u2212")

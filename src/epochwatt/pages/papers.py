@@ -1,4 +1,4 @@
-"""The papers on the landing page: take-aways, claims, and every printed number beside ours.
+"""Show the papers on the landing page: take-aways, claims, and every printed number beside ours.
 
 Ours is the mean over a run, as the figures draw it; what no figure draws is from `printed.csv`
 (`printed.py`), and how many predictions are good from `statistics.csv`. A row says whether the
@@ -136,7 +136,7 @@ def compare(
     findings: Sequence[ClaimRow],
     titles: Mapping[str, str],
     says: Says,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what the section shows.
 
     Parameters
@@ -144,8 +144,6 @@ def compare(
     numbers : tables with published numbers: of figures, of the text alone, of predictions
     tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
         folder of the published numbers
-    findings : rows of claims.csv
-    titles : model or device -> name for people
     says : `statements`
     """
     published = Path(tables["published"])
@@ -298,7 +296,7 @@ def _status(status: str) -> Markup:
     return Markup('<span class="{}">{}</span>').format(GRADES.get(status, "grey"), _words(status))
 
 
-def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, Any]]:
+def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, object]]:
     """Return which claims measured runs are missing for, a table for each kind of runs."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for f in findings:

@@ -1,4 +1,4 @@
-"""`results/tables/printed.csv`: what the papers print of a run or a board, beside the same of ours.
+"""Write `results/tables/printed.csv`: what the papers print of a run or board, and ours.
 
 Figures mark most of these numbers; what none of them draws, the landing page takes from here.
 """
@@ -10,8 +10,7 @@ from typing import Any
 from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
 from epochwatt.claims.tolerances import PRINTED
 from epochwatt.claims.verdict import NotEvaluable
-from epochwatt.figures.common.published import ON_BOARD, seen_ids
-from epochwatt.figures.common.relations import here_of
+from epochwatt.figures.common.published import ON_BOARD, here_of, seen_ids
 from epochwatt.published.numbers import (
     DEFAULTS,
     PAPERS,
@@ -27,7 +26,7 @@ COLUMNS = (
     *("backend", "quantity", "value", "value_hi", "published", "published_hi"),
     *("published_id", "published_qualifier", "seen_by_fit"),
 )
-FACTORS = {printed: factor for factor, printed in PRINTED.items()}
+FACTOR_OF = {printed: factor for factor, printed in PRINTED.items()}
 
 
 def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
@@ -37,8 +36,6 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
     ----------
     epochs : `epochs.csv` of all runs
     idle : idle.csv; empty: there are no idle powers
-    published, twin : folders config/published and config/twin
-    path : where to write
     """
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
@@ -60,7 +57,7 @@ def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:
     """Return what a published number is here: one, or the least and the most; nothing: unknown."""
 
     def number(config: Mapping[str, Any], metric: str) -> float | None:
-        factors = {FACTORS.get(key, key): value for key, value in config.items()}
+        factors = {FACTOR_OF.get(key, key): value for key, value in config.items()}
         try:
             if "state" in config:
                 scope = "module" if config["state"] == ON_BOARD else "socket"

@@ -11,15 +11,16 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import gallery
+from epochwatt.pages.gallery import FigureEntry, gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
@@ -37,8 +38,18 @@ class Link(NamedTuple):
     says: str
 
 
+class FailedJob(TypedDict):
+    """A job that failed, and the files that wait for it."""
+
+    rule: str
+    outputs: list[str]
+    log: str
+    reason: str
+    waiting: list[str]
+
+
 MOST_WAITING = 8  # files that wait for a job that failed: so many are named
-PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
+COLOURED = (*TIME_PARTS, "baseload", "above_baseload")  # parts, in the colours of the palette
 LINKS = (
     Link(
         "report.html",
@@ -77,19 +88,20 @@ NO_COMMIT = "not a git checkout"
 
 def write_index(
     inputs: Mapping[str, str],
-    figures: Sequence[Mapping[str, Any]],
+    figures: Sequence[FigureEntry],
     numbers: Iterable[str],
     titles: Mapping[str, str],
     palette: Mapping[str, str],
     page: str,
+    overview: str = "",
     records: Mapping[str, str] | None = None,
     specs: Iterable[str] = (),
     config: Iterable[str] = (),
-    excluded: Sequence[Mapping[str, Any]] = (),
+    excluded: Sequence[Mapping[str, str]] = (),
     further: Sequence[str] = (),
     powertrain: Mapping[str, str] | None = None,
     fulcrum: Mapping[str, str] | None = None,
-    not_made: Sequence[Mapping[str, Any]] = (),
+    not_made: Sequence[FailedJob] = (),
 ) -> None:
     """Write the landing page.
 
@@ -103,6 +115,8 @@ def write_index(
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
     page : where to write
+    overview : where to write the same without figures and explorer, for Snakemake's report: a
+        browser opens no page of more than 2 MB in it
     records : run -> folder; None: the page has no explorer
     specs : interactive specs of figures
     config : files of config/
@@ -110,7 +124,6 @@ def write_index(
     further : paths of those pages of `MADE_BY_NAME` that are there
     powertrain : tables of that study, as `studies.powertrain` takes them; None: it was not made
     fulcrum : the same of `studies.fulcrum`
-    not_made : jobs that failed: `rule`, `outputs`, `log`, `reason`, and what is `waiting` for them
     """
     findings = read_claims_table(inputs["claims"])
     says = statements(Path(inputs["published"]))
@@ -119,42 +132,41 @@ def write_index(
     links = [link for link in LINKS if f"results/{link.path}" not in missing]
     links += [link for link in MADE_BY_NAME if link.path in further]
     epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
-    has_explorer = epochs is not None and records is not None
-    measured = [] if epochs is None else epochs[epochs.backend.ne(TWIN)].run.unique()
-    folders = {run: records[run] for run in measured if records and run in records}
-    text = render(
-        index.PAGE,
-        colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
-        machine=Machine(inputs, titles).places(),
-        summary=[] if epochs is None else [p.shown() for p in summarise(epochs, findings, titles)],
-        excluded=missing_runs(excluded),
-        powertrain=studies.powertrain(powertrain) if powertrain else None,
-        fulcrum=studies.fulcrum(fulcrum) if fulcrum else None,
-        papers=compare(numbers, inputs, findings, titles, says),
-        figures=shown,
-        configuration=configuration(config, folders),
-        links=links,
-        not_made=_failures(not_made),
-        data={"images": images},
-        explorer=explorer(epochs, records, titles, palette, specs) if has_explorer else None,
-        library=library() if has_explorer else "",
-    )
-    Path(page).write_text(text, "utf-8")
+    explored = None
+    measured = dict[str, str]()  # run -> folder of its records
+    if epochs is not None and records is not None:
+        explored = explorer(epochs, records, titles, palette, specs)
+        runs = epochs[epochs.backend.ne(TWIN)].run.unique()
+        measured = {run: records[run] for run in runs if run in records}
+    content = {
+        "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
+        "machine": Machine(inputs, titles).places(),
+        "summary": []
+        if epochs is None
+        else [p.shown() for p in summarise(epochs, findings, titles)],
+        "excluded": missing_runs(excluded),
+        "powertrain": studies.powertrain(powertrain) if powertrain else None,
+        "fulcrum": studies.fulcrum(fulcrum) if fulcrum else None,
+        "papers": compare(numbers, inputs, findings, titles, says),
+        "configuration": configuration(config, measured),
+        "links": links,
+        "not_made": _failures(not_made),
+    }
+    more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
+    Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")
+    if overview:
+        less = {**content, "figures": None, "explorer": None, "library": "", "data": {}}
+        Path(overview).write_text(render(index.PAGE, **less), "utf-8")
 
 
-def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
-    """Write a page with nothing but what failed, where the landing page itself is among it.
-
-    Parameters
-    ----------
-    not_made, page : as `write_index` takes them
-    """
+def write_bare(not_made: Sequence[FailedJob], page: str) -> None:
+    """Write a page with nothing but what failed, where the landing page itself is among it."""
     links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
     text = render("index/bare.html", not_made=_failures(not_made), links=links)
     Path(page).write_text(text, "utf-8")
 
 
-def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _failures(not_made: Sequence[FailedJob]) -> list[dict[str, object]]:
     """Return failed jobs as the page shows them, with the first of many files."""
     return [
         {
@@ -167,13 +179,7 @@ def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_powertrain(tables: Mapping[str, str], figures: Iterable[str], page: str) -> None:
-    """Write the page of the study of PowerTrain: the landing page's section with its figures.
-
-    Parameters
-    ----------
-    tables : as `studies.powertrain` takes them
-    figures : paths of the drawings (SVG), each beside its caption (.txt)
-    """
+    """Write the page of the study of PowerTrain: the landing page's section with its figures."""
     section = studies.powertrain(tables, [studies.drawing(figure, page) for figure in figures])
     Path(page).write_text(render("powertrain.html", section=section), "utf-8")
 
@@ -189,14 +195,8 @@ def write_pairs(
 # -- versions and configuration ------------------------------------------------------------------
 
 
-def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, Any]:
-    """Return the section on versions here, machines of runs, and files of config/.
-
-    Parameters
-    ----------
-    files : of config/
-    records : run -> folder of its records
-    """
+def configuration(files: Iterable[str], records: Mapping[str, str]) -> dict[str, object]:
+    """Return the section on versions here, machines of runs, and files of config/."""
     names = sorted(files)
     return {
         "versions": versions(),
@@ -244,10 +244,6 @@ def machines(records: Mapping[str, str]) -> Rows:
 
     Without serial numbers, which a page that is passed on would tell, and tables of clocks. A
     damaged record is left out: the job that reads its epochs says so.
-
-    Parameters
-    ----------
-    records : run -> folder of its records
     """
     counts: dict[tuple[tuple[str, str], ...], int] = {}
     for folder in records.values():

@@ -1,14 +1,14 @@
-"""Studies on the landing page, and pages of their own: PowerTrain, Fulcrum, pairs of runs."""
+"""Show studies on the landing page and on their own: PowerTrain, Fulcrum, pairs of runs."""
 
 import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS, UNDECIDED
 from epochwatt.claims.table_claims import read_rows
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, look
 from epochwatt.figures.fulcrum.names import STUDY as FULCRUM
 from epochwatt.figures.powertrain import looks
@@ -110,7 +110,7 @@ POWERTRAIN_COLUMNS = (
 
 def powertrain(
     tables: Mapping[str, str], drawings: Iterable[dict[str, str]] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what the section shows.
 
     Parameters
@@ -177,10 +177,6 @@ def methods_rows(
 
     Of every number the median over the board's workloads (and references: `workloads` counts these
     pairs), with the least and the most; `draws` of profiled modes at most.
-
-    Parameters
-    ----------
-    errors, penalties : rows of errors.csv and penalties.csv
     """
     mine = [
         [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]
@@ -209,9 +205,7 @@ def methods_rows(
     ]
 
 
-def _judged(
-    errors: Sequence[Row], penalties: Sequence[Row]
-) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _judged(errors: Sequence[Row], penalties: Sequence[Row]) -> Iterator[tuple[str, str, Cells]]:
     """Yield title, column and row of each number of a table of methods."""
     for target, word in looks.TARGETS.items():
         for row in learning_rows(errors, target):
@@ -251,7 +245,7 @@ FULCRUM_COLUMNS = (  # numbers: columns of summary.csv
 )
 
 
-def fulcrum(tables: Mapping[str, str]) -> dict[str, Any]:
+def fulcrum(tables: Mapping[str, str]) -> dict[str, object]:
     """Return what the section shows; `tables`: paths of `summary` and `claims`."""
     table, claims = Table(tables["summary"]), read_rows(tables["claims"])
     return {
@@ -311,7 +305,7 @@ def _fulcrum_line(table: Table, n: int) -> Line:
 
 def pairs(
     pairs: str, verdicts: str, figure: str, claims: Sequence[str] | str, page: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what the page of a study in pairs shows.
 
     Parameters

@@ -13,7 +13,7 @@ import pandas as pd
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import (
     DATA,
-    PARTS,
+    TIME_PARTS,
     best_settings,
     run_means,
     workloads,
@@ -52,11 +52,12 @@ MOST_ROWS, MOST_NOTES = 6, 2
 SETTING_WIDTH = 32
 MORE = "more on the page: results/index.html"
 
-Row = dict[str, Any]  # title of a column -> its text, or a bar
+Row = Mapping[str, object]  # title of a column -> its text, or a bar
+Run = dict[str, Any]  # a row of `run_means`
 
 
 class Part(NamedTuple):
-    """What one kind of backend says.
+    """A part of the summary: all of one kind of backend.
 
     Attributes
     ----------
@@ -67,7 +68,7 @@ class Part(NamedTuple):
     title: str
     head: list[str]
     tables: list[tuple[str, str, list[Row]]]
-    fastest: list[Row]
+    fastest: list[dict[str, str]]
 
     def lines(self) -> list[str]:
         """Return it in short, for the terminal."""
@@ -82,7 +83,7 @@ class Part(NamedTuple):
             lines.append(f"and {counted(n_more, 'networks')} more")
         return lines
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return it as the page shows it."""
         tables = [
             {
@@ -105,19 +106,11 @@ class Part(NamedTuple):
 def write_summary(
     epochs: Iterable[str],
     claims: str,
-    excluded: Sequence[Mapping[str, Any]],
+    excluded: Sequence[Mapping[str, str]],
     titles: Mapping[str, str],
     path: str,
 ) -> None:
-    """Write the summary for the terminal: at most `MOST_LINES` lines of at most `WIDTH` columns.
-
-    Parameters
-    ----------
-    epochs : one `epochs.csv` per run
-    claims : claims.csv
-    excluded : `run` and `reason` of runs that are not available
-    titles : model or device -> name for people
-    """
+    """Write the summary for the terminal: at most `MOST_LINES` lines of at most `WIDTH` columns."""
     parts = summarise(read_epochs(epochs), read_claims_table(claims), titles)
     lines = [line for part in parts for line in (*part.lines(), "")]
     notes = missing_runs(excluded)
@@ -131,7 +124,7 @@ def write_summary(
     Path(path).write_text("\n".join(lines).rstrip() + "\n", "utf-8")
 
 
-def missing_runs(excluded: Iterable[Mapping[str, Any]]) -> list[str]:
+def missing_runs(excluded: Iterable[Mapping[str, str]]) -> list[str]:
     """Return a line for each run that is not available."""
     return [f"missing: {row['run']} ({row['reason']})" for row in excluded]
 
@@ -139,14 +132,7 @@ def missing_runs(excluded: Iterable[Mapping[str, Any]]) -> list[str]:
 def summarise(
     all_epochs: pd.DataFrame, findings: Sequence[ClaimRow], titles: Mapping[str, str]
 ) -> list[Part]:
-    """Return a part for each kind of backend that has epochs; that none was measured is said.
-
-    Parameters
-    ----------
-    all_epochs : as `read_epochs` gives them
-    findings : rows of claims.csv
-    titles : model or device -> name for people
-    """
+    """Return a part for each kind of backend that has epochs; that none was measured is said."""
     parts = []
     for title, backends in KINDS.items():
         epochs = all_epochs[all_epochs.backend.isin(backends)]
@@ -215,16 +201,16 @@ def _headline(epochs: pd.DataFrame) -> list[str]:
 
 def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per board and model: runs, time and its parts, energy and power."""
-    rows = []
+    rows = list[Row]()
     for workload in workloads(means):
         shares = {part: 100.0 * share for part, share in workload.shares.items()}
         words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
-        row: Row = {
+        row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
             "parts": [Bar(100.0, shares, words)],
-            f"{', '.join(PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
+            f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         if workload.energy_wh:
             row["energy Wh"] = _range(workload.energy_wh)
@@ -236,7 +222,8 @@ def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
 
 def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list[Row]]:
     """Return what makes a setting the best, and a row for each."""
-    choices, rows = best_settings(means), list[Row]()
+    choices = best_settings(means)
+    rows = list[Row]()
     for choice in choices:
         named = _named(choice.group, titles)
         named |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
@@ -249,12 +236,12 @@ def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, lis
     return " ".join([*notes, LEARNING]), rows
 
 
-def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
+def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the fastest run of each network and unit, in few words."""
     has_units = len(means[["device", "instance"]].drop_duplicates()) > 1
     rows = []
     for _, group in means.groupby(["device", "instance", "model", "task", *DATA], sort=False):
-        run: Row = group.nsmallest(1, "e2e_s").to_dict("records")[0]  # type: ignore[assignment]
+        (run,) = _runs(group.nsmallest(1, "e2e_s"))
         named = _named(run, titles)
         row = {"unit": f"{run['device']}/{run['instance']}"} if has_units else {}
         row |= {
@@ -271,7 +258,11 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     return rows
 
 
-def _terse(run: Row) -> str:
+def _runs(means: pd.DataFrame) -> list[Run]:
+    return [{str(name): cell for name, cell in run.items()} for run in means.to_dict("records")]
+
+
+def _terse(run: Run) -> str:
     """Return a run's setting with the medium last: it is what is cut off first."""
     words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
     if run["power_mode"] != "asis":
@@ -286,8 +277,8 @@ def _terse(run: Row) -> str:
 def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
-    for run in means.to_dict("records"):
-        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
+    for run in _runs(means):
+        shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in TIME_PARTS}
         rows.append(
             {
                 **_named(run, titles),
@@ -307,7 +298,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
 
 
-def _power(run: Mapping[Any, Any]) -> dict[str, str]:
+def _power(run: Run) -> dict[str, str]:
     values = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}
     return {name: _short(value) for name, value in values.items() if not pd.isna(value)}
 

@@ -59,10 +59,6 @@ def _record(folder: str, epoch: int) -> EpochRecord:
 def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
     """Return one epoch, ready for JSON; times in s from its start.
 
-    Parameters
-    ----------
-    record, samples : of the epoch
-
     Returns
     -------
     dict : `epoch`, `e2e_s`, `n_minibatches`, `together` (mini-batches in a group), `is_placed`

@@ -6,7 +6,7 @@ registry; none of them names a method.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -19,6 +19,7 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import ALL, DESIGNED, ENERGY, POWER, SEARCHED, TARGETS, TIME
 
+Json = dict[str, Any]  # data of a predictor or of a file of models, as JSON has it
 Prior = Callable[[Numbers], Numbers]  # modes (n, 6) -> what is expected of them before any run (n,)
 
 CLOCKS = Mode._fields[:5]  # cores and clocks, and how much of the GPU is on
@@ -42,13 +43,13 @@ class Predictor(ABC):
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode (n, 6), shape (n,)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the fields as JSON data, arrays as lists, from which `from_json` restores them."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
         return {name: _as_json(value) for name, value in values.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`; lists of words become tuples, other lists arrays."""
         return cls(**{name: _from_json(value) for name, value in data.items()})
 
@@ -61,58 +62,42 @@ class Predictor(ABC):
 
         Log-normal, through the bounds of the interval; None where there is no interval.
         """
-        moments = self.log_normal(modes)
-        if moments is None:
+        if self.interval(modes, LEVEL) is None:
             return None
-        mean, sd = moments
+        mean, sd = self.log_normal(modes)
         noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(mean)))
         return np.asarray(np.exp(mean + sd * noise))
 
-    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers] | None:
+    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the logarithm of an observation, (n,) each.
 
-        Those of the log-normal through the bounds of the interval; None where there is none.
+        Those of the log-normal through the bounds of the interval. Raises PredictionError: it
+        states no interval.
         """
         interval = self.interval(modes, LEVEL)
         if interval is None:
-            return None
-        low, high = np.log(interval[0]), np.log(interval[1])
-        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
-
-    def need_log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
-        """Return `log_normal`. Raises PredictionError: the predictor states no interval."""
-        moments = self.log_normal(modes)
-        if moments is None:
             raise PredictionError(
                 f"the predictor of {self.target} does not know how sure it is",
                 do="take a method that states intervals: utilisation or physical",
             )
-        return moments
+        low, high = np.log(interval[0]), np.log(interval[1])
+        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what fits that agree with the observations about as well expect, shape (n, d)."""
         return self.predict(modes)[:, None]
 
     def mean(self, modes: ArrayLike) -> Numbers:
-        """Return the mean of `some_fits` in each mode, shape (n,).
+        """Return the mean of `fits` in each mode, shape (n,).
 
         A term that the best fit does without is present in other fits that agree about as well. So
         the best of many modes is less often one that the model merely knows nothing of.
         """
-        return np.asarray(self.some_fits(modes).mean(1))
+        return np.asarray(self.fits(modes).mean(1))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return independent relative deviations in the m profiled modes; (0,) where not known."""
         return np.empty(0)
-
-    def extrapolated(self, mode: Mode) -> tuple[str, ...]:
-        """Return which parts of a mode lie outside all that the predictor learned from."""
-        low, high = self.trained_on.min(0), self.trained_on.max(0)
-        return tuple(
-            name
-            for name, value, a, b in zip(Mode._fields, mode, low, high, strict=True)
-            if not a <= value <= b
-        )
 
 
 def _as_json(value: Any) -> Any:
@@ -137,7 +122,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Context:
-    """What a method may use besides the observations of the workload."""
+    """Context of a fit: all a method may use besides the observations of the workload."""
 
     target: str  # what to predict, one of the method's `targets`
     # training epochs of all networks on the same board. This workload is among them, with all modes
@@ -165,7 +150,7 @@ class Method:
     targets: tuple[str, ...]
     # observations of one workload, without its first epoch -> predictor; raises PredictionError
     fit: Callable[[Observations, Context], Predictor]
-    load: Callable[[Mapping[str, Any]], Predictor]  # JSON data of a predictor -> predictor
+    load: Callable[[Json], Predictor]  # JSON data of a predictor -> predictor
     # training sets that it is stored for, `ALL` among them if `recommend` may use it
     learns_from: tuple[str, ...] = (SEARCHED, DESIGNED, ALL)
     needs_prior: bool = False  # whether it works only where the workload can be simulated

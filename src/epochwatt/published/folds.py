@@ -21,7 +21,7 @@ prediction models (5.7).
 
 Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
 same run and metric; numbers of one run that add up or multiply; and both again where the simulation
-says the same to two runs, so that for it they are one (`twin/validation/same_runs.py`). The others
+says the same to two runs, so that for it they are one (`benchmarks/calibration.py`). The others
 were found by hand, and the file says the arithmetic.
 
 `folder` is config/twin of the checkout in all functions here.
@@ -47,7 +47,7 @@ from epochwatt.published.numbers import (
     Published,
     run_key,
 )
-from epochwatt.tables import checked_rows, read_table
+from epochwatt.tables import checked_rows
 
 FOLDS = "folds.csv"
 LEAKS = "overlapping_numbers.csv"
@@ -206,15 +206,6 @@ def judged(folder: Path) -> dict[str, Judged]:
             raise ConfigError(problem, where=where, allowed="yes and how; no and nothing")
         rows[name] = how
     return rows
-
-
-def load_seen(folder: Path) -> frozenset[str]:
-    """Return the ids of the numbers that the fit sees. Errors as of `folds`."""
-    path, rows = folder / SEEN, judged(folder)
-    lines = {row[ID]: line for line, row in read_table(path)}
-    for name, line in lines.items():
-        _check_ids([name], rows, f"{path}, line {line}")
-    return frozenset(lines)
 
 
 def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:

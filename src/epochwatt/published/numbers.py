@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.errors import ConfigError
-from epochwatt.tables import checked_rows
+from epochwatt.tables import checked_rows, read_table
 
 MEASUREMENTS = "measurements.csv"
 RELATIONS = "relations.csv"
@@ -269,6 +269,16 @@ def load_published(folder: Path) -> Published:
     measurements = checked_rows(Measurement, folder / MEASUREMENTS, _with_config)
     relations = checked_rows(Relation, folder / RELATIONS)
     return Published(_by_id(measurements), _by_id(relations))
+
+
+def load_seen(folder: Path) -> frozenset[str]:
+    """Return the ids of the numbers that the fit of the simulated boards sees.
+
+    Parameters
+    ----------
+    folder : config/twin
+    """
+    return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
 
 
 def _with_config(row: dict[str, str]) -> dict[str, str]:

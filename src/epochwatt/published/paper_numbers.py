@@ -55,11 +55,6 @@ class PaperNumber:
         return f"{SIGNS[self.qualifier]}{self.value:g}"
 
 
-def numbers_file(paper: str) -> str:
-    """Return the file of a paper's numbers."""
-    return f"config/published/{paper}/numbers.csv"
-
-
 def load_paper_numbers(path: Path) -> list[PaperNumber]:
     """Read the numbers of a paper; ConfigError where a row is wrong, or an id is there twice."""
     numbers: dict[str, PaperNumber] = {}

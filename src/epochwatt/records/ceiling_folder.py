@@ -1,4 +1,4 @@
-"""`measured/{ceilings}/`: the ceilings of a device, one folder per mode (board side: Python 3.6).
+"""Keep a device's ceilings in `measured/{ceilings}/`, a folder per mode (board side: Python 3.6).
 
 Beside the record, `mode.json`, lie the sampler's files and their checksums, as of a mode of a
 sweep (`records.mode_folder`).

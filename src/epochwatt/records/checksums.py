@@ -56,7 +56,6 @@ def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = 
 
     Parameters
     ----------
-    path : the file
     sums : of its folder (`read_sums`); None: there are none to compare
     content : what it holds; None: it is read for that, piece by piece
     """

@@ -1,4 +1,4 @@
-"""Name of a data set's folder (board side: Python 3.6 grammar).
+"""Name a data set's folder (board side: Python 3.6 grammar).
 
 The run table names it and the measuring side opens it. It has its own module so that the run
 table, and with it every figure, depends on no reader of data sets.

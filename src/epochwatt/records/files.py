@@ -105,7 +105,6 @@ def read_json(path: str, shape: Any = shapes.ANY) -> Any:
 
     Parameters
     ----------
-    path : the file
     shape : what its reader relies on (`records.shapes`)
     """
     return parse_json(read_bytes(path), path, shape)

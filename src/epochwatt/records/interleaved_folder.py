@@ -1,4 +1,4 @@
-"""`measured/interleaved/{name}/`: training beside a stream of requests (board side: Python 3.6).
+"""Keep training beside requests in `measured/interleaved/{name}/` (board side: Python 3.6).
 
 ::
 
@@ -65,7 +65,6 @@ def begin(root: str, name: str) -> str:
     Parameters
     ----------
     root : folder that holds all measurements (`measured/`)
-    name : of the measurement
     """
     attempt = os.path.join(root, FOLDER, name + ".unfinished")
     with files.writing("the record", attempt, UNMEASURED):
@@ -79,12 +78,9 @@ def finish(attempt: str, meta: Document, log: Any) -> str:
     Parameters
     ----------
     attempt : what `begin` returned
-    meta : record.json
     log : has `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
 
-    Raises
-    ------
-    RecordWriteError : nothing of it counts
+    Raises RecordWriteError: nothing of it counts.
     """
     folder = attempt[: -len(".unfinished")]
     arrays: Dict[str, Any] = {

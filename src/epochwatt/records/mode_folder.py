@@ -1,4 +1,4 @@
-"""`measured/{sweep}/`: one folder per measured mode (board side: Python 3.6 grammar).
+"""Keep a sweep in `measured/{sweep}/`, a folder per measured mode (board side: Python 3.6 grammar).
 
 ::
 
@@ -97,9 +97,7 @@ class ModeFolders:
     def complete(self, mode: Mapping[str, float], write: Callable[[str], Any]) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
 
-        Raises
-        ------
-        RecordWriteError : the mode then counts as not measured
+        Raises RecordWriteError: the mode then counts as not measured.
         """
         attempt = self.attempt_path(mode)
         with files.writing(f"the record of {mode_name(mode)}", attempt, UNMEASURED):
@@ -114,13 +112,9 @@ class ModeFolders:
 
         Parameters
         ----------
-        mode : which
         shape : of the record (`records.shapes`)
-        owner : key under which it says whose mode it is
 
-        Raises
-        ------
-        RecordError : it is missing or wrong; DamagedError: it is not as it was written
+        Raises RecordError: it is missing or wrong; DamagedError: it is not as it was written.
         """
         record_file = os.path.join(self.mode_path(mode), RECORD)
         meta = files.parse_json(checksums.read_checked(record_file, self.sums(mode)), record_file)
@@ -187,13 +181,9 @@ class SweepFolder(ModeFolders):
 
         Parameters
         ----------
-        mode : which
-        meta : the record without checksums
         minibatch_s : (n, 3), s
 
-        Raises
-        ------
-        RecordWriteError : the mode then counts as not measured
+        Raises RecordWriteError: the mode then counts as not measured.
         """
         whole = dict(meta, checksums=checksums.SUMS)
         self.complete(mode, lambda folder: write_record(folder, whole, minibatch_s, name=RECORD))

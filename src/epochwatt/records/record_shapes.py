@@ -1,4 +1,4 @@
-"""Parts of a record that its readers rely on (board side: Python 3.6 grammar).
+"""List the parts of a record that its readers rely on (board side: Python 3.6 grammar).
 
 Only what is computed with is named: an older record lacks what came later, and a newer one may hold
 more.

@@ -1,4 +1,4 @@
-"""`measured/{run}/`: one folder per finished epoch (board side: Python 3.6 grammar).
+"""Keep a run in `measured/{run}/`, one folder per finished epoch (board side: Python 3.6 grammar).
 
 ::
 
@@ -258,9 +258,8 @@ def new_trash(root: str, name: str) -> str:
 def read_arrays(path: str, meta: Document, sums: Optional[Dict[str, str]]) -> EpochRecord:
     """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
 
-    Raises
-    ------
-    RecordError : a file cannot be read, or contradicts the record; DamagedError: it was altered
+    Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it was
+    altered.
     """
     array_path = os.path.join(path, MINIBATCHES)
     content = checksums.read_checked(array_path, sums)
@@ -290,7 +289,6 @@ def write_record(
     Parameters
     ----------
     folder : where
-    meta : the record without the checksum
     minibatch_s : (n, 3), s
     durable : as for `files.write_bytes`
     name : of the record's file
@@ -343,3 +341,25 @@ def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> Non
             raise RecordError(
                 f"{path}: {name} sums to {total:.9g} s, the record says {meta[name]:.9g} s"
             )
+
+
+def write_receipt(path: str, folder: RunFolder, first: int, last: int) -> None:
+    """Write the receipt of epochs `first`..`last` after checking each record.
+
+    Raises RecordError for an epoch that is missing or damaged, RecordWriteError when it cannot be
+    written.
+    """
+    epochs = []
+    for epoch in range(first, last + 1):
+        record = folder.read(epoch)
+        epochs.append(
+            {
+                "epoch": epoch,
+                "measured_unix_s": record.meta["t_start_unix_s"],
+                "flags": record.meta["flags"],
+                "record_sha256": files.sha256_of(os.path.join(folder.epoch_path(epoch), RECORD)),
+            }
+        )
+    with files.writing("the receipt", path):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        files.write_json(path, {"run": folder.run, "first": first, "last": last, "epochs": epochs})

@@ -141,13 +141,10 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     Parameters
     ----------
     folder : the epoch's folder
-    source : name of the source
     finished : False allows a last line that is cut (the sampler was killed) and leaves it out
 
-    Raises
-    ------
-    RecordError
-        When the file cannot be read; DamagedError when it is missing, altered or out of order.
+    Raises RecordError when the file cannot be read; DamagedError when it is missing, altered or out
+    of order.
     """
     import numpy as np
 
@@ -182,7 +179,6 @@ def read_source(folder: str, source: str, statistics: Document) -> "Dict[str, np
     Parameters
     ----------
     folder, source : as for `read_samples`
-    statistics : of the source, in telemetry.json
     """
     import numpy as np
 

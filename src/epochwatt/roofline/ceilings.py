@@ -1,4 +1,4 @@
-"""Table of ceilings: what a device reached with micro-kernels of known work, mode by mode.
+"""Read and write tables of ceilings: what a device reached with micro-kernels of known work.
 
 A CSV file of `columns.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
 measured: `epochwatt.training.ceilings`.
@@ -13,6 +13,7 @@ import numpy as np
 
 from epochwatt import columns
 from epochwatt.errors import ConfigError
+from epochwatt.roofline.model import InMode, Precision, Processor, Scope
 from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
 COLUMNS = columns.names(columns.CEILING_COLUMNS)
@@ -21,18 +22,11 @@ NOT_NEGATIVE = ("flops", "bytes", "time_sd_s", "power_w", "clock_mhz")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CeilingRow:
+class CeilingRow(InMode):
     """One micro-kernel of one size in one mode: a row of the file, in its order and units."""
 
-    provenance: Literal["measured", "public", "simulated", "fake"]
-    device: str
-    instance: str = ""
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
-    processor: Literal["cpu", "gpu"]
-    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    processor: Processor
+    precision: Precision
     kernel: Literal["copy", "triad", "matmul", "fma", "launch"]
     size: int
     flops: float
@@ -42,7 +36,7 @@ class CeilingRow:
     time_sd_s: float | None = None
     best_s: float
     power_w: float | None = None
-    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    power_scope: Scope = ""
     clock_mhz: float | None = None
     valid: bool = True
     flags: str = ""
@@ -67,18 +61,12 @@ class CeilingRow:
         """Operations per byte; None: it moves none."""
         return self.flops / self.bytes if self.bytes else None
 
-    @property
-    def mode(self) -> tuple[float | None, ...]:
-        """Cores, CPU, GPU and memory clock, MHz."""
-        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
-
 
 def read_ceilings(path: str | Path) -> list[CeilingRow]:
     """Return the rows of a file, in its order, those that are not valid too.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    Raises ConfigError: it cannot be read, holds no row, or a cell is wrong: file, line, column,
+    allowed.
     """
     rows = [row for _, _, row in checked_rows(CeilingRow, Path(path), filled)]
     if not rows:

@@ -52,10 +52,8 @@ def collect_ceilings(
 
     Parameters
     ----------
-    measured : folder of all measurements
     places : `Place` as plain values
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-    table : where to write
 
     Raises
     ------
@@ -177,9 +175,7 @@ def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
 
     Work and time are those of the mean mini-batch; the last of an epoch may be smaller.
 
-    Parameters
-    ----------
-    runs : `RunInMode` as plain values
+    `runs`: `RunInMode` as plain values.
 
     Raises
     ------

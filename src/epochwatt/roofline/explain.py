@@ -100,7 +100,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the time and the energy of an epoch go.
+    """Time and energy of an epoch, split.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Explanation:
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What holds the run back, and the largest part of the least time of computing."""
+        """The part that holds the run back, and the largest part of the least time of computing."""
         return find_bottleneck(self.time_s)
 
 
@@ -147,12 +147,7 @@ def least_compute_s(work: KernelCounts, size: float, roof: Roof) -> float:
 
 
 def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
-    """Split the time and the energy of a run's mean epoch.
-
-    Parameters
-    ----------
-    work : counted kernels of its network, task and precision
-    """
+    """Split the time and the energy of a run's mean epoch."""
     least = least_s(work, seen.batch_size, roof)
     least_epoch_s = seen.n_minibatches * sum(float(part.sum()) for part in least.values())
     roof_share = least_epoch_s / seen.compute_s if seen.compute_s > 0 else math.inf

@@ -1,9 +1,8 @@
-"""Explain a run: find it, its counts and its rooflines, and say what holds it back.
+"""Explain a run by the rooflines of its mode, and say what holds it back.
 
 For `epochwatt explain` and results/tables/explanations.csv.
 """
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +22,12 @@ from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS, Explanation, Ob
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.next_mode import FITTED, KNOBS, Step, next_steps, roof_of
 from epochwatt.roofline.points import RunInMode
-from epochwatt.study.config import WorkloadRow
-from epochwatt.study.devices import Devices
-from epochwatt.study.devices import read_rows as read_yaml_rows
-from epochwatt.study.runs import counts_path
-from epochwatt.sweeps.table import PROVENANCE
 from epochwatt.tables import write_entries
-from epochwatt.text import aligned, first_of
+from epochwatt.text import aligned
 
 ALL = "all"
-RUNS, TABLE = Path("results/runs"), Path("results/roofline/fits_measured.csv")
+EpochRow = Mapping[str, Any]  # of epochs.csv, by column
+TABLE = Path("results/roofline/fits_measured.csv")
 TO_MEASURE = (
     "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
     "are measured within a minute"
@@ -106,79 +101,6 @@ class ExplanationRow:
     next_mode: str = ""
 
 
-# -- find a run and its rooflines ------------------------------------------------------------------
-
-
-def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[dict[str, Any]]]:
-    """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
-
-    Raises EpochwattError: there is none, there are several, or it has no epoch yet.
-    """
-    ids = sorted(path.parent.name for path in (root / RUNS).glob("*/epochs.csv"))
-    matches = [run] if run in ids else [name for name in ids if name.startswith(run)]
-    if not matches:
-        raise EpochwattError(
-            f"no run {run!r} in {RUNS}",
-            allowed=first_of(ids) or "none: nothing was measured or simulated yet",
-            do="`epochwatt plan` lists the runs, and `make run` measures them",
-        )
-    if len(matches) > 1:
-        raise EpochwattError(
-            f"{len(matches)} runs begin with {run!r}",
-            allowed=first_of(matches),
-            do="type more of the id; `epochwatt plan` lists all",
-        )
-    epochs = read_rows(root / RUNS / matches[0] / "epochs.csv")
-    if not epochs:
-        raise EpochwattError(f"{matches[0]} has no epoch yet")
-    return _in_mode(matches[0], epochs[0], root), epochs
-
-
-def _in_mode(run: str, row: Mapping[str, Any], root: Path) -> RunInMode:
-    """Return workload and mode of a run, from a row of its epochs."""
-    device = Devices(root).get(row["device"], "the run")
-    provenance = PROVENANCE[row["backend"]]
-    mode: dict[str, float] = {}
-    if row["backend"] == "host":
-        mode = {"cores": row["torch_threads"]} if row["torch_threads"] else {}
-    elif row["power_mode"] in device.power_modes:
-        settings = device.power_modes[row["power_mode"]].model_dump()
-        mode = {knob: settings[knob] for knob in KNOBS if settings.get(knob) is not None}
-    is_board = device.board and provenance != "simulated"
-    return RunInMode(
-        run=run,
-        provenance=provenance,
-        device=device.board if is_board else row["device"],
-        instance=row["instance"],
-        precision=row["precision"],
-        workload=row["model"],
-        task=row["task"],
-        batch_size=row["batch_size"],
-        **mode,  # type: ignore[arg-type]
-    )
-
-
-def measured_fits(root: Path = Path()) -> list[FitRow]:
-    """Return the rooflines of measured ceilings; EpochwattError: none were measured."""
-    if not (root / TABLE).exists():
-        raise EpochwattError(f"{TABLE} does not exist: no ceilings were measured", do=TO_MEASURE)
-    return read_fits(root / TABLE)
-
-
-def find_counts(run: RunInMode, root: Path = Path()) -> KernelCounts:
-    """Return the kernels of a run's network, task and precision, counted now if need be."""
-    path = root / counts_path(run.workload, run.task, run.precision)
-    if path.exists():
-        return load_kernel_counts(str(path))
-    from epochwatt.counting.count_workload import network_factors, write_workload  # imports torch
-
-    rows = read_yaml_rows(WorkloadRow, root / "config/workloads.yaml")
-    with tempfile.TemporaryDirectory() as folder:
-        network = network_factors(run.workload, rows)
-        write_workload(network, f"{folder}/counts.json", run.task, run.precision)
-        return load_kernel_counts(f"{folder}/counts.json")
-
-
 def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[FitRow, list[FitRow]]:
     """Return the rooflines of a run's mode, and those of all modes of its device.
 
@@ -209,7 +131,7 @@ def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[Fit
 
 def explain_run(
     run: RunInMode,
-    epochs: Sequence[Mapping[str, Any]],
+    epochs: Sequence[EpochRow],
     work: KernelCounts,
     fits: Iterable[FitRow],
 ) -> Explained:
@@ -218,12 +140,9 @@ def explain_run(
     Parameters
     ----------
     epochs : rows of its epochs.csv
-    work : counted kernels of its network, task and precision
     fits : fitted rooflines, others among them
 
-    Raises
-    ------
-    EpochwattError : no epoch is valid, or the ceilings of its mode were never measured
+    Raises EpochwattError: no epoch is valid, or the ceilings of its mode were never measured.
     """
     if not epochs:
         raise EpochwattError(f"{run.run} has no epoch")
@@ -236,7 +155,7 @@ def explain_run(
     return Explained(run, seen, explanation, next_steps(work, seen, here, fitted), here)
 
 
-def observed(epochs: Sequence[Mapping[str, Any]], power_scope: str = "") -> Observed | None:
+def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | None:
     """Return the means over the valid epochs after the first, or over all; None: none is valid.
 
     Parameters
@@ -309,10 +228,7 @@ def _pct(share: float) -> str:
 def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) -> None:
     """Write results/tables/explanations.csv; a run that cannot be explained has no row.
 
-    Parameters
-    ----------
-    runs : `RunInMode` as plain values
-    fits : path of the fitted rooflines
+    `runs`: `RunInMode` as plain values.
     """
     fitted, rows = read_fits(fits), []
     for run in (RunInMode(**values) for values in runs):

@@ -1,4 +1,4 @@
-"""Ceilings and energy costs of one power mode, from the times and powers of micro-kernels.
+"""Fit ceilings and energy costs of one power mode to times and powers of micro-kernels.
 
 A ceiling is the mean of the rates within `PLATEAU` of the highest that a kernel reached, by fastest
 blocks: other programs on the machine do not lower it, and noise of 1 % lifts it by 1 or 2 %. Energy
@@ -35,7 +35,7 @@ class Range(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What kernels did, (n,) each: operations, bytes, s (fastest, median), W or NaN."""
+    """Work of kernels, (n,) each: operations, bytes, s (fastest, median), W or NaN."""
 
     flops: Numbers
     moved: Numbers
@@ -51,13 +51,9 @@ class Work(NamedTuple):
 def fit_ceilings(rows: Sequence[CeilingRow]) -> Ceilings:
     """Return what one mode reaches at best.
 
-    Parameters
-    ----------
-    rows : of one mode and precision; invalid ones do not count
+    `rows`: of one mode and precision; invalid ones do not count.
 
-    Raises
-    ------
-    EpochwattError : no kernel computes or none moves data for longer than launches take
+    Raises EpochwattError: no kernel computes or none moves data for longer than launches take.
     """
     valid = _valid(rows)
     return _ceilings(_work(valid), _launch_s(valid), _place(valid))
@@ -138,9 +134,7 @@ def fit_energy(
     ----------
     flops, moved_bytes, time_s, energy_j : (n,), of the kernels of one mode, energies above zero
 
-    Raises
-    ------
-    EpochwattError : fewer than four kernels, or one without energy
+    Raises EpochwattError: fewer than four kernels, or one without energy.
     """
     energies = np.asarray(energy_j, float)
     if len(energies) < LEAST_ENERGIES or not (energies > 0).all():
@@ -187,14 +181,7 @@ class ModeFit(NamedTuple):
 def fit_mode(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> ModeFit:
     """Return the rooflines of one mode, with intervals.
 
-    Parameters
-    ----------
-    rows : of one mode and precision
-    n_draws : of the bootstrap
-
-    Raises
-    ------
-    EpochwattError : as `fit_ceilings`
+    Raises EpochwattError: as `fit_ceilings`.
     """
     valid = _valid(rows)
     return fit_kernels(_work(valid), _launch_s(valid), _place(valid), n_draws)
@@ -205,14 +192,10 @@ def fit_kernels(work: Work, launch_s: float, place: str, n_draws: int = N_DRAWS)
 
     Parameters
     ----------
-    work : of the kernels
     launch_s : of a kernel that does nothing
     place : what they were measured on, for messages
-    n_draws : of the bootstrap
 
-    Raises
-    ------
-    EpochwattError : as `fit_ceilings`
+    Raises EpochwattError: as `fit_ceilings`.
     """
     ceilings = _ceilings(work, launch_s, place)
     powered = work.some(np.flatnonzero(np.isfinite(work.power_w)))

@@ -4,12 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
 from epochwatt.roofline.fit import N_DRAWS, ModeFit, Range, fit_mode
-from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
+from epochwatt.roofline.model import (
+    Ceilings,
+    EnergyCosts,
+    EnergyRoofline,
+    InMode,
+    Precision,
+    Processor,
+    Scope,
+)
 from epochwatt.roofline.points import Point
 from epochwatt.tables import checked_rows, filled, write_entries
 
@@ -21,7 +28,7 @@ CONSTANTS = ("flops_per_s", "bytes_per_s", "j_per_flop", "j_per_byte", "constant
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitRow:
+class FitRow(InMode):
     """The rooflines of one mode: a row of the file, in its order and units.
 
     `_low` and `_high` are the middle 95 % of a bootstrap over micro-kernels; None: nothing varied.
@@ -36,15 +43,8 @@ class FitRow:
     flags : what is known against the ceilings
     """
 
-    provenance: Literal["measured", "public", "simulated", "fake"]
-    device: str
-    instance: str = ""
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
-    processor: Literal["cpu", "gpu"]
-    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    processor: Processor
+    precision: Precision
     flops_per_s: float
     flops_per_s_low: float | None = None
     flops_per_s_high: float | None = None
@@ -65,30 +65,25 @@ class FitRow:
     constant_w_high: float | None = None
     ridge_flop_per_byte: float
     balance_flop_per_byte: float | None = None
-    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    power_scope: Scope = ""
     n: int
     n_energies: int = 0
     flags: str = ""
 
     @property
-    def mode(self) -> tuple[float | None, ...]:
-        """Cores, CPU, GPU and memory clock, MHz."""
-        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
-
-    @property
     def is_shared(self) -> bool:
-        """Whether others used the machine meanwhile, so that it can do more than this."""
+        """True where others used the machine meanwhile, so that it can do more than this."""
         return bool(SHARED_FLAGS & {*self.flags.split()})
 
     @property
     def ceilings(self) -> Ceilings:
-        """What the mode reaches at best."""
+        """Rates that the mode reaches at best."""
         cached = float("inf") if self.cached_bytes_per_s is None else self.cached_bytes_per_s
         return Ceilings(self.flops_per_s, self.bytes_per_s, self.launch_s, self.cache_bytes, cached)
 
     @property
     def costs(self) -> EnergyCosts | None:
-        """What its work costs; None where power was not measured."""
+        """Energy that its work costs; None where power was not measured."""
         if self.j_per_flop is None or self.j_per_byte is None or self.constant_w is None:
             return None
         return EnergyCosts(self.j_per_flop, self.j_per_byte, self.constant_w)
@@ -105,14 +100,7 @@ class FitRow:
 def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitRow]:
     """Return the rooflines of every device, mode and precision in tables of ceilings.
 
-    Parameters
-    ----------
-    paths : of tables of ceilings
-    n_draws : of the bootstrap
-
-    Raises
-    ------
-    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
+    Raises EpochwattError: a table cannot be read, or a mode has no kernel of one kind.
     """
     grouped: dict[tuple[object, ...], list[CeilingRow]] = defaultdict(list)
     for path in paths:

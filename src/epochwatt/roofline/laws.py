@@ -1,16 +1,13 @@
-"""How the constants of rooflines follow the clocks, over many modes.
+"""Fit how the ceilings of rooflines follow the clocks, over many modes.
 
 ::
 
     operations/s = k f              f: GPU clock, or cores x CPU clock
     bytes/s      = min(k_emc f_emc, k_core f)
     launch       = cycles / f_cpu
-    energy       = W (a0 + a1 f^2) + Q (b0 + b1 f^2)
-                   + T (p0 + p1 f + p2 f^3 + p3 f_emc + p4 cores f_cpu)
 
 Bandwidth follows whichever clock is the bottleneck: on an Orin Nano it doubles with the GPU clock
-at one memory clock. Energy goes with voltage squared: flat at low clocks, with the clock
-above them, so a constant and its square bracket the truth, as a clock and its cube do for power.
+at one memory clock.
 """
 
 from collections.abc import Sequence
@@ -20,10 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.fit import fit_relative
-from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
-
-GHZ = 1e-3  # MHz
+from epochwatt.roofline.model import Ceilings, Numbers
 
 
 class Clocks(NamedTuple):
@@ -58,26 +52,16 @@ class CeilingLaws:
     bytes_per_core_cycle: float
     launch_cycles: float
 
-    def flops_per_s(self, clocks: Clocks) -> Numbers:
-        """Return operations per second in each mode."""
-        return np.asarray(1e6 * self.flops_per_cycle * clocks.core_mhz)
-
-    def bytes_per_s(self, clocks: Clocks) -> Numbers:
-        """Return bytes per second in each mode."""
-        limits = (
-            self.bytes_per_emc_cycle * clocks.emc_mhz,
-            self.bytes_per_core_cycle * clocks.core_mhz,
-        )
-        return np.asarray(1e6 * np.minimum(*limits))
-
-    def launch_s(self, clocks: Clocks) -> Numbers:
-        """Return the time of a launch in each mode, s."""
-        return np.asarray(self.launch_cycles / (1e6 * clocks.cpu_mhz))
-
     def at(self, clocks: Clocks) -> Ceilings:
         """Return the ceilings of one mode."""
-        parts = self.flops_per_s(clocks), self.bytes_per_s(clocks), self.launch_s(clocks)
-        return Ceilings(*map(float, parts))
+        bytes_per_s = np.minimum(
+            self.bytes_per_emc_cycle * clocks.emc_mhz, self.bytes_per_core_cycle * clocks.core_mhz
+        )
+        return Ceilings(
+            float(1e6 * self.flops_per_cycle * clocks.core_mhz),
+            float(1e6 * bytes_per_s),
+            float(self.launch_cycles / (1e6 * clocks.cpu_mhz)),
+        )
 
 
 def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaws:
@@ -88,9 +72,7 @@ def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaw
     clocks : (n,) each, of the modes of the ceilings
     ceilings : of n modes
 
-    Raises
-    ------
-    EpochwattError : fewer than two modes
+    Raises EpochwattError: fewer than two modes.
     """
     if len(ceilings) < 2:
         raise EpochwattError("clock laws need two modes or more", found=f"{len(ceilings)}")
@@ -120,9 +102,7 @@ def lesser_limit(rates: Numbers, first: Numbers, second: Numbers) -> tuple[float
     places for that ratio are tried. A limit that never holds is infinite; of two that explain the
     rates equally well, the first holds.
 
-    Parameters
-    ----------
-    rates, first, second : (n,), above zero
+    `rates`, `first`, `second`: (n,), above zero.
     """
     order = np.argsort(second / first)
     log_rates = np.log(rates[order])
@@ -135,56 +115,3 @@ def lesser_limit(rates: Numbers, first: Numbers, second: Numbers) -> tuple[float
         if (squares := float(off @ off)) < best - 1e-12:
             best, limits = squares, (float(k1), float(k2))
     return limits
-
-
-@dataclass(frozen=True)
-class EnergyLaws:
-    """Energy costs over clocks: coefficients of `_terms`, clocks in GHz."""
-
-    coefficients: tuple[float, ...]
-
-    def energy_j(
-        self, flops: Numbers, moved_bytes: Numbers, time_s: Numbers, clocks: Clocks
-    ) -> Numbers:
-        """Return the energy of each kernel in its mode, J, shape (n,)."""
-        return _terms(flops, moved_bytes, time_s, clocks) @ np.array(self.coefficients)
-
-    def at(self, clocks: Clocks) -> EnergyCosts:
-        """Return the costs of one mode."""
-        unit = np.eye(3)
-        shared = Clocks(*(np.full(3, float(part)) for part in clocks))
-        costs = self.energy_j(unit[0], unit[1], unit[2], shared)
-        return EnergyCosts(*map(float, costs))
-
-
-def _terms(flops: Numbers, moved_bytes: Numbers, time_s: Numbers, clocks: Clocks) -> Numbers:
-    """Return the terms of the energy, shape (n, 9)."""
-    core, emc = GHZ * clocks.core_mhz, GHZ * np.nan_to_num(clocks.emc_mhz)
-    cpu = GHZ * np.nan_to_num(clocks.cores * clocks.cpu_mhz)
-    one = np.ones(len(time_s))
-    constant = (one, core, core**3, emc, cpu)
-    return np.column_stack(
-        [
-            *(flops * factor for factor in (one, core**2)),
-            *(moved_bytes * factor for factor in (one, core**2)),
-            *(time_s * factor for factor in constant),
-        ]
-    )
-
-
-def fit_energy_laws(
-    flops: Numbers,
-    moved_bytes: Numbers,
-    time_s: Numbers,
-    energy_j: Numbers,
-    clocks: Clocks,
-) -> EnergyLaws:
-    """Return the laws that energies of kernels in many modes follow best, none below zero.
-
-    Parameters
-    ----------
-    flops, moved_bytes, time_s, energy_j : (n,), of kernels
-    clocks : of the mode of each; one that is not known has no term
-    """
-    terms = _terms(flops, moved_bytes, time_s, clocks)
-    return EnergyLaws(tuple(map(float, fit_relative(terms, energy_j))))

@@ -1,4 +1,4 @@
-"""Rooflines of time and energy of one power mode.
+"""Compute least times and energies by the rooflines of one power mode.
 
 A kernel of W floating-point operations that moves Q bytes takes at least the longer of W / F and
 Q / B (Williams, Waterman, Patterson, CACM 52(4) 2009), and needs
@@ -11,16 +11,39 @@ rate.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
+Provenance = Literal["measured", "public", "simulated", "fake"]
+Processor = Literal["cpu", "gpu"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16"]
+Scope = Literal["", "module", "socket", "gpu", "cpu_package"]  # of power
+
+
+@dataclass(frozen=True, kw_only=True)
+class InMode:
+    """A row about one mode of a device; of the mode what is known."""
+
+    provenance: Provenance
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What one mode reaches at best.
+    """Rates that one mode reaches at best.
 
     Attributes
     ----------
@@ -56,7 +79,7 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class EnergyCosts:
-    """What one mode's work costs.
+    """Energy that one mode's work costs.
 
     Attributes
     ----------
@@ -86,9 +109,7 @@ class EnergyRoofline:
 
     is the *effective energy balance*. Where I = B(I), memory costs as much as arithmetic.
 
-    Raises
-    ------
-    ValueError : an operation costs nothing: neither e_flop nor P0 is above zero
+    Raises ValueError: an operation costs nothing: neither e_flop nor P0 is above zero.
     """
 
     ceilings: Ceilings
@@ -100,7 +121,7 @@ class EnergyRoofline:
 
     @property
     def busy_j_per_flop(self) -> float:
-        """What an operation costs where arithmetic is the limit, J: e in the equations."""
+        """Cost of an operation where arithmetic is the limit, J: e in the equations."""
         return self.costs.j_per_flop + self.costs.constant_w / self.ceilings.flops_per_s
 
     @property
@@ -124,7 +145,7 @@ class EnergyRoofline:
 
     @property
     def is_efficient_where_fast(self) -> bool:
-        """Whether what arithmetic limits in time costs most for arithmetic, too.
+        """True where what arithmetic limits in time costs most for arithmetic, too.
 
         Pagoda's "time-efficient implies energy-efficient": the balance is not beyond the ridge.
         """

@@ -1,4 +1,4 @@
-"""What one knob of a mode, turned one step up, would change in a run's epoch.
+"""Predict what one knob of a mode, turned one step up, would change in a run's epoch.
 
 The time of computing shrinks as its least time does, so what lies below the roof stays the same
 share of it. The loader's transforms go with the CPU's clock, its reading does not. With workers the
@@ -62,12 +62,7 @@ def next_steps(
 ) -> list[Step]:
     """Return what each knob would change that has a higher value among the fitted modes.
 
-    Parameters
-    ----------
-    work : counted kernels
-    seen : what was measured of the run
-    here : the rooflines of its mode
-    fitted : those of all modes of the same device, processor and precision
+    `fitted`: those of all modes of the same device, processor and precision.
     """
     steps = []
     for knob in KNOBS:
@@ -144,7 +139,6 @@ def epoch_s(
 
     Parameters
     ----------
-    work, seen : of the run
     old, new : rooflines of its mode and of the other
     cpu_factor : time of the loader's transforms there over here
     """

@@ -1,4 +1,4 @@
-"""Points below a roof: what workloads ask for, and how long that took in a mode.
+"""Read and write points below a roof: what workloads ask for, and how long that took in a mode.
 
 A CSV file of the columns of `Point`: measured by this tool, simulated, or measured by others.
 """
@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from epochwatt.roofline.model import InMode, Precision, Processor
 from epochwatt.tables import checked_rows, filled, write_entries
 
-Provenance = Literal["measured", "public", "simulated", "fake"]
-Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunInMode:
-    """A run with its workload and the mode of its device, as far as they are known.
+class RunInMode(InMode):
+    """A run with its workload and the mode of its device.
 
     Attributes
     ----------
@@ -29,26 +28,14 @@ class RunInMode:
     run: str
     epochs: str = ""
     counts: str = ""
-    provenance: Provenance
-    device: str
-    instance: str = ""
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
     precision: Precision
     workload: str
     task: Task
     batch_size: int
 
-    @property
-    def mode(self) -> tuple[float | None, ...]:
-        """Cores, CPU, GPU and memory clock, MHz."""
-        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(InMode):
     """One workload in one mode: a row of the file, in its order and units.
 
     Attributes
@@ -61,14 +48,7 @@ class Point:
     source : who measured, where it was not this tool
     """
 
-    provenance: Provenance
-    device: str
-    instance: str = ""
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
-    processor: Literal["cpu", "gpu"]
+    processor: Processor
     precision: Precision
     workload: str
     task: Task
@@ -88,11 +68,6 @@ class Point:
                 raise ValueError(f"{name} is {value:g}; a finite number above zero is allowed")
         if min(self.flops, self.bytes) < 0:
             raise ValueError("flops and bytes may not be below zero")
-
-    @property
-    def mode(self) -> tuple[float | None, ...]:
-        """Cores, CPU, GPU and memory clock, MHz."""
-        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
 
     @property
     def intensity_flop_per_byte(self) -> float | None:

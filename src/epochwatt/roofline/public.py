@@ -32,7 +32,6 @@ def write_public(
     ----------
     ceilings, points, work : of config/rooflines/
     kernels : table of modes of the TX2's kernels, which are points and fitted to as well
-    fits, all_points : where to write
 
     Raises
     ------
@@ -47,13 +46,9 @@ def write_public(
 def tx2_points(tables: Sequence[ModeTable], work: Path) -> list[Point]:
     """Return the kernels at all clocks; each network's are in the order of its layers.
 
-    Parameters
-    ----------
-    work : table of the operations and bytes of each kernel
+    `work`: table of the operations and bytes of each kernel.
 
-    Raises
-    ------
-    ValueError : a network has another number of kernels
+    Raises ValueError: a network has another number of kernels.
     """
     counted = (row for _, row in read_table(work))
     points = []

@@ -1,4 +1,4 @@
-"""Which mode is best for latency, and which for energy: one row per workload and aim.
+"""Choose the best modes for latency and for energy: one row per workload and aim.
 
 A mode is chosen by what was observed in it, among all modes of a table: nothing is predicted. The
 yardstick is the mode in which every part is at its highest (MAXN), or the fastest mode of a table

@@ -1,24 +1,34 @@
-"""Whose ceilings are to be measured: devices and modes of studies and sweeps that ask for them."""
+"""List whose ceilings are to be measured, and find the runs that are held against them."""
 
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.errors import ConfigError
+from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
+from epochwatt.epochs.table import read_rows
+from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.roofline.explain_run import TABLE, TO_MEASURE, EpochRow
+from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import RunInMode
+from epochwatt.study.config import WorkloadRow
+from epochwatt.study.devices import Devices
+from epochwatt.study.devices import read_rows as read_yaml_rows
 from epochwatt.study.place import MEASURED
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import Run, counts_path
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.settings import Settings
 from epochwatt.sweeps.modes import PARTS, SweepMode
-from epochwatt.sweeps.table import PROVENANCE, Sweep, SweepTable
+from epochwatt.sweeps.table import PROVENANCE, SweepTable
+from epochwatt.text import first_of
 
+RUNS = Path("results/runs")
 _SAME = ("backend", "device", "instance", "dvfs", "board_settings")  # of the factors
 
 
@@ -54,7 +64,7 @@ class WantedCeilings:
 
     @property
     def settings(self) -> list[dict[str, float]]:
-        """What each mode sets, as the measuring side takes it."""
+        """Settings of each mode, as the measuring side takes it."""
         return [mode.settings() for mode in self.modes]
 
     @property
@@ -79,14 +89,14 @@ class WantedCeilings:
 
     @property
     def command(self) -> str:
-        """What starts the program that measures."""
+        """Command of the program that measures."""
         words = [*(self.python or ["python3"]), "-m", "epochwatt.training.ceilings"]
         words += ["--dvfs", self.dvfs, "--precisions", *self.precisions, "--machine", self.machine]
         return shlex.join(words)
 
     @property
     def place(self) -> dict[str, Any]:
-        """What a job has to know to make its rows: `epochwatt.roofline.collect.Place`."""
+        """Plain values that a job makes its rows of: `epochwatt.roofline.collect.Place`."""
         return {
             "id": self.id,
             "provenance": PROVENANCE[self.backend],
@@ -101,9 +111,7 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
 
     Modes of other machines count where they are measured.
 
-    Raises
-    ------
-    ConfigError : a power mode without numbers
+    Raises ConfigError: a power mode without numbers.
     """
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):
@@ -111,7 +119,8 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
         _add(wanted, run, device or run.factors["device"], [_mode_of(run)])
     for sweep in sweeps.sweeps.values():
         if sweep.ceilings:
-            _add(wanted, sweep.run, _device_of(sweep), sweep.modes)
+            device = sweep.board or str(sweep.run.factors["device"])
+            _add(wanted, sweep.run, device, sweep.modes)
     return wanted
 
 
@@ -127,41 +136,49 @@ def ceiling_runs(settings: Settings) -> list[Run]:
     ]
 
 
-def _device_of(sweep: Sweep) -> str:
-    return sweep.board or str(sweep.run.factors["device"])
+def run_in_mode(
+    run: str, factors: Mapping[str, Any], board: str, mode: Mapping[str, Any]
+) -> RunInMode:
+    """Return workload and mode of a run.
+
+    Parameters
+    ----------
+    factors : of the run, or a row of its epochs
+    board : kind of its device; empty: it is none
+    mode : what its power mode sets
+    """
+    provenance = PROVENANCE[factors["backend"]]
+    return RunInMode(
+        run=run,
+        provenance=provenance,
+        device=board if board and provenance != "simulated" else factors["device"],
+        instance=factors["instance"],
+        precision=factors["precision"],
+        workload=factors["model"],
+        task=factors["task"],
+        batch_size=factors["batch_size"],
+        **_known_parts(factors, mode),  # type: ignore[arg-type]
+    )
 
 
-def mode_columns(run: Run) -> dict[str, float]:
+def _known_parts(factors: Mapping[str, Any], mode: Mapping[str, Any]) -> dict[str, float]:
     """Return the parts of a run's mode that are known: on a host the threads of torch."""
-    if run.factors["backend"] == "host":
-        threads = run.factors["torch_threads"]
+    if factors["backend"] == "host":
+        threads = factors["torch_threads"]
         return {"cores": threads} if threads else {}
-    mode = run.factors.get("power_mode_settings", {})
     return {part: mode[part] for part in PARTS if mode.get(part) is not None}
 
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
     """Return what a job has to know of a run to place or explain it: `RunInMode`, plain values."""
-    f = run.factors
-    board = settings.devices.get(f["device"], "the run").board
-    placed = RunInMode(
-        run=run.id,
-        epochs=run.epochs_csv,
-        counts=run.counts,
-        provenance=PROVENANCE[f["backend"]],
-        device=board or f["device"],
-        instance=f["instance"],
-        precision=f["precision"],
-        workload=f["model"],
-        task=f["task"],
-        batch_size=f["batch_size"],
-        **mode_columns(run),  # type: ignore[arg-type]
-    )
-    return asdict(placed)
+    board = settings.devices.get(run.factors["device"], "the run").board
+    mode = run.factors.get("power_mode_settings", {})
+    placed = run_in_mode(run.id, run.factors, board, mode)
+    return asdict(replace(placed, epochs=run.epochs_csv, counts=run.counts))
 
 
 def _mode_of(run: Run) -> SweepMode:
-    parts: dict[str, Any] = mode_columns(run)
+    parts = _known_parts(run.factors, run.factors.get("power_mode_settings", {}))
     if run.factors["backend"] != "host" and not parts:
         raise ConfigError(
             f"ceilings of power mode {run.factors['power_mode']!r}: it names no clock",
@@ -169,7 +186,7 @@ def _mode_of(run: Run) -> SweepMode:
             allowed=f"a mode with numbers: {', '.join(PARTS)}",
             do=f"give it numbers, or leave `ceilings` out in {STUDIES}",
         )
-    return SweepMode(**parts)
+    return SweepMode(**parts)  # type: ignore[arg-type]
 
 
 def _add(
@@ -206,3 +223,56 @@ def _add(
 def _digest(content: Any) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
+
+
+# -- runs to explain -------------------------------------------------------------------------------
+
+
+def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRow]]:
+    """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
+
+    Raises EpochwattError: there is none, there are several, or it has no epoch yet.
+    """
+    ids = sorted(path.parent.name for path in (root / RUNS).glob("*/epochs.csv"))
+    matches = [run] if run in ids else [name for name in ids if name.startswith(run)]
+    if not matches:
+        raise EpochwattError(
+            f"no run {run!r} in {RUNS}",
+            allowed=first_of(ids) or "none: nothing was measured or simulated yet",
+            do="`epochwatt plan` lists the runs, and `make run` measures them",
+        )
+    if len(matches) > 1:
+        raise EpochwattError(
+            f"{len(matches)} runs begin with {run!r}",
+            allowed=first_of(matches),
+            do="type more of the id; `epochwatt plan` lists all",
+        )
+    epochs = read_rows(root / RUNS / matches[0] / "epochs.csv")
+    if not epochs:
+        raise EpochwattError(f"{matches[0]} has no epoch yet")
+    first = epochs[0]
+    device = Devices(root).get(first["device"], "the run")
+    mode = device.power_modes.get(first["power_mode"])
+    settings = mode.model_dump() if mode else {}
+    return run_in_mode(matches[0], first, device.board, settings), epochs
+
+
+def measured_fits(root: Path = Path()) -> list[FitRow]:
+    """Return the rooflines of measured ceilings; EpochwattError: none were measured."""
+    if not (root / TABLE).exists():
+        raise EpochwattError(f"{TABLE} does not exist: no ceilings were measured", do=TO_MEASURE)
+    return read_fits(root / TABLE)
+
+
+def find_counts(run: RunInMode, root: Path = Path()) -> KernelCounts:
+    """Return the kernels of a run's network, task and precision, counted now if need be."""
+    path = root / counts_path(run.workload, run.task, run.precision)
+    if path.exists():
+        return load_kernel_counts(str(path))
+    from epochwatt.counting.count_workload import network_factors, write_workload  # imports torch
+
+    rows = read_yaml_rows(WorkloadRow, root / "config/workloads.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        network = network_factors(run.workload, rows)
+        write_workload(network, f"{folder}/counts.json", run.task, run.precision)
+        return load_kernel_counts(f"{folder}/counts.json")

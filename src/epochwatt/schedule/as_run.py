@@ -1,4 +1,4 @@
-"""What a plan gives when it is run: the scheduler of `serve-and-train` itself, on a played clock.
+"""Play what a plan gives when it is run: the scheduler of `serve-and-train`, on a played clock.
 
 So a plan and what runs it have one rule for training beside requests that come at random:
 `training.interleave.scheduler` begins a mini-batch of training only where it will have ended when
@@ -20,7 +20,7 @@ N_EVENTS = 40_000  # requests, and mini-batches of training between them
 
 
 class AsRun(NamedTuple):
-    """What came of a plan.
+    """Outcome of a plan.
 
     Attributes
     ----------
@@ -59,7 +59,6 @@ def at_random(
 
     Parameters
     ----------
-    batch_size : requests of a mini-batch
     infer_s, train_s : of one mini-batch
     n_train : mini-batches of training after one of inference, with steady arrivals; where there is
         one, as many as fit are run, as `serve-and-train` does by itself

@@ -7,38 +7,85 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.dynamic.config import Changing
 from epochwatt.study.config import Closed
 from epochwatt.study.runs import TWIN
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.config import SweepEntry
 
+Positive = Annotated[float, Field(gt=0)]
+Size = Annotated[int, Field(ge=1)]
+TwoNumbers = Annotated[list[Positive], Field(min_length=2, max_length=2)]
+TwoNetworks = Annotated[list[str], Field(min_length=2, max_length=2)]
 CONFIG = Path("config/schedule.yaml")
 
-Size = Annotated[int, Field(ge=1)]
-Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+
+class Rates(Closed):
+    """Rate of requests over time; one of three forms."""
+
+    steps: list[TwoNumbers] = Field(
+        default_factory=list, description="seconds, and share of the highest rate in them"
+    )
+    day: list[Positive] = Field(
+        default_factory=list,
+        description="a day's curve: lowest share of the highest rate, and length, s",
+    )
+    file: str | None = Field(
+        None, description="a recorded trace: one time of an arrival a line, s, ascending"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> "Rates":
+        if sum(map(bool, (self.steps, self.day, self.file))) != 1:
+            raise ValueError("needs one of: steps, day, file")
+        if self.day and len(self.day) != 2:
+            raise ValueError("day: two numbers, a share and a length in s")
+        if max([*(share for _, share in self.steps), *self.day[:1]], default=1) > 1:
+            raise ValueError("a share of the highest rate is at most 1")
+        return self
 
 
-Watts = Annotated[float, Field(gt=0)]
+class ChangingJobs(Closed):
+    """A training job beside a stream whose rate changes, within budgets."""
+
+    train: str = Field(description="network that trains, one of `train`")
+    infer: str = Field(description="network that serves, one of `infer`")
+    max_power_w: Positive = Field(description="budget of power")
+    max_latency_s: Positive = Field(description="budget of latency")
+    peak_per_s: Positive = Field(description="highest rate, requests/s")
+
+
+class Changing(Closed):
+    """Streams whose rates change; the board may change its mode meanwhile."""
+
+    slot_s: Positive = Field(description="how often the board may be planned anew, s")
+    switch_s: list[Positive] = Field(
+        min_length=1, description="times that clocks need to settle, s; each is judged"
+    )
+    jobs: list[ChangingJobs] = Field(min_length=1, description="what runs; each at all rates")
+    rates: dict[str, Rates] = Field(min_length=1, description="named rates")
+
+    @model_validator(mode="after")
+    def _within_a_slot(self) -> "Changing":
+        if max(self.switch_s) > self.slot_s:
+            raise ValueError("switch_s: clocks have to settle within a slot, slot_s")
+        return self
 
 
 class Jobs(Closed):
-    """What runs on a device, and how many of its modes solvers profile that predict the others."""
+    """Networks that run on a device, and how many of its modes solvers profile."""
 
     train: dict[str, Size] = Field(description="networks that train, and their mini-batch size")
     infer: dict[str, list[Size]] = Field(
         description="networks that serve requests, and the mini-batch sizes to choose from"
     )
-    together: list[Pair] = Field(
+    together: list[TwoNetworks] = Field(
         default_factory=list, description="a network that trains, and one that serves beside it"
     )
-    streams: list[Pair] = Field(
+    streams: list[TwoNetworks] = Field(
         default_factory=list, description="two networks that serve beside each other"
     )
-    power_w: Annotated[list[Watts], Field(min_length=2, max_length=2)] = Field(
-        default=[12, 50], description="least and greatest power budget, W"
-    )
+    power_w: TwoNumbers = Field(default=[12, 50], description="least and greatest power budget, W")
     methods: list[str] = Field(
         default_factory=list, description="methods of the registry that predict all other modes"
     )
@@ -138,9 +185,7 @@ class ScheduleStudy(Jobs):
 def load_schedule(root: Path = Path()) -> ScheduleStudy | None:
     """Return the study of a checkout; None where it has no config/schedule.yaml.
 
-    Raises
-    ------
-    ConfigError : file, key and value that cannot be, and what is allowed
+    Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     path = root / CONFIG
     return validated(ScheduleStudy, read_yaml(path), str(CONFIG)) if path.is_file() else None

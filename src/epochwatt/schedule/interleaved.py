@@ -1,4 +1,4 @@
-"""Training beside a stream of requests on the machine at hand, and what came of it.
+"""Measure training beside a stream of requests on the machine at hand.
 
 The program that measures is `epochwatt.training.interleave`; it runs in the interpreter that the
 device's file names. Here its plan is put together, and its record held against the formulas of
@@ -43,9 +43,7 @@ def plan_for(given: dict[str, Any], root: Path = Path()) -> dict[str, Any]:
     given : as `training.interleave.plan.checked` takes it
     root : the folder that holds config/
 
-    Raises
-    ------
-    ConfigError : a network that is not there, or a number that cannot be
+    Raises ConfigError: a network that is not there, or a number that cannot be.
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     for task in ("train", "infer"):
@@ -101,7 +99,7 @@ def _left_to_the_child() -> Iterator[None]:
 
 
 class Expected(NamedTuple):
-    """What a plan should give on this machine, by times of single mini-batches taken before it.
+    """Expectation of a plan on this machine, by times of single mini-batches taken before it.
 
     Attributes
     ----------
@@ -163,7 +161,7 @@ def expected(
 
 
 class Outcome(NamedTuple):
-    """What was measured beside what was expected.
+    """Measurement beside expectation.
 
     Attributes
     ----------

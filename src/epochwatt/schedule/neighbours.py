@@ -1,4 +1,4 @@
-"""Which choices are near each other, and which are at least as high in every knob.
+"""Find choices near each other, and those at least as high in every knob.
 
 Rows of these relations are worked out when they are first asked for, and kept: searches of many
 problems ask for the same ones again and again.

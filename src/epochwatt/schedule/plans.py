@@ -1,4 +1,4 @@
-"""What a plan gives: training throughput, worst latency and power, and whether it keeps its budget.
+"""Compute what a plan gives: training throughput, worst latency and power.
 
 Requests of a stream arrive every 1 / rate seconds and are collected to mini-batches of b, so one is
 complete every T = b / rate seconds. It runs at once; then whole mini-batches of training follow, as
@@ -28,7 +28,7 @@ SLACK = 1e-9  # relative: times that fit to the last digit fit
 
 
 class Outcome(NamedTuple):
-    """What plans give, arrays of one shape.
+    """Outcomes of plans, arrays of one shape.
 
     Attributes
     ----------
@@ -72,11 +72,7 @@ def serve_and_train(
 ) -> Outcome:
     """Return what a stream and training in its gaps give.
 
-    Parameters
-    ----------
-    rate_per_s : of requests
-    batch_size : requests of a mini-batch
-    infer, train : time, s, and power, W, of one mini-batch of each
+    `infer`, `train`: time, s, and power, W, of one mini-batch of each.
     """
     rate, batch, infer_s, infer_w, train_s, train_w = _arrays(
         rate_per_s, batch_size, *infer, *train
@@ -102,9 +98,7 @@ def serve_two(
 ) -> tuple[Outcome, Outcome]:
     """Return what two streams give that share a board, each with its own latency.
 
-    Parameters
-    ----------
-    first, second : time, s, and power, W, of one mini-batch of each stream
+    `first`, `second`: time, s, and power, W, of one mini-batch of each stream.
     """
     rate_1, rate_2, size_1, size_2, time_1, power_1, time_2, power_2 = _arrays(
         *rates_per_s, *batch_sizes, *first, *second

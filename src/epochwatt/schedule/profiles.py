@@ -1,4 +1,4 @@
-"""What a mini-batch of a network takes and draws in each mode and at each mini-batch size."""
+"""Hold time and power of a network's mini-batch in each mode and at each mini-batch size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,10 +51,8 @@ class Workload:
 def workload_of(tables: Sequence[ModeTable]) -> Workload:
     """Return a workload from its mode tables, one for each mini-batch size.
 
-    Raises
-    ------
-    ConfigError : tables of two devices, workloads or tasks; a mini-batch size that is missing or
-        there twice; other modes in one than in another; no power
+    Raises ConfigError: tables of two devices, workloads or tasks; a mini-batch size that is missing
+    or there twice; other modes in one than in another; no power.
     """
     keys = {(table.key.device, table.key.workload, table.key.task) for table in tables}
     if len(keys) != 1:
@@ -64,9 +62,7 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
     sizes = [table.key.batch_size or 0 for table in tables]
     if len({*sizes}) != len(sizes) or 0 in sizes:
         raise ConfigError("mini-batch sizes of a workload", found=sizes, allowed="each once")
-    rows = [
-        observations_of(table) for _, table in sorted(zip(sizes, tables, strict=True), key=_size)
-    ]
+    rows = [observations_of(table) for table in sorted(tables, key=lambda t: t.key.batch_size or 0)]
     order = [np.lexsort(one.modes.T[::-1]) for one in rows]
     modes = rows[0].modes[order[0]]
     for one, places, table in zip(rows, order, tables, strict=True):
@@ -82,7 +78,3 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
         np.stack([one.power_w[places] for one, places in zip(rows, order, strict=True)], 1),
         tables[0].parts,
     )
-
-
-def _size(pair: tuple[int, ModeTable]) -> int:
-    return pair[0]

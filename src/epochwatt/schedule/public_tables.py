@@ -1,4 +1,4 @@
-"""Mode tables of a public sweep as a study of schedules needs them: of mini-batches, and inference.
+"""Make the mode tables of a study of schedules from a public sweep.
 
 Public sweeps that vary the mini-batch size time whole epochs of training; none has inference. So
 two things are assumed, which every row of the results says:
@@ -16,7 +16,12 @@ from typing import Literal
 
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import PublicJobs
-from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
+from epochwatt.sweeps.mode_table import (
+    ModeTable,
+    SweepRow,
+    read_mode_tables,
+    tables_of,
+)
 
 Task = Literal["train", "infer"]
 FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
@@ -29,9 +34,7 @@ ASSUMED = (
 def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
     """Return the mode tables of all jobs, each of one mini-batch; `ASSUMED` says how.
 
-    Raises
-    ------
-    ConfigError : no such table, or it lacks a network at a mini-batch size
+    Raises ConfigError: no such table, or it lacks a network at a mini-batch size.
     """
     tables = read_mode_tables(root / FOLDER / f"{jobs.sweep}.csv.gz")
     wanted: list[tuple[str, Task, list[int]]]

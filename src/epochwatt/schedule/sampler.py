@@ -1,4 +1,4 @@
-"""Which problems solvers are judged on: a grid of budgets of power and latency, and of rates.
+"""Lay out the problems that solvers are judged on: a grid of budgets and of rates.
 
 Shares of problems that are solved hang on how problems are drawn, so here is how. Each set of jobs
 has every combination of
@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.problem import PowerRule
-from epochwatt.schedule.profiles import Workload
 from epochwatt.schedule.solvers.profiled import strongest_mode
 from epochwatt.schedule.space import Problems, Space
 
@@ -34,7 +33,7 @@ LATENCIES = 1.2, 60.0
 
 
 class Size(NamedTuple):
-    """How many values the grid of problems has of each kind."""
+    """Numbers of values of each kind in the grid of problems."""
 
     n_loads: int
     n_latencies: int
@@ -52,9 +51,7 @@ def problems_of(
 ) -> Problems:
     """Return the problems of a set of jobs; training alone has those of power only.
 
-    Parameters
-    ----------
-    budgets_w : least and greatest power budget
+    `budgets_w`: least and greatest power budget.
     """
     powers = np.linspace(budgets_w[0], budgets_w[1], N_BUDGETS)
     n_streams = len(space.infer)
@@ -71,11 +68,7 @@ def problems_of(
 def problem_at(space: Space, load: ArrayLike, latency: ArrayLike) -> tuple[Numbers, Numbers]:
     """Return rate and latency budget of each stream, shape (..., s), of relative ones."""
     mode = int(strongest_mode(space)[0])
-    rates = np.array([_most_per_s(one, mode) for one in space.infer]) / len(space.infer)
+    most_per_s = [float((one.batch_sizes / one.time_s[mode]).max()) for one in space.infer]
+    rates = np.array(most_per_s) / len(space.infer)
     least_s = np.array([one.time_s[mode].min() for one in space.infer])
     return np.asarray(load) * rates, np.asarray(latency) * least_s
-
-
-def _most_per_s(workload: Workload, mode: int) -> float:
-    served: Numbers = workload.batch_sizes / workload.time_s[mode]
-    return float(served.max())

@@ -1,11 +1,15 @@
-"""The mode tables of a study of schedules, on a simulated board."""
+"""Make the mode tables of a study of schedules, on a simulated board."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from epochwatt.schedule.config import ScheduleStudy, required_schedule
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.mode_table import ModeTable, tables_of, write_mode_tables
+from epochwatt.sweeps.mode_table import (
+    ModeTable,
+    tables_of,
+    write_mode_tables,
+)
 from epochwatt.sweeps.table import load_sweep
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.sweep_table import simulated_rows
@@ -14,15 +18,9 @@ from epochwatt.twin.sweep_table import simulated_rows
 def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
     """Simulate all that the study needs, and write it as one file of mode tables.
 
-    Parameters
-    ----------
-    counts : paths of the counts of its networks, of training and inference
-    path : where to write
-    root : the checkout
+    `counts`: paths of the counts of its networks, of training and inference.
 
-    Raises
-    ------
-    ConfigError : no study, or a network, device or grid that cannot be
+    Raises ConfigError: no study, or a network, device or grid that cannot be.
     """
     twin = load_twin(root / "config/twin", counts)
     write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
@@ -31,9 +29,7 @@ def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path(
 def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
     """Return the mode tables of a study.
 
-    Parameters
-    ----------
-    twin : simulated boards, with the counts of all networks of the study
+    `twin`: simulated boards, with the counts of all networks of the study.
     """
     rows = [
         row

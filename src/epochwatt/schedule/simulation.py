@@ -3,7 +3,8 @@
 The board runs one mini-batch at a time. One of inference starts as soon as its last request is
 there and nothing runs; in the time between, up to n mini-batches of training run, each of which is
 started only while no mini-batch of inference waits, and never stopped. Mini-batches of two streams
-run in the order in which they are complete.
+run in the order in which they are complete. That is Fulcrum's rule; `as_run` plays that of
+`serve-and-train`.
 """
 
 from typing import Literal, NamedTuple
@@ -18,7 +19,7 @@ N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
 
 
 class Interleaved(NamedTuple):
-    """What a plan runs; all but the batch size may differ from stream to stream: (r,).
+    """Mini-batches that a plan runs; all but the batch size may differ from stream to stream: (r,).
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class Slot(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of it.
+    """Outcome of arrivals under a plan.
 
     Attributes
     ----------
@@ -68,9 +69,7 @@ def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]
 
     Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
 
-    Parameters
-    ----------
-    rate_per_s : of several rates (n,) the shape is (n, r, k)
+    `rate_per_s`: of several rates (n,) the shape is (n, r, k).
     """
     rng, rate = np.random.default_rng(0), np.asarray(rate_per_s, float)[..., None, None]
     if arrivals == "constant":
@@ -122,9 +121,7 @@ def latencies_of_two_s(
 ) -> tuple[Numbers, Numbers]:
     """Return how long requests of two streams wait that share a board, which trains nothing.
 
-    Parameters
-    ----------
-    arrivals : of each stream, (r, k) and (r, l), as of `latencies_s`
+    `arrivals`: of each stream, (r, k) and (r, l), as of `latencies_s`.
     """
     n_streams = len(arrivals[0])
     batches = [
@@ -168,8 +165,3 @@ def played_latencies_s(
     )
     of_streams = Interleaved(plan.batch_size, infer_s, n_train, train_s)
     return latencies_s(times.reshape(-1, times.shape[-1]), of_streams).reshape(times.shape)
-
-
-def share_late(latencies: Numbers, max_latency_s: float) -> float:
-    """Return the share of requests that are answered too late."""
-    return float((latencies > max_latency_s * (1 + SLACK)).mean())

@@ -1,4 +1,4 @@
-"""All that can be chosen for the jobs of one board, and what each choice does to many problems.
+"""Judge all that can be chosen for the jobs of one board on many problems at once.
 
 A choice is a mode and a mini-batch size for each stream. Choices have knobs: the parts of the mode
 that differ, then the mini-batch sizes; each is a place among the knob's steps, ascending.
@@ -23,9 +23,8 @@ from epochwatt.schedule.plans import (
     serve_two,
     train_alone,
 )
-from epochwatt.schedule.problem import PowerRule, Problem
+from epochwatt.schedule.problem import Plan, PowerRule, Problem
 from epochwatt.schedule.profiles import AROUND_S, MINIBATCHES, Workload
-from epochwatt.schedule.solution import Plan
 
 Places = NDArray[np.intp]
 Bools = NDArray[np.bool_]
@@ -86,7 +85,7 @@ class Problems:
 
 
 class Judged(NamedTuple):
-    """What choices do to problems, arrays of one shape.
+    """Effect of choices on problems, arrays of one shape.
 
     Attributes
     ----------
@@ -104,7 +103,7 @@ class Judged(NamedTuple):
 
     @property
     def holds(self) -> Bools:
-        """Whether all conditions are kept."""
+        """True where all conditions are kept."""
         return self.keeps_power & self.keeps_latency & self.is_stable
 
 
@@ -163,7 +162,7 @@ class Space:
 
     @property
     def n_mode_knobs(self) -> int:
-        """How many of the knobs are parts of the mode."""
+        """Number of knobs that are parts of the mode."""
         return self.knobs.shape[1] - len(self.infer)
 
     @property
@@ -178,9 +177,7 @@ class Space:
         the highest power it then keeps all that the other keeps and costs no more, unless the other
         is too slow to train at all.
 
-        Parameters
-        ----------
-        modes : places of the modes of those others
+        `modes`: places of the modes of those others.
         """
         mode, *sizes = self.choices.T
         jobs = [
@@ -199,12 +196,7 @@ class Space:
         return np.flatnonzero(np.stack(kept, 1).ravel())
 
     def busy_s(self, choices: Places, trains: bool = True) -> Numbers:
-        """Return the time of one mini-batch of each job, one after the other, s.
-
-        Parameters
-        ----------
-        trains : whether the training job counts
-        """
+        """Return the time of one mini-batch of each job, one after the other, s."""
         mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
         of_infer = [one.time_s[mode, size] for one, size in zip(self.infer, sizes, strict=True)]
         of_train = [self.train.time_s[mode, 0]] if self.train is not None and trains else []
@@ -231,18 +223,14 @@ class Space:
     def judge(self, problems: Problems, choices: Places) -> Judged:
         """Return what choices do to problems.
 
-        Parameters
-        ----------
-        choices : places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all
+        `choices`: places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all.
         """
         return self._judge(problems, choices, self.measured(choices))
 
     def judge_if(self, problems: Problems, costs: Sequence[Cost]) -> Judged:
         """Return what all choices would do to problems if mini-batches cost what is given.
 
-        Parameters
-        ----------
-        costs : as of `measured`, (p, n) each
+        `costs`: as of `measured`, (p, n) each.
         """
         return self._judge(problems, np.arange(len(self.choices))[None], costs)
 

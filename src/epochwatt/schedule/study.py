@@ -1,20 +1,40 @@
-"""The study of schedules: solvers judged on all its problems, and plans that are played."""
+"""Run the study of schedules: solvers judged on all its problems, and plans that are played."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt.prediction.evaluation.workers import workers
-from epochwatt.schedule import curves, played
 from epochwatt.schedule.config import required_schedule
-from epochwatt.schedule.evaluation import COLUMNS, evaluate
-from epochwatt.schedule.learned import learn, write_learned
+from epochwatt.schedule.evaluation import (
+    Score,
+    Set,
+    evaluate,
+    learn,
+    named_solvers,
+    sets_of,
+    tables_by_job,
+    tables_of,
+    write_learned,
+)
+from epochwatt.schedule.played import (
+    ArrivalRow,
+    LatencyRow,
+    PowerRow,
+    arrival_rows,
+    latency_rows,
+    measured_rows,
+    power_rows,
+)
 from epochwatt.schedule.problem import PowerRule
 from epochwatt.schedule.profiles import workload_of
 from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
-from epochwatt.schedule.sets import Set, named_solvers, sets_of, tables_by_job, tables_of
 from epochwatt.sweeps.mode_table import read_mode_tables
-from epochwatt.tables import write_table
+from epochwatt.tables import write_entries
+
+SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
+AS_THEY_ARE = ""  # format of numbers: all digits
 
 
 def write_learned_job(
@@ -24,14 +44,11 @@ def write_learned_job(
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     job : one of `ScheduleStudy.jobs`
     path : .npz file
     cache : folder where the networks that PowerTrain transfers from are kept; None: nowhere
 
-    Raises
-    ------
-    ConfigError : the tables lack a network of the study
+    Raises ConfigError: the tables lack a network of the study.
     """
     study, by_job = required_schedule(root), tables_by_job(read_mode_tables(tables))
     others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
@@ -41,25 +58,14 @@ def write_learned_job(
     write_learned(learn(workload, teacher, study.neural_draws, is_training, cache), path)
 
 
-SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
-
-
 class Judging(NamedTuple):
-    """What one process is asked to do.
+    """Task of one process: the arguments of `write_scores`, for one set of jobs."""
 
-    Attributes
-    ----------
-    one : jobs, whose solvers are judged
-    learned, root : as of `write_scores`
-    size : of the grid of problems
-    power_rule : of the problems
-    """
-
-    one: Set
+    jobs: Set
     learned: Mapping[str, str]
     root: Path
     size: Size
-    power_rule: PowerRule = "highest"
+    power_rule: PowerRule
 
 
 def write_scores(
@@ -70,51 +76,48 @@ def write_scores(
     root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Judge all solvers on all sets of jobs, and write their scores (`evaluation.COLUMNS`).
+    """Judge all solvers on all sets of jobs, and write their scores (`evaluation.Score`).
 
     Under the mean power those of jobs that share a board are judged: of one job it is the highest.
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     paths : rule of the problems -> table to write
     learned : job of the study -> file of `write_learned_job`; none: without these solvers
     processes : how many sets are judged at once
-    say : called with a line for each set that is done
 
-    Raises
-    ------
-    ConfigError : the tables lack a network of the study
+    Raises ConfigError: the tables lack a network of the study.
     """
     sets = sets_of(required_schedule(root), tables, root)
-    jobs = [
-        Judging(one, learned, root, TWO_STREAMS if len(one.infer) == 2 else SIZES[rule], rule)
+    judgings = [
+        Judging(jobs, learned, root, TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule], rule)
         for rule in paths
-        for one in sets
-        if rule == "highest" or len(one.part.names) == 2
+        for jobs in sets
+        if rule == "highest" or len(jobs.part.names) == 2
     ]
-    rows: dict[PowerRule, list[dict[str, Any]]] = {rule: [] for rule in paths}
-    with workers(min(processes, len(jobs))) as pool:
-        for number, (job, some) in enumerate(zip(jobs, pool.map(_judged, jobs), strict=True), 1):
-            rows[job.power_rule] += some
-            say(f"{some[0]['n_problems']} problems ({number} of {len(jobs)} sets of jobs)")
+    scores: dict[PowerRule, list[Score]] = {rule: [] for rule in paths}
+    with workers(min(processes, len(judgings))) as pool:
+        judged = zip(judgings, pool.map(_judged, judgings), strict=True)
+        for number, (judging, rows) in enumerate(judged, 1):
+            scores[judging.power_rule] += rows
+            say(f"{rows[0].n_problems} problems ({number} of {len(judgings)} sets of jobs)")
     for rule, path in paths.items():
-        cells = ([row.get(name, "") for name in COLUMNS] for row in rows[rule])
-        write_table(path, f"scores of schedules, {rule} power", COLUMNS, cells)
+        content = f"scores of schedules, {rule} power"
+        write_entries(path, content, Score, scores[rule], AS_THEY_ARE)
 
 
-def _judged(job: Judging) -> list[dict[str, Any]]:
-    one, space = job.one, job.one.space
-    named, left_out = named_solvers(one, job.root, job.learned)
-    problems = problems_of(space, job.size, job.power_rule, one.study.power_w)
-    shared = one.shared | {"power_rule": job.power_rule}
-    return [shared | row for row in (*evaluate(space, problems, named, one.study.draws), *left_out)]
+def _judged(judging: Judging) -> list[Score]:
+    jobs, space = judging.jobs, judging.jobs.space
+    named, left_out = named_solvers(jobs, judging.root, judging.learned)
+    problems = problems_of(space, judging.size, judging.power_rule, jobs.study.power_w)
+    rows = [*evaluate(space, problems, named, jobs.study.draws), *left_out]
+    return [replace(row, power_rule=judging.power_rule, **jobs.shared) for row in rows]
 
 
 def write_played(
     tables: Path,
-    paths: Iterable[str],
-    records: Iterable[str] = (),
+    paths: Sequence[str],
+    records: Sequence[str] = (),
     processes: int = 1,
     root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
@@ -123,36 +126,40 @@ def write_played(
 
     Parameters
     ----------
-    tables : file of `simulated_tables.write_simulated_tables`
     paths : of the three tables, in this order
     records : folders of measurements of `epochwatt serve-and-train`
-    say : called with a line for each set of jobs that is done
 
     Raises
     ------
     ConfigError : the tables lack a network of the study
     RecordError : a record cannot be read
     """
-    jobs = [(one, root) for one in sets_of(required_schedule(root), tables, root) if one.infer]
-    every: list[list[dict[str, Any]]] = [[], [], []]
+    jobs = [(jobs, root) for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
+    arrivals, powers, latencies = list[ArrivalRow](), list[PowerRow](), list[LatencyRow]()
     with workers(min(processes, len(jobs)) or 1) as pool:
         for number, made in enumerate(pool.map(_played, jobs), 1):
-            for rows, some in zip(every, made, strict=True):
-                rows += some
+            arrivals += made[0]
+            powers += made[1]
+            latencies += made[2]
             say(f"{number} of {len(jobs)} sets of jobs played")
-    every[2] += [row for folder in records for row in curves.measured_rows(folder)]
-    names = (played.COLUMNS, curves.POWER_COLUMNS, curves.LATENCY_COLUMNS)
-    for path, columns, rows in zip(paths, names, every, strict=True):
-        cells = ([row.get(name, "") for name in columns] for row in rows)
-        write_table(Path(path), "schedules that were played", columns, cells)
+    for folder in records:
+        latencies += measured_rows(folder)
+    content = "schedules that were played"
+    write_entries(Path(paths[0]), content, ArrivalRow, arrivals, AS_THEY_ARE)
+    write_entries(Path(paths[1]), content, PowerRow, powers, AS_THEY_ARE)
+    write_entries(Path(paths[2]), content, LatencyRow, latencies, AS_THEY_ARE)
 
 
-def _played(job: tuple[Set, Path]) -> list[list[dict[str, Any]]]:
-    one, root = job
-    has_both = one.part.jobs == "train_and_infer"
-    made = [
-        played.arrival_rows(one),
-        curves.power_rows(one, named_solvers(one, root)[0]) if has_both else (),
-        curves.latency_rows(one) if has_both else (),
-    ]
-    return [[one.shared | row for row in rows] for rows in made]
+def _played(job: tuple[Set, Path]) -> tuple[list[ArrivalRow], list[PowerRow], list[LatencyRow]]:
+    jobs, root = job
+    shared = jobs.shared
+    arrivals = [replace(row, **shared) for row in arrival_rows(jobs)]
+    if jobs.part.jobs != "train_and_infer":
+        return arrivals, [], []
+    powers = power_rows(jobs, named_solvers(jobs, root)[0])
+    latencies = latency_rows(jobs)
+    return (
+        arrivals,
+        [replace(row, **shared) for row in powers],
+        [replace(row, **shared) for row in latencies],
+    )

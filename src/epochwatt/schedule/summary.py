@@ -1,4 +1,4 @@
-"""Solvers of the study in short: means over sets of jobs and draws, with the least and the most."""
+"""Summarise the solvers of the study: means over sets of jobs and draws, least and most."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,10 +28,6 @@ def summarised(scores: Iterable[Row], arrivals: Iterable[Row] = ()) -> list[dict
     `kept`: solvable problems with an answer that keeps its budgets. `loss`: mean distance of these
     answers to the best. `late`: requests that random arrivals leave late, and `kept_p99`: plans
     that answer 99 % of them in time; empty for solvers whose plans were not played.
-
-    Parameters
-    ----------
-    scores, arrivals : rows of scores.csv and arrivals.csv
     """
     played = _grouped(row for row in arrivals if row["arrivals"] == "poisson")
     return [

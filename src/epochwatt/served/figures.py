@@ -20,13 +20,14 @@ def draw(log: str, **job: Any) -> None:
 
 def prepare(_: Sequence[str]) -> None:
     """Import what all figures need."""
-    import epochwatt.figures.common.job  # noqa: F401
+    import epochwatt.figures.draw_figure  # noqa: F401
 
 
 def main(words: Sequence[str]) -> int:
     """Draw; the words are the path of the log file, and the job as JSON."""
     from epochwatt.adapters import job_log
-    from epochwatt.figures.common.job import Job, draw_figure  # whoever asks needs no matplotlib
+    from epochwatt.figures.common.job import Job  # whoever asks needs no matplotlib
+    from epochwatt.figures.draw_figure import draw_figure
 
     log, job = words
     with job_log(log):

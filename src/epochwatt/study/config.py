@@ -1,4 +1,4 @@
-"""Schemas of the configuration files: closed and described.
+"""Describe the configuration files by closed schemas.
 
 Every model here forbids keys it does not know. `make docs` renders the descriptions to
 `config/README.md`.
@@ -390,7 +390,7 @@ class Panel(Closed):
     title: Title = Field(description="its title")
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
-    claims: list[str] = Field([], description="claims that it shows; a note names those that fail")
+    claims: list[str] = Field([], description="claims on what it shows")
     caption: str = Field("", description="what it shows, for the report")
 
 
@@ -402,7 +402,7 @@ class Figure(Closed):
         description="module.function that draws it: of `epochwatt.figures`, or your own in `src/` "
         "(docs/how-to/add-a-figure.md)",
     )
-    parameters: dict[str, str | int | float | bool] = Field(
+    parameters: dict[str, str | int | float | bool | list[str]] = Field(
         {}, description="keyword arguments of that function"
     )
     paper: Literal["sigmetrics2023", "hipcw2021", "none"] = Field(
@@ -438,5 +438,8 @@ class Plotting(Closed):
         default=[],
         description="colours of networks and storage media that the palette does not name, in the "
         "order of workloads.yaml, then of the runs",
+    )
+    notes: bool = Field(
+        True, description="two lines below each panel; false: for print, without them"
     )
     figures: dict[str, Figure] = Field(description="figure -> its settings")

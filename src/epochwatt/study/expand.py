@@ -32,9 +32,7 @@ OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     """Expand the selected studies.
 
-    Raises
-    ------
-    ConfigError : two lines that name file, key, value and what is allowed
+    Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     names = asked_names(config)
     workloads = read_rows(WorkloadRow, root / WORKLOADS)

@@ -1,4 +1,4 @@
-"""Idle powers that the selected runs need: one for each board and power mode in use."""
+"""List the idle powers that the selected runs need: one for each board and mode in use."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Simulated idle powers: config/idle_simulated.yaml."""
+"""List the simulated idle powers of config/idle_simulated.yaml."""
 
 import hashlib
 import json
@@ -48,9 +48,7 @@ def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dic
 
     `place` holds the factors and the state, `mode` the numbers of the power mode.
 
-    Raises
-    ------
-    ConfigError : a device or a power mode that cannot be simulated
+    Raises ConfigError: a device or a power mode that cannot be simulated.
     """
     return [idle for name, study in studies.items() for idle in _expanded(name, study, devices)]
 

@@ -1,4 +1,4 @@
-"""Runs whose records were made from logs of another program, not measured by this one.
+"""Read the runs whose records were made from logs of another program.
 
 Their records lie in `measured/` like all others; `source.json` beside them says what they are.
 """

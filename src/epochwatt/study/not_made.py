@@ -35,32 +35,19 @@ STOPPED = ("Terminating processes on user request", "Will exit after finishing")
 
 
 class Failure(NamedTuple):
-    """A job that failed.
+    """A job that failed."""
 
-    Attributes
-    ----------
-    rule : its name
-    outputs : what it would have made
-    log : path of its log; empty: it has none
-    reason : what the log says last: the sentence of an error
-    """
-
-    rule: str
-    outputs: list[str]
-    log: str
-    reason: str
+    rule: str  # its name
+    outputs: list[str]  # what it would have made
+    log: str  # path of its log; empty: it has none
+    reason: str  # what the log says last: the sentence of an error
 
 
 class NotMade(NamedTuple):
-    """The jobs and files that a start does without.
+    """The jobs and files that a start does without."""
 
-    Attributes
-    ----------
-    failures : the jobs that failed
-    files : path -> place of the failure because of which it is not there, or out of date
-    """
-
-    failures: list[Failure]
+    failures: list[Failure]  # the jobs that failed
+    # path -> place of the failure because of which it is not there, or out of date
     files: dict[str, int]
 
     def without(self, *paths: Any) -> list[str]:
@@ -192,9 +179,8 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
 
     What lies there of an earlier start and would have been made anew is removed: it is out of date.
 
-    Raises
-    ------
-    RecordWriteError, RecordError : of the files in which the starts tell each other what failed
+    Raises RecordWriteError, RecordError: of the files in which the starts tell each other what
+    failed.
     """
     scratch = Path(".snakemake").absolute()
     listed, failed = scratch / "epochwatt-jobs.jsonl", scratch / "epochwatt-failures.json"

@@ -28,20 +28,13 @@ GUESS = "a guess"  # where an estimate comes from when nothing like it was measu
 
 
 class Estimate(NamedTuple):
-    """A run with its epochs left to measure and how long they may take.
-
-    Attributes
-    ----------
-    n_left : epochs that are not measured yet; of a simulated run none ever is
-    basis : where `epoch_s` comes from
-    left_s : with what jobs take besides
-    """
+    """A run with its epochs left to measure and how long they may take."""
 
     run: Run
-    n_left: int
+    n_left: int  # epochs that are not measured yet; of a simulated run none ever is
     epoch_s: float
-    basis: str
-    left_s: float
+    basis: str  # where `epoch_s` comes from
+    left_s: float  # with what jobs take besides
 
 
 def plan_lines(settings: Settings, with_runs: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""The run table: one row per run, each with an id that names all its factors.
+"""Name the runs of the run table, each by an id that holds all its factors.
 
 The id of a run carries everything that would have to cause a new measurement: readable parts, the
 protocol, and a hash over the canonical JSON of all factors that differ from their default plus the

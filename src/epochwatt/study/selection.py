@@ -24,9 +24,7 @@ GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED)  # names that stand for s
 def asked_names(config: dict[str, Any]) -> list[str]:
     """Return the names that config.yaml asks for, in order, with what `auto` is on this machine.
 
-    Raises
-    ------
-    ConfigError : two lines that name file, key, value and what is allowed
+    Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     studies = validated(Config, config, "config/config.yaml").studies
     auto = [STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]

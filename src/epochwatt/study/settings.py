@@ -89,6 +89,7 @@ class Settings:
             "parameters": settings.parameters,
             "paper": settings.paper,
             "panels": self.panels(figure),
+            "notes": self.plotting.notes,
             "palette": self.palette,
             "titles": self.titles,
             "missing": self._rows(self.table.excluded + self.table.elsewhere, figure, backend),
@@ -171,11 +172,8 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
     Parameters
     ----------
     config : what config/config.yaml holds, when somebody has read it already
-    root : the checkout
 
-    Raises
-    ------
-    ConfigError : two lines that name file, key, value and what is allowed
+    Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     if config is None:
         config = read_yaml(root / CONFIG)

@@ -22,9 +22,7 @@ SLOWER = 1.8  # ASSUME: an epoch of the study's mean run against one at the gues
 def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
     """Return the study for a device that is at hand, and the power modes it sets.
 
-    Raises
-    ------
-    ConfigError : no medium of the device is there, or the board does not tell its clocks
+    Raises ConfigError: no medium of the device is there, or the board does not tell its clocks.
     """
     media = [key for key, storage in device.storage.items() if medium_is_here(storage)]
     if not media:

@@ -15,7 +15,6 @@ from epochwatt.sweeps.public.registry import (
     OPTION,
     VARIABLE,
     load_registry,
-    origin_of,
     originals,
     public_folder,
 )
@@ -51,8 +50,8 @@ def listing(root: Path, public_data: Path | None) -> list[str]:
 
 
 def _row(name: str, root: Path, folder: Path | None) -> tuple[str, ...]:
-    public, where = origin_of(name, root), _where(name, root, folder)
-    licence = public.licence if public else "-"
+    registry, where = load_registry(root), _where(name, root, folder)
+    licence = registry.source(name).licence if name in registry.sweeps else "-"
     if where == NOT_HERE:
         return (name, *[""] * (len(HEADINGS) - 4), "public", licence, where)
     tables = find_tables(name, root, folder)
@@ -113,23 +112,24 @@ def details(name: str, root: Path, public_data: Path | None) -> list[str]:
 
     Raises ConfigError: there is no such sweep.
     """
-    public, lines = origin_of(name, root), []
-    if public is not None:
-        terms = "none: not passed on with epochwatt" if public.licence == "none" else public.licence
+    registry, lines = load_registry(root), []
+    if is_public := name in registry.sweeps:
+        sweep, source = registry.sweeps[name], registry.source(name)
+        is_free = source.licence != "none"
         facts = {
-            "what": public.title,
-            "authors": public.authors,
-            "paper": public.citation,
-            "source": f"{public.repository} @ {public.commit}",
-            "licence": terms,
+            "what": sweep.title,
+            "authors": source.authors,
+            "paper": source.citation,
+            "source": f"{source.repository} @ {source.commit}",
+            "licence": source.licence if is_free else "none: not passed on with epochwatt",
         }
         lines += aligned([(key, text) for key, text in facts.items() if text])
-        lines += [f"caveat   {caveat}" for caveat in public.caveats]
+        lines += [f"caveat   {caveat}" for caveat in sweep.caveats]
     try:
         tables = find_tables(name, root, public_data)
         return [*lines, "", *_workloads(tables), *_without_power(tables)]
     except ConfigError as error:
-        if public is None:
+        if not is_public:
             raise
         return [*lines, "", str(error)]
 

@@ -1,1 +1,1 @@
-"""The sampler: a process that reads power and load beside the training (board side: Python 3.6)."""
+"""Read power and load beside the training, in a process of its own (board side: Python 3.6)."""

@@ -1,4 +1,4 @@
-"""`python -m epochwatt.telemetry`: the sampler process (board side: Python 3.6 grammar).
+"""Run the sampler process, `python -m epochwatt.telemetry` (board side: Python 3.6 grammar).
 
 The trainer starts it and writes one command a line to its stdin; each is answered by one line of
 JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end`, `quit`. It
@@ -47,7 +47,6 @@ def main(
 
     Parameters
     ----------
-    argv : the command line
     more : sources that are read besides those of this machine
     wall : the wall clock, s
     """

@@ -1,4 +1,4 @@
-"""Clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
+"""Read clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
 
 Everything from files that stay open, once a second. Where only root may read (the memory's clock is
 in debugfs), the value is NaN and the settings say so.
@@ -13,9 +13,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from epochwatt.device import alarms, board_files
 from epochwatt.device.kinds import EMC_CLOCK_FILES
-from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
-from epochwatt.telemetry.source import NAN, Source
+from epochwatt.telemetry.source import NAN, OFFLINE_C, Source, column_names, zone_name
 
 MAX_ZONES = 16
 _HZ_PER_MHZ, _KHZ_PER_MHZ = 1e6, 1e3

@@ -1,4 +1,4 @@
-"""One source during one epoch: its file and its counts (board side: Python 3.6 grammar)."""
+"""Write one source's file and counts during one epoch (board side: Python 3.6 grammar)."""
 
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple

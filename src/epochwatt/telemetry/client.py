@@ -1,4 +1,4 @@
-"""The trainer's side of the sampler: it never harms the training (board side: Python 3.6)."""
+"""Talk to the sampler without ever harming the training (board side: Python 3.6)."""
 
 import json
 import logging
@@ -92,7 +92,6 @@ class Sampler:
         ----------
         pid : the trainer; its process tree is counted separately
         data_path : any path on the file system that holds the data set
-        seed : of the sampling instants
         timeout_s : for each answer to a command, s
         root : `/`, or the folder of a fake board
         power : which of a board's power sources is asked for: `discover.POWER`

@@ -33,7 +33,6 @@ def sources(
 
     Parameters
     ----------
-    pid : the trainer
     data_path : any path on the file system that holds the data set
     root : `/`, or the folder of a fake board; processes and disks are the real machine's
     power : one of `POWER`; where it cannot be used, `sysfs` stands for it and says why, and jtop

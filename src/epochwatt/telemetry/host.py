@@ -1,4 +1,4 @@
-"""CPU, memory, disk and the trainer's own share of them (board side: Python 3.6 grammar).
+"""Read CPU, memory, disk and the trainer's share of them (board side: Python 3.6 grammar).
 
 Rates are means since the row before, so a mean over an epoch weights each row with the time since
 the row before it. The first row of a window has none: its rates are NaN.

@@ -1,4 +1,4 @@
-"""The module's power sensors through the kernel's files (board side: Python 3.6 grammar).
+"""Read the module's power sensors by the kernel's files (board side: Python 3.6 grammar).
 
 An INA3221 measures voltage and current of three rails; a board has one or two. JetPack 4 has a
 driver of NVIDIA's own with a file for the power, JetPack 5 and later the kernel's, without one:

@@ -1,4 +1,4 @@
-"""Averaging, cycle and smallest step of INA3221 sensors (board side: Python 3.6 grammar).
+"""Find averaging, cycle and smallest step of INA3221 sensors (board side: Python 3.6 grammar).
 
 The chip converts current and voltage of its channels one after the other, again and again: a cycle.
 With an average of N the register moves by 1 / N of the difference at each cycle, a filter of first

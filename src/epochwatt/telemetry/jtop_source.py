@@ -1,4 +1,4 @@
-"""Rails, clocks and loads of a board as jtop reads them (board side: Python 3.6 grammar).
+"""Read rails, clocks and loads of a board from jtop (board side: Python 3.6 grammar).
 
 jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
 the board, once for all its clients. The client is a separate thread, which keeps each sample.
@@ -23,10 +23,18 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.device.kinds import KINDS
-from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.ina3221_chip import sensor
 from epochwatt.telemetry.rails import ModulePower, is_connected
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service, in_words
+from epochwatt.telemetry.source import (
+    NAN,
+    OFFLINE_C,
+    READ_ERRORS,
+    Arrivals,
+    Service,
+    column_names,
+    in_words,
+    zone_name,
+)
 
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
 STALE = 3  # intervals without a new sample; the client itself waits that long
@@ -58,9 +66,8 @@ def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = Non
     interval_s : wished time between samples; the service keeps that of its first client
     not_sysfs : why sysfs was not read, for the record; None: jtop was asked for
 
-    Raises
-    ------
-    OSError : with the reason, whatever it is: no package, no service, no permission, other version
+    Raises OSError: with the reason, whatever it is: no package, no service, no permission, other
+    version.
     """
     made: List[JtopSource] = []
     failed: List[Exception] = []

@@ -1,4 +1,4 @@
-"""Power and load of an NVIDIA GPU through its management library (board side: Python 3.6 grammar).
+"""Read power and load of an NVIDIA GPU by its library NVML (board side: Python 3.6 grammar).
 
 `pynvml` (nvidia-ml-py) is imported only where a GPU is looked for. On Jetson boards it starts and
 then answers NotSupported to every question: each such answer is a NaN, and a GPU that reports
@@ -49,9 +49,7 @@ def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
     ----------
     gpu : which one: `which_gpu.choose`
 
-    Raises
-    ------
-    ValueError : there is one, but its power cannot be attributed: why
+    Raises ValueError: there is one, but its power cannot be attributed: why.
     """
     try:
         pynvml: Any = importlib.import_module("pynvml")

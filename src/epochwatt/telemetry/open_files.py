@@ -1,4 +1,4 @@
-"""Files of /proc and /sys that stay open between readings (board side: Python 3.6 grammar)."""
+"""Keep files of /proc and /sys open between readings (board side: Python 3.6 grammar)."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Priority, wake-ups and end of the sampler process (board side: Python 3.6 grammar).
+"""Set priority, wake-ups and end of the sampler process (board side: Python 3.6 grammar).
 
 All of it may be refused: the sampler then wakes later or ends later, and its statistics say so.
 """

@@ -1,4 +1,4 @@
-"""CPU time and disk traffic of a process and all its descendants (board side: Python 3.6)."""
+"""Count CPU time and disk traffic of a process and its descendants (board side: Python 3.6)."""
 
 import os
 from typing import Dict, List, Tuple

@@ -1,4 +1,4 @@
-"""Power of a board's module as the sum of its rails (board side: Python 3.6 grammar).
+"""Add up a board's rails to the power of its module (board side: Python 3.6 grammar).
 
 Some rails hang below others, so the sum of all of them counts a part twice. `device.kinds` has, for
 each kind, which rail feeds which and what the module's power is made of. A board or a rail that it
@@ -8,7 +8,7 @@ does not know gives no total, and the record says why.
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.device.kinds import KINDS
-from epochwatt.telemetry.columns import column_names
+from epochwatt.telemetry.source import column_names
 
 TOTAL = "power_module_w"
 NOT_CONNECTED = "NC"  # the label of a channel that measures nothing

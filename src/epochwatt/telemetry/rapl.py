@@ -1,4 +1,4 @@
-"""Energy counters of Intel and AMD processors (board side: Python 3.6 grammar).
+"""Read energy counters of Intel and AMD processors (board side: Python 3.6 grammar).
 
 The counter is exact and the power is a mean: with `energy_cpu_package_j` a window's energy is a
 difference of two rows. Reading needs root on most machines (since CVE-2020-8694).
@@ -46,7 +46,6 @@ class Package:
 
         Parameters
         ----------
-        now_uj : what it shows
         t_s : when that was, s
         """
         step_uj = now_uj - self._uj

@@ -1,4 +1,4 @@
-"""The loop that samples all sources (board side: Python 3.6 grammar).
+"""Sample all sources in a loop (board side: Python 3.6 grammar).
 
 Each power source has its own instants. Sources without power are read one after the other at
 some of the instants of the fastest power source, after it: a wake-up costs more than a reading.

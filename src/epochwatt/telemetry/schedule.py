@@ -1,4 +1,4 @@
-"""Sampling instants: one random instant in each period (board side: Python 3.6 grammar).
+"""Draw sampling instants: one random instant in each period (board side: Python 3.6 grammar).
 
 Training is periodic, and sampling it at an exact period is biased however long it goes on: with
 mini-batches of 350 ms and an exact 100 ms by about 5 % rms, after 10 s as after 600 s. With one
@@ -72,7 +72,6 @@ def together(
     Parameters
     ----------
     instants, others : ascending, s
-    start_s, period_s : the strata of the others
     """
     free = {int((t_s - start_s) / period_s): t_s for t_s in others}
     return [free.pop(int((t_s - start_s) / period_s), t_s) for t_s in instants]

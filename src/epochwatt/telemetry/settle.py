@@ -1,4 +1,4 @@
-"""Waiting until a board is steady (board side: Python 3.6 grammar).
+"""Wait until a board is steady (board side: Python 3.6 grammar).
 
 A board that was busy a minute ago is warmer than one that was idle, and draws more for it. Before
 epoch 0 of a run it may wait until temperature and power keep still.

@@ -1,4 +1,4 @@
-"""Counts of one source during an epoch (board side: Python 3.6 grammar)."""
+"""Count what one source did during an epoch (board side: Python 3.6 grammar)."""
 
 import math
 from array import array
@@ -52,11 +52,7 @@ class Tally:
 
         Parameters
         ----------
-        t_s : its middle on the monotonic clock
         planned_s : the instant it stands for; None: it is a bound and stands for none
-        read_s : how long it took
-        ahead_s : wall clock less monotonic clock
-        values : one per column
         """
         self._t_s.append(t_s)
         if planned_s is not None:

@@ -1,4 +1,4 @@
-"""`tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
+"""Run `tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
 
 import math
 import os
@@ -8,11 +8,10 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry import process
-from epochwatt.telemetry.columns import column_names, zone_name
 from epochwatt.telemetry.ina3221_chip import sensor
 from epochwatt.telemetry.open_files import text
 from epochwatt.telemetry.rails import ModulePower
-from epochwatt.telemetry.source import NAN, Service
+from epochwatt.telemetry.source import NAN, Service, column_names, zone_name
 from epochwatt.telemetry.tegrastats_line import parse_line
 
 INTERVAL_S = 1.0  # of the child; the study of 2023 had the same

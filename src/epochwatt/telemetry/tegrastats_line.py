@@ -8,8 +8,8 @@ sampler records is read; all other words are skipped.
 import re
 from typing import Dict, NamedTuple, Optional, Pattern, Tuple
 
-from epochwatt.telemetry.columns import OFFLINE_C
 from epochwatt.telemetry.rails import is_connected
+from epochwatt.telemetry.source import OFFLINE_C
 
 
 class Line(NamedTuple):

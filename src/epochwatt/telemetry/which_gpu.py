@@ -26,9 +26,7 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
     gpu : `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA gives, with or without `GPU-`
     environment : where CUDA's variables stand, for `ANY`; None: this process's
 
-    Raises
-    ------
-    ValueError : there is one, but its power cannot be attributed: why
+    Raises ValueError: there is one, but its power cannot be attributed: why.
     """
     if gpu == NONE:
         return None

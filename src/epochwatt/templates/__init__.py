@@ -3,6 +3,7 @@
 A page is self-contained, all text in it is escaped, and the same values give the same bytes.
 """
 
+import csv
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -18,13 +19,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page.
-
-    Parameters
-    ----------
-    template : file name of a template
-    values : by the names that the template uses; a name that is missing is an error
-    """
+    """Return a page."""
     return _environment().get_template(template).render(**values)
 
 
@@ -86,3 +81,23 @@ def number_columns(rows: Rows) -> list[str]:
     return [
         name for name, values in filled.items() if 2 * sum(map(is_number, values)) > len(values)
     ]
+
+
+def save_tables(
+    stem: str, title: str, notes: Sequence[str], rows: Rows, shown: Sequence[Rows] = ()
+) -> None:
+    """Write `stem`.csv and `stem`.html, the same bytes each time.
+
+    Parameters
+    ----------
+    title, notes : above and below the tables of the page
+    rows : of the CSV; its columns are those of all rows, in order
+    shown : rows of each table of the page; none: those of the CSV
+    """
+    Path(stem).parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, columns(rows), restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    page = render("tables.html", title=title, tables=shown or [rows], notes=notes)
+    Path(f"{stem}.html").write_text(page, "utf-8")

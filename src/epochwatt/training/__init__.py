@@ -1,4 +1,4 @@
-"""The timed epoch, run by the interpreter that owns torch (board side: Python 3.6)."""
+"""Train the timed epoch in the interpreter that owns torch (board side: Python 3.6)."""
 
 import sys
 from types import TracebackType

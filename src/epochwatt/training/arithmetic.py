@@ -1,4 +1,4 @@
-"""Precision of a run and whether its network is compiled (board side: Python 3.6; imports torch).
+"""Set a run's precision, and compile its network (board side: Python 3.6; imports torch).
 
 `fp32` leaves torch as it comes: on GPUs from Ampere on, its convolutions may then compute in TF32.
 `tf32` allows that for matrix products, too. `fp16` and `bf16` are autocast, fp16 with its gradients
@@ -25,7 +25,6 @@ def check(factors: Factors, device: torch.device) -> None:
     Parameters
     ----------
     factors : of the run; `precision` and `compile` of a run older than these are the defaults
-    device : that trains
     """
     precision = factors.get("precision", "fp32")
     if precision != "fp32":

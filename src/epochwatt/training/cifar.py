@@ -130,7 +130,6 @@ def encode(images: np.ndarray, labels: Sequence[int], names: Sequence[str], titl
     ----------
     images : (n, 3, 32, 32) uint8
     labels : n labels, 0..9
-    names : n file names
     title : the batch's own name
     """
     pixels = np.ascontiguousarray(images, dtype=np.uint8).tobytes()

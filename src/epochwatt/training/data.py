@@ -1,4 +1,4 @@
-"""Data sets on disk: the manifest and one reader per format (board side: Python 3.6 grammar).
+"""Open data sets on disk: the manifest, one reader per format (board side: Python 3.6 grammar).
 
 A data set is a folder with `manifest.json`: its recipe, the number of samples, size and SHA-256 of
 every file. Readers decode one sample at a time: `read(i)` is what the papers call fetch.

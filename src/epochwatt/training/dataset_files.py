@@ -1,4 +1,4 @@
-"""Files of a data set and their manifest (board side: Python 3.6 grammar)."""
+"""Read files of a data set and their manifest (board side: Python 3.6 grammar)."""
 
 import hashlib
 import os

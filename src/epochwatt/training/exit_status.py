@@ -1,4 +1,4 @@
-"""Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
+"""End a program that measures with status and message (board side: Python 3.6 grammar)."""
 
 import argparse
 import errno
@@ -122,7 +122,6 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
 
     Parameters
     ----------
-    what : id of the measurement, for messages
     measure : does it, and imports torch; what is wrong in the program itself passes through
     """
     log_to_stderr()
@@ -164,7 +163,6 @@ def measuring_parser(
 
     Parameters
     ----------
-    program, description : for its help
     subject : what is measured, `run` or `sweep`: the option of its id
     part : what `--first` and `--last` count
     """

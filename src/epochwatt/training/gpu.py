@@ -23,7 +23,6 @@ def gpu_of(device: Any, torch: Any, driver: Any = None) -> str:
     Parameters
     ----------
     device : torch's device
-    torch : the module
     driver : CUDA's driver library; None: it is looked for
     """
     if device.type != "cuda":

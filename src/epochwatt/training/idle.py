@@ -35,11 +35,7 @@ def measure_idle(
 
     Parameters
     ----------
-    machine : the board
-    idle : id of the measurement
     settings : `power_mode_settings`, `dvfs` and `board_settings`, as in a run's factors
-    seconds : how long
-    measured : folder of all measurements
 
     Raises
     ------

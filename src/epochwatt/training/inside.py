@@ -50,7 +50,7 @@ def measure_inside(
         settings,
         ["-m", "epochwatt.training.inside", json.dumps(job)],
         name,
-        readable=[os.getcwd(), data_root] + [machine.root] * (machine.root != "/"),
+        readable=[os.getcwd(), data_root, *([] if machine.root == "/" else [machine.root])],
         writable=[folder.root],
     )
     log.info(

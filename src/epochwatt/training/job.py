@@ -14,8 +14,7 @@ from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError
 from epochwatt.records import files
-from epochwatt.records.receipt import write_receipt
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.records.run_folder import RunFolder, write_receipt
 from epochwatt.records.shapes import Document
 from epochwatt.training.exit_status import importing
 from epochwatt.training.inside import measure_inside
@@ -75,12 +74,9 @@ def measure_epochs(
 
     Parameters
     ----------
-    conditions : how, for the records
     inside : the container that this process runs in (`device.container.describe`)
 
-    Raises
-    ------
-    TrainingError, DataError, RecordWriteError
+    Raises TrainingError, DataError, RecordWriteError.
     """
     with importing():  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.training.session import Session

@@ -1,4 +1,4 @@
-"""Data loader of the papers, with fetch and pre-processing timed apart (board side: Python 3.6).
+"""Load data as the papers do, fetch and pre-processing timed apart (board side: Python 3.6).
 
 Protocol: shuffled, last mini-batch kept, prefetch factor from the run, workers started anew for
 each epoch (by fork), no pinned memory.
@@ -80,14 +80,11 @@ def make_loader(
 
     Parameters
     ----------
-    minibatches : data set indexed by lists of sample indices
-    n_samples : number of samples to shuffle
     factors : the run's `batch_size`, `num_workers`, `prefetch_factor`
     generator : source of the order and of the workers' seeds
 
-    Raises
-    ------
-    TrainingError : the path of the folder for temporary files is too long for the workers' sockets
+    Raises TrainingError: the path of the folder for temporary files is too long for the workers'
+    sockets.
     """
     order = RandomSampler(range(n_samples), generator=generator)
     batches = BatchSampler(order, factors["batch_size"], drop_last=False)

@@ -1,4 +1,4 @@
-"""Timed loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
+"""Time the loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
 
 import time
 from typing import Any, Callable, Iterable, NamedTuple
@@ -28,9 +28,6 @@ def run_epoch(
 
     Parameters
     ----------
-    loader : mini-batches
-    copy : moves a mini-batch to the device
-    step : trains on it and returns its loss
     keep : takes the loss; outside of every interval, so its time is overhead
     timer : made by `timing.make_timer` for the loader's length
 

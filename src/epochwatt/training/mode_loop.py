@@ -1,4 +1,4 @@
-"""Training without end in one mode, until there is enough (board side: Python 3.6 grammar).
+"""Train in one mode until there is enough (board side: Python 3.6 grammar).
 
 `ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them as
 the loop of an epoch does, with the timers of an epoch, so that times of both mean the same.
@@ -140,11 +140,7 @@ def train_mode(
 
     Parameters
     ----------
-    minibatches : without end
-    copy : moves a mini-batch to the device
-    step : trains on it and returns its loss
     more : takes the loss; says whether another mini-batch is wanted
-    make_timer : makes one for a number of mini-batches
     """
     times: List[np.ndarray] = []
     starts_s: List[float] = []

@@ -1,4 +1,4 @@
-"""Networks of today's edge training, all with random weights (board side: Python 3.6; torch).
+"""Build networks of today's edge training, with random weights (board side: Python 3.6; torch).
 
 ResNet-18 and ResNet-50 at 224, SSDLite320 with a MobileNetV3: torchvision's (BSD-3). BERT-base with
 a head for questions: transformers' (Apache-2.0), which is imported only when it is built. An LSTM

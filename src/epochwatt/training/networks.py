@@ -1,4 +1,4 @@
-"""The four networks of the papers (board side: Python 3.6 grammar; imports torch).
+"""Build the four networks of the papers (board side: Python 3.6 grammar; imports torch).
 
 Source: SIGMETRICS 2023, Table 2, and the public scripts behind it (branch sigmetrics-2023 of
 edge-train-bench), facts only. torchvision takes more than a second to import, so only those two

@@ -1,4 +1,4 @@
-"""Optimisers of the workloads (board side: Python 3.6 grammar; imports torch).
+"""Make the optimisers of the workloads (board side: Python 3.6 grammar; imports torch).
 
 Source: SGD 0.01 with momentum 0.9: the public scripts of SIGMETRICS 2023. Adam at 5e-5 (language
 model) and AdamW at 2e-5 (questions): the settings that PowerTrain's workloads are known to use.

@@ -1,4 +1,4 @@
-"""Readers of pictures, one JPEG per sample (board side: Python 3.6 grammar)."""
+"""Read pictures, one JPEG per sample (board side: Python 3.6 grammar)."""
 
 import os
 import re

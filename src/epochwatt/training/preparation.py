@@ -27,7 +27,6 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
 
     Parameters
     ----------
-    machine : the machine at hand
     factors : the run's factors
     first_epoch : before epoch 0 the board may settle
 

@@ -1,4 +1,4 @@
-"""Numbers by which a mode of a sweep is measured (board side: Python 3.6 grammar).
+"""Set the numbers by which a mode of a sweep is measured (board side: Python 3.6 grammar).
 
 They are part of a sweep's factors where they differ from these (`procedure`), and of each record.
 Why they are what they are: docs/explanation/sweep-measuring.md.

@@ -22,11 +22,8 @@ def resolve(reference: str, where: str) -> Any:
     Parameters
     ----------
     reference : `module.name` or `package.module.name`
-    where : the key that holds it, for the message
 
-    Raises
-    ------
-    ConfigError : two lines that say which part of it is not there
+    Raises ConfigError: two lines that say which part of it is not there.
     """
     module_name, _, name = reference.rpartition(".")
     problem = "has no module before its last dot"

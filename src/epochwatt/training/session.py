@@ -23,6 +23,7 @@ from epochwatt.records.run_folder import CHECKPOINT, RunFolder
 from epochwatt.records.shapes import Document
 from epochwatt.telemetry.discover import AUTO
 from epochwatt.training import arithmetic, checkpoint, timing
+from epochwatt.training.circumstances import circumstances, raised
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.epoch_monitor import EpochMonitor
 from epochwatt.training.gpu import gpu_of, why_none
@@ -96,8 +97,8 @@ class Session:
             log.warning("training runs on the CPU: %s", remedies.in_full(why))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
-        for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
-            machine.check_medium(folder)
+        for data_folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(data_folder)
         self.monitor = EpochMonitor(
             paths,
             getattr(self.source, "in_memory", False),
@@ -251,26 +252,24 @@ class Session:
         self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
     ) -> Dict[str, Any]:
         """Return the record of an epoch without its circumstances."""
-        meta: Document = {
-            "schema_version": columns.SCHEMA_VERSION,
-            "protocol": columns.PROTOCOL,
-            "run": self.folder.run,
-            "epoch": epoch,
-            "backend": self.machine.backend,
-            "factors": self.factors,
-            "n_minibatches": len(minibatch_s),
-            "n_samples": len(self.source),
-            "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
-            "cold_process": epoch == self.first_epoch,
-            "warmup_s": self.warmup_s,
-            "epoch_seed": epoch_seed(self.factors["seed"], epoch),
-            "torch_threads_used": torch.get_num_threads(),
-            "arithmetic": arithmetic.describe(self.factors, self.device),
-            "manifest_sha256": hashlib.sha256(
-                json.dumps(self.manifest, sort_keys=True).encode("utf-8")
-            ).hexdigest(),
-            "boot_id": host.boot_id(),
-        }
+        meta: Document = circumstances(self.machine, self.device, self.gpu)
+        meta.update(
+            {
+                "run": self.folder.run,
+                "epoch": epoch,
+                "factors": self.factors,
+                "n_minibatches": len(minibatch_s),
+                "n_samples": len(self.source),
+                "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
+                "cold_process": epoch == self.first_epoch,
+                "warmup_s": self.warmup_s,
+                "epoch_seed": epoch_seed(self.factors["seed"], epoch),
+                "arithmetic": arithmetic.describe(self.factors, self.device),
+                "manifest_sha256": hashlib.sha256(
+                    json.dumps(self.manifest, sort_keys=True).encode("utf-8")
+                ).hexdigest(),
+            }
+        )
         # summed from what is stored (float32), so that record and array always agree
         totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
         meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
@@ -278,15 +277,10 @@ class Session:
         if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
         meta.update(bounds._asdict())
-        meta.update(self.machine.describe())
         if self.conditions:
             meta["board"] = dict(self.conditions)
         if self.inside is not None:
             meta["inside"] = dict(self.inside)
-        if self.device.type == "cuda":
-            meta["gpu_uuid"] = self.gpu
-            meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
-            meta["software"]["cuda"] = torch.version.cuda
         return meta
 
     def _flags(self, epoch: int, meta: Document) -> List[str]:
@@ -300,7 +294,7 @@ class Session:
             "sampler_lost": meta["telemetry_lost"],
             "stopped": has_stopped(meta["stops"]),
         }
-        return sorted(flag for flag, holds in flags.items() if holds)
+        return raised(flags)
 
 
 @contextmanager

@@ -49,11 +49,8 @@ def measure_modes(
     ----------
     folder : where they are kept
     factors : all of the sweep's factors, with `recipe`
-    modes : all modes of the sweep
     first, last : numbers in `modes`, both included
     data_root : folder of the storage medium that holds the data set
-    receipt : file to write when all are measured
-    machine : the machine at hand
 
     Raises
     ------

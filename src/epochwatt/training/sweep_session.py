@@ -17,13 +17,14 @@ from epochwatt.records.mode_folder import SweepFolder, mode_name
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.records.shapes import Document
 from epochwatt.training import timing
+from epochwatt.training.circumstances import mode_flags, raised
 from epochwatt.training.data import dataset_paths
 from epochwatt.training.loaders import TimedMinibatches, make_endless_loader
 from epochwatt.training.loop import Bounds
 from epochwatt.training.mode_loop import ModeWatch, Timed, train_mode
 from epochwatt.training.procedure import Procedure, procedure_of
 from epochwatt.training.session import Session, epoch_seed, explained
-from epochwatt.training.stops import has_stopped, noticed_stops
+from epochwatt.training.stops import noticed_stops
 from epochwatt.training.workloads import Trainer
 
 log = logging.getLogger(__name__)
@@ -69,8 +70,6 @@ class SweepSession(Session):
 
         Parameters
         ----------
-        mode : which
-        place : its number in the list of modes
         applied : what `Machine.change` returned
         settled : what came of settling before it; None: it was not waited for
 
@@ -104,7 +103,13 @@ class SweepSession(Session):
         if self.machine.backend == "host" and applied["resolved"]:
             meta["clocks_set"] = dict(applied, unmet=unmet)
         meta["transition"] = watch.transition and watch.transition._asdict()
-        meta["flags"] = self._mode_flags(meta, watch, applied["resolved"], unmet)
+        lag_s = watch.transition.lag_s if watch.transition is not None else 0.0
+        enough = self.procedure.power_readings
+        flags = mode_flags(meta, applied["resolved"], unmet)
+        flags["transition_not_found"] = watch.transition is None
+        flags["sensor_lagged"] = lag_s > self.procedure.lagged_s
+        flags["few_power_samples"] = watch.has_sensor and watch.n_power < enough
+        meta["flags"] = raised(flags)
         meta["took_s"] = time.perf_counter() - self.free_s  # with setting the mode, and settling
         self.n_measured += 1
         self.modes.finish(mode, meta, timed.minibatch_s[first:])
@@ -181,27 +186,6 @@ class SweepSession(Session):
         meta["arithmetic"]["compile_s"] = self.trainer.compile_s if self.trainer else 0.0
         meta["n_samples"] = len(minibatch_s) * self.factors["batch_size"]
         return meta
-
-    def _mode_flags(
-        self,
-        meta: Document,
-        watch: ModeWatch,
-        wanted: Dict[str, Any],
-        unmet: Dict[str, float],
-    ) -> List[str]:
-        below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
-        lag_s = watch.transition.lag_s if watch.transition is not None else 0.0
-        enough = self.procedure.power_readings
-        flags = {
-            "clock_below_request": bool(below),
-            "mode_not_met": bool(set(unmet) - set(below)),
-            "transition_not_found": watch.transition is None,
-            "sensor_lagged": lag_s > self.procedure.lagged_s,
-            "few_power_samples": watch.has_sensor and watch.n_power < enough,
-            "sampler_lost": meta["telemetry_lost"],
-            "stopped": has_stopped(meta["stops"]),
-        }
-        return sorted(flag for flag, holds in flags.items() if holds)
 
 
 def mode_seed(seed: int, mode: Dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Text: SQuAD's and WikiText's formats and word pieces (board side: Python 3.6 grammar).
+"""Read SQuAD's and WikiText's formats and word pieces (board side: Python 3.6 grammar).
 
 Sources: SQuAD 1.1's own page (rajpurkar.github.io/SQuAD-explorer); WikiText's (Merity et al.,
 Pointer Sentinel Mixture Models, 2016): tokens separated by spaces, a paragraph a line; BERT's word

@@ -1,4 +1,4 @@
-"""From a raw text to the network's input (board side: Python 3.6 grammar; imports torch)."""
+"""Turn a raw text into the network's input (board side: Python 3.6 grammar; imports torch)."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Clocks of the timed loop (board side: Python 3.6 grammar; torch only where events are used).
+"""Time the loop by clocks (board side: Python 3.6 grammar; torch only where events are used).
 
 The loop calls `stamp()` four times per mini-batch and once before the first::
 
@@ -235,7 +235,6 @@ def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:
 
     Parameters
     ----------
-    n_minibatches : mini-batches of the epoch
     gpu_timing : `synchronised` or `pooled`
     cuda : the module `torch.cuda`; None where the network runs on the host
     """

@@ -1,4 +1,4 @@
-"""From a raw sample to the network's input (board side: Python 3.6 grammar; imports torch).
+"""Turn a raw sample into the network's input (board side: Python 3.6 grammar; imports torch).
 
 The steps, their order and their random draws are those of torchvision's transforms, which the 2023
 scripts use; a test holds that both give the same bits. They are written out because torchvision

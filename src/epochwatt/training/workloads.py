@@ -1,4 +1,4 @@
-"""Networks, their input, optimiser and loss (board side: Python 3.6 grammar; imports torch).
+"""Choose network, input, optimiser and loss (board side: Python 3.6 grammar; imports torch).
 
 Source: the public scripts of SIGMETRICS 2023 (branch sigmetrics-2023 of edge-train-bench), facts
 only: network, transform, optimiser and loss of each workload.
@@ -90,9 +90,7 @@ def workload_of(factors: Factors) -> Workload:
     factors : with `model` and, where the row of config/workloads.yaml names other functions,
         `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
 
-    Raises
-    ------
-    ConfigError : a name that is not there
+    Raises ConfigError: a name that is not there.
     """
     model, network = factors["model"], factors.get("network")
     if network is None:

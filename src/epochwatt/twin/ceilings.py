@@ -7,7 +7,6 @@ GPU draws power while it is busy, whatever it does: its operations cost next to 
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,9 @@ from epochwatt.counting.kernel_counts import FLOAT_BYTES, KernelCounts
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.fits import FitRow
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables
+from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Values
+from epochwatt.twin.inputs.numbers import Clocks, Values
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.compute import FLOP_PER_CORE_CLOCK, kernels_s
@@ -47,12 +45,7 @@ KERNELS: tuple[Kernel, ...] = (
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
     """Return what micro-kernels would be measured as, mode by mode.
 
-    Parameters
-    ----------
-    device : its name in config/devices/
-    board : the simulated board
-    modes : (n,) each, cores and clocks
-    p : parameters of the simulation
+    `modes`: (n,) each, cores and clocks.
     """
     work = _counts()
     exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
@@ -64,38 +57,30 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
     busy = 1.0 + p["monitor_cores"] / board.ipc
     load = Load(np.minimum(busy, columns.cores), exec_s / call_s, work.bytes(1) / call_s)
     power_w = np.broadcast_to(parts(board, columns, load, p).module_w, call_s.shape)
-    settings = np.column_stack(modes)
-    return [
-        _row(device, settings[i].tolist(), kernel, call_s[i, j], power_w[i, j])
-        for i, j in product(range(len(call_s)), range(len(KERNELS)))
-        for kernel in [KERNELS[j]]
-    ]
-
-
-def _row(
-    device: str, mode: Sequence[float], kernel: Kernel, call_s: float, power_w: float
-) -> CeilingRow:
-    name, size, flops, moved, _ = kernel
-    cores, cpu_mhz, gpu_mhz, emc_mhz = mode
-    return CeilingRow(
-        provenance="simulated",
-        device=device,
-        cores=int(cores),
-        cpu_mhz=cpu_mhz,
-        gpu_mhz=gpu_mhz,
-        emc_mhz=emc_mhz,
-        processor="gpu",
-        precision="fp32",
-        kernel=name,  # type: ignore[arg-type]
-        size=size,
-        flops=flops,
-        bytes=moved,
-        repeats=1,
-        time_s=float(call_s),
-        best_s=float(call_s),
-        power_w=float(power_w),
-        power_scope="module",
-    )
+    rows = []
+    for i, (cores, cpu_mhz, gpu_mhz, emc_mhz) in enumerate(np.column_stack(modes).tolist()):
+        for j, (name, size, flops, moved, _) in enumerate(KERNELS):
+            row = CeilingRow(
+                provenance="simulated",
+                device=device,
+                cores=int(cores),
+                cpu_mhz=cpu_mhz,
+                gpu_mhz=gpu_mhz,
+                emc_mhz=emc_mhz,
+                processor="gpu",
+                precision="fp32",
+                kernel=name,  # type: ignore[arg-type]
+                size=size,
+                flops=flops,
+                bytes=moved,
+                repeats=1,
+                time_s=float(call_s[i, j]),
+                best_s=float(call_s[i, j]),
+                power_w=float(power_w[i, j]),
+                power_scope="module",
+            )
+            rows.append(row)
+    return rows
 
 
 def _counts() -> KernelCounts:
@@ -173,12 +158,8 @@ def write_simulated_ceilings(
     ----------
     tables : of simulated sweeps
     workloads : paths of the counts of their work
-    ceilings, points : where to write
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a board that is not simulated, or a file that is wrong
+    Raises EpochwattError: a board that is not simulated, or a file that is wrong.
     """
     twin = load_twin_with_modes(workloads, root)
     swept = [table for path in tables for table in read_mode_tables(Path(path))]
@@ -202,26 +183,25 @@ def _points(table: ModeTable, twin: Twin) -> list[Point]:
     device = next(name for name, board in twin.boards.items() if board.kind == table.key.device)
     size = table.key.batch_size or 1
     flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())
-    return [_point(row, device, flops, moved, len(work.name)) for row in table.valid().rows]
-
-
-def _point(row: SweepRow, device: str, flops: float, moved: float, launches: int) -> Point:
-    return Point(
-        provenance="simulated",
-        device=device,
-        cores=row.cores,
-        cpu_mhz=row.cpu_mhz,
-        gpu_mhz=row.gpu_mhz,
-        emc_mhz=row.emc_mhz,
-        processor="gpu",
-        precision="fp32",
-        workload=row.workload,
-        task=row.task,
-        batch_size=row.batch_size,
-        flops=flops,
-        bytes=moved,
-        launches=launches,
-        time_s=row.time_s,
-        power_w=row.power_w,
-        power_scope=row.power_scope,
-    )
+    return [
+        Point(
+            provenance="simulated",
+            device=device,
+            cores=row.cores,
+            cpu_mhz=row.cpu_mhz,
+            gpu_mhz=row.gpu_mhz,
+            emc_mhz=row.emc_mhz,
+            processor="gpu",
+            precision="fp32",
+            workload=row.workload,
+            task=row.task,
+            batch_size=row.batch_size,
+            flops=flops,
+            bytes=moved,
+            launches=len(work.name),
+            time_s=row.time_s,
+            power_w=row.power_w,
+            power_scope=row.power_scope,
+        )
+        for row in table.valid().rows
+    ]

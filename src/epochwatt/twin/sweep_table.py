@@ -1,4 +1,4 @@
-"""Tables of sweeps of simulated boards: all modes of a workload in one call."""
+"""Write tables of sweeps of simulated boards: all modes of a workload in one call."""
 
 import json
 from collections.abc import Mapping
@@ -20,12 +20,7 @@ def write_simulated_sweep(
 ) -> None:
     """Simulate a sweep and write its table of modes.
 
-    Parameters
-    ----------
-    facts : `epochwatt.sweeps.facts.SweepFacts` as plain values
-    config : folder of the twin's configuration
-    workload : path of the counts of its work
-    table : where to write
+    `facts`: `epochwatt.sweeps.facts.SweepFacts` as plain values.
 
     Raises
     ------
@@ -39,13 +34,9 @@ def write_simulated_sweep(
 def simulated_rows(sweep: SweepFacts, twin: Twin) -> list[SweepRow]:
     """Return the rows of a simulated sweep.
 
-    Parameters
-    ----------
-    twin : simulated boards, with the counts of the sweep's network
+    `twin`: simulated boards, with the counts of the sweep's network.
 
-    Raises
-    ------
-    EpochwattError : a board, a network or a mode that cannot be simulated
+    Raises EpochwattError: a board, a network or a mode that cannot be simulated.
     """
     factors = columns.with_defaults(json.loads(sweep.factors))
     modes = [SweepMode(*mode) for mode in sweep.modes]

@@ -2,13 +2,8 @@
 
 import pytest
 
-from epochwatt.claims.comparisons import (
-    comparison_rows,
-    facts_by_reads,
-    in_words,
-    read_comparisons,
-    write_comparisons,
-)
+from epochwatt.claims.claims_table import read_comparisons, write_comparisons
+from epochwatt.claims.comparisons import comparison_rows, facts_by_reads, in_words
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.published.numbers import load_published

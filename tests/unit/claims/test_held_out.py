@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epochwatt.claims.check_claims import check_claims, rests_on
-from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.claims.claims_table import read_claims_table, read_comparisons
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.held_out import (
     ASSUMED_FACTOR,
@@ -214,6 +214,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
         [],
         {},
         table,
+        str(tmp_path / "comparisons.csv"),
         text,
         root,
     )
@@ -232,6 +233,10 @@ def test_the_table_has_a_row_per_claim_and_backend(
     assert set(apart) == {"T5.4.4a", "T5.4.4b"}
     assert all(UNTOUCHED in r.why for r in apart.values())
     assert {bool(r.in_words) for r in rows if r.status == "does_not_hold"} == {True}
+    compared = [r for r in read_comparisons(str(tmp_path / "comparisons.csv")) if r.fails]
+    failing = {r.claim for r in twin.values() if r.status == "does_not_hold"}
+    assert failing <= {r.claim for r in compared}
+    assert "RS5.1.4-03" in {r.published_id for r in compared}
     assert not any(r.in_words for r in rows if r.status != "does_not_hold")
     assert "published -17.7 %, here -22.7 %" in twin["T5.1.4c"].in_words
     assert "our tolerance: 3 points" in twin["T5.1.4c"].in_words

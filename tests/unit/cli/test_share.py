@@ -22,30 +22,19 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
-def test_a_table_becomes_a_package_that_is_valid(run):
-    export = ("export", "theirs.csv", "--output", "theirs.zip", "--licence", "MIT")
-    assert run(*export) == (
-        0,
-        "theirs.zip  measured by others; MIT\n  sweeps-public.csv  1 row\n",
-        "",
-    )
-    assert run("validate", "theirs.zip") == (
-        0,
-        "theirs.zip: valid\n  theirs: yolo on tx2, 1 row; varied: nothing; measured by others\n",
-        "",
-    )
+def test_a_table_becomes_a_package_that_is_valid(run, golden):
+    words = ("export", "theirs.csv", "--output", "theirs.zip", "--licence", "MIT")
+    for command in (words, ("validate", "theirs.zip")):
+        status, out, err = run(*command)
+        assert (status, err) == (0, "")
+        golden(command[0], " ".join(["epochwatt", *command]), out)
 
 
-def test_a_wrong_cell_ends_with_status_1(run):
+def test_a_wrong_cell_ends_with_status_1(run, golden):
     Path("theirs.csv").write_text(THEIRS.replace("0.041", "41 ms"))
     status, out, err = run("validate", "theirs.csv")
     assert (status, err) == (1, "")
-    assert out == (
-        "theirs.csv: 1 problem\n"
-        "theirs.csv, line 2, column time_s: a cell that is not allowed\n"
-        "  found: 41 ms\n"
-        "  allowed: a finite number above 0 in s\n"
-    )
+    golden("validate", "epochwatt validate theirs.csv (a wrong cell)", out)
 
 
 def test_export_without_a_licence_says_what_to_do(run):

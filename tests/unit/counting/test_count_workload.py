@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +17,10 @@ from epochwatt.counting.count_workload import (
     write_workload,
 )
 from epochwatt.counting.kernel_counts import load_kernel_counts
-from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.errors import TrainingError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.training.workloads import Workload
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 MODELS = ("lenet", "mobilenet", "resnet", "vgg11")
 MULTIPLIES = ("convolution", "depthwise", "gemm")
 
@@ -76,12 +74,6 @@ def test_known_sizes(counted, model, parameters, per_sample, n_launches):
     assert len(work.kind) == n_launches
 
 
-def test_mobilenet_with_a_thousand_classes_is_the_published_one(counted):
-    # torchvision publishes 0.22 GFLOPS (multiply-adds) and 216.6 M is its own count
-    found = multiply_adds(counted["mobilenet"], "forward") + 1280 * (1000 - 203)
-    assert found == pytest.approx(216.6e6, rel=1e-3)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_backward_multiplies_twice_as_much_but_for_the_first_layer(counted, model):
     work = counted[model]
@@ -101,14 +93,6 @@ def test_zeroing_adding_and_the_optimiser_touch_every_parameter(counted, model):
     added = (work.phase == "backward") & (work.name == "aten.add_")
     assert work.bytes(16)[added].sum() == 3 * 4 * work.parameters
     assert added.sum() == in_phase["zero_grad"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_phases_come_in_the_order_of_the_scripts(counted, model):
-    phases = counted[model].phase.tolist()
-    order = ["zero_grad", "forward", "loss", "backward", "optimiser"]
-    assert phases == sorted(phases, key=order.index)
-    assert set(phases) == set(order)
 
 
 def test_every_depthwise_convolution_of_mobilenet_is_told_from_the_dense(counted):
@@ -257,11 +241,6 @@ def test_a_network_of_ones_own_is_counted_with_the_input_of_another(tmp_path, mo
     assert network_factors("lenet", rows) == {"model": "lenet"}
     counts = count_workload(network_factors("flat", rows))
     assert (counts["input"], counts["classes"], counts["parameters"]) == ([1, 28, 28], 10, 7850)
-
-
-def test_a_network_that_no_row_names_is_refused():
-    with pytest.raises(ConfigError, match="has no row 'alexnet'\n  allowed: lenet"):
-        network_factors("alexnet", {"lenet": row()})
 
 
 def test_counts_are_written_and_read_again(tmp_path, counted):

@@ -78,11 +78,6 @@ def test_what_is_not_as_written_is_refused(written, change, said):
     assert "make it again" in str(raised.value)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(RecordError, match="cannot read"):
-        load_kernel_counts(str(tmp_path / "none.json"))
-
-
 @given(
     flops=st.floats(1, 1e12),
     moved_bytes=st.floats(1, 1e10),

@@ -31,12 +31,6 @@ def test_the_lines_add_up_to_all_kernels():
     assert int(cells(lines, "forward")[1]) < int(cells(lines, "backward")[1])
 
 
-def test_inference_has_no_phases():
-    lines = count_lines("lenet", batch_size=1, task="infer", precision="fp16", root=REPOSITORY)
-    assert "inference on one mini-batch of 1 sample, fp16" in lines[0]
-    assert not any(line.startswith(("phase", "optimiser")) for line in lines)
-
-
 def test_a_network_from_a_library_needs_one_of_the_same_input():
     name = "epochwatt.training.networks.lenet5"
     ours = count_lines(name, like="lenet", root=REPOSITORY)

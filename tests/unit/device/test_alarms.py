@@ -43,11 +43,3 @@ def test_counters_of_soctherm_and_alarms_of_the_sensor_count(write):
     write("hwmon/hwmon1", name="ina3221", curr1_crit_alarm=1, curr1_max_alarm=0, curr2_max_alarm=1)
     root = write("hwmon/hwmon0", name="another", curr1_crit_alarm=1, oc1_event_cnt=9)
     assert over_current(root) == Alarm(events=52, active=2)
-
-
-def test_folder_with_a_bracket_in_its_name_is_no_pattern(tmp_path):
-    folder = tmp_path / "[a]/sys/class/hwmon/hwmon0"
-    folder.mkdir(parents=True)
-    (folder / "name").write_text("soctherm_oc\n")
-    (folder / "oc1_event_cnt").write_text("4\n")
-    assert over_current(str(tmp_path / "[a]")) == Alarm(events=4, active=0)

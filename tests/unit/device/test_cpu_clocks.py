@@ -11,7 +11,7 @@ from cpufreq_tree import BEFORE, LISTED, clamping, limits, make_cpufreq, set_lim
 from epochwatt.device import cpu_clocks, notes
 from epochwatt.device.cpu_clocks import NOTE, CpuClocks
 from epochwatt.device.machine import Machine
-from epochwatt.errors import BoardError, ConfigError
+from epochwatt.errors import BoardError
 
 
 @pytest.fixture(autouse=True)
@@ -32,11 +32,6 @@ def a_host(root):
 
 
 # -- what can be set -----------------------------------------------------------------------------
-
-
-def test_listed_clocks_are_the_steps(root):
-    assert CpuClocks(root).steps_mhz() == [1200.0, 1800.0, 2400.0, 3000.0]
-    assert CpuClocks(root).why_fixed() == ""
 
 
 def test_without_a_list_there_are_five_steps_those_between_whole_hundreds(tmp_path):
@@ -76,15 +71,6 @@ def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_s
     assert steps_mhz == []
     assert why.startswith("this user may not write ")
     assert why.endswith("cpu1/cpufreq/scaling_max_freq")
-
-
-def test_modes_are_checked_before_anything_is_set(root, tmp_path):
-    a_host(root).check_modes([{"cores": 1, "cpu_mhz": 1810.0}, {"cpu_mhz": 3000.0}], "on")
-    with pytest.raises(ConfigError, match="1500 MHz is not a step"):
-        a_host(root).check_modes([{"cores": 1, "cpu_mhz": 1500.0}], "on")
-    with pytest.raises(ConfigError, match="cannot be set: no CPU is listed"):
-        a_host(str(tmp_path / "none")).check_modes([{"cpu_mhz": 1800.0}], "on")
-    assert limits(root) == [BEFORE, BEFORE]
 
 
 # -- set and read back ---------------------------------------------------------------------------

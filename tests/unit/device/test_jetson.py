@@ -11,7 +11,7 @@ import pytest
 from fake_board import make_board
 
 import epochwatt
-from epochwatt.device import jetson, page_cache
+from epochwatt.device import jetson
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
@@ -211,18 +211,6 @@ def test_board_is_described_with_its_software_and_tables(files):
     assert 2133.0 in machine["emc_steps_mhz"]
     assert software["python"]
     assert "load_1min" in about["host_state"]
-
-
-def test_folder_or_stand_in_tool_makes_a_fake_board(files, monkeypatch):
-    assert files.open().backend == "fake"
-    # as if its files lay in /
-    real = os.path.realpath
-    monkeypatch.setattr(os.path, "realpath", lambda p: "/" if p == str(files.path) else real(p))
-    assert files.open().backend == "jetson"
-    files.write("usr/bin/tegrastats", "#!/bin/sh\n# epochwatt stand-in\n")
-    assert files.open().backend == "fake"
-    files.write("usr/bin/tegrastats", "#" * 512 + "epochwatt stand-in\n")
-    assert files.open().backend == "jetson"
 
 
 def test_row_of_another_kind_of_board_is_refused(files):
@@ -427,36 +415,6 @@ def test_second_signal_does_not_cut_putting_back_and_comes_afterwards(files, num
 
 
 # -- page cache and events --------------------------------------------------------------------
-
-
-def test_page_cache_is_dropped_by_the_helper(files, monkeypatch):
-    monkeypatch.setattr(page_cache, "drop", pytest.fail)
-    assert files.open().drop_page_cache(["a"]) == "dropped"
-    assert files.calls == ["drop-caches"]
-
-
-def test_events_between_two_calls_are_a_growth(files):
-    oc, ina, cooling = (
-        f"sys/class/{n}/" for n in ("hwmon/hwmon3", "hwmon/hwmon1", "thermal/cooling_device0")
-    )
-    files.write(oc + "name", "soctherm_oc\n")
-    files.write(oc + "oc3_event_cnt", 5)
-    files.write(ina + "name", "ina3221\n")
-    files.write(ina + "curr1_crit_alarm", 0)
-    files.write(cooling + "type", "gpu-throttle-alert\n")
-    files.write(cooling + "cur_state", 0)
-    files.write("proc/meminfo", "SwapTotal: 100 kB\nSwapFree: 90 kB\n")
-    board = files.open()
-    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
-    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
-    files.write(oc + "oc3_event_cnt", 7)
-    files.write(ina + "curr1_crit_alarm", 1)
-    files.write(cooling + "cur_state", 2)
-    assert board.events() == {"swap_kib": 10, "throttle": 1, "over_current": 8}
-    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
-    files.write(ina + "curr1_crit_alarm", 0)
-    files.write(cooling + "cur_state", 0)
-    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
 
 
 # -- with the real helper and tools that behave like NVIDIA's -------------------------------------

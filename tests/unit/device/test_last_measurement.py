@@ -7,7 +7,6 @@ import time
 import pytest
 
 from epochwatt.device import host, last_measurement
-from epochwatt.errors import RecordWriteError
 
 PREVIOUS = {"measurement_id": "a", "t_end_unix_s": 1000.0}
 
@@ -78,15 +77,6 @@ def test_note_that_its_user_did_not_write_is_not_believed(machine_tmp, previous)
 def test_note_from_another_boot_or_from_the_future_does_not_count(machine_tmp, previous, lie):
     note(machine_tmp / f"epochwatt-{os.geteuid()}", measurement_id="a", **lie)
     assert "not known" in last_measurement.interruption(previous)["reason"]
-
-
-def test_pipe_in_place_of_a_note_makes_nobody_wait(machine_tmp, previous):
-    folder = machine_tmp / f"epochwatt-{os.geteuid()}"
-    folder.mkdir()
-    os.mkfifo(folder / "last-measurement.json")
-    assert "not known" in last_measurement.interruption(previous)["reason"]
-    with pytest.raises(RecordWriteError):
-        last_measurement.remember("a", "run-a", 0)
 
 
 @pytest.mark.parametrize("text", ["[]", '"a"', '{"run": 1}', "[" * 5000, "", "null"])

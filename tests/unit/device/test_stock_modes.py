@@ -152,9 +152,8 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("mode", [{"nvpmodel": "15W"}, {"cores": 4}], ids=["named", "custom"])
 @pytest.mark.parametrize("case", WORDS)
-def test_what_nvpmodel_says_is_shown_with_what_follows(make_real, case, mode):
+def test_what_nvpmodel_says_is_shown_with_what_follows(make_real, case):
     words, remedy = WORDS[case]
     fake, board = make_real("orin_nano-jp6.2")
     (fake.root / NVPMODEL).write_text(
@@ -163,6 +162,6 @@ def test_what_nvpmodel_says_is_shown_with_what_follows(make_real, case, mode):
         f"cat >&2 <<'END'\n{words}\nEND\nexit 255\n"
     )
     with pytest.raises(BoardError if remedy else RebootNeeded) as caught:
-        board.apply(mode, "on")
+        board.apply({"nvpmodel": "15W"}, "on")
     assert all(line in str(caught.value) for line in words.splitlines())
     assert (remedy or "sudo nvpmodel -m ") in str(caught.value)

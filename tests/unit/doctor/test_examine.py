@@ -10,6 +10,7 @@ from fake_device import LIBRARIES
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.storage import Medium
 from epochwatt.doctor import examine
+from epochwatt.doctor.finding import finding_lines, ok, problem, warning
 from epochwatt.doctor.subject import choose
 from epochwatt.errors import ConfigError
 
@@ -25,6 +26,17 @@ def levels(findings):
 
 
 # -- how it is shown -------------------------------------------------------------------------------
+
+
+def test_findings_stand_in_a_table_with_what_to_do_below(golden):
+    findings = [
+        ok("user", "an ordinary user"),
+        warning(
+            "desktop", "a desktop is running (Xorg): it takes memory " + "and time " * 8, "end it"
+        ),
+        problem("interpreter", "no torch", "set `python:`"),
+    ]
+    golden("doctor", "epochwatt doctor", "\n".join(finding_lines(findings)))
 
 
 # -- one check after the other ---------------------------------------------------------------------

@@ -23,13 +23,6 @@ def test_a_record_tells_how_its_sensor_reads():
     assert sensor.known_reach_s == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("about", [{}, {"settings": {}}, {"settings": {"sensor": None}}])
-def test_an_older_record_tells_nothing(about):
-    sensor = sensor_in(about, {"t_mono_s": np.arange(3.0)}, (0.0, 2.0))
-    assert sensor == Sensor()
-    assert sensor.known_reach_s is None
-
-
 @pytest.mark.parametrize("cut", [False, True])
 def test_rounding_of_rails_is_within_its_limit(cut):
     """Six rails at constant power, rounded or cut off, with little noise: at worst 1 % of draws."""

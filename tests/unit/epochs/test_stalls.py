@@ -92,15 +92,6 @@ def test_what_an_average_around_a_reading_would_smear_is_not():
     assert found.energy_j == pytest.approx(16.0)
 
 
-def test_no_stall_takes_no_energy_and_no_reading_tells_none():
-    t, power = np.arange(0.0, 40.0, 0.1), np.tile([8.0, 9.0], 200)
-    assert stall_energy(t, power, WINDOW, ([], []), IDEAL).energy_j == 0.0
-    assert math.isnan(stall_energy(t, power * math.nan, WINDOW, ([1.0], [3.0]), IDEAL).energy_j)
-    assert math.isnan(stall_energy([], [], WINDOW, ([1.0], [3.0]), IDEAL).energy_j)
-    off = stall_energy(t, 0 * power, (0.0, 12.0), ([1.0], [11.0]), IDEAL)
-    assert math.isnan(off.energy_j)
-
-
 @given(
     st.lists(st.floats(0, 100, allow_nan=False), min_size=30, max_size=60),
     st.lists(st.integers(0, 600), min_size=2, max_size=20, unique=True),

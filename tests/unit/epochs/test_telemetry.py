@@ -111,17 +111,6 @@ def test_a_sensor_without_any_reading_is_missing_not_zero():
     assert row["energy_paper_wh"] is row["energy_wh"] is row["stall_energy_j"] is None
 
 
-def test_usage_leaves_out_what_no_source_tells():
-    host = steady(50.0, "cpu_util_pct")
-    host["ram_used_mib"] = np.full(host["t_mono_s"].shape, 1000.0)
-    usage = telemetry.usage(record({"host": source()}), {"host": host})
-    assert usage == {
-        "cpu_util_pct": pytest.approx(50.0),
-        "cpu_util_median_pct": pytest.approx(50.0),
-        "ram_used_mib": pytest.approx(1000.0),
-    }
-
-
 def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, measure):
     root, run = tmp_path / "measured", SimpleNamespace(id="run-a", factors={"model": "lenet"})
     for epoch, n_negative in ((0, 0), (1, 4)):
@@ -164,15 +153,6 @@ QUICK = [[0.1, 0.0, 0.1]] * 50
 def test_load_of_others_during_an_epoch_is_flagged(others_pct, flags):
     tree = np.where(SECONDS % 2, 60.0, 20.0)
     assert disturbed(SECONDS, tree + 1.0 + others_pct, tree, QUICK, (0.0, 10.0)) == flags
-
-
-def test_machine_that_was_frozen_stopped_sampler_and_training():
-    t_s = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 10.0])
-    level = np.full(6, 40.0)
-    frozen = [*QUICK[:20], [0.1, 0.0, 6.1], *QUICK[:10]]
-    assert disturbed(t_s, level, level, frozen, (0.0, 10.0)) == {"stopped"}
-    assert disturbed(t_s, level, level, QUICK, (0.0, 10.0)) == set()  # the sampler alone
-    assert disturbed(SECONDS, np.full(11, 4e1), np.full(11, 4e1), frozen, (0.0, 10.0)) == set()
 
 
 def test_the_papers_sum_is_kept_with_its_own_loss():

@@ -7,7 +7,7 @@ import pytest
 from panels import KeepingJob
 
 from epochwatt.columns import with_defaults
-from epochwatt.figures.common.relations import load_relations
+from epochwatt.figures.common.published import load_relations
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml

@@ -29,9 +29,9 @@ class KeepingJob(Job):
 
     saved: dict[str, list[tuple[Text, Bbox, Bbox]]] = field(default_factory=dict)
 
-    def save(self, figure, name, rows, source=None, cause=""):
+    def save(self, figure, name, rows):
         with drawn_texts() as texts:
-            super().save(figure, name, rows, source, cause)
+            super().save(figure, name, rows)
         self.saved[name] = texts[figure]
 
 

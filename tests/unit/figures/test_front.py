@@ -14,6 +14,7 @@ from epochwatt.prediction.models.model_store import FittedWorkload
 from epochwatt.prediction.recommend.board_tables import BoardFiles
 from epochwatt.prediction.recommend.command import Advice, Request
 from epochwatt.prediction.recommend.recommend import recommend
+from epochwatt.prediction.recommend.text import write_front
 from epochwatt.prediction.registry import load_method
 from epochwatt.study.config import Device
 
@@ -55,19 +56,20 @@ def advice():
         files = BoardFiles(board, None, "nowhere")
         fitted = FittedWorkload(WORKLOAD, runs, time, power)
         method = load_method("physical")
-        return Advice(request, device, method, fitted, (), files, recommended)
+        profiled = tuple(Mode(*row) for row in modes.tolist())
+        return Advice(request, device, method, fitted, (), files, profiled, recommended)
 
     return call
 
 
 @pytest.fixture
-def drawn(advice):
+def drawn(advice, tmp_path):
     """Return a function: budgets -> axes of the figure."""
 
     def call(**budgets):
         _, axes = plt.subplots()
         answer = advice(**budgets)
-        front._draw(axes, answer, front.front_rows(answer), PALETTE)
+        front._draw(axes, answer, write_front(answer, tmp_path), PALETTE)
         return axes
 
     yield call
@@ -82,7 +84,7 @@ def test_title_says_simulated(pytestconfig, tmp_path, advice):
     for name in ("config", "workflow"):
         (tmp_path / name).symlink_to(pytestconfig.rootpath / name)
     answer = advice()
-    paths = front.draw_front(answer, tmp_path)
+    paths = front.draw_front(answer, write_front(answer, tmp_path), tmp_path)
     svg = (tmp_path / paths[0]).read_text()
     assert ">SIMULATED, not measured: power modes of Some board d1 for lenet<" in svg
 
@@ -124,7 +126,7 @@ def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, w
     later = {"e2e_s": 123.456789, "energy_wh": 0.25, "energy_paper_wh": 0.2}
     energy = {"power_scope": "module"}
     write_epochs(answer.fitted.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
-    rows = front.front_rows(answer, tmp_path)
+    rows = write_front(answer, tmp_path)
     profiled = {Mode(row["cores"], *(row[f"{of}_mhz"] for of in ("cpu", "gpu", "emc"))): row
                 for row in rows if row["what"] == "profiled"}  # fmt: skip
     seen = profiled[Mode(2, *CLOCKS["b"])]

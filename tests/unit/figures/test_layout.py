@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 from panels import assert_readable
 
-from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.draw_figure import draw_figure
 
 TITLES = {
     "lenet": "LeNet-5",

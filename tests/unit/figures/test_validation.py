@@ -10,8 +10,12 @@ from matplotlib.text import Text
 from panels import SMALLEST_PT
 
 from epochwatt.figures.common import style
-from epochwatt.figures.validation import FIXED, _name_worst, draw, draw_medians, plot
-from epochwatt.figures.validation_points import (
+from epochwatt.figures.validation import (
+    FIXED,
+    _name_worst,
+    draw,
+    draw_medians,
+    plot,
     read_medians,
     read_names,
     read_points,

@@ -12,7 +12,7 @@ from epochwatt.maintenance import report
 SHOWN = (
     "results/figures/host/fig02a.svg",
     "results/tables/runs.csv",
-    "results/index.html",
+    "results/overview.html",
     "results/claims.csv",
     "results/models/twin/scores.html",
     "workflow/report/plot_figure.rst",
@@ -75,8 +75,8 @@ def test_report_is_left_alone_when_something_else_is_newer(shown, snakemake):
 
 
 def test_without_a_result_there_is_nothing_to_report(shown, snakemake):
-    Path("results/index.html").unlink()
-    with pytest.raises(EpochwattError, match=r"no results/index\.html\n.*`make run`"):
+    Path("results/overview.html").unlink()
+    with pytest.raises(EpochwattError, match=r"no results/overview\.html\n.*`make run`"):
         report.make_report()
     assert snakemake == []
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from epochwatt.analysis.collect_study import export_tables, read_epochs
-from epochwatt.analysis.compare import PARTS, find_runs, interval
+from epochwatt.analysis.compare import QUANTITIES, find_runs, interval
 from epochwatt.columns import COLUMNS, with_defaults
 from epochwatt.pages import explorer as explorer_data
 from epochwatt.pages.explorer import MEANS, explorer, library, packed
@@ -104,7 +104,7 @@ def test_number_mean_and_variance_are_all_that_an_interval_needs(explored):
 def test_energy_is_compared_where_there_is_some(explored):
     compared = explored(a=({}, EPOCHS), b=({"num_workers": 0}, [{}, {}]))["compared"]
     assert {part: column["n"] for part, column in compared.items()} == {
-        **{part: [3, 1] for part in PARTS},
+        **{part: [3, 1] for part in QUANTITIES},
         **{"energy": [3, 0], "power": [3, 0]},
     }
 

@@ -21,7 +21,7 @@ from planted_page import (
 )
 
 from epochwatt.claims.summary import takeaway_counts
-from epochwatt.pages import site
+from epochwatt.pages import machine, site
 from epochwatt.pages.gallery import not_drawn
 from epochwatt.pages.papers import figure_title, quantity_words, run_words
 from epochwatt.published.numbers import load_published
@@ -438,6 +438,22 @@ def test_what_does_not_hold_stands_beside_the_picture(page):
         "T5.1.3c,5.1.3,By how much,Xavier NX,a factor of 2.4,1.9,15 %,RS5.1.3-03\n"
     )
     thumb = page(figures=[{}], drawn=DRAWN).partition('class="thumb"')[2]
-    row = re.search('class="differing".*?(<tr><td>.*?</tr>)', thumb, re.S)[1]
-    texts = [re.sub("<.*?>", "", cell) for cell in re.findall("<td>.*?</td>", row)]
+    table = re.search('class="differing".*?</table>', thumb, re.S)[0]
+    texts = [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", table)]
     assert texts == ["T5.1.3c By how much", "Xavier NX", "a factor of 2.4", "1.9", "15 %"]
+
+
+def test_the_overview_for_the_report_has_all_but_figures_and_explorer(page):
+    text = page([{}, {}], figures=[{}], drawn=DRAWN, overview="results/overview.html")
+    overview = Path("results/overview.html").read_text("utf-8")
+    assert 'id="figures"' in text
+    assert 'id="figures"' not in overview
+    assert Page(overview).shown == Page(text).shown
+
+
+def test_a_further_quantity_is_one_row(page, monkeypatch):
+    further = machine.Quantity("cpu_util_pct", on_card=True)
+    monkeypatch.setattr(machine, "QUANTITIES", (*machine.QUANTITIES, further))
+    text = page([{}, {"cpu_util_pct": 40.0}])
+    assert numbers_of(text, "cpu_util_pct") == ["40.0", "40.0"]  # the card, then the run
+    assert text.count(">CPU utilisation</") == 2

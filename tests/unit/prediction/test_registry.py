@@ -11,7 +11,7 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.maintenance.fingerprint import modules_behind
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.harness import predictors
 from epochwatt.prediction.names import REFERENCE, TARGETS
 from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.registry import (
@@ -120,10 +120,6 @@ def test_a_module_that_an_own_method_imports_counts(root, monkeypatch):
     assert modules_behind(*method_modules(path)) >= {"mean", "mine"}
 
 
-def test_a_module_that_is_not_there_is_left_to_the_job(root):
-    assert "missing" not in method_modules(root("own: {method: missing.METHOD}"))
-
-
 @pytest.mark.parametrize(
     ("text", "problem", "fields"),
     [
@@ -155,7 +151,3 @@ def test_unknown_method_lists_those_there_are(tmp_path):
     with pytest.raises(ConfigError, match="unknown method 'papr'") as caught:
         load_method("papr", tmp_path)
     assert caught.value.allowed == list(METHODS)
-
-
-def test_a_file_of_comments_adds_nothing(root):
-    assert list(load_methods(root("# none yet\n"))) == list(METHODS)

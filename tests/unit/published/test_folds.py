@@ -26,7 +26,6 @@ from epochwatt.published.folds import (
     giving_away,
     judged,
     load_leaks,
-    load_seen,
     point,
     points,
     power_mode_fold,
@@ -311,7 +310,7 @@ def test_how_a_number_is_judged(published, twin):
 @pytest.fixture
 def copy(tmp_path, twin):
     """A copy of the files in which a text can be replaced."""
-    for name in ("folds.csv", LEAKS, READ_BY_CLAIMS, "seen.csv"):
+    for name in ("folds.csv", LEAKS, READ_BY_CLAIMS):
         shutil.copy(twin / name, tmp_path)
 
     def change(name, old, new):
@@ -354,10 +353,9 @@ def copy(tmp_path, twin):
             "5.4.2,",
             "line 3: take-away 5.4.2 is there twice",
         ),
-        ("seen.csv", "S5.1.1-02", "S9.9.9-01", "S9.9.9-01 is not in folds.csv"),
     ],
 )
 def test_a_wrong_line_is_named(copy, name, old, new, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
-        {READ_BY_CLAIMS: claim_folds, "seen.csv": load_seen}.get(name, folds)(copy(name, old, new))
+        {READ_BY_CLAIMS: claim_folds}.get(name, folds)(copy(name, old, new))
     assert name in str(error.value)

@@ -8,7 +8,7 @@ import pytest
 
 from epochwatt.errors import RecordError
 from epochwatt.records import files
-from epochwatt.records.receipt import write_receipt
+from epochwatt.records.run_folder import write_receipt
 
 
 def test_receipt_names_the_epochs_of_its_part_with_flags_and_checksums(folder, add_epoch, tmp_path):

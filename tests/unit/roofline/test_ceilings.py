@@ -72,13 +72,3 @@ def test_a_cell_that_cannot_be_is_named_with_its_line(tmp_path, column, cell, fa
     with pytest.raises(ConfigError, match="line 2") as caught:
         read_ceilings(path)
     assert fault in str(caught.value)
-
-
-def test_intensity_is_of_the_work_and_a_launch_has_none(tmp_path):
-    assert CeilingRow(**ROW).intensity_flop_per_byte == pytest.approx(1 / 6)
-    launch = CeilingRow(**{**ROW, "kernel": "launch", "flops": 0.0, "bytes": 0.0})
-    assert launch.intensity_flop_per_byte is None
-    path = tmp_path / "none.csv"
-    write_ceilings(path, [])
-    with pytest.raises(ConfigError, match="without a row"):
-        read_ceilings(path)

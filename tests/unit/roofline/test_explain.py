@@ -168,8 +168,3 @@ def test_the_new_energy_is_that_of_the_new_mode():
     run = replace(run, energy_j=1e-11 * n_flops + 1e-10 * n_bytes + 5.0 * run.e2e_s)
     (step,) = [s for s in next_steps(work, run, here, ONE_KNOB) if s.knob == "gpu_mhz"]
     assert step.energy_j == pytest.approx(1e-11 * n_flops + 1e-10 * n_bytes + 5.0 * step.e2e_s)
-
-
-def test_a_mode_at_the_top_has_no_next():
-    work, here = kernels((1e9, 1e6)), fit(4000.0, 4000.0, 4000.0, 8)
-    assert next_steps(work, seen(work, Roof("gpu", here.ceilings)), here, [*ONE_KNOB, here]) == []

@@ -9,15 +9,14 @@ from planted_runs import ONE_KNOB, fit, kernels
 from epochwatt.cli import main
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.explain_run import (
-    RUNS,
     ExplanationRow,
     explain_run,
     explanation_lines,
-    find_run,
     observed,
     table_rows,
 )
 from epochwatt.roofline.points import RunInMode
+from epochwatt.roofline.wanted import RUNS, find_run
 from epochwatt.tables import write_entries
 
 COLUMNS = {

@@ -84,35 +84,6 @@ def test_a_memory_that_only_launches_hide_is_not_guessed():
         fit_ceilings(slow.rows())
 
 
-def test_rows_that_do_not_count_are_left_out():
-    rows = TRUTH.rows()
-    wrong = replace(rows[0], time_s=1e-9, best_s=1e-9, valid=False)
-    assert fit_ceilings([*rows, wrong]) == fit_ceilings(rows)
-
-
-def test_kernels_without_power_have_ceilings_only():
-    rows = [replace(row, power_w=None, power_scope="") for row in TRUTH.rows()]
-    fitted = fit_mode(rows)
-    assert fitted.costs is None
-    assert "j_per_flop" not in fitted.ranges
-    assert fitted.ceilings == fit_ceilings(TRUTH.rows())
-
-
-def test_two_modes_at_once_are_refused():
-    with pytest.raises(EpochwattError, match="one mode"):
-        fit_ceilings([*TRUTH.rows(), *replace(TRUTH, gpu_mhz=500.0).rows()])
-
-
-def test_a_mode_without_arithmetic_is_refused():
-    with pytest.raises(EpochwattError, match="no ceiling"):
-        fit_ceilings([row for row in TRUTH.rows() if row.kernel == "copy"])
-
-
-def test_too_few_energies_are_refused():
-    with pytest.raises(EpochwattError, match="cannot be fitted"):
-        fit_energy([1.0, 2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0])
-
-
 @given(st.lists(st.floats(0.1, 10), min_size=4, max_size=12))
 def test_no_cost_is_below_zero(energies):
     random = np.random.default_rng(len(energies))

@@ -49,11 +49,6 @@ def test_more_data_take_longer_and_a_cache_never_slows(moved, cache, faster):
     assert (roofs <= Ceilings(5e12, 2e11).roof_s(0.0, np.sort(moved)) * (1 + 1e-12)).all()
 
 
-def test_energy_is_work_traffic_and_time_at_constant_power():
-    costs = EnergyCosts(j_per_flop=2e-12, j_per_byte=5e-11, constant_w=8.0)
-    assert costs.energy_j(1e12, 1e10, 0.25) == pytest.approx(2.0 + 0.5 + 2.0)
-
-
 @given(roofline=ROOFLINES, intensity=INTENSITIES)
 def test_energy_per_operation_is_the_energy_of_work_at_its_least_time(roofline, intensity):
     flops = 1e12
@@ -84,8 +79,3 @@ def test_efficient_where_fast_means_that_traffic_is_cheaper_than_waiting_for_it(
     arithmetic_j = roofline.busy_j_per_flop * ceilings.flops_per_s
     assume(abs(traffic_j - arithmetic_j) > 1e-9 * arithmetic_j)
     assert roofline.is_efficient_where_fast == (traffic_j < arithmetic_j)
-
-
-def test_work_that_costs_nothing_has_no_energy_roofline():
-    with pytest.raises(ValueError, match="neither"):
-        EnergyRoofline(Ceilings(1e12, 1e11), EnergyCosts(0.0, 1e-10, 0.0))

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from epochwatt.errors import ConfigError
 from epochwatt.roofline.wanted import ceiling_runs, point_run, wanted_ceilings
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.discard import forget_lost_modes
@@ -64,16 +63,6 @@ def test_another_list_of_modes_is_the_same_measurement(wanted):
     (two,) = wanted({"torch_threads": 2}, ceilings=True).values()
     assert one.id == two.id
     assert one.modes_file != two.modes_file
-
-
-def test_another_precision_has_its_own(wanted):
-    jobs = wanted({"precision": ["fp32", "bf16"]}, ceilings=True)
-    assert {job.precisions for job in jobs.values()} == {("fp32",), ("fp32", "bf16")}
-
-
-def test_a_simulated_sweep_has_no_ceilings(wanted, checkout):
-    with pytest.raises(ConfigError, match="nothing is measured on the twin"):
-        wanted(sweep={"ceilings": True, **twin(checkout)})
 
 
 def twin(checkout):

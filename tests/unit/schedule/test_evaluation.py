@@ -7,8 +7,8 @@ import pytest
 
 from epochwatt.prediction.registry import load_method
 from epochwatt.schedule import sampler
-from epochwatt.schedule.evaluation import COLUMNS, N_SAMPLED, evaluate, judge, solvers
-from epochwatt.schedule.solution import NONE, Answers
+from epochwatt.schedule.evaluation import N_SAMPLED, Score, evaluate, judge, solvers
+from epochwatt.schedule.problem import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.space import Problems, Space
 
@@ -45,14 +45,14 @@ def test_statistics_of_four_answers(workload):
     tight = Problems(np.array([power[-1], power[-1], power[-1], power[0] * 0.9]), none, none)
     answers = Answers(np.array([best, slow, NONE, best]), np.array([3, 5, 7, 9]))
     least = np.full(4, -1 / space.train.time_s[best, 0])
-    row = judge(space, tight, answers, least)
-    assert row["answered_pct"] == 75
-    assert row["kept_pct"] == pytest.approx(200 / 3)
-    assert row["kept_latency_pct"] == 100
+    row = judge(space, tight, answers, least, Score(draw=0))
+    assert row.answered_pct == 75
+    assert row.kept_pct == pytest.approx(200 / 3)
+    assert row.kept_latency_pct == 100
     ratio = space.train.time_s[best, 0] / space.train.time_s[slow, 0]
-    assert row["loss_mean_pct"] == pytest.approx(100 * (1 - ratio) / 2)
-    assert row["optimal_pct"] == 50
-    assert row["n_profiles"] == 6
+    assert row.loss_mean_pct == pytest.approx(100 * (1 - ratio) / 2)
+    assert row.optimal_pct == 50
+    assert row.n_profiles == 6
 
 
 @pytest.mark.parametrize("rule", ["highest", "mean"])
@@ -60,19 +60,18 @@ def test_each_solver_has_a_row_for_each_draw(workload, rule):
     space = Space(workload(3, (16,)), (workload(1, SIZES),))
     named = solvers({"physical": load_method("physical")}, np.array([0, 5]), (6,))
     rows = list(evaluate(space, sampler.problems_of(space, SMALL, rule), named, n_draws=2))
-    n_rows = {name: sum(row["solver"] == name for row in rows) for name in named}
+    n_rows = {name: sum(row.solver == name for row in rows) for name in named}
     drawn = {"random_6", "physical_6", "physical_6_verified"}
     assert n_rows == {name: 2 if name in drawn else 1 for name in named}
-    assert all(row.keys() <= set(COLUMNS) for row in rows)
-    n_solvable = rows[0]["n_solvable"]
+    n_solvable = rows[0].n_solvable
     assert n_solvable > N_SAMPLED
-    n_judged = {row["solver"]: row["n_judged"] for row in rows}
+    n_judged = {row.solver: row.n_judged for row in rows}
     assert n_judged.pop("gain") == N_SAMPLED
     assert {*n_judged.values()} == {n_solvable}
     first = rows[0]
-    assert (first["solver"], first["kept_pct"], first["loss_mean_pct"]) == ("exhaustive", 100, 0)
+    assert (first.solver, first.kept_pct, first.loss_mean_pct) == ("exhaustive", 100, 0)
     profiled = ("gmd", "gain", "random_6", "physical_6_verified")
-    assert all(row["kept_pct"] == 100 for row in rows if row["solver"] in profiled)
+    assert all(row.kept_pct == 100 for row in rows if row.solver in profiled)
 
 
 def test_a_budget_of_the_mean_power_allows_at_least_what_one_of_the_highest_does(workload):

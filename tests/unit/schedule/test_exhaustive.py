@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.problem import Problem, Stream
+from epochwatt.schedule.problem import NONE, Problem, Stream
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solution import NONE
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.solvers.exhaustive import best_of, best_plan
 from epochwatt.schedule.space import Problems, Space

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.registry import load_method
-from epochwatt.schedule import learned, profiles, sampler
+from epochwatt.schedule import evaluation, profiles, sampler
 from epochwatt.schedule.evaluation import learned_solvers
-from epochwatt.schedule.solution import NONE
+from epochwatt.schedule.problem import NONE
 from epochwatt.schedule.solvers import als
 from epochwatt.schedule.space import Space
 
@@ -18,8 +18,8 @@ SIZES = (1, 4, 16)
 @pytest.fixture(autouse=True)
 def fast(monkeypatch):
     """Physical terms in place of networks, which take a second each."""
-    monkeypatch.setattr(learned, "NETWORK", "physical")
-    monkeypatch.setattr(learned, "TRANSFERRED", "gaussian_process")
+    monkeypatch.setattr(evaluation, "NETWORK", "physical")
+    monkeypatch.setattr(evaluation, "TRANSFERRED", "gaussian_process")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def space(workload):
 @pytest.fixture
 def known(space):
     train, infer = space.workloads
-    return [learned.learn(train, infer, 2, True), learned.learn(infer, train, 2, False)]
+    return [evaluation.learn(train, infer, 2, True), evaluation.learn(infer, train, 2, False)]
 
 
 def test_als_profiles_at_most_fifty_modes_each_once_and_the_same_again(workload):
@@ -42,15 +42,6 @@ def test_als_profiles_at_most_fifty_modes_each_once_and_the_same_again(workload)
     assert np.array_equal(modes, als.profiled_modes(one, method, 3))
     totals = one.modes.sum(1)
     assert {totals.argmin(), totals.argmax()} <= {*modes[: als.N_ROUND]}
-
-
-def test_als_ends_where_rounds_gain_nothing(workload):
-    one = workload(1, (16,))
-    flat = profiles.Workload(
-        one.name, one.modes, one.batch_sizes, np.ones_like(one.time_s), np.ones_like(one.power_w)
-    )
-    modes = als.profiled_modes(flat, load_method("physical"), 0)
-    assert len(modes) == (1 + als.PATIENCE) * als.N_ROUND
 
 
 def test_als_answers_with_modes_of_its_fronts_that_keep_the_budgets(space, known):
@@ -85,16 +76,16 @@ def test_networks_of_a_reference_are_kept_where_it_is_told(space, monkeypatch, t
         caches.append((context.reference is not None, context.cache))
         return method.fit(observations, context)
 
-    monkeypatch.setattr(learned, "load_method", lambda name: replace(method, fit=fit))
+    monkeypatch.setattr(evaluation, "load_method", lambda name: replace(method, fit=fit))
     train, infer = space.workloads
-    learned.learn(infer, train, 1, False, tmp_path)
+    evaluation.learn(infer, train, 1, False, tmp_path)
     assert set(caches) == {(False, None), (True, tmp_path)}
 
 
 def test_what_is_learned_comes_back_from_its_file(space, known, tmp_path):
     path = tmp_path / "learned.npz"
-    learned.write_learned(known[1], path)
-    again = learned.read_learned(path, space.infer[0])
+    evaluation.write_learned(known[1], path)
+    again = evaluation.read_learned(path, space.infer[0])
     assert again.keys() == known[1].keys()
     for solver, draws in known[1].items():
         for one, other in zip(draws, again[solver], strict=True):

@@ -1,13 +1,12 @@
-"""Plans that are played: steady arrivals keep every budget; curves are those of the plans."""
+"""Plans that are played: steady arrivals keep every budget; played are those of the plans."""
 
 import numpy as np
 import pytest
 
 from epochwatt.records import interleaved_folder
-from epochwatt.schedule import curves, played
+from epochwatt.schedule import played
 from epochwatt.schedule.config import Jobs
-from epochwatt.schedule.evaluation import solvers
-from epochwatt.schedule.sets import Part, Set
+from epochwatt.schedule.evaluation import Part, Set, solvers
 from epochwatt.schedule.simulation import N_BATCHES
 from epochwatt.schedule.space import Space
 
@@ -39,36 +38,36 @@ def test_plans_keep_their_latency_with_steady_arrivals_and_not_always_with_rando
     kind, train, infer, made_up
 ):
     rows = list(played.arrival_rows(made_up(kind, train, infer)))
-    assert [(row["solver"], row["arrivals"]) for row in rows] == [
+    assert [(row.solver, row.arrivals) for row in rows] == [
         (solver, arrivals) for solver in ("exhaustive", "gmd") for arrivals in played.KINDS
     ]
-    steady = [row for row in rows if row["arrivals"] == "constant"]
-    assert [(row["kept_worst_pct"], row["late_pct"]) for row in steady] == [(100, 0), (100, 0)]
+    steady = [row for row in rows if row.arrivals == "constant"]
+    assert [(row.kept_worst_pct, row.late_pct) for row in steady] == [(100, 0), (100, 0)]
     best = rows[1]
-    assert 0 < best["late_pct"] < 100
-    assert best["kept_worst_pct"] <= best["kept_p99_pct"]
-    assert best["n_plans"] == rows[0]["n_plans"] > 20
+    assert 0 < best.late_pct < 100
+    assert best.kept_worst_pct <= best.kept_p99_pct
+    assert best.n_plans == rows[0].n_plans > 20
 
 
 def test_training_over_power_budgets_never_falls_for_the_best_of_all_modes(made_up):
     one = made_up("train_and_infer", 1, (2,))
-    rows = list(curves.power_rows(one, solvers({}, np.array([], int), (6,))))
-    best = [row for row in rows if row["solver"] == "exhaustive"]
+    rows = list(played.power_rows(one, solvers({}, np.array([], int), (6,))))
+    best = [row for row in rows if row.solver == "exhaustive"]
     assert len(best) == 39
-    answered = [row["throughput_per_s"] for row in best if row["throughput_per_s"] != ""]
+    answered = [row.throughput_per_s for row in best if row.throughput_per_s is not None]
     assert answered
     assert answered == sorted(answered)
-    by_budget = {row["max_power_w"]: row["throughput_per_s"] for row in best}
+    by_budget = {row.max_power_w: row.throughput_per_s for row in best}
     for row in rows:
-        if row["throughput_per_s"] != "":
-            assert row["throughput_per_s"] <= by_budget[row["max_power_w"]]
+        if row.throughput_per_s is not None:
+            assert row.throughput_per_s <= by_budget[row.max_power_w]
 
 
 def test_latencies_of_a_plan_end_below_its_budget_with_steady_arrivals(made_up):
-    rows = list(curves.latency_rows(made_up("train_and_infer", 1, (2,))))
-    (steady,) = (r for r in rows if (r["arrivals"], r["percentile"]) == ("constant", 100))
-    assert steady["latency_s"] <= steady["max_latency_s"]
-    assert len(rows) == 2 * len(curves.PERCENTILES)
+    rows = list(played.latency_rows(made_up("train_and_infer", 1, (2,))))
+    (steady,) = (r for r in rows if (r.arrivals, r.percentile) == ("constant", 100))
+    assert steady.latency_s <= steady.max_latency_s
+    assert len(rows) == 2 * len(played.PERCENTILES)
 
 
 def test_a_measurement_stands_beside_its_plan_played_with_the_same_times(monkeypatch):
@@ -87,11 +86,11 @@ def test_a_measurement_stands_beside_its_plan_played_with_the_same_times(monkeyp
     record = interleaved_folder.InterleavedRecord(
         meta, {"arrival_s": arrival_s, "end_s": end_s}, {}, "measured/interleaved/one"
     )
-    monkeypatch.setattr(curves, "read", lambda folder: record)
-    rows = list(curves.measured_rows("measured/interleaved/one"))
-    longest = {r["provenance"]: r for r in rows if r["percentile"] == 100}
+    monkeypatch.setattr(played, "read", lambda folder: record)
+    rows = list(played.measured_rows("measured/interleaved/one"))
+    longest = {r.provenance: r for r in rows if r.percentile == 100}
     assert list(longest) == ["measured", "simulated"]
     for row in longest.values():
-        assert row["latency_s"] == pytest.approx(0.35)  # three more arrive, then it runs
-        assert (row["plan"], row["n_train"], row["batch_size"]) == ("one", 3, 4)
-        assert row["max_latency_s"] == pytest.approx(0.35)
+        assert row.latency_s == pytest.approx(0.35)  # three more arrive, then it runs
+        assert (row.plan, row.n_train, row.batch_size) == ("one", 3, 4)
+        assert row.max_latency_s == pytest.approx(0.35)

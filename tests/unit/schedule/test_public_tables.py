@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.config import PublicJobs, ScheduleStudy, load_schedule
-from epochwatt.schedule.evaluation import evaluate
+from epochwatt.schedule.config import PublicJobs, ScheduleStudy
+from epochwatt.schedule.evaluation import evaluate, named_solvers, sets_of
 from epochwatt.schedule.public_tables import ASSUMED, public_tables
 from epochwatt.schedule.sampler import Size, problems_of
-from epochwatt.schedule.sets import named_solvers, sets_of
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables
 
@@ -58,11 +57,6 @@ def test_a_mini_batch_size_that_nobody_measured_is_refused(jobs):
     assert "16" in str(caught.value)
 
 
-def test_samples_have_to_be_known(jobs):
-    with pytest.raises(ValueError, match="samples lacks resnet50"):
-        PublicJobs(**{**jobs.model_dump(), "samples": {SHUFFLENET: 50000}})
-
-
 def test_solvers_answer_on_power_limits_and_those_that_cannot_are_named(jobs, tmp_path):
     write_mode_tables(tmp_path / "none.csv", public_tables(jobs, REPOSITORY))
     study = ScheduleStudy(
@@ -72,22 +66,15 @@ def test_solvers_answer_on_power_limits_and_those_that_cannot_are_named(jobs, tm
     assert one.shared["provenance"] == "public"
     assert one.shared["assumed"] == ASSUMED
     named, left_out = named_solvers(one, REPOSITORY)
-    assert [(row["solver"], row["note"]) for row in left_out] == [
+    assert [(row.solver, row.note) for row in left_out] == [
         ("presets", "no preset modes of V100 are known")
     ]
     problems = problems_of(one.space, Size(3, 3), budgets_w=jobs.power_w)
     assert problems.max_power_w.min() == 60
-    rows = {row["solver"]: row for row in evaluate(one.space, problems, named, 1)}
+    rows = {row.solver: row for row in evaluate(one.space, problems, named, 1)}
     assert set(rows) == {
         *("exhaustive", "gmd", "gain", "maxn"),
         *("random_3", "physical_3", "physical_3_verified"),
     }
-    assert all(rows[name]["kept_pct"] == 100 for name in ("gmd", "gain", "random_3"))
-    assert rows["exhaustive"]["n_profiles"] == 7 * 3
-
-
-def test_the_studys_own_public_jobs_are_there():
-    study = load_schedule(REPOSITORY)
-    for jobs in study.public:
-        keys = {table.key.provenance for table in public_tables(jobs, REPOSITORY)}
-        assert keys == {"public"}
+    assert all(rows[name].kept_pct == 100 for name in ("gmd", "gain", "random_3"))
+    assert rows["exhaustive"].n_profiles == 7 * 3

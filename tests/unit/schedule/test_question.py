@@ -5,8 +5,8 @@ import pytest
 
 from epochwatt.cli import main
 from epochwatt.schedule.as_run import run_as
-from epochwatt.schedule.explanation import least_budgets
 from epochwatt.schedule.problem import Problem, Stream
+from epochwatt.schedule.question import least_budgets
 from epochwatt.schedule.space import Space
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.training.interleave import scheduler
@@ -133,14 +133,6 @@ def one_knob(path, train_w=(10.0, 14.0), infer_w=(9.0, 12.0)):
         for clock, power_w, time_s in zip((500, 900), watts, seconds, strict=True)
     ]
     write_mode_tables(path, tables_of(rows))
-
-
-def test_parts_of_a_mode_that_nobody_knows_are_not_named(tmp_path, capsys):
-    one_knob(tmp_path / "modes.csv")
-    words = ["--max-latency-ms", "200", "--max-power-w", "20"]
-    assert main([*ASK, *words, "--tables", str(tmp_path / "modes.csv")]) == 0
-    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("mode ")]
-    assert line.split(maxsplit=1)[1] == "GPU 900 MHz"
 
 
 def test_a_plan_says_what_is_trained_beside_random_arrivals(tmp_path, capsys):

@@ -48,24 +48,3 @@ def test_the_twin_has_only_what_it_was_fitted_to(key, value):
         Exception, match=f"x.{key} is '{value}'\n  allowed: on the twin: {PLAIN[key]}"
     ):
         refuse_arithmetic(factors, device("agx_xavier"), "studies", "x")
-
-
-@pytest.mark.parametrize(
-    "block", [{"precision": "fp8"}, {"task": "eval"}, {"compile": "max"}], ids=str
-)
-def test_other_values_are_refused_with_those_there_are(block, checkout, refused):
-    checkout.sweep(block)
-    found, allowed = refused()
-    ((key, value),) = block.items()
-    assert f"{key} is '{value}'" in found
-    assert PLAIN[key] in allowed
-
-
-def test_words_of_yaml_switch_the_compiler(checkout):
-    checkout.write(
-        "studies.yaml",
-        "small:\n  title: t\n  backend: host\n  device: host\n  epochs: 1\n  sweep:\n"
-        "    - {model: lenet, compile: [off, on], precision: bf16, task: infer}\n",
-    )
-    assert [run.factors["compile"] for run in checkout.runs] == ["off", "on"]
-    assert len(set(checkout.ids)) == 2

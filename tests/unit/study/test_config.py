@@ -120,12 +120,6 @@ class TestValueOfAFile:
         checkout.write("flags.yaml", rows)
         assert refused()[0] == "config/flags.yaml: 'overhead_negative' is missing"
 
-    @pytest.mark.parametrize("part", ["storage", "power_modes", "dvfs", "instances", "backends"])
-    def test_device_without_anything_to_choose_is_refused(self, part, checkout, refused):
-        device = yaml.safe_load((checkout.path / "config/devices/host.yaml").read_text("utf-8"))
-        checkout.write("devices/host.yaml", {**device, part: type(device[part])()})
-        assert part in refused()[0]
-
 
 class TestDeviceOfABoard:
     """What a device's file says about a board."""
@@ -186,12 +180,6 @@ class TestFileItself:
         found, why = refused()
         assert "config/studies.yaml, line 6: " in found
         assert "'epochs' stands twice" in found + why
-
-    @pytest.mark.parametrize("file", [*FILES, "workloads.yaml", "flags.yaml", "exclusions.yaml"])
-    def test_that_is_missing_is_named(self, file, checkout):
-        (checkout.path / "config" / file).unlink()
-        with pytest.raises(ConfigError, match=file.split("/")[-1].removesuffix(".yaml")):
-            checkout.settings()
 
 
 @pytest.mark.parametrize("word", ["on", "off", "yes", "no", "On", "OFF", "true", "false"])

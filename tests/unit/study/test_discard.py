@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.errors import EpochwattError
-from epochwatt.records.receipt import write_receipt
+from epochwatt.records.run_folder import write_receipt
 from epochwatt.study.discard import discard, forget_lost
 
 

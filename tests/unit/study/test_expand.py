@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from epochwatt.device.identity import Identity
 from epochwatt.errors import ConfigError
@@ -11,7 +10,6 @@ from epochwatt.study.devices import Devices
 from epochwatt.study.selection import HOST_STUDIES, STARTER, asked_names, selected
 
 NANO = Identity("nano", "NVIDIA Jetson Nano Developer Kit", "1421019000001", "32.6.1", "4.6")
-HALF = {"cores": 4, "cpu_mhz": 1113.6, "gpu_mhz": 675.75, "emc_mhz": 1065.6}  # of AGX Xavier
 ROW = {"model": "lenet"}
 STUDY = {"title": "t", "backend": "jetson", "device": "agx", "epochs": 2, "sweep": [ROW]}
 STUDIES = {
@@ -68,19 +66,6 @@ class TestStarters:
         agx.checkout.write("devices/second.yaml", keys)
         studies = selected(["starter"], Devices(agx.path))
         assert [study.device for _, study in studies] == ["agx", "second"]
-
-    def test_its_modes_become_the_devices_own(self, agx):
-        text = (agx.path / "config/workloads.yaml").read_text("utf-8")
-        mobilenet = {"title": "M", "dataset": "gld23k", "guess_samples_per_s": 10}
-        rows = {**yaml.safe_load(text), "mobilenet": {**mobilenet, "dataset_source": "synthetic"}}
-        agx.checkout.write("workloads.yaml", rows)
-        agx.checkout.write("config.yaml", "studies: starter\n")
-        runs = agx.runs
-        assert len(runs) == 3 * 2 + 6 - 1
-        assert {run.studies for run in runs} == {(STARTER,)}
-        half = next(run for run in runs if run.factors["power_mode"] == "half")
-        assert half.factors["power_mode_settings"] == HALF
-        assert agx.settings().devices.get("agx", "t").power_modes.keys() == {"g", "f", "asis"}
 
 
 class TestDevices:
@@ -183,11 +168,6 @@ class TestFactors:
         agx.set_device(**keys)
         assert agx.only().id == before
 
-    def test_a_unit_that_is_bound_is_the_same_run(self, agx):
-        before = agx.only().id
-        agx.set_device(units={"d1": agx.board.kind.serial})
-        assert agx.only().id == before
-
 
 class TestMachine:
     """What the measuring side is told beside the factors."""
@@ -208,15 +188,6 @@ class TestMachine:
         }
         assert run.python == ("/usr/bin/python3",)
         assert run.data_root == "data"
-
-    def test_each_medium_is_told_to_its_own_rows(self, agx):
-        media = {name: {"title": "t", "root": f"/{name}/sets"} for name in ("ssd", "hdd")}
-        agx.set_device(storage=media)
-        agx.sweep({"storage": ["ssd", "hdd"]})
-        assert [json.loads(r.machine)["storage"]["root"] for r in agx.runs] == [
-            "/ssd/sets",
-            "/hdd/sets",
-        ]
 
 
 class TestElsewhere:

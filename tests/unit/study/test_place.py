@@ -3,12 +3,9 @@
 import platform
 
 import pytest
-from fake_board import make_board
 
 from epochwatt.study.place import (
     absence,
-    is_board,
-    is_measured,
 )
 
 
@@ -72,19 +69,3 @@ class TestMedium:
         told = {"title": "a disk", "root": f"{tmp_path}/sets", "mount": str(tmp_path)}
         reason = absence(*device(storage={"hdd": told}))
         assert reason == f"medium hdd: nothing is mounted at {tmp_path}"
-
-
-def test_two_boards_are_told_apart(agx, tmp_path):
-    nano = make_board(tmp_path / "nano", "nano")
-    assert is_board("nano", str(nano.root))
-    assert is_board("agx_xavier", str(agx.board.root))
-
-
-@pytest.mark.parametrize(
-    ("epochs", "whole"), [((), False), ((0, 1), False), ((0, 2), False), ((0, 1, 2), True)]
-)
-def test_a_run_is_measured_when_every_epoch_is(epochs, whole, agx, measure):
-    (run,) = agx.runs
-    for epoch in epochs:
-        measure(run, epoch)
-    assert is_measured(run, agx.path) is whole

@@ -70,41 +70,11 @@ def test_where_leaves_out_other_runs_of_the_studies(checkout):
     assert {run.factors["batch_size"] for run in runs} == {32}
 
 
-def test_backend_has_the_figures_of_its_runs_and_of_its_idle_powers(checkout):
-    figure = "figures:\n  fig07: {draw: epochwatt.figures.front.draw, studies: [], panels: {}}"
-    checkout.edit("plotting.yaml", "figures:", figure)
-    settings = checkout.settings()
-    assert settings.figures("host", idle=False) == ["fig02"]
-    assert settings.figures("host", idle=True) == ["fig07", "fig02"]
-    assert settings.figures("jetson", idle=True) == ["fig07"]
-
-
 def test_records_of_measured_runs_are_named(checkout):
     """A figure's note says from them what machine it was."""
     assert checkout.settings().drawing("fig02", "host")["records"] == {
         name: f"measured/{name}" for name in checkout.ids
     }
-
-
-def test_own_networks_and_media_get_spare_colours_in_order(checkout):
-    checkout.sweep({"storage": ["disk", "flash"]})
-    text = (checkout.path / "config/workloads.yaml").read_text("utf-8")
-    checkout.write("workloads.yaml", text + text.replace("lenet:", "vgg11:"))
-    checkout.edit("plotting.yaml", "palette:\n  {", "spare: [red, blue, '#000001']\npalette:\n  {")
-    checkout.edit("plotting.yaml", "{stall:", "{lenet: green, stall:")
-    settings = checkout.settings()
-    told = settings.drawing("fig02", "host")["palette"]
-    assert told == settings.plotting.palette | {"vgg11": "red", "disk": "blue", "flash": "#000001"}
-    checkout.edit("plotting.yaml", "{lenet:", "{disk: black, lenet:")  # a colour by name goes first
-    told = checkout.settings().palette
-    assert (told["disk"], told["vgg11"], told["flash"]) == ("black", "red", "blue")
-
-
-def test_run_of_another_board_is_missing_in_the_figure_with_the_reason(agx):
-    agx.set_device(units={"d1": "42"})
-    (row,) = agx.settings().drawing("fig02", "fake")["missing"]
-    assert row["device"] == "agx"
-    assert "unit d1 is 42" in row["reason"]
 
 
 def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
@@ -171,13 +141,6 @@ class TestRoot:
 def test_path_with_braces_is_refused(path):
     with pytest.raises(ConfigError, match=r"the checkout is .* braces .*\n  do: rename the folder"):
         refuse_braces(path, "the checkout")
-
-
-def test_a_panel_in_the_gallery_has_the_names_of_its_networks_and_boards(checkout):
-    entry = checkout.settings().gallery_entry("host", "fig02", "fig02a")
-    assert entry["stem"] == "results/figures/host/fig02a"
-    assert entry["title"] == "time by workers"
-    assert entry["words"] == ["LeNet-5", "a test's machine"]
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,6 @@ def test_they_ask_for_no_idle_power_of_a_board_and_for_no_user(twin, monkeypatch
     assert idles(settings) == {}
 
 
-def test_a_study_may_be_the_twins_alone(twin):
-    twin.sweep({}, backend="twin")
-    for studies in ("small", "simulated"):
-        twin.checkout.write("config.yaml", f"studies: {studies}\n")
-        assert [run.id[:12] for run in twin.runs] == ["twin-agx-d1-"]
-
-
 def test_a_mode_that_leaves_clocks_open_is_refused(twin, refused):
     twin.sweep({"power_mode": "f"}, twin="true")
     found, allowed = refused()

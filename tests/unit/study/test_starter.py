@@ -1,13 +1,11 @@
 """The starter study: what it asks of a board that nobody has configured."""
 
 import pytest
-from fake_board import make_board
 
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.study import starter as module
 from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
-from tests.fakeboard.kinds import KINDS
 
 KHZ, HZ = (400_000, 900_000, 1_100_000, 2_000_000), (100_000_000, 600_000_000, 1_000_000_000)
 EMC = (204_000_000, 800_000_000, 1_600_000_000)
@@ -32,15 +30,6 @@ class TestPowerModes:
             "halfemc": {**full, "emc_mhz": 800.0},
             "half": half,
         }
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_are_steps_of_the_board(self, kind, tmp_path):
-        root = str(make_board(tmp_path / "board", kind).root)
-        clocks = tables(root)
-        for mode in told(power_modes(clocks, len(cpus(root)))).values():
-            assert round(mode.get("cpu_mhz", 0) * 1e3) in (clocks.cpu_khz or (0,))
-            assert round(mode.get("gpu_mhz", 0) * 1e6) in (clocks.gpu_hz or (0,))
-            assert round(mode.get("emc_mhz", 0) * 1e6) in (clocks.emc_hz or (0,))
 
     def test_are_taken_by_a_board(self, agx):
         settings = {"root": str(agx.board.root), "kind": "agx_xavier", "backend": "fake"}
@@ -104,8 +93,3 @@ class TestDuration:
         study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
         samples = self.epochs(study) * study.sweep[0]["dataset_scale"] * module.SAMPLES
         assert samples / samples_per_s * module.SLOWER == pytest.approx(module.TARGET_S, rel=0.06)
-
-    @pytest.mark.parametrize(("samples_per_s", "scale"), [(1e-3, 0.01), (1e6, 1.0)])
-    def test_ends_at_the_whole_data_set_and_at_a_hundredth(self, samples_per_s, scale, make):
-        study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
-        assert study.sweep[0]["dataset_scale"] == scale

@@ -43,17 +43,6 @@ def module_jtop(monkeypatch):
     return put
 
 
-def test_machine_with_everything_has_all_sources(root, tmp_path, monkeypatch, fake_nvml):
-    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml())
-    monkeypatch.setattr("epochwatt.telemetry.nvml.REFRESH_S", 0.0)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    zone = "sys/class/powercap/intel-rapl:0"
-    root.write(f"{zone}/name", "package-0")
-    root.write(f"{zone}/energy_uj", "1")
-    root.write(f"{zone}/max_energy_range_uj", "1000")
-    assert names(sources(os.getpid(), str(tmp_path), str(root))) == ["host", "nvml", "rapl"]
-
-
 def test_gpu_that_is_not_the_trainers_is_told_and_left_out(
     root, tmp_path, monkeypatch, fake_nvml, caplog
 ):

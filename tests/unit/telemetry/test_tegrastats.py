@@ -143,17 +143,6 @@ class TestSource:
         assert about["error"].endswith("ended (exit status -9)")
         assert clock.t_s - end_s < 1.7
 
-    def test_child_that_died_is_a_gap_until_the_next_window(self, source, tool):
-        os.kill(source._child.pid, signal.SIGKILL)
-        source._child.wait()
-        for _ in range(2):
-            with pytest.raises(OSError, match="ended"):
-                source.read()
-        tool.say(3000)
-        source.start()
-        assert row(source)["power_module_w"] == 3.0
-        assert source.settings()["child_starts"] == 2
-
     def test_lines_that_nobody_read_are_not_taken_for_new_ones(self, source, tool, clock):
         old = LINE % 1000
         n_lines = tegrastats.BLOCKED_BYTES // len(old) + 2
@@ -181,10 +170,6 @@ class TestSource:
 
 
 class TestToolThatCannotBeUsed:
-    def test_is_missing(self, root):
-        with pytest.raises(FileNotFoundError):
-            TegrastatsSource(str(root), "nano")
-
     def test_prints_nothing(self, root, tool):
         seconds = iter(range(0, 1000, 10))
         with pytest.raises(OSError, match="printed nothing"):

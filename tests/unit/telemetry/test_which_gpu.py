@@ -19,12 +19,6 @@ def test_uuid_that_cuda_tells_finds_the_card_wherever_it_is(two, told):
     assert choose(two, told) == FAST
 
 
-def test_gpu_that_this_user_may_not_ask_is_not_replaced_by_another(fake_nvml):
-    nvml = fake_nvml(uuids=[SLOW, FAST], hidden=[FAST])
-    with pytest.raises(ValueError, match=f"NVML knows {SLOW}"):
-        choose(nvml, FAST)
-
-
 # CUDA tells the part's UUID, an older one that of the card
 @pytest.mark.parametrize("told", [PART, "MIG-" + PART, FAST])
 def test_part_of_a_divided_card_has_no_power_of_its_own(fake_nvml, told):
@@ -67,12 +61,6 @@ def test_number_means_nothing_where_cuda_counts_the_fastest_first(two, visible, 
     environment = {name: value for name, value in told.items() if value is not None}
     with pytest.raises(ValueError, match="2 GPUs, and CUDA may number them otherwise"):
         choose(two, "any", environment)
-
-
-@pytest.mark.parametrize("visible", [None, "0"])
-def test_the_only_gpu_needs_no_order(fake_nvml, visible):
-    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert choose(fake_nvml(uuids=[FAST]), "any", environment) == FAST
 
 
 @pytest.mark.parametrize("visible", ["MIG-" + PART, f"MIG-{FAST}/1/0", None])

@@ -116,13 +116,13 @@ def test_fp32_touches_no_setting_and_a_run_older_than_the_factors_is_one():
 
 
 def test_inference_has_no_gradients_no_optimiser_and_no_loss():
-    trainer = Trainer(
-        WORKLOADS["vgg11"], CPU, 0, task="infer"
-    )  # with dropout: in training it would draw
+    # with dropout: in training it would draw
+    network = WORKLOADS["lenet"]._replace(build=lambda: nn.Sequential(nn.Dropout(), one_layer()))
+    trainer = Trainer(network, CPU, 0, task="infer")
     assert (trainer.optimiser, trainer.network.training) == (None, False)
     seen = []
     trainer.network.register_forward_hook(lambda m, i, out: seen.append(out))
-    moved = trainer.copy((torch.randn(1, 3, 32, 32), torch.tensor([1])))
+    moved = trainer.copy((torch.randn(1, 1, 28, 28), torch.tensor([1])))
     assert moved[1] is None
     assert [trainer.step(moved), trainer.step(moved)] == [None, None]
     assert torch.equal(*seen)

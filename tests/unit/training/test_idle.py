@@ -113,22 +113,6 @@ class TestMeasurement:
         measure()
         assert "run run-b" in caplog.text
 
-    def test_what_another_job_measured_while_we_waited_is_kept(
-        self, measure, board, measured, monkeypatch
-    ):
-        other = machine_lock().acquire({"idle": IDLE})
-        theirs = measured / IDLE / "idle"
-
-        def measured_by_the_other(holder):
-            theirs.mkdir(parents=True)
-            (theirs / "record.json").write_text("{}", "utf-8")
-            other.release()
-
-        monkeypatch.setattr(module, "log_waiting", measured_by_the_other)
-        assert measure() == theirs
-        assert board.calls == []
-        assert (theirs / "record.json").read_text("utf-8") == "{}"
-
 
 class TestFailure:
     """Nothing counts as measured, and the board is put back."""

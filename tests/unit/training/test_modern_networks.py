@@ -138,7 +138,7 @@ def test_kernels_are_linear_in_the_minibatch_and_the_optimiser_touches_every_wei
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("model", "n_steps"), [("resnet18", 4), ("lstm", 12), ("bert", 12)])
 def test_loss_falls_on_a_minibatch_of_its_data_that_is_shown_again(made, model, n_steps):
-    trainer = Trainer(WORKLOADS[model], CPU, seed=0)
+    trainer = Trainer(workloads.WORKLOADS[model], CPU, seed=0)
     minibatch = trainer.copy(minibatch_of(model, made(DATA[model]), 4))
     losses = [trainer.step(minibatch).item() for _ in range(n_steps)]
     assert losses[-1] < 0.9 * losses[0]
@@ -155,7 +155,7 @@ def test_detector_learns_a_picture(made):
 @pytest.mark.parametrize("model", ["resnet18", "lstm", "bert", "ssdlite"])
 @pytest.mark.parametrize("change", [{"precision": "bf16"}, {"task": "infer"}], ids=str)
 def test_each_computes_in_bf16_and_infers(model, change):
-    trainer = Trainer(WORKLOADS[model], CPU, 0, **change)
+    trainer = Trainer(workloads.WORKLOADS[model], CPU, 0, **change)
     made_up = MadeUpSamples(WORKLOADS[model].made_up(), 2)
     try:
         loss = trainer.step(trainer.copy(minibatch_of(model, made_up, 2)))
@@ -166,7 +166,7 @@ def test_each_computes_in_bf16_and_infers(model, change):
     if "task" in change:
         assert loss is None
     else:
-        plain = Trainer(WORKLOADS[model], CPU, 0)
+        plain = Trainer(workloads.WORKLOADS[model], CPU, 0)
         expected = plain.step(plain.copy(minibatch_of(model, made_up, 2))).item()
         assert loss.item() == pytest.approx(expected, rel=0.05)
         assert loss.item() != expected

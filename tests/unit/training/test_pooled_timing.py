@@ -1,6 +1,5 @@
 """Pooled CUDA events, on a made-up GPU with a clock of its own."""
 
-import numpy as np
 import pytest
 
 from epochwatt.training import timing
@@ -73,14 +72,6 @@ def run(timer, gpu, n, load_s, copy_s, launch_s, compute_s):
     return gpu.host_s - start_s
 
 
-def test_a_loader_slower_than_the_gpu_shows_as_wait(gpu):
-    timer = timing.make_timer(50, "pooled", gpu)
-    run(timer, gpu, 50, load_s=0.030, copy_s=0.001, launch_s=0.0, compute_s=0.010)
-    steady = timer.minibatch_s()[5:].mean(axis=0)
-    # the GPU idles for what the loader takes longer than copy and compute
-    assert steady == pytest.approx([0.030 - 0.011, 0.001, 0.010])
-
-
 def test_a_gpu_slower_than_the_loader_does_not_wait_though_the_host_does(gpu):
     timer = timing.make_timer(50, "pooled", gpu)
     run(timer, gpu, 50, load_s=0.004, copy_s=0.001, launch_s=0.0, compute_s=0.020)
@@ -93,10 +84,3 @@ def test_the_parts_add_up_to_the_whole_either_way(gpu, gpu_timing):
     timer = timing.make_timer(30, gpu_timing, gpu)
     e2e_s = run(timer, gpu, 30, load_s=0.030, copy_s=0.002, launch_s=0.010, compute_s=0.010)
     assert timer.minibatch_s().sum() == pytest.approx(e2e_s, rel=0.01)
-
-
-def test_the_parts_never_exceed_the_whole(gpu):
-    timer = timing.make_timer(40, "pooled", gpu)
-    e2e_s = run(timer, gpu, 40, load_s=0.005, copy_s=0.001, launch_s=0.002, compute_s=0.009)
-    assert timer.minibatch_s().sum() <= e2e_s * (1 + 1e-9)
-    assert np.all(timer.minibatch_s() >= 0)

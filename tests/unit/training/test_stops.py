@@ -37,7 +37,14 @@ run_part(RunFolder(root, run), json.loads(factors), 0, 1, data_root, receipt, ma
 
 @pytest.mark.parametrize(
     ("target", "num_workers"),
-    [("trainer", 0), ("worker", 1), ("group", 0), ("group", 1), ("nobody", 1)],
+    [
+        ("worker", 1),
+        ("nobody", 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in (("trainer", 0), ("group", 0), ("group", 1))
+        ),
+    ],
 )
 def test_stopped_epoch_is_flagged_and_the_next_is_not(
     folder, factors, data_root, tmp_path, machine, python, target, num_workers

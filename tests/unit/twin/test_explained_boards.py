@@ -8,8 +8,7 @@ from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, LOADER, MEMORY
 from epochwatt.roofline.explain import Observed, explain
 from epochwatt.roofline.next_mode import next_steps, roof_of
 from epochwatt.twin.ceilings import simulated_fits
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Clocks, number
 from epochwatt.twin.model.epoch import Setting, epoch
 from epochwatt.twin.what_if import bottleneck
 

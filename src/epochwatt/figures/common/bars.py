@@ -7,18 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from epochwatt.columns import FACTOR_NAMES
-from epochwatt.figures.common import published, style
+from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark, mark
-from epochwatt.figures.common.relations import key_of
+from epochwatt.figures.common.published import BOUNDS, cells, draw_mark, is_marked, key_of, mark
 from epochwatt.figures.common.runs import Number, RunData, csv_row, data_words
 from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key
 
@@ -141,13 +138,13 @@ def draw_stacks(
 ) -> list[dict[str, Any]]:
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
-    What is published of the compute time is a thin bar beside the stack, from 0, with its number:
-    each mark stands at its value, and on no part that it does not judge. The mark of a stall that
-    is too low for a line over it stands beside its bar.
+    What is published of the compute time is a thin bar beside the stack, from 0: each mark stands
+    at its value, and on no part that it does not judge. The mark of a stall that is too low for a
+    line over it stands beside its bar.
 
     Parameters
     ----------
-    beside : draw that thin bar: there is room beside stacks; else marks stand on them
+    beside : there is room beside stacks; else marks stand on them, and compute is not marked
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -161,43 +158,28 @@ def draw_stacks(
         for bar in bars
         for quantity in STACK
     ]
-    for bar, at in zip(bars, x, strict=True):
+    for n, (bar, at) in enumerate(zip(bars, x, strict=True)):
         for quantity, aside in WHISKERS:
             draw_whisker(axes, at + aside, bar.run, quantity, colour["missing"], epoch_set)
-    for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
         side = 1 if beside else 0
         is_flat = (stall["value"] or 0.0) < FLAT * float(bottom.max())
-        aside = is_flat and beside and stall["published_qualifier"] not in published.BOUNDS
-        draw_mark(axes, at, stall, colour["published"], BAR, side=side, line=not aside)
-        if beside:
-            _draw_twin(axes, at + BESIDE, compute, colour)
-        draw_mark(axes, at, e2e, colour["published"], BAR, side=side)
+        aside = is_flat and beside and stall["published_qualifier"] not in BOUNDS
+        draw_mark(axes, at, stall, job.ink(stall), BAR, side=side, line=not aside)
+        if beside and compute["published_qualifier"] in BOUNDS:
+            draw_mark(axes, at + BESIDE, compute, job.ink(compute))
+        elif beside and is_marked(compute):
+            low, high = compute["published"], compute["published_hi"]
+            foot, top = (0.0, low) if high is None else (low, high)
+            ink = job.ink(compute)
+            axes.bar(
+                at + BESIDE, top - foot, THIN, foot, edgecolor=ink, linewidth=0.7, zorder=4,
+                color=ink if compute["seen_by_fit"] else "white",
+            )  # fmt: skip
+        draw_mark(axes, at, e2e, job.ink(e2e), BAR, side=side)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
-
-
-def _draw_twin(axes: Axes, at: float, row: Mapping[str, Any], colour: Mapping[str, str]) -> None:
-    """Draw what is published of a compute time as a thin bar with its number; filled where seen.
-
-    A range is a bar between its ends; a bound stays an arrow, at its value.
-    """
-    value, high = row["published"], row["published_hi"]
-    if row["published_qualifier"] in published.BOUNDS:
-        draw_mark(axes, at, row, colour["published"])
-    elif value is not None:
-        low, top = (0.0, value) if high is None else (value, high)
-        axes.bar(
-            at, top - low, THIN, low,
-            color=colour["published"] if row["seen_by_fit"] else "white",
-            edgecolor=colour["published"], linewidth=0.7, zorder=4,
-        )  # fmt: skip
-        axes.annotate(
-            f"{value:g}" if high is None else f"{value:g}..{high:g}", (at, top), xytext=(0, 2),
-            textcoords="offset points", rotation=90, ha="center", va="bottom", fontsize="x-small",
-            path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
-        )  # fmt: skip
 
 
 def draw_whisker(
@@ -235,23 +217,31 @@ def _has(run: RunData, column: str) -> bool:
 
 
 def legend(
-    axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str, more: Sequence[Artist] = ()
+    axes: Axes,
+    rows: Sequence[Mapping[str, Any]],
+    job: Job,
+    relations: Sequence[Any] = (),
+    *,
+    red: bool = False,
 ) -> None:
-    """Draw the panel's legend: what was drawn, each kind of published value, and `more`."""
+    """Draw the legend of a panel of bars: what was drawn, and what is published.
+
+    Parameters
+    ----------
+    axes : that have an entry of each kind of bar
+    relations : entries of brackets
+    red : as of `Job.legend`
+    """
     drawn, _ = axes.get_legend_handles_labels()
     figure = axes.get_figure(root=True)
-    assert figure is not None
+    assert isinstance(figure, Figure)
     stacked = any(row.get("quantity") == STACK[0] for row in rows)
-    twins = [
-        row
-        for row in rows
-        if stacked and row["quantity"] == "compute_s" and published.is_marked(row)
-    ]
-    if twins:
-        face = colour if all(row["seen_by_fit"] for row in twins) else "white"
-        drawn.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=TWIN_LABEL))
-    marks = [row for row in rows if row not in twins]
-    style.legend(figure, [*drawn, *published.handles(marks, colour), *more])
+    beside = [r for r in rows if stacked and r["quantity"] == "compute_s" and is_marked(r)]
+    if beside:
+        black = job.palette["published"]
+        face = black if all(row["seen_by_fit"] for row in beside) else "white"
+        drawn.append(Patch(facecolor=face, edgecolor=black, linewidth=0.7, label=TWIN_LABEL))
+    job.legend(figure, drawn, [row for row in rows if row not in beside], relations, red=red)
 
 
 def by_model(bars: Sequence[Bar]) -> list[list[Bar]]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
+from epochwatt.columns import TWIN
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.shapes import COUNT, TEXT
-from epochwatt.study.runs import TWIN
-from epochwatt.text import counted, origin
+from epochwatt.text import POWER_SENSORS, counted, origin
 
 SHOWN = (  # factors in the CSV beside a panel
     *("backend", "device", "instance", "model", "storage", "num_workers", "prefetch_factor"),
@@ -26,6 +26,9 @@ NO_EPOCH = {
     "1+": "no valid epoch after the first",
     "all": "no valid epoch",
 }
+
+
+NOT_MEASURED = "not measured"
 
 
 class Number(NamedTuple):
@@ -74,7 +77,7 @@ class RunData:
         values = self.values(column, epoch_set)
         if values.size:
             return Number(float(getattr(np, statistic)(values)), values.size)
-        missing = "not measured" if self.valid(epoch_set) else NO_EPOCH[epoch_set]
+        missing = NOT_MEASURED if self.valid(epoch_set) else NO_EPOCH[epoch_set]
         return Number(None, 0, self.reason or missing)
 
 
@@ -114,13 +117,17 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     units: dict[str, set[str]] = {}
     for run in drawn:
         units.setdefault(run.factors["device"], set()).add(run.factors["instance"])
-    places = [f"{device}/{'+'.join(sorted(names))}" for device, names in units.items()]
+    places = [f"{device}/{_span(sorted(names))}" for device, names in units.items()]
     n_epochs = sum(len(run.epochs) for run in drawn)
     left_out = n_epochs - sum(len(run.valid("all")) for run in drawn)
     text = f"{origin([drawn[0].factors['backend']])} {', '.join(places)}; "
     text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
     text += f", {left_out} not valid and left out" if left_out else ""
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
+
+
+def _span(names: Sequence[str]) -> str:
+    return "+".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"
 
 
 OWN_PROCESS = "; every epoch in a process of its own"
@@ -220,3 +227,18 @@ def csv_row(
         "value": number.value,
         "missing": number.missing,
     }
+
+
+def why_empty(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return why no row of a CSV has a number; empty where one has, or where there are no rows."""
+    if not rows or any(row.get("value") is not None for row in rows):
+        return ""
+    reasons = dict.fromkeys(_reason(row) for row in rows)
+    return "; ".join([*reasons][:3]) + ("; and other reasons" if len(reasons) > 3 else "")
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    reason, quantity = str(row.get("missing") or "no number"), str(row.get("quantity", ""))
+    if reason == NOT_MEASURED and quantity.startswith(("energy", "power")):
+        return f"energy was not measured, as no power could be read. {POWER_SENSORS}"
+    return reason

@@ -1,7 +1,9 @@
 """The one way to open and to save a figure: style file in, SVG + PNG + CSV out, byte-stable."""
 
 import csv
+import re
 import textwrap
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,6 @@ import matplotlib
 import numpy as np
 
 from epochwatt.errors import ConfigError
-from epochwatt.figures.common.layout import lay_out
 
 matplotlib.use("Agg")
 
@@ -22,15 +23,19 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
+from matplotlib.ticker import LogFormatterSciNotation
 
 NOTE_AT = 0.015  # of a figure's width: where the corner note begins, below the title
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
-ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
+ENTRY_IN = 0.42  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 COLUMNS = 3  # of axes in rows
 HEAD_IN = 1.0  # of a panel's height: title, legend, note
+GREY = "#555555"  # of notes
 PALE = 0.55  # share of white in a pale colour
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+GROWTH, MOST_IN = 1.3, 40.0  # of a panel without room for axes: times, and up to which height
 
 
 @contextmanager
@@ -154,11 +159,29 @@ def pale(colour: str) -> str:
     return to_hex((red, green, blue))
 
 
+def set_notes(figure: Figure, lines: Sequence[str], red: str) -> None:
+    """Write at most two lines below a panel: what it is, and in red what does not hold.
+
+    Parameters
+    ----------
+    lines : the first is cut where it does not fit in one line, since the caption has all
+    red : colour of the second, which may be empty
+    """
+    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    first, second = (textwrap.shorten(line, width, placeholder=" …") for line in lines)
+    look: dict[str, Any] = {"ha": "left", "fontsize": "x-small"}
+    below = figure.supxlabel(f"{first}\n " if second else first, x=NOTE_AT, color=GREY, **look)
+    if second:
+        figure.add_artist(
+            Annotation(second, (0.0, 0.0), xycoords=below, va="bottom", color=red, **look)
+        )
+
+
 def add_to_note(figure: Figure, addition: str) -> None:
     """Add to the corner note of a panel, broken into lines that fit."""
     text = figure.get_supxlabel().replace("\n", " ") + addition
     figure.supxlabel(
-        _note_lines(figure, text), x=NOTE_AT, ha="left", fontsize="x-small", color="#555555"
+        _note_lines(figure, text), x=NOTE_AT, ha="left", fontsize="x-small", color=GREY
     )
 
 
@@ -179,7 +202,7 @@ def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
     warning = "\n".join(_note_lines(figure, line) for line in lines)
     room = "\n" * (warning.count("\n") + 1)
     note = figure.supxlabel(
-        f"{room}{figure.get_supxlabel()}", x=NOTE_AT, ha="left", fontsize="x-small", color="#555555"
+        f"{room}{figure.get_supxlabel()}", x=NOTE_AT, ha="left", fontsize="x-small", color=GREY
     )
     above = Annotation(
         warning, (0.0, 1.0), xycoords=note, ha="left", va="top", fontsize="x-small", color=colour
@@ -219,6 +242,44 @@ def save(
         writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def lay_out(figure: Figure) -> None:
+    """Give axes the places that they will have: texts have their size and place from here on.
+
+    `Figure.draw_without_rendering` would go through everything that is drawn besides. A panel whose
+    names leave no room for its axes grows.
+    """
+    _write_powers(figure)
+    engine = figure.get_layout_engine()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*axes sizes collapsed", UserWarning)
+        while engine is not None and figure.axes and figure.get_figheight() < MOST_IN:
+            try:
+                engine.execute(figure)
+                return
+            except UserWarning:
+                width_in, height_in = figure.get_size_inches()
+                figure.set_size_inches(GROWTH * width_in, GROWTH * height_in)
+
+
+class Powers(LogFormatterSciNotation):
+    """Writes `2×10⁻³` at a logarithmic axis, without the markup that matplotlib has for it."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of a tick."""
+        marked_up = str(super().__call__(x, pos))
+        plain = re.sub(r"\^\{([-\d]+)\}", lambda m: m[1].translate(RAISED), marked_up)
+        return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
+
+
+def _write_powers(figure: Figure) -> None:
+    """Let logarithmic axes without a formatter of their own write plain text: no text is parsed."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if type(axis.get_major_formatter()) is LogFormatterSciNotation:
+            axis.set_major_formatter(Powers())
+        if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
+            axis.set_minor_formatter(Powers())
 
 
 def set_log(axes: Axes, *names: str) -> None:

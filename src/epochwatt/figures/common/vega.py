@@ -13,6 +13,7 @@ from typing import Any
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is loaded from there
 Spec = dict[str, Any]
+Cells = dict[str, Any]  # of a mark that a figure draws, by column of its CSV
 
 
 def number(field: str, title: str | None = "", **more: Any) -> Spec:
@@ -56,7 +57,7 @@ def multiples(
     return spec
 
 
-def csv_data(rows: Sequence[Mapping[str, Any]], numbers: Iterable[str]) -> Spec:
+def csv_data(rows: Sequence[Mapping[str, object]], numbers: Iterable[str]) -> Spec:
     """Return rows as data in CSV, which is a third of them in JSON."""
     names = list(dict.fromkeys(column for row in rows for column in row))
     text = io.StringIO()
@@ -67,7 +68,7 @@ def csv_data(rows: Sequence[Mapping[str, Any]], numbers: Iterable[str]) -> Spec:
     return {"values": text.getvalue(), "format": {"type": "csv", "parse": kinds}}
 
 
-def read_rows(stem: str, numbers: Iterable[str] = ()) -> list[dict[str, Any]]:
+def read_rows(stem: str, numbers: Iterable[str] = ()) -> list[Cells]:
     """Return the rows of `stem`.csv without empty cells; `numbers` are columns that hold some."""
     wanted = set(numbers)
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:

@@ -16,13 +16,7 @@ DRAW = {  # figure -> table, and what draws it
 
 
 def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
-    """Draw all figures: SVG, PNG, CSV, caption and interactive form of each.
-
-    Parameters
-    ----------
-    tables : paths of scores.csv, power.csv and latencies.csv
-    stems : paths without endings, as of `names.stems`
-    """
+    """Draw all figures: SVG, PNG, CSV, caption and interactive form of each."""
     by_name = {Path(table).stem: table for table in tables}
     for stem in stems:
         place = Path(stem)

@@ -1,22 +1,22 @@
-"""What figures of a field for each pair of networks share: rows, titles, the interactive form."""
+"""Share a field for each pair of networks between figures: rows, titles, the interactive form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum.names import NOTES
 
-Row = Mapping[str, Any]
 WIDTH_IN, HEIGHT_IN = 9.0, 5.4
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
 
 
-def by_field(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def by_field(rows: Sequence[Cells]) -> dict[str, list[Cells]]:
     """Return title -> rows of a field, which has a pair of networks on a device, or one plan."""
-    fields: dict[str, list[Row]] = {}
+    fields: dict[str, list[Cells]] = {}
     devices = {row["device"] for row in rows}
     for row in rows:
         train, infer = (SHORT.get(row[name], row[name]) for name in ("train", "infer"))
@@ -39,7 +39,7 @@ def label_rows(drawn: Sequence[Axes], label: str) -> None:
             place.set_ylabel(label)
 
 
-def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Row], **axes: Any) -> None:
+def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Cells], **axes: Any) -> None:
     """Write the interactive form: lines by `color` in a field for each pair.
 
     Parameters

@@ -1,16 +1,16 @@
-"""How long requests wait beside training: played with steady and random arrivals, or measured."""
+"""Draw how long requests wait beside training: steady or random arrivals, or measured."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, NOTES, ORIGINS
+from epochwatt.figures.fulcrum.names import ASSUMED, ENDINGS, FIGURES, FIRST, NOTES
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
 
@@ -52,7 +52,7 @@ def draw_latency(latencies: str, provenance: str, style_file: str, stem: str) ->
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)
-    write_caption(stem, TITLE, f"{CAPTION} {more}", ORIGINS[provenance])
+    write_caption(stem, TITLE, f"{CAPTION} {more}", ENDINGS[provenance])
     fields.write_spec(
         *(stem, TITLE, provenance, rows),
         x={"field": "latency_ms", "type": "quantitative", "title": "latency (ms)"},
@@ -61,7 +61,7 @@ def draw_latency(latencies: str, provenance: str, style_file: str, stem: str) ->
     )
 
 
-def _numbers(row: Mapping[str, str]) -> dict[str, Any]:
+def _numbers(row: Mapping[str, str]) -> Cells:
     return {
         "latency_ms": 1e3 * float(row["latency_s"]),
         "percentile": float(row["percentile"]),
@@ -69,7 +69,7 @@ def _numbers(row: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _draw(axes: Axes, rows: Iterable[Mapping[str, Any]], has_measured: bool) -> None:
+def _draw(axes: Axes, rows: Iterable[Cells], has_measured: bool) -> None:
     lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
         point = row["latency_ms"], max(100 - row["percentile"], LEAST_PCT / 10)
@@ -88,7 +88,7 @@ def _draw(axes: Axes, rows: Iterable[Mapping[str, Any]], has_measured: bool) -> 
     axes.grid(visible=True, axis="both")
 
 
-def _handles(rows: Iterable[Mapping[str, Any]]) -> list[Line2D]:
+def _handles(rows: Iterable[Cells]) -> list[Line2D]:
     arrivals = dict.fromkeys(row["arrivals"] for row in rows)
     lines = [Line2D([], [], color=COLOURS[name], label=WORDS[name]) for name in arrivals]
     return [*lines, Line2D([], [], color=BUDGET, linestyle=":", label="latency budget")]

@@ -1,4 +1,4 @@
-"""Which figures the study of schedules has, and how solvers are shown.
+"""Name the figures of the study of schedules, and the looks of its solvers.
 
 Without what draws, so rules and pages may ask.
 """
@@ -33,7 +33,7 @@ NOTES = {  # provenance -> corner note
     " assumed to take what one of training does",
     "measured": "measured on the machine at hand; dashed: simulated with the same times",
 }
-ORIGINS = {  # provenance -> last paragraph of a caption
+ENDINGS = {  # provenance -> last paragraph of a caption
     "simulated": "simulated boards, not measured",
     "public": "computed from what others measured, with the assumptions above",
     "measured": "measured on the machine at hand; dashed lines are simulated",
@@ -79,12 +79,7 @@ def stems(has_public: bool, has_records: bool) -> list[str]:
 
 
 def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
-    """Return figures as the gallery takes them.
-
-    Parameters
-    ----------
-    drawn : results/figures/{folder}/{figure}
-    """
+    """Return figures as the gallery takes them."""
     shared = {"paper": "fulcrum", "section": STUDY, "caption": "", "claims": []}
     return [
         {

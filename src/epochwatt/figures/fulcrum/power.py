@@ -1,6 +1,6 @@
-"""Training throughput beside a stream of requests, over power budgets, of each solver's plan."""
+"""Draw training throughput beside a stream of requests, over power budgets, of each plan."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, HOLLOW, NOTES, ORIGINS, look
+from epochwatt.figures.fulcrum.names import ASSUMED, ENDINGS, FIGURES, FIRST, HOLLOW, NOTES, look
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
 
@@ -53,7 +54,7 @@ def draw_power(power: str, provenance: str, style_file: str, stem: str) -> None:
         style.legend(figure, [_line(name) for name in solvers])
         style.save(figure, stem, rows)
     text = f"{CAPTION} {ASSUMED}" if provenance == "public" else CAPTION
-    write_caption(stem, TITLE, text, ORIGINS[provenance])
+    write_caption(stem, TITLE, text, ENDINGS[provenance])
     fields.write_spec(
         *(stem, TITLE, provenance, [row for row in rows if row["throughput_per_s"] is not None]),
         x={"field": "max_power_w", "type": "quantitative", "title": "power budget (W)"},
@@ -80,7 +81,7 @@ def _number(cell: str) -> float | None:
     return float(cell) if cell else None
 
 
-def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], solvers: Iterable[str]) -> None:
+def _draw(axes: Axes, rows: Sequence[Cells], solvers: Iterable[str]) -> None:
     for name in solvers:
         points = [
             (row["max_power_w"], float("nan") if (y := row["throughput_per_s"]) is None else y)

@@ -1,13 +1,13 @@
-"""Rates that change: rate and plan, longest latency and training, on one time axis."""
+"""Draw rates that change: rate and plan, longest latency and training, on one time axis."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum.names import FIRST, NOTES, REPLANNING, TITLES
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.tables import read_table
@@ -71,11 +71,11 @@ def draw_replanning(slots: str, style_file: str, stem: str) -> None:
     _write_spec(stem, rows)
 
 
-def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
+def _parsed(row: Mapping[str, str]) -> Cells:
     return {name: float(cell) if name in NUMBERS else cell for name, cell in row.items()}
 
 
-def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
+def _field(axes: Axes, rows: Sequence[Cells], column: str) -> None:
     """Draw a column over time, a line for each way of planning."""
     for policy, (_, colour, width) in LOOKS.items():
         some = [row for row in rows if row["policy"] == policy]
@@ -96,7 +96,7 @@ def _handles() -> Iterator[Line2D]:
         yield Line2D([], [], color=colour, linewidth=width, label=words)
 
 
-def _write_spec(stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_spec(stem: str, rows: Sequence[Cells]) -> None:
     """Write the interactive form: training over time, with what else is known of the slot."""
     lines = vega.layer(
         {"type": "line", "interpolate": "step-after", "point": True},

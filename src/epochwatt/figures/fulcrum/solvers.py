@@ -1,6 +1,6 @@
-"""Solvers of schedules: what they profile, how often they answer, what their answers lose."""
+"""Draw solvers of schedules: what they profile, how often they answer, what their answers lose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.fulcrum.names import (
     ASSUMED,
+    ENDINGS,
     FIGURES,
     FIRST,
     HOLLOW,
     JOBS,
     NOTES,
-    ORIGINS,
     look,
 )
 from epochwatt.figures.roofline.look import write_caption
@@ -67,11 +68,11 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     caption = f"{CAPTION} {PUBLIC}" if provenance == "public" else CAPTION
-    write_caption(stem, TITLE, caption, ORIGINS[provenance])
+    write_caption(stem, TITLE, caption, ENDINGS[provenance])
     _write_spec(stem, rows)
 
 
-def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
+def _field(axes: Axes, rows: Sequence[Cells], column: str) -> None:
     """Draw a column of the solvers of one kind of jobs over their profiles."""
     for row in rows:
         if row[column] != "":
@@ -89,7 +90,7 @@ def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
     axes.grid(visible=True, axis="both")
 
 
-def _handles(rows: Sequence[Mapping[str, Any]]) -> list[Line2D]:
+def _handles(rows: Sequence[Cells]) -> list[Line2D]:
     looks = dict.fromkeys(look(row["solver"]) for row in rows)
     handles = [
         Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
@@ -99,7 +100,7 @@ def _handles(rows: Sequence[Mapping[str, Any]]) -> list[Line2D]:
     return [*handles, Line2D([], [], marker="^", label="hollow: verified", **hollow)]
 
 
-def _write_spec(stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_spec(stem: str, rows: Sequence[Cells]) -> None:
     """Write the interactive form: loss over profiles, the share answered as size."""
     shown = [row for row in rows if row["loss_pct"] != ""]
     points = vega.layer(

@@ -12,12 +12,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from epochwatt.figures.common import style
+from epochwatt.columns import TWIN
 from epochwatt.figures.common.bars import Bar, positions
-from epochwatt.figures.common.brackets import bracket_handles, draw_brackets
-from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import handles
+from epochwatt.figures.common.published import bracket_handles, draw_brackets, relation_row
 from epochwatt.figures.common.runs import Number, csv_row
 from epochwatt.figures.hipcw2021.medians import (
     bars_of,
@@ -26,7 +24,6 @@ from epochwatt.figures.hipcw2021.medians import (
     draw_medians,
     within,
 )
-from epochwatt.study.runs import TWIN
 
 CACHED = "data set in the page cache\nafter an epoch, median (%)"
 PANELS = (
@@ -37,8 +34,8 @@ PANELS = (
 )
 LINEAR = 0.36  # half a line of linear growth, a bit wider than its bar
 ROOM = (
-    "; that the share falls with the workers, too, is the simulation's: they take room from the "
-    "page cache"
+    "That the share falls with the workers, too, is the simulation's: they take room from the page "
+    "cache."
 )
 ALONG = "loader workers, and below them the size of the data set"
 SIZES = {"0.25": "a quarter of the data", "1": "the data set", "4": "four times the data"}
@@ -59,18 +56,15 @@ def draw(job: Job) -> None:
             axes.set_ylabel(label)
             shown = within(changes(job, "e2e_s"), bars) if quantity == "e2e_s" else []
             drawn, _ = axes.get_legend_handles_labels()
-            black = job.palette["published"]
-            wrong = failing(job, panel, shown, job.epoch_table())
-            published = [*handles(rows, black), *bracket_handles(shown, black, job.backend)]
-            style.legend(figure, [*drawn, *published, *entries(job, wrong)])
+            relations = [relation_row(one) for one in shown]
+            lines = bracket_handles(shown, job.palette["published"])
+            job.legend(figure, drawn, rows + relations, lines)
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
-                room = ROOM if job.backend == TWIN else ""
-                style.add_to_note(figure, f"; the paper prints no number of this panel{room}")
+                job.remark(panel, "The paper prints no number of this panel.")
+                job.remark(panel, ROOM if job.backend == TWIN else "")
             elif shown:
-                brackets = brackets_over(shown, bars)
-                draw_brackets(axes, brackets, black)
-                redden(axes, brackets, wrong, red_of(job))
+                draw_brackets([(axes, brackets_over(shown, bars, job))])
             job.save(figure, panel, rows + linear)
 
 
@@ -90,7 +84,7 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
             rows.append(csv_row(bar.run, "e2e_s_linear", linear, "all", **more))
     grey = job.colours("missing")["missing"]
     factors = " and ".join(dict.fromkeys(f"{row['dataset_scale']:g} ×" for row in rows))
-    label = f"linear growth: {factors} our bar for the whole data set"
+    label = f"linear growth: {factors} the bar of the whole data set"
     for n, (place, row) in enumerate(zip(at, rows, strict=True)):
         axes.hlines(
             row["value"], place - LINEAR, place + LINEAR, color=grey, linewidth=1.6,

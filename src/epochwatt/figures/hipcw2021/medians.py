@@ -6,7 +6,7 @@ the main paper. Stalls differ by two orders of magnitude between numbers of work
 on a logarithmic scale, where a factor is a distance.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from epochwatt.claims.claim_words import MEDIA
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
@@ -28,20 +27,27 @@ from epochwatt.figures.common.bars import (
     marked_row,
     positions,
 )
-from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
-from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.layout import MARK
-from epochwatt.figures.common.published import METRICS, cells, draw_mark, handles, inferred
-from epochwatt.figures.common.relations import Related
+from epochwatt.figures.common.published import (
+    METRICS,
+    Bracket,
+    Related,
+    bracket_handles,
+    cells,
+    draw_brackets,
+    draw_mark,
+    inferred,
+    relation_row,
+)
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import Config, Measurement, load_published, single
 from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
+MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the papers' order
 ORDER = list(MEDIA)
 BAR, BESIDE = 0.3, 0.17  # width of a bar, and how far it is from the middle of a pair
-PRINTED_FACTORS = "; factors are A / B of the paper's seconds; it prints (A - B) / B, 1 less"
+PRINTED_FACTORS = "Factors are A / B of the paper's seconds; it prints (A - B) / B, 1 less."
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 LONE_BAR = 0.5
 WORKERS = "workers"  # in the note of a number whose setting is inferred
@@ -111,13 +117,12 @@ def draw_medians(
             is_first, side = epoch_set != "all", -1 if beside < 0.0 else 1
             if is_log:
                 look = _dot(shade, is_first=is_first)
-                axes.plot([at], [row["value"] or np.nan], label=MARK, **look)
+                axes.plot([at], [row["value"] or np.nan], **look)
             else:
                 fill = style.pale(shade) if is_first else shade
                 axes.bar(at, row["value"] or 0.0, width, color=fill)
             draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
-            bar_width, turned = (0.0, 0.0) if is_log else (width, 90.0)  # room beside dots
-            draw_mark(axes, at, marked(row), colour["published"], bar_width, turned, side)
+            draw_mark(axes, at, marked(row), job.ink(row), 0.0 if is_log else width, side)
             if row["value"] == 0 and not is_log:  # told from what is missing
                 axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
                               fontsize="small")  # fmt: skip
@@ -182,7 +187,10 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
     label : of the y axis
     is_log : dots on a logarithmic scale, with the factors that more workers make
     """
-    bars, (grey, black) = bars_of(job.runs, "num_workers", "storage"), _greys(job)
+    bars, (grey, black) = (
+        bars_of(job.runs, "num_workers", "storage"),
+        [job.palette[key] for key in ("missing", "published")],
+    )
     shown = within(changes(job, quantity), bars) if is_log else []
     placeless = placeless_of(job, quantity, bars)
     with job.panel(job.figure) as (figure, axes):
@@ -201,17 +209,13 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
                 Line2D([], [], label="first epoch", **_dot(grey, is_first=True)),
                 Line2D([], [], label="median of all epochs", **_dot(grey, is_first=False)),
             ]
-        marks = handles(map(marked, rows), black)
-        wrong = failing(job, job.figure, shown, job.epoch_table())
-        lines = bracket_handles(shown, black, job.backend)
-        style.legend(figure, [*drawn, *marks, *lines, *entries(job, wrong)])
-        brackets = brackets_over(shown, bars, BESIDE, named=True)
-        draw_brackets(axes, brackets, black)
-        if wrong:
-            redden(axes, brackets, wrong, red_of(job))
+        relations = [relation_row(one) for one in shown]
+        job.legend(figure, drawn, [*map(marked, rows), *relations], bracket_handles(shown, black))
+        draw_brackets([(axes, brackets_over(shown, bars, job, BESIDE, named=True))])
         if any("(A-B)/B is printed" in one.relation.note for one in shown):
-            style.add_to_note(figure, PRINTED_FACTORS)
-        style.add_to_note(figure, slips_note(job, quantity, bars) + placeless_note(placeless))
+            job.remark(job.figure, PRINTED_FACTORS)
+        for sentence in [*slips(job, quantity, bars), *placeless_words(placeless)]:
+            job.remark(job.figure, sentence)
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first
         job.save(figure, job.figure, rows)
 
@@ -227,45 +231,32 @@ def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measureme
     ]
 
 
-def placeless_note(facts: Sequence[Measurement]) -> str:
-    """Return what the note says of numbers that have no place among numbers of workers."""
+def placeless_words(facts: Sequence[Measurement]) -> Iterator[str]:
+    """Yield which numbers have no place among numbers of workers."""
     words = [
         f"{MEDIA[single(fact.config)[0]['storage']]}, {fact.value:g} {fact.unit} ({fact.section})"
         for fact in facts
     ]
-    return f"; not marked, as printed without a number of workers: {', '.join(words)}" * bool(words)
+    if words:
+        yield f"Not marked, as printed without a number of workers: {', '.join(words)}."
 
 
-def slips_note(job: Job, quantity: str, bars: Sequence[Bar]) -> str:
-    """Return what the note says of numbers of later epochs that are printed wrongly; else nothing.
+def slips(job: Job, quantity: str, bars: Sequence[Bar]) -> Iterator[str]:
+    """Yield which numbers of later epochs are printed wrongly.
 
     They are those whose row in `measurements.csv` has another value and is noted as a slip.
     """
-    facts = load_published(Path(job.published)).measurements.values()
-    slips = [
-        fact
-        for fact in facts
-        if (fact.paper, fact.metric) == (job.paper, METRICS.get(quantity, quantity))
-        and fact.note.startswith(SLIP)
-        and any(
-            is_of(bar.run, config) and config["epoch"] == LATER
-            for bar in bars
-            for config in single(fact.config)
-        )
-    ]
-    notes = dict.fromkeys(
-        f"; {fact.section} prints {fact.as_printed} for later epochs with "
-        f"{counted(int(single(fact.config)[0]['num_workers']), 'workers')}, not marked: "
-        f"{fact.note.removeprefix(SLIP).strip()}"
-        for fact in slips
-        if fact.as_printed
-    )
-    return "".join(notes)
-
-
-def _greys(job: Job) -> tuple[str, str]:
-    colour = job.colours("missing", "published")
-    return colour["missing"], colour["published"]
+    for fact in load_published(Path(job.published)).measurements.values():
+        is_slip = fact.note.startswith(SLIP) and fact.as_printed
+        if (fact.paper, fact.metric) != (job.paper, METRICS.get(quantity, quantity)) or not is_slip:
+            continue
+        configs = [config for config in single(fact.config) if config["epoch"] == LATER]
+        if any(is_of(bar.run, config) for bar in bars for config in configs):
+            workers = counted(int(configs[0]["num_workers"]), "workers")
+            yield (
+                f"{fact.section} prints {fact.as_printed} for later epochs with {workers}, not "
+                f"marked: {fact.note.removeprefix(SLIP).strip()}."
+            )
 
 
 def _scale_log(axes: Axes) -> None:
@@ -289,7 +280,12 @@ def within(shown: Sequence[Related], bars: Sequence[Bar]) -> list[Related]:
 
 
 def brackets_over(
-    shown: Sequence[Related], bars: Sequence[Bar], offset: float = 0.0, *, named: bool = False
+    shown: Sequence[Related],
+    bars: Sequence[Bar],
+    job: Job,
+    offset: float = 0.0,
+    *,
+    named: bool = False,
 ) -> list[Bracket]:
     """Return a bracket for each change that the paper prints of two of the bars.
 
@@ -311,5 +307,7 @@ def brackets_over(
             (left, tick), (right, _) = ends
             words = one.reading(a_is_left=left < right)
             words = f"{tick} {words}" if named else words
-            brackets.append(Bracket(min(left, right), max(left, right), [words], one.seen_by_fit))
+            ink = job.ink({"published_id": one.relation.id})
+            low, high = sorted([left, right])
+            brackets.append(Bracket(low, high, [words], ink, one.linestyle))
     return brackets

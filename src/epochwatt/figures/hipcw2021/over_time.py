@@ -10,7 +10,6 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,40 +20,28 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from epochwatt.claims.functions import spread
-from epochwatt.claims.tolerances import load_terms
-from epochwatt.columns import MINIBATCH_COLUMNS
+from epochwatt.columns import MINIBATCH_COLUMNS, TWIN
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import (
-    NOTED_PCT,
-    SEEN,
-    draw_mark,
-    handles,
-    is_marked,
-    mark,
-)
+from epochwatt.figures.common.published import SEEN, draw_mark, is_marked, mark
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
-STEPS = f"; steps of 1/{N_BINS} of an epoch"
-NO_NUMBER = "; the paper prints no number of this panel"
-NO_WORKERS = "; the paper does not say its number of workers"
+REMARKS = f"Steps are 1/{N_BINS} of an epoch. The paper does not say its number of workers."
+NO_NUMBER = "The paper prints no number of this panel."
 ONE_RATE = (
-    "; simulated: one rate throughout an epoch; workers take room from the page cache, so that "
-    "more is read again"
+    "A simulated run reads at one rate throughout an epoch; workers take room from the page cache, "
+    "so that more is read again."
 )
-OWN_SCALES = "; each plot has its own scale"
+WITH_STARTS = "Means include the starts of epochs, which are cut off here."
 TITLE_CHARACTERS = 48  # in a line of a field's title
 STARTS = "starts of epochs"
-WITH_STARTS = f"; means include the {STARTS}, cut off here"
 START_BINS = 2  # of an epoch are its start: workers start one after another
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
@@ -125,7 +112,6 @@ def draw_series(
     label: tuple[str, str],
     along: tuple[str, str],
     points_of: Callable[[RunData, str], Points],
-    cause_of: Callable[[Job, str], str] | None = None,
 ) -> None:
     """Draw the panels of a figure: one medium and size of the data set each.
 
@@ -135,14 +121,13 @@ def draw_series(
     said : its label and its unit
     along : name in the CSV and label of what it is drawn over
     points_of : gives what is drawn of a run, from the folder with the records of its epochs
-    cause_of : says of a medium why claims on the sizes of the data set fail on it
     """
-    causes: dict[str, str] = {}
     for letter, (storage, scale) in PANELS:
         f = {"storage": storage, "dataset_scale": scale}
         runs = [run for run in job.runs if all(run.factors[name] == f[name] for name in f)]
         runs.sort(key=lambda run: run.factors["num_workers"])
-        with job.panel(f"{job.figure}{letter}", runs) as (figure, axes):
+        panel = f"{job.figure}{letter}"
+        with job.panel(panel, runs) as (figure, axes):
             facets = style.side_by_side(figure, axes, max(len(runs), 1))
             facets[0].set_ylabel(f"{label[0]} ({label[1]})")
             rows = []
@@ -159,16 +144,15 @@ def draw_series(
                 reason = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
-                rate = ONE_RATE if job.backend == TWIN and not _has_range(rows) else ""
-                none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
-                scales = OWN_SCALES if len(runs) > 1 and quantity not in ONE_SCALE else ""
-                cut = WITH_STARTS if any(STARTS in facet.get_title() for facet in facets) else ""
-                style.add_to_note(figure, f"{STEPS}{cut}{rate}{scales}{NO_WORKERS}{none}")
+                job.remark(panel, REMARKS)
+                if any(STARTS in facet.get_title() for facet in facets):
+                    job.remark(panel, WITH_STARTS)
+                if job.backend == TWIN and not _has_range(rows):
+                    job.remark(panel, ONE_RATE)
+                if quantity in ONE_SCALE and not any(map(is_marked, rows)):
+                    job.remark(panel, NO_NUMBER)
                 _series_legend(figure, storage, rows, job)
-            panel = f"{job.figure}{letter}"
-            if cause_of and runs and job.panels[panel].get("claims") and storage not in causes:
-                causes[storage] = cause_of(job, storage)
-            job.save(figure, panel, rows, cause=causes.get(storage, ""))
+            job.save(figure, panel, rows)
 
 
 def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], job: Job) -> None:
@@ -178,12 +162,11 @@ def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], 
         drawn.append(Patch(color=style.pale(colour[medium]), label="range"))
     look = {"color": colour["epoch_bound"], **BOUND_LINE}
     drawn.append(Line2D([], [], label="end of an epoch", **look))
-    for row in rows:
-        if row["quantity"] == IMPLIED:
-            off = f" (ours {row['off_pct']:+.0f} %)" if abs(row["off_pct"]) > NOTED_PCT else ""
-            label = f"implied by the published {row['implied_by']}: {row['value']:.0f} ms{off}"
-            drawn.append(Line2D([], [], color=colour["published"], label=label, **IMPLIED_LINE))
-    style.legend(figure, [*drawn, *handles(rows, colour["published"])])
+    implied = [row for row in rows if row["quantity"] == IMPLIED]
+    for row in implied[:1]:
+        label = f"implied by the published {row['implied_by']}"
+        drawn.append(Line2D([], [], color=colour["published"], label=label, **IMPLIED_LINE))
+    job.legend(figure, drawn, rows)
 
 
 def _has_range(rows: Sequence[dict[str, Any]]) -> bool:
@@ -224,7 +207,7 @@ def _draw_run(
             fontsize="x-small",
         )  # fmt: skip
         if row["published"] is not None:
-            draw_mark(axes, middle, row, colour["published"], 0.9 * (ends[1] - ends[0]))
+            draw_mark(axes, middle, row, job.ink(row), 0.9 * (ends[1] - ends[0]))
             rows.append(row)
     if quantity == STALL_QUANTITY and not any(row.get("published") for row in rows):
         rows += _draw_implied(run, axes, job, scale)
@@ -333,43 +316,7 @@ def draw_stalls(job: Job) -> None:
     """Draw the stall of each mini-batch over their number."""
     label = "stall per mini-batch", "ms"
     along = "minibatch", "mini-batches since the run began"
-    draw_series(job, STALL_QUANTITY, label, along, stalls, starts)
-
-
-def starts(job: Job, medium: str) -> str:
-    """Return in words that the starts of epochs part the sizes of the data set; nothing: no.
-
-    It is so where stalls without the first step of each epoch are alike, and with it are not.
-    """
-    runs = [run for run in job.runs if run.factors["storage"] == medium and run.epochs]
-    most = max((run.factors["num_workers"] for run in runs), default=0)
-    runs = [run for run in runs if run.factors["num_workers"] == most > 0]
-    runs.sort(key=lambda run: run.factors["dataset_scale"])
-    pairs = [_with_and_without_start(stalls(run, job.records.get(run.id, ""))) for run in runs]
-    whole, rest = ([pair[n] for pair in pairs if pair is not None] for n in (0, 1))
-    limit_pct = load_terms(Path(job.published).parents[1]).numbers["SIMILAR"]
-    if len(rest) < 2 or len(rest) < len(runs) or not _pct(rest) <= limit_pct < _pct(whole):
-        return ""
-    means_ms = ", ".join(f"{mean:.{_decimals(rest)}f}" for mean in rest)
-    return (
-        f"waits at starts of epochs, cut off here, make the difference: {means_ms} ms without them"
-    )
-
-
-def _pct(values: Sequence[float]) -> float:
-    return float(spread(values))
-
-
-def _with_and_without_start(points: Points) -> tuple[float, float] | None:
-    """Return the mean of a run's points, and without the first steps of epochs; None: no points."""
-    first_x = [(start, start + (end - start) / N_BINS)
-               for start, end in pairwise([0.0, *points.bounds])]  # fmt: skip
-    at_start = np.zeros(points.x.shape, bool)
-    for start, end in first_x:
-        at_start |= (points.x >= start) & (points.x < end)
-    if at_start.all():
-        return None
-    return float(points.values.mean()), float(points.values[~at_start].mean())
+    draw_series(job, STALL_QUANTITY, label, along, stalls)
 
 
 def stalls(run: RunData, folder: str) -> Points:

@@ -1,4 +1,4 @@
-"""All figures of the study: each beside its numbers, its caption and its interactive form."""
+"""Draw all figures of the study: each beside its numbers, its caption and its interactive form."""
 
 import textwrap
 from collections.abc import Iterable
@@ -23,8 +23,6 @@ def draw_powertrain(
     tables : paths of errors.csv, choices.csv and so on; one without rows is drawn as a sentence
     numbers : config/published/powertrain/numbers.csv
     modes : table of the modes of the example's workload; empty: there is no example
-    style_file : config/paper.mplstyle
-    folder : results/figures
     """
     rows = {Path(path).stem: read_rows(path) for path in tables}
     paper = load_paper_numbers(Path(numbers))

@@ -1,14 +1,14 @@
-"""One power limit: all modes, the fronts that methods predict, and the modes that they choose."""
+"""Draw one power limit: all modes, the fronts that methods predict, their choices."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.powertrain import looks
-from epochwatt.figures.powertrain.legend import handles
+from epochwatt.figures.powertrain.learning import legend_entries
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.published.paper_numbers import PaperNumber
 
@@ -45,7 +45,6 @@ def draw_example(
 
     Parameters
     ----------
-    stem : path of the files without ending
     modes : the table of the example's modes
     fronts, example : rows of fronts.csv and example.csv; of a method the first counts
     numbers : the paper's; they are in the CSV and a table below, since another board's seconds
@@ -77,14 +76,12 @@ def draw_example(
         )  # fmt: skip
         axes.set_xlabel("mean power (W)")
         axes.set_ylabel("time of an epoch (s)")
-        style.legend(figure, handles(list(names.values())))
+        style.legend(figure, legend_entries(list(names.values())))
         style.save(figure, stem, [*rows, *_paper_rows(numbers)])
     return caption()
 
 
-def example_rows(
-    fronts: Sequence[Row], example: Sequence[Row], minibatches: float
-) -> list[dict[str, Any]]:
+def example_rows(fronts: Sequence[Row], example: Sequence[Row], minibatches: float) -> list[Cells]:
     """Return what is drawn: points of fronts, and choices with what is expected and observed.
 
     Parameters
@@ -115,9 +112,9 @@ def _times(cell: str, minibatches: float) -> str:
     return f"{float(cell) * minibatches:.5g}" if cell else ""
 
 
-def _paper_rows(numbers: Sequence[PaperNumber]) -> list[dict[str, Any]]:
+def _paper_rows(numbers: Sequence[PaperNumber]) -> list[Cells]:
     """Return what the paper's methods chose, a row each."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Cells] = {}
     for number in numbers:
         if number.group == "example":
             row = {"what": "paper", "provenance": "paper", "method": number.method}
@@ -135,7 +132,7 @@ def _draw_modes(axes: Axes, modes: Sequence[Row], minibatches: float) -> None:
     axes.plot(*zip(*points, strict=True) if points else ((), ()), ".", color=looks.CONTEXT, ms=2)
 
 
-def _zoom(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+def _zoom(axes: Axes, rows: Sequence[Cells]) -> None:
     """Show the neighbourhood of the optimum and of all choices that are not far off."""
     best = next(row for row in rows if row["method"] == "observed" and row["what"] == "choice")
     watts, seconds = float(best["power_w"]), float(best["epoch_s"])
@@ -149,12 +146,12 @@ def _zoom(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.grid(visible=True, axis="both")
 
 
-def _point(row: Mapping[str, Any], prefix: str) -> tuple[float, float] | None:
+def _point(row: Cells, prefix: str) -> tuple[float, float] | None:
     watts, seconds = row[f"{prefix}power_w"], row[f"{prefix}epoch_s"]
     return (float(watts), float(seconds)) if watts and seconds else None
 
 
-def _draw_method(axes: Axes, rows: Sequence[Mapping[str, Any]], look: Look) -> None:
+def _draw_method(axes: Axes, rows: Sequence[Cells], look: Look) -> None:
     """Draw a method's front, and where its choice was expected and is."""
     prefix = "" if look is looks.METHODS["observed"] else "predicted_"
     front = sorted(filter(None, (_point(r, prefix) for r in rows if r["what"] == "front")))

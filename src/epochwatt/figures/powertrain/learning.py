@@ -1,15 +1,16 @@
-"""Learning curves: error of new modes by how many were profiled, a field for each workload."""
+"""Draw learning curves: error of new modes by how many were profiled, a field for each workload."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.powertrain import looks
-from epochwatt.figures.powertrain.legend import handles
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import learning_rows
 from epochwatt.published.paper_numbers import PaperNumber
@@ -19,6 +20,7 @@ WIDTH_IN, HEIGHT_IN = 7.2, 6.0  # of two rows of fields
 GROUPS = ("learning-curve", "other-workloads")  # of the paper's numbers on one board
 LETTERS = 30  # of a line of a field's title
 LEAST = 2  # numbers of profiled modes that make a curve
+BLACK_MARKS = "black, open: the paper's, on a real board"
 SPREAD = 1.035  # methods stand beside each other
 WHOSE = {
     "simulated": "The boards are simulated, so methods are compared on made modes. Black and open: "
@@ -39,7 +41,7 @@ def caption(target: str, provenance: str) -> str:
     ).strip()
 
 
-def curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def curves(rows: Sequence[Cells]) -> list[tuple[str, str]]:
     """Return workload and reference of the fields: those in which a method has a curve."""
     numbers: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -55,14 +57,7 @@ def draw_learning(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw the curves of one target and one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    errors : rows of errors.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw the curves of one target and one provenance; return the caption."""
     rows = learning_rows([row for row in errors if row["provenance"] == provenance], target)
     fields = curves(rows)
     title = f"Error of predicted {looks.TARGETS[target]}, by how many modes were profiled"
@@ -79,7 +74,7 @@ def draw_learning(
         places = style.facets(figure, axes, len(fields))
         shown = _draw_fields(places, fields, rows, known_numbers)
         entries = list(looks.looks(row["method"] for row in shown).values())
-        style.legend(figure, handles(entries, any(map(_is_paper, shown))))
+        style.legend(figure, legend_entries(entries, any(map(_is_paper, shown))))
         style.save(figure, stem, [{"provenance": provenance, **row} for row in shown])
     return caption(target, provenance)
 
@@ -87,11 +82,11 @@ def draw_learning(
 def _draw_fields(
     places: Sequence[Axes],
     fields: Sequence[tuple[str, str]],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Cells],
     numbers: Sequence[PaperNumber],
-) -> list[Mapping[str, Any]]:
+) -> list[Cells]:
     """Draw all fields, with the same ends of their axes; return the rows that are drawn."""
-    shown: list[Mapping[str, Any]] = []
+    shown: list[Cells] = []
     names = looks.looks(row["method"] for row in rows)
     target = rows[0]["quantity"].removesuffix("_mape_pct")
     for place, field in zip(places, fields, strict=True):
@@ -108,11 +103,11 @@ def _draw_fields(
     return shown
 
 
-def _is_paper(row: Mapping[str, Any]) -> bool:
+def _is_paper(row: Cells) -> bool:
     return bool(row["source"] == "paper")
 
 
-def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[dict[str, Any]]:
+def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[Cells]:
     """Return the paper's errors for a workload, as rows."""
     return [
         {
@@ -136,8 +131,8 @@ def _marks(numbers: Sequence[PaperNumber], target: str, name: str) -> list[dict[
 
 def _draw(
     axes: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    marks: Sequence[Mapping[str, Any]],
+    rows: Sequence[Cells],
+    marks: Sequence[Cells],
     names: Mapping[str, Look],
 ) -> None:
     """Draw the curves of one field, and the paper's marks on them."""
@@ -170,16 +165,28 @@ def _draw(
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _has_curve(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
+def _has_curve(row: Cells, rows: Sequence[Cells]) -> bool:
     """Return whether a row's method has several numbers of profiled modes."""
     mine = {other["n_profiled"] for other in rows if other["method"] == row["method"]}
     return bool(row["n_profiled"]) and len(mine) >= LEAST
 
 
-def _draw_mark(axes: Axes, n: int, mark: Mapping[str, Any], names: Mapping[str, Look]) -> None:
+def _draw_mark(axes: Axes, n: int, mark: Cells, names: Mapping[str, Look]) -> None:
     """Draw one of the paper's errors in black, with its method's shape; a bound has an arrow."""
     look = names.get(mark["method"]) or looks.METHODS[mark["method"]]
     axes.plot(n, mark["value"], look.mark, color=looks.PAPER, mfc="white", ms=5.5, zorder=4)
     if mark["qualifier"] == "less_than":
         arrow = {"arrowstyle": "->", "color": looks.PAPER, "lw": 0.9}
         axes.annotate("", (n, mark["value"] * 0.72), (n, mark["value"]), arrowprops=arrow, zorder=4)
+
+
+def legend_entries(shown: Sequence[Look], has_paper: bool = False) -> list[Line2D]:
+    """Return the legend's entries; `has_paper`: the figure has the paper's marks."""
+    entries = [
+        Line2D([], [], color=look.colour, marker=look.mark, ls=look.line, ms=4, label=look.title)
+        for look in shown
+    ]
+    if has_paper:
+        marks: dict[str, Any] = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
+        entries.append(Line2D([], [], color=looks.PAPER, label=BLACK_MARKS, **marks))
+    return entries

@@ -1,4 +1,4 @@
-"""The fastest mode under power limits: its time penalty, always beside the limits it breaks."""
+"""Draw the fastest mode under power limits: its time penalty, beside the limits it breaks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, limit_rows
@@ -45,14 +46,7 @@ def draw_limits(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw penalties and broken limits of one provenance; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    choices, penalties : rows of choices.csv and penalties.csv
-    numbers : the paper's; they are marked on simulated boards alone
-    """
+    """Draw penalties and broken limits of one provenance; return the caption."""
     tables = [
         [r for r in rows if r["provenance"] == provenance and r["group"] != MATRIX]
         for rows in (choices, penalties)
@@ -84,8 +78,8 @@ def draw_limits(
 
 def _draw_fields(
     figure: Figure,
-    of_field: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]],
-    marks: Sequence[Mapping[str, Any]],
+    of_field: Mapping[tuple[str, str], Sequence[Cells]],
+    marks: Sequence[Cells],
 ) -> None:
     """Draw a row of two axes for each field, as high as it has methods."""
     shape: dict[str, Any] = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
@@ -105,7 +99,7 @@ def _limits(choices: Sequence[Row], provenance: str) -> str:
     return f"limits of {min(watts):.3g} to {max(watts):.3g} W" if watts else ""
 
 
-def _marks(numbers: Sequence[PaperNumber], names: set[str]) -> list[dict[str, Any]]:
+def _marks(numbers: Sequence[PaperNumber], names: set[str]) -> list[Cells]:
     """Return the paper's medians and shares, a row for each."""
     return [
         {
@@ -121,8 +115,8 @@ def _marks(numbers: Sequence[PaperNumber], names: set[str]) -> list[dict[str, An
 def _draw(
     left: Axes,
     right: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    marks: Sequence[Mapping[str, Any]],
+    rows: Sequence[Cells],
+    marks: Sequence[Cells],
 ) -> None:
     """Draw a workload: a line for each method, boxes on the left, shares on the right."""
     names = looks.looks(row["method"] for row in rows)
@@ -163,9 +157,7 @@ def _draw(
         axes.tick_params(axis="y", length=0)
 
 
-def _beside(
-    marks: Sequence[Mapping[str, Any]], method: str, column: str, value: float
-) -> list[float]:
+def _beside(marks: Sequence[Cells], method: str, column: str, value: float) -> list[float]:
     """Return how far marks reach that would hide the number beside a bar."""
     return [
         mark["value"] + MARK
@@ -175,7 +167,7 @@ def _beside(
     ]
 
 
-def _draw_box(axes: Axes, y: float, row: Mapping[str, Any], look: Look) -> None:
+def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
     """Draw a box of penalties; say where its median lies if the axis does not reach."""
     stats = {"med": row["p50"], "q1": row["p25"], "q3": row["p75"]}
     stats |= {"whislo": row["p5"], "whishi": row["p95"], "fliers": []}

@@ -1,4 +1,4 @@
-"""How methods, workloads and provenances are shown: a method has a colour, a mark and a dash.
+"""Name methods, workloads and provenances for people, and give methods colour, mark and dash.
 
 Which figures there are is here too, for rules and pages that draw nothing.
 """
@@ -132,12 +132,7 @@ def note(provenance: str, *more: str) -> str:
 
 
 def gallery_entries(stems: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the study's figures as the gallery takes them.
-
-    Parameters
-    ----------
-    stems : results/figures/{folder}/{figure}, those that were drawn
-    """
+    """Return the study's figures as the gallery takes them."""
     entries = []
     for stem in stems:
         name = "/".join(stem.rsplit("/", 2)[1:])

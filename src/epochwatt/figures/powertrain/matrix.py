@@ -1,18 +1,18 @@
-"""The transfer matrix: error from each reference to each workload, ours beside the paper's."""
+"""Draw the transfer matrix: error from each reference to each workload, ours beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.powertrain import looks
 from epochwatt.published.paper_numbers import PaperNumber
 
 Row = Mapping[str, str]
-Cells = dict[tuple[str, str], dict[str, Any]]
+Matrix = dict[tuple[str, str], Cells]
 TITLE = "From which workload to which: error of predicted modes"
 WIDTH_IN = 7.2
 ROW_IN, HEAD_IN = 0.62, 1.3  # of a row of cells; of title, axis and note of each matrix
@@ -31,7 +31,7 @@ def caption(provenance: str) -> str:
     return " ".join(text.split())
 
 
-def our_cells(transfer: Sequence[Row], target: str) -> Cells:
+def our_cells(transfer: Sequence[Row], target: str) -> Matrix:
     """Return (reference, workload) -> the row that the CSV of the figure has."""
     return {
         (row["reference"], row["workload"]): {
@@ -46,7 +46,7 @@ def our_cells(transfer: Sequence[Row], target: str) -> Cells:
     }
 
 
-def paper_cells(numbers: Sequence[PaperNumber], target: str) -> Cells:
+def paper_cells(numbers: Sequence[PaperNumber], target: str) -> Matrix:
     """Return (reference, workload) -> the same of the paper."""
     return {
         (number.reference, number.workload): {
@@ -66,13 +66,7 @@ def draw_matrix(
     provenance: str,
     style_file: str,
 ) -> str:
-    """Draw ours and, of simulated boards, the paper's; return the caption.
-
-    Parameters
-    ----------
-    stem : path of the files without ending
-    transfer : rows of transfer.csv
-    """
+    """Draw ours and, of simulated boards, the paper's; return the caption."""
     mine = [row for row in transfer if row["provenance"] == provenance]
     ours = {target: our_cells(mine, target) for target in looks.TARGETS}
     is_beside = provenance == "simulated"
@@ -109,9 +103,7 @@ def _note(provenance: str) -> str:
     return looks.note(provenance, beside, "framed: no transfer, all modes")
 
 
-def _rows(
-    ours: Mapping[str, Cells], paper: Mapping[str, Cells], provenance: str
-) -> list[dict[str, Any]]:
+def _rows(ours: Mapping[str, Matrix], paper: Mapping[str, Matrix], provenance: str) -> list[Cells]:
     return [
         {
             **{"provenance": provenance, "reference": reference, "workload": name},
@@ -123,7 +115,7 @@ def _rows(
     ]
 
 
-def _draw(axes: Axes, cells: Cells, names: Sequence[str], most: float, is_paper: bool) -> None:
+def _draw(axes: Axes, cells: Matrix, names: Sequence[str], most: float, is_paper: bool) -> None:
     """Draw a matrix: a square for each pair, with its number."""
     for row, reference in enumerate(names):
         for column, name in enumerate(names):
@@ -158,7 +150,7 @@ def _draw(axes: Axes, cells: Cells, names: Sequence[str], most: float, is_paper:
         side.set_visible(False)
 
 
-def _ranges(cell: Mapping[str, Any]) -> bool:
+def _ranges(cell: Cells) -> bool:
     """Return whether a cell has quartiles of several draws."""
     return bool(cell.get("low")) and cell["low"] != cell["high"]
 

@@ -1,11 +1,11 @@
 """Compute the rows that figures and pages of PowerTrain show; nothing here draws."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from epochwatt.claims.beside_paper import each_draw_once
+from epochwatt.figures.common.vega import Cells
 
 Row = Mapping[str, str]
 QUARTILES = (25, 50, 75)
@@ -16,7 +16,7 @@ ALL = ("powertrain_all",)  # methods that profile all modes
 SHARES = {"over_pct": "broken (A/L)", "over_1w_pct": "broken by more than 1 W (A/L+1)"}
 
 
-def learning_rows(errors: Sequence[Row], target: str) -> list[dict[str, Any]]:
+def learning_rows(errors: Sequence[Row], target: str) -> list[Cells]:
     """Return median and quartiles over draws: a row per workload, reference, method, number.
 
     Parameters
@@ -50,13 +50,8 @@ def learning_rows(errors: Sequence[Row], target: str) -> list[dict[str, Any]]:
     return rows
 
 
-def limit_rows(choices: Sequence[Row], penalties: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return a row per workload and method: percentiles of penalties, shares of broken limits.
-
-    Parameters
-    ----------
-    choices, penalties : rows of choices.csv and penalties.csv, of one provenance
-    """
+def limit_rows(choices: Sequence[Row], penalties: Sequence[Row]) -> list[Cells]:
+    """Return a row per workload and method: percentiles of penalties, shares of broken limits."""
     boxes = _collected(choices, ("penalty_pct",))
     shares = _collected(penalties, (*SHARES, "n_limits", "n_answered", "excess_area_pct"))
     rows = []

@@ -22,13 +22,7 @@ WORKLOADS = name("workload_name")
 
 
 def write_spec(stem: str, title: str, note: str) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv.
-
-    Parameters
-    ----------
-    stem : path of the figure without its suffix; its end says which kind it is
-    title, note : of the figure; the note says where its numbers are from
-    """
+    """Write `stem`.vl.json from the rows of `stem`.csv."""
     rows = vega.read_rows(stem, NUMBERS)
     for row in rows:
         row["name"] = looks.looks([row["method"]])[row["method"]].title

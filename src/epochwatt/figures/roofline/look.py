@@ -1,4 +1,4 @@
-"""What the figures of rooflines share: words, colours, which modes are shown, spec and caption."""
+"""Share words, colours, modes, spec and caption between the figures of rooflines."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,8 @@ import numpy as np
 from epochwatt import columns
 from epochwatt.figures.common import vega
 from epochwatt.roofline.fits import FitRow
-from epochwatt.text import counted
+from epochwatt.text import PROVENANCES, counted
 
-ORIGINS = {
-    "measured": "measured on this machine",
-    "simulated": "simulated boards, not measured",
-    "public": "measured by others",
-}
 COLOURS = (  # of modes: told apart with any kind of colour vision, and in grey
     "#332288",
     "#B2182B",
@@ -41,14 +36,6 @@ DEVICES = {
     "agx": "AGX Xavier",
 }
 MOST_MODES = 4  # in a field
-PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-WORDS = {
-    "cores": "fewest cores",
-    "cpu_mhz": "lowest CPU clock",
-    "gpu_mhz": "lowest GPU clock",
-    "emc_mhz": "lowest memory clock",
-}
-UNITS = {"cores": "cores", "cpu_mhz": "MHz CPU", "gpu_mhz": "MHz GPU", "emc_mhz": "MHz memory"}
 CLOCKS_NOT_SET = "clocks not set"
 COLUMNS = 88  # of a line of a caption
 
@@ -56,7 +43,7 @@ Dash = str | tuple[int, tuple[int, ...]]
 
 
 class Look(NamedTuple):
-    """How a mode is drawn."""
+    """Colour, dash and width of a mode's line."""
 
     colour: str
     dash: Dash
@@ -90,17 +77,18 @@ def shown_modes(rows: Sequence[FitRow]) -> dict[str, FitRow]:
         return {rows[k].instance: rows[k] for k in places}
     top = max(rows, key=lambda row: [part or 0.0 for part in row.mode])
     shown = {"highest mode": top}
-    for place, part in enumerate(PARTS):
+    for place, part in enumerate(columns.CLOCKS):
         if part == "cores" and top.processor == "gpu":
             continue  # no roof of a GPU hangs on them
         others = [row for row in rows if _differs_in(row, top, place)]
         if others:
-            shown[WORDS[part]] = min(others, key=lambda row: row.mode[place] or 0.0)
+            lowest = "fewest cores" if part == "cores" else f"lowest {columns.label(part)}"
+            shown[lowest] = min(others, key=lambda row: row.mode[place] or 0.0)
     return shown
 
 
 def _differs_in(row: FitRow, top: FitRow, place: int) -> bool:
-    return [k for k in range(len(PARTS)) if row.mode[k] != top.mode[k]] == [place]
+    return [k for k in range(len(columns.CLOCKS)) if row.mode[k] != top.mode[k]] == [place]
 
 
 def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
@@ -111,10 +99,17 @@ def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
     names = {other.instance for other in rows}
     if len(names) == len(rows) and len(rows) > 1:
         return row.instance
-    apart = [p for p in PARTS if len(rows) == 1 or len({getattr(other, p) for other in rows}) > 1]
+    apart = [
+        p
+        for p in columns.CLOCKS
+        if len(rows) == 1 or len({getattr(other, p) for other in rows}) > 1
+    ]
     values = {p: value for p in apart if (value := getattr(row, p)) is not None}
     parts = [
-        counted(n, UNITS[p]) if p == "cores" else f"{n:g} {UNITS[p]}" for p, n in values.items()
+        counted(n, "cores")
+        if p == "cores"
+        else f"{n:g} MHz {columns.label(p).removesuffix(' clock')}"
+        for p, n in values.items()
     ]
     unset = len(rows) == 1 and set(values) <= {"cores"}
     return ", ".join([*parts, CLOCKS_NOT_SET] if unset or not parts else parts)
@@ -122,7 +117,7 @@ def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
 
 def write_caption(stem: str, title: str, text: str, origin: str) -> None:
     """Write `stem`.txt: what a reader of the picture alone has to know."""
-    whose = ORIGINS.get(origin, origin)
+    whose = PROVENANCES.get(origin, origin)
     paragraphs = [f"{title}.", text, f"{whose[0].upper()}{whose[1:]}."]
     filled = (textwrap.fill(" ".join(p.split()), COLUMNS) for p in paragraphs)
     Path(f"{stem}.txt").write_text("\n\n".join(filled) + "\n", encoding="utf-8")

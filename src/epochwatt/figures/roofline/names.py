@@ -1,4 +1,4 @@
-"""Names of workloads beside their marks: where none lies on another name or near another mark."""
+"""Place names of workloads beside their marks: none on another name or near another mark."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
-from epochwatt.figures.common.layout import lay_out
+from epochwatt.figures.common.style import lay_out
 from epochwatt.figures.roofline.look import PEAK
 from epochwatt.roofline.model import Ceilings
 
@@ -58,12 +58,7 @@ def add_name(
 
 
 def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
-    """Write the numbers of a lone roof at its slope, its flat part and its corner.
-
-    Parameters
-    ----------
-    ends : of the roof, intensities
-    """
+    """Write the numbers of a lone roof at its slope, its flat part and its corner."""
     low, high = ends
     ridge, flops_per_s = ceilings.ridge_flop_per_byte, ceilings.flops_per_s
     rising, flat = np.sqrt(low * ridge), np.sqrt(ridge * high)

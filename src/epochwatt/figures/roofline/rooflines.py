@@ -1,10 +1,10 @@
-"""Rooflines of time and of energy over intensity, with the workloads of one origin below them.
+"""Draw rooflines of time and energy over intensity, with the workloads of one origin below them.
 
 A field for each device; a line for each mode that is shown, a mark for each workload in one of
 these modes. What a data sheet promises is a dotted line. Origins never share a figure.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,14 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.runs import machines_of
-from epochwatt.figures.roofline import look, words
+from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.roofline import look
 from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, Numbers
 from epochwatt.roofline.points import Point, read_points
 from epochwatt.tables import read_table
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS, PROVENANCES
 
 BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
 N_POINTS = 60  # of a curve
@@ -72,7 +74,7 @@ class Field(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """Which part of its lone roof each workload reaches."""
+        """Share of its lone roof that each workload reaches."""
         lone = self.lone
         return [
             p.flops / p.time_s / float(lone.ceilings.attainable_flops_per_s(p.flops / p.bytes))
@@ -108,10 +110,7 @@ def draw(
     ----------
     fits, points : tables of one origin
     peaks : config/rooflines/peaks.csv
-    style_file : config/paper.mplstyle
-    folder : results/figures/roofline
     origin : measured, simulated or public
-    titles : model -> name for people
     records : folders of the epochs that were measured on this machine: they name it
     """
     shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
@@ -137,12 +136,7 @@ def read_peaks(path: Path) -> Peaks:
 def fields_of(
     fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks, machines: Sequence[str] = ()
 ) -> list[Field]:
-    """Return a field of each device of which there are points.
-
-    Parameters
-    ----------
-    machines : what this machine is
-    """
+    """Return a field of each device of which there are points."""
     fields = []
     for device in dict.fromkeys(point.device for point in points):
         rows = [r for r in fits if r.device == device and r.precision == PRECISION]
@@ -166,7 +160,7 @@ def fields_of(
 
 
 Looks = Mapping[str, look.Look]
-Draw = Callable[[Axes, Field, Looks], list[dict[str, Any]]]
+Draw = Callable[[Axes, Field, Looks], list[Cells]]
 
 
 def _figure(
@@ -174,17 +168,17 @@ def _figure(
 ) -> None:
     """Draw a field for each device, and write numbers, caption and spec."""
     n_roofs = sum(len(field.modes) for field in fields)
-    title = words.title(what, origin, n_roofs or 1)
+    title = title_of(what, origin, n_roofs or 1)
     settings = {"title": title, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
     x, y = "intensity_flop_per_byte", "flop_per_s" if what == "time" else "flop_per_j"
     points = [point for field in fields for point in field.workloads]
     is_shared = any(field.is_shared for field in fields)
     is_told = what == "time" and n_roofs == 1 and not is_shared
     shares = [share for field in fields for share in field.shares] if is_told else []
-    with style.panel(style_file, settings, words.note(origin, points, shares)) as (figure, axes):
-        rows: list[dict[str, Any]] = []
+    with style.panel(style_file, settings, note_of(origin, points, shares)) as (figure, axes):
+        rows: list[Cells] = []
         if not fields:
-            style.notice(figure, f"{title}: not drawn. {words.NO_POWER}.")
+            style.notice(figure, f"{title}: not drawn. {NO_POWER}.")
         else:
             places = style.facets(figure, axes, len(fields), COLUMNS)
             for place, field in zip(places, fields, strict=True):
@@ -193,22 +187,17 @@ def _figure(
                 rows += draw_field(place, field, looks)
                 _dress(place, field, looks, what, WIDTH_IN / min(len(fields), COLUMNS))
             style.legend(figure, _handles(fields, what))
-            style.warn(figure, [words.SHARED] if is_shared else [], look.WARNING)
+            style.warn(figure, [SHARED] if is_shared else [], look.WARNING)
             part_names(figure)
         style.save(figure, stem, rows, [*COLUMNS_OF, x, y, "line"])
     tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
-    text = words.caption(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
+    text = caption_of(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
     look.write_caption(stem, title, text, origin)
-    look.write_spec(stem, title, look.ORIGINS[origin], x, y)
+    look.write_spec(stem, title, PROVENANCES[origin], x, y)
 
 
 def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -> None:
-    """Give a field its axes, and above it its device and modes.
-
-    Parameters
-    ----------
-    width_in : of the field, with the labels of its axis
-    """
+    """Give a field its axes, and above it its device and modes."""
     if any(text.get_gid() != CEILING for text in axes.texts):  # names below what they are of
         low, high = axes.get_ylim()
         axes.set_ylim(low / (high / low) ** ROOM, high)
@@ -262,7 +251,7 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     return [*handles, ridge, balance]
 
 
-def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
+def _time(axes: Axes, field: Field, looks: Looks) -> list[Cells]:
     """Draw a device's roofs and what its workloads reach; return the rows of the CSV."""
     rows = []
     lines = [(label, "roof", row.ceilings) for label, row in field.modes.items()]
@@ -283,7 +272,7 @@ def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     return rows
 
 
-def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
+def _energy(axes: Axes, field: Field, looks: Looks) -> list[Cells]:
     """Draw a device's operations per joule, ridges and balances; return the rows of the CSV."""
     rows = []
     for label, row in field.modes.items():  # the first behind: it is the widest
@@ -321,7 +310,7 @@ def _marks(
     marks: Sequence[tuple[Point, str, float]],
     looks: Looks,
     column: str,
-) -> list[dict[str, Any]]:
+) -> list[Cells]:
     """Draw workloads at their intensity; if they are few, their names stand below them."""
     rows = []
     drawn = [(p, label, rate) for p, label, rate in marks if p.intensity_flop_per_byte and rate > 0]
@@ -340,9 +329,7 @@ def _marks(
     return rows
 
 
-def _line(
-    field: Field, label: str, what: str, column: str, x: Numbers, y: Numbers
-) -> list[dict[str, Any]]:
+def _line(field: Field, label: str, what: str, column: str, x: Numbers, y: Numbers) -> list[Cells]:
     name = f"{field.device} {label} {what}"
     return [
         {**_row(field, label, what, a, b, column), "line": name} for a, b in zip(x, y, strict=True)
@@ -357,7 +344,7 @@ def _row(
     value: float,
     column: str,
     point: Point | None = None,
-) -> dict[str, Any]:
+) -> Cells:
     first = point or next(iter(field.modes.values()), None)
     return {
         "provenance": first.provenance if first else "",
@@ -370,3 +357,101 @@ def _row(
         column: f"{value:.5g}",
         "line": "",
     }
+
+
+# -- what the figures say of themselves -----------------------------------------------------------
+
+HEADS = {  # begin the titles
+    "measured": "measured on this machine",
+    "simulated": "simulated",
+    "public": "measured by others",
+}
+COUNTED = "fp32; operations and bytes of all kernels counted, each array read or written once"
+NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
+SHARED = (
+    "Others used the machine while its ceilings were measured (machine_shared): it can do more "
+    "than these lines say. On a quiet machine: epochwatt discard --shared, then start again."
+)
+TIME_CAPTION = """Lines: {best} the rates that the best micro-kernels reached; the
+slope is memory, the flat part arithmetic, the corner the ridge. {marks}. Operations and bytes are
+counted, each array read or written once; launches and waits keep workloads away from the roof."""
+PEAKS = """Dotted, in the colour of its mode or grey: the peak that the data sheet promises at the
+mode's clocks, a theory that nothing here reached."""
+OF_PUBLIC = """Orin Nano and NX: STREAM and matrix products in fp32, with dot products, sums and
+matrix-vector products below them; AGX Orin 64 GB: 35 networks in fp32 (branes-ai/graphs), whose
+clocks were left to DVFS, so it has no fitted roof; TX2: kernels of ResNet-18 and ResNet-50 (Energy
+Time Fairness, SEC 2023), whose roof is what the best of them reach."""
+ENERGY = """Operations per joule at the least time, over intensity: work, traffic and constant power
+as fitted to the energies of kernels (Choi et al., 2013). {marks}. Open circles: the ridge, from
+which on arithmetic limits time; diamonds: the energy balance, from which on arithmetic costs
+more than memory. Where the diamond lies left of the circle, what is compute-bound in time is so in
+energy."""
+ENERGY_OF = {
+    "public": """Power is that of the TX2's GPU rail alone. Held-out kernels are off by 34 %
+(median): the line is a trend, no prediction. Short kernels lie below, since launches keep the GPU
+waiting.""",
+    "simulated": """A simulated GPU draws power while it is busy, whatever it does: its operations
+cost next to nothing, its traffic and its time do.""",
+}
+TASK_WORDS = {"train": "Filled circles: training", "infer": "triangles: inference"}
+
+
+def title_of(what: str, origin: str, n_roofs: int) -> str:
+    """Return the title of a figure."""
+    plural = "" if n_roofs == 1 else "s"
+    return style.titled(f"{what.capitalize()} roofline{plural}", HEADS[origin])
+
+
+def note_of(origin: str, points: Sequence[Point], shares: Sequence[float]) -> str:
+    """Return the corner note.
+
+    Parameters
+    ----------
+    points : that are drawn
+    shares : of the roof, that they reach, where there is one roof
+    """
+    text = f"{PROVENANCES[origin]}; {COUNTED}"
+    sizes = {point.batch_size for point in points}
+    if len(sizes) == 1 and (size := sizes.pop()):
+        text += f"; mini-batch size {size}"
+    if shares:
+        low, high = (round(100 * end) for end in (min(shares), max(shares)))
+        reached = f"{low} to {high} %" if low < high else f"{low} %"
+        text += f"; workloads reach {reached} of the roof"
+    return text
+
+
+def caption_of(
+    what: str,
+    origin: str,
+    tasks: Collection[str],
+    n_roofs: int,
+    *,
+    has_peaks: bool,
+    is_shared: bool = False,
+) -> str:
+    """Return what the caption says: of nothing that is not drawn.
+
+    Parameters
+    ----------
+    tasks : of the workloads that are drawn; empty: nothing is drawn
+    n_roofs, has_peaks : lines that are drawn
+    is_shared : others used the machine while its ceilings were measured
+    """
+    if not tasks:
+        return f"{NOT_DRAWN}: {NO_POWER[0].lower()}{NO_POWER[1:]}."
+    marks = "; ".join(words for task, words in TASK_WORDS.items() if task in tasks)
+    marks = marks[0].upper() + marks[1:]
+    parts = [SHARED] if is_shared else []
+    if what == "energy":
+        return " ".join([*parts, ENERGY.format(marks=marks), ENERGY_OF.get(origin, "")])
+    mode = "the mode" if n_roofs == 1 else "each mode"
+    best = "" if is_shared else f"what {mode} could do at best,"
+    text = TIME_CAPTION.format(best=best, marks=marks)
+    parts.append(text)
+    if has_peaks:
+        parts.append(PEAKS)
+    parts.append("In fp32.")
+    if origin == "public":
+        parts.append(OF_PUBLIC)
+    return " ".join(parts)

@@ -1,4 +1,4 @@
-"""What a tuned mode saves, and what it costs in time: each workload's choices, by origin."""
+"""Draw what a tuned mode saves and costs in time: each workload's choices, by origin."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +9,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.figures.roofline import look
 from epochwatt.tables import read_table
+from epochwatt.text import PROVENANCES
 
 TITLE = "Energy saved by tuning the mode, and what it costs in time"
-ORIGINS = ("simulated", "public")  # a field each
+FIELDS = ("simulated", "public")  # a field each
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9
 PAPER_PCT = 15.0  # Pagoda, abstract: up to 15 % less energy of inference
 LEAST = "least_energy"
@@ -35,11 +37,11 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     """Draw results/pagoda/tuning.csv: SVG, PNG, CSV, caption and interactive spec at `stem`."""
     rows = [row for _, row in read_table(Path(table)) if row["aim"].startswith(LEAST)]
     settings = {"title": TITLE, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
-    drawn: list[dict[str, Any]] = []
+    drawn: list[Cells] = []
     with style.panel(style_file, settings, "left: simulated; right: measured by others") as opened:
         figure, axes = opened
-        places = style.side_by_side(figure, axes, len(ORIGINS))
-        for place, origin in zip(places, ORIGINS, strict=True):
+        places = style.side_by_side(figure, axes, len(FIELDS))
+        for place, origin in zip(places, FIELDS, strict=True):
             drawn += _field(place, [r for r in rows if r["provenance"] == origin], origin)
         paper = Line2D(
             [], [], color=look.PEAK, linestyle=":", label="Pagoda, inference: up to 15 %"
@@ -60,9 +62,9 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     )
 
 
-def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict[str, Any]]:
+def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[Cells]:
     """Draw the choices of one origin; return the rows of the CSV."""
-    drawn: list[dict[str, Any]] = []
+    drawn: list[Cells] = []
     names = {name_of(row): row["task"] for row in rows}
     shades = list(dict.fromkeys(_shade(row) for row in rows))
     for name, task in names.items():
@@ -74,7 +76,7 @@ def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict
             markersize=3.5, linewidth=1,
         )  # fmt: skip
         for row in some:
-            shown = {"provenance": origin, "field": look.ORIGINS[origin], "mode": name}
+            shown = {"provenance": origin, "field": PROVENANCES[origin], "mode": name}
             kept = ("aim", "against", "cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "power_scope")
             numbers = {column: row[column] for column in ("slower_pct", "saved_pct")}
             drawn.append({**shown, "what": task, **{k: row[k] for k in kept}, **numbers})
@@ -91,7 +93,7 @@ def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict
         for shade, colour in zip(shades, look.COLOURS * len(shades), strict=False)
     ]
     axes.legend(
-        handles=handles, ncols=2, fontsize="x-small", title=look.ORIGINS[origin],
+        handles=handles, ncols=2, fontsize="x-small", title=PROVENANCES[origin],
         title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2, columnspacing=1.0,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The base load in the energy of an epoch: idle power times E2E time; its bars, shares, spreads."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,15 +10,20 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import BAR, Bar, draw_missing, marked_row, places, positions
-from epochwatt.figures.common.brackets import DASHES, brackets_of, draw_brackets
-from epochwatt.figures.common.failing import red_of, redden
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import ON_BOARD, draw_mark, idle_mark
-from epochwatt.figures.common.relations import SIGNS, Related, metric_of, relation_row
+from epochwatt.figures.common.published import (
+    DASHES,
+    ON_BOARD,
+    Bracket,
+    Related,
+    draw_mark,
+    idle_mark,
+    metric_of,
+    relation_row,
+)
 from epochwatt.figures.common.runs import Number, RunData
-from epochwatt.figures.sigmetrics2023.clouds import outside
-from epochwatt.figures.sigmetrics2023.printed_modes import ranges
-from epochwatt.published.numbers import Config, single
+from epochwatt.figures.sigmetrics2023.clouds import outside, ranges
+from epochwatt.published.numbers import single
 
 PLACE = ("device", "instance", "power_mode")
 SHARE = "baseload_wh/energy_wh"
@@ -73,7 +78,7 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
         grey = colour["missing"]
         axes.bar(x[unknown], height[unknown], width=BAR, color=grey, label=NO_BASELOAD)
     for at, row in zip(x, whole, strict=True):
-        draw_mark(axes, at, row, colour["published"], BAR, side=0)
+        draw_mark(axes, at, row, job.ink(row), BAR, side=0)
     return rows
 
 
@@ -96,19 +101,13 @@ def _energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Nu
 
 
 def draw_shares(
-    bars: Sequence[Bar],
-    axes: Axes,
-    rows: Rows,
-    shares: Sequence[Related],
-    wrong: Sequence[Related],
-    job: Job,
+    bars: Sequence[Bar], axes: Axes, rows: Rows, shares: Sequence[Related], job: Job
 ) -> Rows:
     """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
 
     Parameters
     ----------
     rows : of the bars above
-    wrong : shares by which a claim fails, which are red
     """
     colour = job.colours("baseload", "published")
     x, place = positions([bar.group for bar in bars]), places(bars)
@@ -123,14 +122,10 @@ def draw_shares(
         inside = [place_of_bar for place_of_bar in at if place_of_bar is not None]
         if one.relation.metric == SHARE and len(inside) == len(at):
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
+            row = relation_row(one)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
-                              color=colour["published"], alpha=BAND_ALPHA)  # fmt: skip
-            modes = [config["power_mode"] for config in single(one.relation.config_a)]
-            text = f"{ranges(modes)}: {_range_text(one)}"
-            title = axes.set_title(text, fontsize="x-small", pad=2)
-            if one in wrong:
-                title.set_color(red_of(job))
-            shown.append(relation_row(one))
+                              color=job.ink(row), alpha=BAND_ALPHA)  # fmt: skip
+            shown.append(row)
     for at_bar, bar in zip(x, bars, strict=True):
         _draw_printed_baseload(at_bar, bar.run, axes, job)
     axes.set_xticks(x, [bar.tick for bar in bars])
@@ -140,13 +135,6 @@ def draw_shares(
     axes.set_ylim(0, 100)
     axes.grid(visible=False, axis="x")
     return shown
-
-
-def _range_text(one: Related) -> str:
-    """Return a published range and ours, in whole per cent."""
-    r, here = one.relation, dict.fromkeys(f"{value:.0f}" for value in one.here)
-    printed = f"{r.value:g}" if r.value_hi is None else f"{r.value:g} to {r.value_hi:g}"
-    return f"{SIGNS.get(r.qualifier, '')}{printed} %, here {' to '.join(here)} %"
 
 
 def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> None:
@@ -159,46 +147,20 @@ def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> Non
         line: Any = "-" if printed.seen_by_fit else DASHES
         black = job.palette["published"]
         axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
-        axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
-                      xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
-                      textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
 
 
-def draw_spreads(
-    axes: Axes, bars: Sequence[Bar], spreads: Sequence[Related], wrong: Sequence[Related], job: Job
-) -> None:
-    """Draw brackets of the spreads over some of the bars; those by which a claim fails are red."""
-    over = brackets_of(spreads, places(bars), spread_words(spreads, bars))
-    draw_brackets(axes, over, job.palette["published"])
-    redden(axes, over, wrong, red_of(job))
-    part_brackets(axes, spreads, places(bars))
-
-
-def spread_words(spreads: Sequence[Related], bars: Sequence[Bar]) -> dict[str, str]:
-    """Return metric -> what the text of a spread over some of these bars begins with."""
-    place, words = places(bars), {}
+def spread_brackets(
+    axes: Axes, bars: Sequence[Bar], spreads: Sequence[Related], job: Job
+) -> tuple[Axes, list[Bracket]]:
+    """Return brackets of the spreads over some of the bars, parted where bars are left out."""
+    place, brackets = places(bars), []
     for one in spreads:
         configs = single(one.relation.config_a)
-        if all(place(config) is not None for config in configs):
+        at = sorted(x for config in configs if (x := place(config)) is not None)
+        if len(at) == len(configs):
+            gaps = [pair for pair in pairwise(at) if pair[1] - pair[0] > 1.0]
             modes = ranges(config["power_mode"] for config in configs)
-            words[one.relation.metric] = f"spread, {modes}:"
-    return words
-
-
-def part_brackets(
-    axes: Axes, spreads: Sequence[Related], place: Callable[[Config], float | None]
-) -> None:
-    """Part the brackets of spreads that leave out bars in their middle, as modes g to j."""
-    for one in spreads:
-        at = [place(config) for config in single(one.relation.config_a)]
-        bars = sorted(x for x in at if x is not None)
-        gaps = [pair for pair in pairwise(bars) if pair[1] - pair[0] > 1.0]
-        for line in axes.lines:
-            x, y = np.array(line.get_xdata()), np.array(line.get_ydata())
-            if gaps and np.array_equal(x, [bars[0], bars[0], bars[-1], bars[-1]]):
-                foot, top = y[:2]
-                between = [[end, end, np.nan, start, start] for end, start in gaps]
-                line.set_data(
-                    np.concatenate([x[:2], *between, x[2:]]),
-                    np.concatenate([y[:2], *[[top, foot, np.nan, foot, top]] * len(gaps), y[2:]]),
-                )
+            lines = [f"spread, {modes}: {one.reading()}"]
+            ink = job.ink({"published_id": one.relation.id})
+            brackets.append(Bracket(at[0], at[-1], lines, ink, one.linestyle, gaps))
+    return axes, brackets

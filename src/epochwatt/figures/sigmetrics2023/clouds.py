@@ -14,6 +14,8 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place
 
+PALE_NOTE = "; pale: not compared"
+
 
 @dataclass(frozen=True)
 class Cloud:
@@ -83,15 +85,6 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
     return frozenset(modes & named) - frozenset(compared[factors["model"]])
 
 
-def modes_note(job: Job, runs: Iterable[RunData]) -> str:
-    """Return for the corner where the letters of power modes are explained; nothing without any."""
-    sets = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    named = {mode for modes in sets.values() for mode in modes}
-    if not named & {run.factors["power_mode"] for run in runs}:
-        return ""
-    return "; letters: power modes, Table 3 of the paper"
-
-
 def outside_label(modes: Iterable[str], job: Job) -> str:
     """Return a legend's entry of modes that are pale: which networks the paper has them of."""
     ordered = sorted(modes)
@@ -99,3 +92,14 @@ def outside_label(modes: Iterable[str], job: Job) -> str:
     models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
     which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
     return f"{which}: {' and '.join(models) or 'others'} alone, our reading of 5.6.6"
+
+
+def ranges(modes: Iterable[str]) -> str:
+    """Return letters in words, as `a to f, k`."""
+    spans: list[list[str]] = []
+    for mode in sorted(modes):
+        follows = spans and len(mode) == 1 and ord(mode) == ord(spans[-1][-1][-1]) + 1
+        spans[-1].append(mode) if follows else spans.append([mode])
+    return ", ".join(
+        f"{span[0]} to {span[-1]}" if len(span) > 2 else ", ".join(span) for span in spans
+    )

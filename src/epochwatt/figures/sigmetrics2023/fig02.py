@@ -7,14 +7,11 @@ panel b, none and four in panel c; a group of bars without four is drawn with ev
 workers. Runs with eight are described in section 5.1.6 only, and no bars of panel a.
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
-from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     SETUP,
@@ -30,16 +27,17 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
-from epochwatt.figures.common.brackets import (
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import (
     Bracket,
+    Related,
     bracket_handles,
     brackets_of,
     draw_brackets,
+    draw_mark,
+    is_marked,
+    relation_row,
 )
-from epochwatt.figures.common.failing import entries, failing, red_of, redden
-from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark, is_marked
-from epochwatt.figures.common.relations import Related, relation_row
 from epochwatt.figures.common.runs import RunData, data_words
 from epochwatt.published.numbers import Config, single
 from epochwatt.text import counted
@@ -68,15 +66,24 @@ def draw(job: Job) -> None:
         with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):
             style.add_to_title(figure, conditions([bar.run for bar in shown]))
             changes = job.related("energy_wh") if panel == "fig02c" else []
-            wrong = failing(job, panel, changes, job.epoch_table())
-            style.add_to_note(figure, pairs_note(shown, changes, red=bool(wrong), job=job))
+            job.remark(panel, "Brackets are of epochs 1+." if changes else "")
+            if not any(bar.run.factors["num_workers"] == FOUR for bar in shown):
+                job.remark(panel, f"There is no run with the paper's {FOUR} workers.")
             rows, facets = [], model_facets(figure, axes, shown, job, (label, y_label))
             for facet, of_model in facets:
                 rows += draw_pairs(of_model, facet, job, quantity)
-            legend(facets[0][0], rows, job.palette["published"], _handles(changes, job, wrong))
-            for facet, of_model in facets:
-                _draw_changes(facet, of_model, changes, job, HALF, wrong)
-            job.save(figure, panel, rows + [relation_row(one) for one in changes])
+            relations = [relation_row(one) for one in changes]
+            legend(
+                facets[0][0],
+                rows + relations,
+                job,
+                bracket_handles(changes, job.palette["published"]),
+            )
+            draw_brackets([
+                (facet, brackets_of(changes, places(of_model, HALF), job.ink, TIMES))
+                for facet, of_model in facets
+            ])  # fmt: skip
+            job.save(figure, panel, rows + relations)
 
 
 def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
@@ -84,6 +91,7 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
     changes = job.related(*TIMES)
     groups = [[b for b in bars if b.group == name] for name in dict.fromkeys(b.group for b in bars)]
     compared = {_network(group) for group in groups if len(group) > 1}
+    # a bar alone says nothing beside a group of the same network
     groups = [group for group in groups if len(group) > 1 or _network(group) not in compared]
     bars = [bar for group in groups for bar in group]
     models = list(dict.fromkeys(bar.run.factors["model"] for bar in bars))
@@ -91,7 +99,8 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
     with job.panel("fig02a", [bar.run for bar in bars]) as (figure, axes):
         style.add_to_title(figure, conditions([bar.run for bar in bars]))
         facets, rows = style.facets(figure, axes, max(len(groups), 1)), []
-        style.add_to_note(figure, lacking_note(groups))
+        for sentence in lacking(groups):
+            job.remark("fig02a", sentence)
         titles = [_title_of(group, _counts(bars)) for group in groups]
         style.set_titles(figure, facets[: len(groups)], titles)
         for facet, group in zip(facets, groups, strict=False):
@@ -106,14 +115,19 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
                 facet.set_ylabel("time per epoch,\nepochs 1+ (s)")
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
-        wrong = failing(job, "fig02a", changes, job.epoch_table())
-        legend(facets[0], rows, job.palette["published"], _handles(changes, job, wrong))
+        relations = [relation_row(one) for one in changes]
+        legend(facets[0], rows + relations, job, bracket_handles(changes, job.palette["published"]))
         drawn: set[str] = set()
+        over = []
         for facet, group in zip(facets, groups, strict=False):
-            means = _means(changes, group[0].run.factors["model"], drawn)
-            drawn |= {one.relation.id for one in means}
-            _draw_changes(facet, group, changes, job, wrong=wrong, means=means)
-        job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
+            place = places(group)
+            brackets = brackets_of(changes, place, job.ink, TIMES)
+            for one in _means(changes, group[0].run.factors["model"], drawn):
+                drawn.add(one.relation.id)
+                brackets += _mean_bracket(one, place, job)
+            over.append((facet, brackets))
+        draw_brackets(over)
+        job.save(figure, "fig02a", rows + relations)
 
 
 def _means(changes: Sequence[Related], model: str, drawn: set[str]) -> list[Related]:
@@ -123,8 +137,19 @@ def _means(changes: Sequence[Related], model: str, drawn: set[str]) -> list[Rela
     return [one for one in means if single(one.relation.sides[0])[0]["model"] == model]
 
 
+def _mean_bracket(one: Related, place: Callable[[Config], float | None], job: Job) -> list[Bracket]:
+    """Return the bracket of a change that is the mean of several boards', over one of them."""
+    sides = [[place(config) for config in single(side)] for side in one.relation.sides]
+    left, right = (next((at for at in side if at is not None), None) for side in sides)
+    if left is None or right is None:
+        return []
+    lines = [f"{TIMES[one.relation.metric]}, mean of the boards:", one.reading()]
+    ink = job.ink({"published_id": one.relation.id})
+    return [Bracket(left, right, lines, ink, one.linestyle)]
+
+
 def _network(bars: Sequence[Bar]) -> tuple[str, str]:
-    """Return network and board of a group: a bar alone says nothing beside a group of the same."""
+    """Return network and board of a group."""
     return bars[0].run.factors["model"], bars[0].run.factors["device"]
 
 
@@ -167,63 +192,14 @@ def _counts(bars: Sequence[Bar]) -> set[int]:
     return {len(bar.run.valid("1+")) for bar in bars} - {0}
 
 
-def lacking_note(groups: Sequence[Sequence[Bar]]) -> str:
-    """Return which numbers of workers, of those that are drawn, a group was not run with."""
+def lacking(groups: Sequence[Sequence[Bar]]) -> Iterator[str]:
+    """Yield which numbers of workers, of those that are drawn, a group was not run with."""
     ticks = list(dict.fromkeys(bar.tick for group in groups for bar in group))
-    text = ""
     for group in groups:
         missing = [tick for tick in ticks if tick not in {bar.tick for bar in group}]
         words = "worker" if missing == ["1"] else "workers"
         if missing:
-            text += f"; {name_of(group)}: not run with {' or '.join(missing)} {words}"
-    return text
-
-
-def pairs_note(bars: Sequence[Bar], changes: Sequence[Related], *, red: bool, job: Job) -> str:
-    """Return what panels b and c say of their bars and brackets."""
-    text = "; brackets: epochs 1+" if changes else ""
-    points = load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
-    text += f", red: off by more than {points:g} points" if red else ""
-    has_four = any(bar.run.factors["num_workers"] == FOUR for bar in bars)
-    return text + ("" if has_four else f"; no run with the paper's {FOUR} workers")
-
-
-def _draw_changes(
-    axes: Axes,
-    bars: Sequence[Bar],
-    changes: Sequence[Related],
-    job: Job,
-    offset: float = 0.0,
-    wrong: Sequence[Related] = (),
-    means: Sequence[Related] = (),
-) -> None:
-    """Draw changes as brackets, red those by which a claim fails.
-
-    Parameters
-    ----------
-    means : changes over boards of which the axes have the first
-    """
-    place = places(bars, offset)
-    brackets = brackets_of(changes, place, TIMES)
-    brackets += [bracket for one in means if (bracket := _mean_bracket(one, place))]
-    draw_brackets(axes, brackets, job.palette["published"])
-    if wrong:
-        redden(axes, brackets, wrong, red_of(job))
-
-
-def _mean_bracket(one: Related, place: Callable[[Config], float | None]) -> Bracket | None:
-    """Return the bracket of a change that is the mean of several boards', over one of them."""
-    sides = [[place(config) for config in single(side)] for side in one.relation.sides]
-    left, right = (next((at for at in side if at is not None), None) for side in sides)
-    if left is None or right is None:
-        return None
-    words = f"{TIMES[one.relation.metric]}, mean of the boards:"
-    return Bracket(left, right, [words, one.sentence], one.seen_by_fit)
-
-
-def _handles(changes: Sequence[Related], job: Job, wrong: Sequence[Related]) -> list[Artist]:
-    lines = bracket_handles(changes, job.palette["published"], job.backend)
-    return [*lines, *entries(job, wrong)]
+            yield f"{name_of(group)}: not run with {' or '.join(missing)} {words}."
 
 
 def conditions(runs: Sequence[RunData]) -> str:
@@ -254,9 +230,8 @@ def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
 
     def tick(run: RunData) -> str:
         workers = run.factors["num_workers"]
-        return (
-            f"{workers}×{run.factors['prefetch_factor']}" if several and workers else f"{workers}"
-        )
+        prefetch = f"×{run.factors['prefetch_factor']}" if several and workers else ""
+        return f"{workers}{prefetch}"
 
     def order(run: RunData) -> tuple[int, int]:
         return run.factors["num_workers"], run.factors["prefetch_factor"] or 0
@@ -288,7 +263,7 @@ def draw_pairs(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list
             rows.append(marked_row(bar.run, quantity, number, job, epoch_set))
             draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
             side = -1 if offset < 0.0 else 1
-            draw_mark(axes, at, rows[-1], colour["published"], PAIR, side=side)
+            draw_mark(axes, at, rows[-1], job.ink(rows[-1]), PAIR, side=side)
             missing.append((at, number.missing))
     draw_missing(missing, axes, colour["missing"])
     axes.set_ylim(bottom=0)

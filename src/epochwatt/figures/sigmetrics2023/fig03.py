@@ -22,13 +22,18 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
-from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark
-from epochwatt.figures.common.relations import Related, numbers_of, relation_row
+from epochwatt.figures.common.published import (
+    Related,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    draw_mark,
+    numbers_of,
+    relation_row,
+)
 
-MEDIA = ("ssd", "sd", "hdd", "emmc")
-NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}
+NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}  # in order
 WIDTH = 0.66  # of a bar of panel c
 X_LABEL = "storage medium"
 SHARE = {"stall_s/e2e_s": "stall, share of E2E:", "e2e_s": "E2E"}
@@ -44,24 +49,25 @@ def draw(job: Job) -> None:
     ):
         with job.panel(panel, [bar.run for bar in bars]) as (figure, axes):
             changes = of_panel(job.related(*metrics, number_of=number_of), epoch_set)
-            facets, rows = (
-                model_facets(figure, axes, bars, job, (X_LABEL, y_label), turned=True),
-                [],
+            facets = model_facets(figure, axes, bars, job, (X_LABEL, y_label), turned=True)
+            rows = [row for at, of in facets for row in draw_stacks(of, at, job, epoch_set)]
+            relations = [relation_row(one) for one in changes]
+            legend(
+                facets[0][0],
+                rows + relations,
+                job,
+                bracket_handles(changes, job.palette["published"]),
             )
-            for facet, of_model in facets:
-                rows += draw_stacks(of_model, facet, job, epoch_set)
-            black = job.palette["published"]
-            brackets = bracket_handles(changes, black, job.backend)
-            legend(facets[0][0], rows, black, brackets)
-            for facet, of_model in facets:
-                draw_brackets(facet, brackets_of(changes, places(of_model), SHARE), black)
-            job.save(figure, panel, rows + [relation_row(one) for one in changes])
+            draw_brackets([
+                (facet, brackets_of(changes, places(of_model), job.ink, SHARE))
+                for facet, of_model in facets
+            ])  # fmt: skip
+            job.save(figure, panel, rows + relations)
     with job.panel("fig03c", [bar.run for bar in four]) as (figure, axes):
         y_label = "energy per epoch, epochs 1+ (Wh)"
-        facets, rows = model_facets(figure, axes, four, job, (X_LABEL, y_label), turned=True), []
-        for facet, of_model in facets:
-            rows += draw_energy(of_model, facet, job)
-        legend(facets[0][0], rows, job.palette["published"])
+        facets = model_facets(figure, axes, four, job, (X_LABEL, y_label), turned=True)
+        rows = [row for facet, of_model in facets for row in draw_energy(of_model, facet, job)]
+        legend(facets[0][0], rows, job)
         job.save(figure, "fig03c", rows)
 
 
@@ -83,17 +89,13 @@ def bars_of(job: Job, workers: int, epoch_set: str = "all") -> list[Bar]:
     ----------
     epoch_set : that is drawn
     """
-
-    def order(medium: str) -> int:
-        return MEDIA.index(medium) if medium in MEDIA else len(MEDIA)
-
-    runs = [run for run in job.runs if run.factors["num_workers"] == workers]
+    order = list(NAMES)
     return grouped(
-        of_epochs(runs, epoch_set),
+        of_epochs([run for run in job.runs if run.factors["num_workers"] == workers], epoch_set),
         job,
         ("storage",),
         lambda r: NAMES.get(r.factors["storage"], r.factors["storage"]),
-        lambda r: order(r.factors["storage"]),
+        lambda r: order.index(m) if (m := r.factors["storage"]) in order else len(order),
     )
 
 
@@ -104,12 +106,11 @@ def draw_energy(bars: list[Bar], axes: Axes, job: Job) -> list[dict[str, object]
     numbers = [bar.run.number("energy_paper_wh") for bar in bars]
     colours = [colour[bar.run.factors["storage"]] for bar in bars]
     axes.bar(x, [number.value or 0.0 for number in numbers], width=WIDTH, color=colours)
-    draw_missing(
-        [(at, n.missing) for at, n in zip(x, numbers, strict=True)], axes, colour["missing"]
-    )
+    missing = [(at, n.missing) for at, n in zip(x, numbers, strict=True)]
+    draw_missing(missing, axes, colour["missing"])
     rows = []
     for bar, number, at in zip(bars, numbers, x, strict=True):
         rows.append(marked_row(bar.run, "energy_paper_wh", number, job))
         draw_whisker(axes, at, bar.run, "energy_paper_wh", colour["missing"])
-        draw_mark(axes, at, rows[-1], colour["published"], WIDTH)
+        draw_mark(axes, at, rows[-1], job.ink(rows[-1]), WIDTH)
     return rows

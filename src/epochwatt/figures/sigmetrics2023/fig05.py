@@ -12,38 +12,33 @@ the epoch that is farthest from the median of its board (5.4.1).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from epochwatt.claims.tolerances import load_terms
+from epochwatt.columns import TWIN
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_missing, legend, marked_row
-from epochwatt.figures.common.brackets import DASHES
-from epochwatt.figures.common.failing import handle
+from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark, seen_ids
-from epochwatt.figures.common.relations import SIGNS, Related, relation_row, spread_pct
+from epochwatt.figures.common.published import (
+    Related,
+    cells,
+    draw_mark,
+    relation_row,
+    spread_pct,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row
-from epochwatt.published.numbers import BOUNDS, SPREADS, Relation
-from epochwatt.study.runs import TWIN
+from epochwatt.published.numbers import SPREADS, Relation
 
 HOURS_S = 15 * 3600.0
-PUT_IN = (
-    "; put in, not predicted: how much boards of a type differ (as the paper prints) and how much "
-    "the epochs of a board do (set by hand)"
-)
 SPREAD_AT = 0.9, 1.45  # of our spread and of the published one, right of the last board
-UNDEFINED = "; the paper does not define its spread of energies"
+PUT_IN = " (put in, not predicted)"  # of spreads of simulated boards
 OVER_TIME = "e2e_s"  # metric of the relations of section 5.4.1
-HEAD_PT, HEAD_LINE_PT = 4.0, 8.5  # of spreads above a field: the first line, from line to line
 PANELS = (
     ("fig05a", "e2e_s", 1.0, "E2E per epoch (s)", "median_e2e_s"),
     ("fig05b", "energy_paper_wh", 1e3, "energy per epoch (mWh)", "energy_wh"),
@@ -59,119 +54,77 @@ Rows = list[dict[str, Any]]
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    types = [[run for run in job.runs if _type_of(run) == t] for t in map(_type_of, job.runs)]
-    types = [of_type for n, of_type in enumerate(types) if of_type not in types[:n]]
+    types: dict[tuple[str, str], list[RunData]] = {}
+    for run in job.runs:
+        types.setdefault((run.factors["device"], run.factors["model"]), []).append(run)
     for panel, quantity, factor, y_label, metric in PANELS:
-        rows: Rows = []
         counts = panel == "fig05a"
-        with job.panel(panel, job.runs if counts else _later(job.runs)) as (figure, axes):
-            above, below = _rows_of_axes(figure, axes, max(len(types), 1), counts=counts)
-            is_red, drawn = False, []
-            for n, of_type in enumerate(types):
+        later = [replace(r, epochs=[row for row in r.epochs if row["epoch"]]) for r in job.runs]
+        with job.panel(panel, job.runs if counts else later) as (figure, axes):
+            axes.remove()
+            ratios = (2.2, 1.0) if counts else (1.0,)
+            grid = figure.subplots(
+                len(ratios), max(len(types), 1), squeeze=False, height_ratios=ratios
+            )
+            above, below = list(grid[0]), list(grid[-1])
+            rows: Rows = []
+            drawn: list[Related] = []
+            for n, ((device, model), of_type) in enumerate(types.items()):
                 rows += draw_units(of_type, above[n], job, quantity, factor)
                 rows += draw_counts(of_type, below[n], job) if counts else []
                 if spread := spread_of(of_type, job, metric, quantity):
                     _draw_spread(above[n], of_type, quantity, factor, spread, job)
                     below[n].set_xlim(above[n].get_xlim())
                     drawn.append(spread)
-                of_type_rows, lines = spreads_of(of_type, job, spread, counts=counts)
-                rows += of_type_rows
-                is_red |= any(red for _, red in lines)
-                _write_head(above[n], of_type, lines, job)
+                    rows += _spread_rows(of_type, job, spread, counts=counts)
+                title = f"{job.title(device)}, {job.title(model)}"
+                above[n].set_title(title, fontsize="small")
             above[0].set_ylabel(y_label)
             if counts:
                 below[0].set_ylabel("epochs\nin 15 h")
-            if span_pct := _share_scale(above[: len(types)], types, quantity, factor):
-                style.add_to_note(figure, f"; axes not from 0, each spans {span_pct:.0f} %")
-            if job.backend == TWIN:
-                style.add_to_note(figure, PUT_IN)
-            if drawn and not counts:
-                style.add_to_note(figure, UNDEFINED)
-            entries = handles_of(drawn, job, counts=counts)
-            entries += [handle(job.palette["warning"])] if is_red else []
-            legend(above[0], rows, job.palette["published"], entries)
+            if span := _share_scale(above[: len(types)], [*types.values()], quantity, factor):
+                job.remark(panel, f"Axes do not begin at 0; each spans {span:.0f} %.")
+            job.legend(figure, handles_of(drawn, job, counts=counts), rows)
             job.save(figure, panel, rows)
 
 
-def _later(runs: Sequence[RunData]) -> list[RunData]:
-    """Return the runs without their first epochs, so that the note counts what is drawn."""
-    return [replace(run, epochs=[row for row in run.epochs if row["epoch"]]) for run in runs]
-
-
-def spreads_of(
-    runs: Sequence[RunData], job: Job, spread: Related | None, *, counts: bool
-) -> tuple[Rows, list[tuple[str, bool]]]:
-    """Return the CSV's rows of the spreads of a type, and a line for each: is it beyond a bound?
+def _spread_rows(runs: Sequence[RunData], job: Job, spread: Related, *, counts: bool) -> Rows:
+    """Return the CSV's rows of the spreads of a type.
 
     Parameters
     ----------
-    spread : that is drawn; None: nothing is printed of the type
     counts : of panel a: medians of times, and the worst epoch; else of energies
     """
-    if spread is None:
-        return [], []
-    slack_pp = load_terms(Path(job.published).parents[1]).numbers["EPS_PP"]
-    is_wrong = is_beyond(spread, slack_pp)
     if counts:
         over_time = spread_of(runs, job, OVER_TIME, "e2e_s")
-        more = [over_time] if over_time else []
-        by_hand = " (set by hand)" if job.backend == TWIN else ""
-        lines = [(f"spread of medians {spread.sentence}", is_wrong)]
-        lines += [(f"over time {one.sentence}{by_hand}", is_beyond(one, 0.0)) for one in more]
-        return [relation_row(one) for one in (spread, *more)], lines
+        return [relation_row(one) for one in (spread, over_time) if one]
     medians = [
         np.array([np.median(v)]) for run in runs if (v := run.values("energy_paper_wh")).size
     ]
     of_medians = next(iter(spread_pct(SPREADS[1], medians)), None)
     row = {"device": runs[0].factors["device"], "model": runs[0].factors["model"]}
     row |= {"quantity": f"median_energy_wh {SPREADS[1]}", "value": of_medians, "missing": ""}
-    lines = [(f"spread of all epochs {spread.sentence}", is_wrong)]
-    put_in = " (put in)" if job.backend == TWIN else ""
-    if of_medians is not None:
-        lines.append((f"of the boards' medians: here {of_medians:.1f} %{put_in}", False))
-    return [relation_row(spread), {**row, **cells(None), "is_relation": True}], lines
-
-
-def _write_head(
-    axes: Axes, runs: Sequence[RunData], lines: Sequence[tuple[str, bool]], job: Job
-) -> None:
-    """Write above a field of which boards and network it is, and a line for each spread."""
-    first = runs[0].factors
-    title = f"{job.title(first['device'])}, {job.title(first['model'])}"
-    axes.set_title(title, fontsize="small", pad=HEAD_PT + HEAD_LINE_PT * len(lines))
-    for n, (line, is_wrong) in enumerate(reversed(lines)):
-        axes.annotate(
-            line, (0.5, 1.0), xytext=(0.0, HEAD_PT + HEAD_LINE_PT * n), ha="center", va="bottom",
-            xycoords="axes fraction", textcoords="offset points", fontsize="x-small",
-            color=job.palette["warning" if is_wrong else "published"],
-        )  # fmt: skip
+    row["is_relation"] = True
+    return [relation_row(spread), row]
 
 
 def handles_of(drawn: Sequence[Related], job: Job, *, counts: bool) -> list[Artist]:
-    """Return the legend's entries of what is ours: violins, medians, spreads, numbers of epochs."""
-    grey = job.palette["missing"]
-    look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+    """Return the legend's entries of what is ours: violins, spreads, numbers of epochs."""
+    grey, black = job.palette["missing"], job.palette["published"]
     of_what = "the boards' medians" if counts else "all epochs of all boards"
+    put_in = PUT_IN if job.backend == TWIN else ""
     entries: list[Artist] = [
         Patch(facecolor=style.pale(grey), label="epochs 1+ of one board"),
-        Line2D([], [], color=job.palette["violin_median"], linewidth=1.2, label="their median"),
-        Line2D([], [], color=grey, linewidth=1.6, marker="_", label=f"spread of {of_what}"),
+        Line2D([], [], color=grey, linewidth=1.6, marker="_", label=f"spread of {of_what}{put_in}"),
     ]
-    for seen in dict.fromkeys(spread.seen_by_fit for spread in drawn):
-        line: Any = "-" if seen else DASHES
-        words = "published spread"
-        if job.backend == TWIN:
-            words += " (put in, not predicted)" if counts else " (put in as that of the medians)"
-        black = job.palette["published"]
-        entries.append(Line2D([], [], color=black, linewidth=1.6, linestyle=line, label=words))
-    dot = Line2D([], [], color=grey, label="ours, epochs in 15 h", **look)
-    return [*entries, dot] if counts else entries
-
-
-def is_beyond(spread: Related, slack_pp: float) -> bool:
-    """Say whether our spread is beyond a published bound by more than a tolerance, points."""
-    relation = spread.relation
-    return relation.qualifier in BOUNDS and spread.here[0] > relation.value + slack_pp
+    if drawn:
+        line = drawn[0].linestyle
+        look: dict[str, Any] = {"color": black, "linewidth": 1.6, "linestyle": line}
+        entries.append(Line2D([], [], label="published spread", **look))
+    if counts:
+        dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+        entries.append(Line2D([], [], color=grey, label="epochs in 15 h", **dot))
+    return entries
 
 
 def _share_scale(
@@ -198,20 +151,6 @@ def _share_scale(
     return 100.0 * (highest - lowest)
 
 
-def _rows_of_axes(
-    figure: Figure, axes: Axes, n: int, *, counts: bool
-) -> tuple[list[Axes], list[Axes]]:
-    """Return axes for violins and, below, for numbers of epochs where they are drawn."""
-    axes.remove()
-    ratios = (2.2, 1.0) if counts else (1.0,)
-    grid = figure.subplots(len(ratios), n, squeeze=False, height_ratios=ratios)
-    return list(grid[0]), list(grid[-1])
-
-
-def _type_of(run: RunData) -> tuple[str, str]:
-    return run.factors["device"], run.factors["model"]
-
-
 def spread_of(runs: Sequence[RunData], job: Job, metric: str, quantity: str) -> Related | None:
     """Return what is printed of a type's spread and what it is here; None: nothing is printed.
 
@@ -225,8 +164,7 @@ def spread_of(runs: Sequence[RunData], job: Job, metric: str, quantity: str) -> 
     if metric.startswith("median_"):
         boards = [np.array([np.median(values)]) for values in boards if values.size]
     here = spread_pct(_formula(metric), boards)
-    seen = seen_ids(job.twin, job.backend)
-    return Related(printed[0], here, printed[0].id in seen) if printed and here else None
+    return Related(printed[0], here, printed[0].id in job.seen) if printed and here else None
 
 
 def _is_spread(relation: Relation, metric: str, run: RunData) -> bool:
@@ -256,7 +194,7 @@ def _draw_spread(
     heights = (float(np.ptp(ends)), spread.relation.value / 100.0 * float(np.median(ends)))
     looks: tuple[tuple[str, Any], ...] = (
         (colour[runs[0].factors["model"]], "-"),
-        (colour["published"], "-" if spread.seen_by_fit else DASHES),
+        (job.ink({"published_id": spread.relation.id}), spread.linestyle),
     )
     for aside, height, (shade, line) in zip(SPREAD_AT, heights, looks, strict=True):
         at = len(runs) - 1 + aside
@@ -296,20 +234,14 @@ def draw_units(runs: Sequence[RunData], axes: Axes, job: Job, quantity: str, fac
 def draw_counts(runs: Sequence[RunData], axes: Axes, job: Job) -> Rows:
     """Draw the number of epochs in 15 h of each board of one type; return the CSV's rows."""
     runs = sorted(runs, key=lambda run: run.factors["instance"])
-    colour = job.colours("published", "missing", runs[0].factors["model"])
+    colour = job.colours("missing", runs[0].factors["model"])
     rows, grey = [_count(run, job) for run in runs], colour["missing"]
     for at, (run, row) in enumerate(zip(runs, rows, strict=True)):
         if row["value"] is not None:
             shade = colour[run.factors["model"]]
             axes.plot(at, row["value"], "o", markersize=4.5, color=shade, markeredgewidth=0)
             axes.annotate(f"{row['value']:.0f}", (at, row["value"]), **NUMBER, color=grey)
-        draw_mark(axes, at, row, colour["published"])
-    if rows and rows[0]["published"] is not None:
-        sign, value = SIGNS.get(rows[0]["published_qualifier"], ""), rows[0]["published"]
-        axes.annotate(
-            f"paper\n{sign}{value:g}", (len(runs) - 1, value), xytext=(13.0, 0.0), ha="left",
-            va="center", textcoords="offset points", fontsize="x-small", color=colour["published"],
-        )  # fmt: skip
+        draw_mark(axes, at, row, job.ink(row))
     _name_boards(axes, runs)
     axes.set_ylim(0, max(1.25 * axes.get_ylim()[1], 1.0))
     return rows

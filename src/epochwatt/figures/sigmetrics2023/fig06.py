@@ -24,14 +24,22 @@ from epochwatt.figures.common.bars import (
     marked_row,
     of_epochs,
 )
-from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
-from epochwatt.figures.common.failing import entries
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, cells, draw_mark, is_marked, mark
-from epochwatt.figures.common.relations import Related, numbers_of, relation_row
+from epochwatt.figures.common.published import (
+    METRICS,
+    Bracket,
+    Related,
+    bracket_handles,
+    cells,
+    draw_brackets,
+    draw_mark,
+    is_marked,
+    mark,
+    numbers_of,
+    relation_row,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import Series, series
-from epochwatt.published.numbers import BOUNDS, Relation
 from epochwatt.records import files
 from epochwatt.records.shapes import NUMBER
 
@@ -46,7 +54,6 @@ BOUND_LINE: dict[str, Any] = {
     **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7},
 }
 ROOM = 1.14  # of the time axis of panel c
-UNNAMED = "; the paper does not name its panel b's quantity"
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 WIDTH = 0.34  # of a bar
 TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
@@ -63,21 +70,16 @@ def draw(job: Job) -> None:
     draw_time_and_energy(job, later)
     with job.panel("fig06b", later) as (figure, axes):
         rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)", later)
-        axes.set_yticks(range(0, 101, 25))  # what is above 100 % is room for deviations
-        axes.spines["left"].set_bounds(0.0, 100.0)
-        style.add_to_note(figure, UNNAMED)
-        legend(axes, rows, job.palette["published"])
-        on = [run for run in job.runs if run.factors["dvfs"] == "on"]
-        job.save(figure, "fig06b", rows, job.epoch_table(gpu_clock_mhz(on, job)))
+        axes.set_yticks(range(0, 101, 25))
+        legend(axes, rows, job)
+        job.save(figure, "fig06b", rows)
     drawn = as_long(of_epochs(job.runs))
     with job.panel("fig06c", drawn) as (figure, axes):
         facets = style.side_by_side(figure, axes, len(models_of(job)))
         job.save(figure, "fig06c", draw_gpu_clock(facets, drawn, job))
     on = [run for run in job.runs if run.factors["dvfs"] == "on"]
     with job.panel("fig06d", of_epochs(on, "1+")) as (figure, axes):
-        rows = draw_cpu_clocks(axes, on, job)
-        style.add_to_note(figure, empty_classes(rows))
-        job.save(figure, "fig06d", rows, job.epoch_table(below_peak_pct(on, job)))
+        job.save(figure, "fig06d", draw_cpu_clocks(axes, on, job))
 
 
 def draw_time_and_energy(job: Job, later: Sequence[RunData]) -> None:
@@ -102,25 +104,26 @@ def draw_time_and_energy(job: Job, later: Sequence[RunData]) -> None:
         for model, facet in zip(models, grid[0], strict=False):
             facet.set_title(job.title(model))
         limits = {one.relation.metric: one for one in changes}  # of all networks, as ResNet's
-        held = [
-            (facet, model, limits[metric], change)
-            for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True)
-            for model, facet in zip(models, line, strict=False)
-            if metric in limits and (change := change_pct(metric, rows, model)) is not None
-        ]
-        wrong = [model for _, model, limit, change in held if is_beyond(limit.relation, change)]
-        lines = bracket_handles(changes, black, job.backend)
-        legend(grid[0][0], rows, black, [*lines, *entries(job, wrong)])
-        rows += [_draw_change(*one, job) for one in held]
-        job.save(figure, "fig06a", rows)
+        over: list[tuple[Axes, list[Bracket]]] = []
+        relations = []
+        for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True):
+            for model, facet in zip(models, line, strict=False):
+                change = change_pct(metric, rows, model)
+                if metric in limits and change is not None:
+                    bracket, row = _bracket(limits[metric], metric, model, change, job)
+                    over.append((facet, [bracket]))
+                    relations.append(row)
+        lines = bracket_handles(changes, black)
+        red = any(bracket.colour != black for _, brackets in over for bracket in brackets)
+        legend(grid[0][0], rows + relations, job, lines, red=red)
+        draw_brackets(over)
+        job.save(figure, "fig06a", rows + relations)
 
 
-def _draw_change(axes: Axes, model: str, limit: Related, change: float, job: Job) -> dict[str, Any]:
-    """Draw what DVFS changes as a bracket over both bars, red where it is beyond its bound.
-
-    Returns
-    -------
-    its row of the CSV
+def _bracket(
+    limit: Related, metric: str, model: str, change: float, job: Job
+) -> tuple[Bracket, dict[str, Any]]:
+    """Return the bracket over both bars of a network, red where a claim fails by it; its row.
 
     Parameters
     ----------
@@ -128,19 +131,13 @@ def _draw_change(axes: Axes, model: str, limit: Related, change: float, job: Job
     """
     r = limit.relation
     within = f"within {r.as_printed.partition(' ')[0] or format(r.value, 'g')} %"
-    if r.as_printed and r.config_a["model"] == model:  # the numbers that it is printed with differ
-        within += f" ({r.note.removeprefix('slip: ')})"
-    words = f"{within}, here {change:+.1f} %"
-    red = is_beyond(r, change)
-    bracket = Bracket(SIDES["off"], SIDES["on"], [words], limit.seen_by_fit)
-    draw_brackets(axes, [bracket], job.palette["warning" if red else "published"])
+    red = job.fails("fig06a", model=model, metric=metric)
+    ink = job.palette["warning" if red else "published"]
+    words = [f"{within}, here {change:+.1f} %"]
     here = abs(change) if "|" in r.formula else change
-    return {"model": model, **relation_row(limit._replace(here=(here,)))}
-
-
-def is_beyond(bound: Relation, change: float) -> bool:
-    """Say whether a change, %, up or down, is beyond a published bound."""
-    return bound.qualifier in BOUNDS and abs(change) > bound.value
+    row = relation_row(replace(limit, here=(here,)))
+    bracket = Bracket(SIDES["off"], SIDES["on"], words, ink, limit.linestyle)
+    return bracket, {"model": model, **row}
 
 
 def change_pct(metric: str, rows: Sequence[Mapping[str, Any]], model: str) -> float | None:
@@ -180,7 +177,7 @@ def draw_bars(
                  hatch=HATCH[dvfs], edgecolor="white", linewidth=0)  # fmt: skip
         missing.append((at, rows[-1]["missing"]))
         draw_whisker(axes, at, run, quantity, colour["missing"])
-        draw_mark(axes, at, rows[-1], colour["published"], WIDTH)
+        draw_mark(axes, at, rows[-1], job.ink(rows[-1]), WIDTH)
     for dvfs in DVFS:  # the legend tells of hatches, not of colours
         axes.bar(0, 0, color=colour["missing"], hatch=HATCH[dvfs], edgecolor="white",
                  linewidth=0, label=f"DVFS {dvfs}")  # fmt: skip
@@ -245,24 +242,26 @@ def draw_gpu_clock(
         axes.set_title(job.title(model))
         axes.set_ylim(0.0, max([axes.get_ylim()[1], *(1.06 * mhz for mhz in marks)]))
         axes.set_xlim(right=ROOM * axes.get_xlim()[1])  # for marks beside the last epoch
-        _draw_clock_marks(axes, end, marks, colour["published"])
+        _draw_clock_marks(axes, end, marks, job)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.set_xlabel("training time (min)")
     facets[0].set_ylabel("GPU clock (MHz)")
-    _name_lines(facets[0], rows, colour)
+    _name_lines(facets[0], rows, colour, job)
     return rows
 
 
-def _name_lines(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: Mapping[str, str]) -> None:
+def _name_lines(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], colour: Mapping[str, str], job: Job
+) -> None:
     """Draw the legend of panel c: it tells of lines, not of colours."""
     for dvfs in DVFS:
         axes.plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
     axes.plot([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE)
-    legend(axes, rows, colour["published"])
+    legend(axes, rows, job)
 
 
 def _draw_clock_marks(
-    axes: Axes, end: float, marks: Mapping[float, list[tuple[str, dict[str, Any]]]], colour: str
+    axes: Axes, end: float, marks: Mapping[float, list[tuple[str, dict[str, Any]]]], job: Job
 ) -> None:
     """Draw published clocks beside the last epoch, each once, and write with which DVFS it is.
 
@@ -273,11 +272,11 @@ def _draw_clock_marks(
     """
     for value, of_value in marks.items():
         for _, row in of_value:
-            draw_mark(axes, end, row, colour)
+            draw_mark(axes, end, row, job.ink(row))
         words = " and ".join(dict.fromkeys(dvfs for dvfs, _ in of_value))
         axes.annotate(
             words, (end, value), xytext=(6.0, -5.0), textcoords="offset points", ha="center",
-            va="top", fontsize="x-small", color=colour,
+            va="top", fontsize="x-small",
         )  # fmt: skip
 
 
@@ -306,7 +305,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
         published_cells = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
         number = Number(_share_pct(clock, shares < BELOW_PEAK), n_later, reason)
         rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "1+"), **published_cells})
-        draw_mark(axes, at, rows[-1], colour["published"], CLOCK_WIDTH, rotation=0.0)
+        draw_mark(axes, at, rows[-1], job.ink(rows[-1]), CLOCK_WIDTH)
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
         if key in drawn:
@@ -316,25 +315,8 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     axes.set_xlim(-0.4, max(len(runs), 1) - 0.25)  # for points beside the last bar
     axes.set_ylim(0, 100)
     axes.set_ylabel("share of the time of epochs 1+ (%)")
-    legend(axes, rows, colour["published"])
+    legend(axes, rows, job)
     return rows
-
-
-def empty_classes(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return for the note between which clocks no run has any time.
-
-    Parameters
-    ----------
-    rows : of panel d's CSV
-    """
-    shares = [(row["clock"], row["value"]) for row in rows if row.get("clock")]
-    filled = {clock for clock, percent in shares if percent}
-    empty = [(low, high) for low, high in CLASSES if _class(low, high) not in filled]
-    spans: list[tuple[float, float]] = []
-    for low, high in empty if filled else []:
-        joined = spans and spans[-1][1] == low
-        spans[-1:] = [(spans[-1][0], high)] if joined else [*spans[-1:], (low, high)]
-    return "".join(f"; no time at {_class(low, high)}" for low, high in spans)
 
 
 def _share_pct(clock: Series, inside: NDArray[np.bool_]) -> float | None:
@@ -342,28 +324,6 @@ def _share_pct(clock: Series, inside: NDArray[np.bool_]) -> float | None:
     later = dict.fromkeys(clock.epoch[clock.epoch > 0].tolist())
     of_epochs = [float(inside[clock.epoch == epoch].mean()) for epoch in later]
     return 100.0 * float(np.mean(of_epochs)) if of_epochs else None
-
-
-def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
-    """Return the share of each epoch's time below the peak, as the claims name it."""
-    shares = {}
-    for run in runs:
-        folder = job.records.get(run.id, "")
-        clock = series(run, folder, "host", "cpu*_mhz")
-        for epoch in dict.fromkeys(clock.epoch.tolist()):
-            low = clock.values[clock.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
-            shares[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
-    return shares
-
-
-def gpu_clock_mhz(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
-    """Return the mean GPU clock of each epoch, as the claims name it."""
-    means = {}
-    for run in runs:
-        clock = series(run, job.records.get(run.id, ""), "board", "gpu_mhz")
-        for epoch in dict.fromkeys(clock.epoch.tolist()):
-            means[run.id, epoch] = {CLOCK: float(clock.values[clock.epoch == epoch].mean())}
-    return means
 
 
 def _last(clock: Series) -> float | None:

@@ -10,15 +10,12 @@ import csv
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from epochwatt.claims.number_sources import EpochTable
+from epochwatt.columns import TWIN
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend
-from epochwatt.figures.common.brackets import Bracket, draw_brackets
-from epochwatt.figures.common.failing import entries, failing_sides, is_side, paint, red_of
 from epochwatt.figures.common.interactive import STATES
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark, idle_mark
-from epochwatt.study.runs import TWIN
+from epochwatt.figures.common.published import Bracket, cells, draw_brackets, draw_mark, idle_mark
 from epochwatt.text import origin
 
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
@@ -26,10 +23,11 @@ ASSUMED = ", heights partly assumed, none published"  # at the plug; the paper p
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
-COMPARED = (  # two states, what is changed, and what section 5.6 says of it, without a number
-    ("ii", "iii", "DVFS",
+COMPARED = (  # two states, what changes, the claim on it, and its words for it in section 5.6
+    ("ii", "iii", "DVFS", "T5.6-baseloadb",
      {"nano": "negligible", "nx": "negligible", "agx": "significant", "orin": "significant"}),
-    ("ii", "i", "logging", {"nano": "higher", "agx": "minimal", "orin": "minimal"}),
+    ("ii", "i", "logging", "T5.6-baseloadc",
+     {"nano": "higher", "agx": "minimal", "orin": "minimal"}),
 )  # fmt: skip
 PLACE = ("device", "instance", "power_mode")
 
@@ -50,7 +48,7 @@ def draw(job: Job) -> None:
                      color=colour[f"state_{state}"], label=label)  # fmt: skip
             missing += [(at, row["missing"]) for at, row in zip(x, state_rows, strict=True)]
             for at, row in zip(x, state_rows, strict=True):
-                draw_mark(axes, at, row, colour["published"], WIDTH)
+                draw_mark(axes, at, row, job.ink(row), WIDTH)
             rows += state_rows
         if job.backend == TWIN and scope == "socket":
             style.add_to_title(figure, ASSUMED)
@@ -58,21 +56,14 @@ def draw(job: Job) -> None:
         axes.grid(visible=False, axis="x")
         axes.set_ylabel(SCOPES[scope])
         draw_missing(missing, axes, colour["missing"])
-        source = EpochTable([], of_backend(job.idle, job.backend))
-        sides = failing_sides(job, "fig07", source)
-        changes = idle_changes(rows)
-        wrong = [
-            one for one, pct in changes
-            if any(is_side(number, pair) for number in (pct, -pct) for pair in sides)
-        ]  # fmt: skip
-        legend(axes, rows, colour["published"], entries(job, wrong))
-        draw_brackets(axes, [one for one, _ in changes], colour["published"])
-        if wrong:
-            paint(axes, wrong, red_of(job))
-        job.save(figure, "fig07", rows, source)
+        brackets = idle_changes(rows, job)
+        red = any(bracket.colour != colour["published"] for bracket in brackets)
+        legend(axes, rows, job, red=red)
+        draw_brackets([(axes, brackets)])
+        job.save(figure, "fig07", rows)
 
 
-def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
+def idle_changes(rows: Sequence[Mapping[str, Any]], job: Job) -> list[Bracket]:
     """Return a bracket over two states of each board: what DVFS and logging change.
 
     The paper prints no number of either: a bracket has its word, where it has one, then our number.
@@ -80,22 +71,19 @@ def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float
     Parameters
     ----------
     rows : of the CSV, state by state, boards in the same order in each
-
-    Returns
-    -------
-    each with the change, %
     """
     brackets = []
-    for one, other, cause, published in COMPARED:
+    for one, other, cause, claim, published in COMPARED:
         befores, afters = ([row for row in rows if row["state"] == state] for state in (one, other))
-        ends = sorted(STEP * (list(STATES).index(state) - 1.5) for state in (one, other))
+        left, right = sorted(STEP * (list(STATES).index(state) - 1.5) for state in (one, other))
         for at, (before, after) in enumerate(zip(befores, afters, strict=True)):
             if before["value"] and after["value"] is not None:
                 change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
                 word = published.get(before["device"], "")
                 lines = [f"{cause}, paper: {word}" if word else cause, f"here {change_pct:+.0f} %"]
-                left, right = (at + end for end in ends)
-                brackets.append((Bracket(left, right, lines, seen_by_fit=True), change_pct))
+                red = job.fails("fig07", claim=claim, device=before["device"])
+                ink = job.palette["warning" if red else "published"]
+                brackets.append(Bracket(at + left, at + right, lines, ink))
     return brackets
 
 

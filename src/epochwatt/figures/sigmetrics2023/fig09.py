@@ -7,20 +7,16 @@ the changes between modes that the paper prints, beside ours; below panel b the 
 load, in the band that it prints for a range of modes.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
@@ -28,27 +24,23 @@ from epochwatt.figures.common.bars import (
     Bar,
     draw_stacks,
     grouped,
-    legend,
     of_epochs,
     places,
     positions,
 )
-from epochwatt.figures.common.brackets import (
-    CHANGE,
-    bound_look,
-    bracket_handles,
-    draw_changes,
-)
-from epochwatt.figures.common.failing import entries, failing, red_of, unsized
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
-    deviation_text,
+    BOUNDS,
+    Related,
+    bracket_handles,
+    draw_brackets,
     draw_mark,
-    handles,
     is_marked,
+    key_of,
+    mark_look,
+    numbers_of,
+    relation_row,
 )
-from epochwatt.figures.common.relations import SIGNS, Related, key_of, numbers_of
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
     BAND_ALPHA,
@@ -57,67 +49,56 @@ from epochwatt.figures.sigmetrics2023.baseload import (
     baseloads,
     draw_energies,
     draw_shares,
-    draw_spreads,
     energy_of,
+    spread_brackets,
 )
-from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
-from epochwatt.figures.sigmetrics2023.fig07 import of_backend
-from epochwatt.figures.sigmetrics2023.printed_modes import (
-    MARK,
-    UNJUDGED,
-    contradictions,
-    is_contradicted,
-    near_points,
-    unjudged_note,
-)
+from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
-BOUND_LABELS = {"v": "published bound: this or below", "^": "published bound: this or above"}
 STRONGEST = ("max", "MAXN")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
-PARTS_PT = 97.0  # of the parts' names below the axes
-BAND_LABEL = "published range"
+PARTS_PT = 24.0  # of the parts' names below the axes
+BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
     changes = job.related(*CHANGES, number_of=numbers_of(of_epochs(job.runs)))
+    label = "published change; dots: ours"
+    entries = bracket_handles(changes, job.palette["published"], label)
     draw_panel(
-        *(
-            job,
-            "fig09a",
-            groups,
-            ("time per epoch, epochs 1+ (s)", "change (%)"),
-            changes,
-        ),
-        failing(job, "fig09a", changes, source_of(job)),
+        job,
+        "fig09a",
+        groups,
+        ("time per epoch, epochs 1+ (s)", "change (%)"),
+        entries,
         draw_times,
         lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
     )
+    runs = {key_of(run): run for run in of_epochs(job.runs)}
 
     def number_of(config: Config, metric: str) -> float | None:
-        run = next(
-            (run for run in of_epochs(job.runs) if key_of(run) == run_key(_any_epoch(config))), None
-        )
+        run = runs.get(run_key({**config, "epoch": None}))
         return None if run is None else energy_of(run, metric, base_w)
 
     shares = job.related(SHARE, "energy_wh", number_of=number_of)
+    black = job.palette["published"]
+    band = Patch(facecolor=black, alpha=BAND_ALPHA, linewidth=0, label="published share")
     spreads = [one for one in shares if one.relation.formula in SPREADS]
-    wrong = failing(job, "fig09b", shares, source_of(job))
     draw_panel(
-        *(job, "fig09b", groups, ("energy per epoch, epochs 1+ (Wh)", "base load (%)"), spreads),
-        wrong,
+        job,
+        "fig09b",
+        groups,
+        ("energy per epoch, epochs 1+ (Wh)", "base load (%)"),
+        [band] if len(shares) > len(spreads) else [],
         lambda group, axes, job: draw_energies(group, axes, job, base_w),
-        lambda group, axes, rows: draw_shares(group, axes, rows, shares, wrong, job),
+        lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
+        spreads,
     )
-
-
-def _any_epoch(config: Config) -> Config:
-    return {**config, "epoch": None}
 
 
 def groups_of(job: Job) -> list[list[Bar]]:
@@ -144,21 +125,21 @@ def draw_panel(
     panel: str,
     groups: Sequence[Sequence[Bar]],
     labels: tuple[str, str],
-    brackets: Sequence[Related],
-    wrong: Sequence[Related],
+    entries: Sequence[Artist],
     drawn: Callable[[Sequence[Bar], Axes, Job], Rows],
     drawn_below: Callable[[Sequence[Bar], Axes, Rows], Rows],
+    spreads: Sequence[Related] = (),
 ) -> None:
     """Draw a panel: bars of each network above, what is printed of several of them below.
 
     Parameters
     ----------
     labels : of y, above and below
-    brackets : relations over the bars of panel b
-    wrong : relations of the panel by which a claim fails, which are red
+    entries : of the legend, for what is printed
     drawn, drawn_below : draw one group and return rows of the CSV
+    spreads : over the bars above, as brackets
     """
-    black, n = job.palette["published"], max(len(groups), 1)
+    n = max(len(groups), 1)
     with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
         axes.remove()
         above, below = figure.subplots(2, n, squeeze=False, height_ratios=RATIOS)
@@ -176,71 +157,17 @@ def draw_panel(
         above[0].set_ylabel(labels[0])
         below[0].set_ylabel(labels[1])
         above[n // 2].set_xlabel("power mode")
-        on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
-        marks = [row for row in rows if row not in on_stack]
-        more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
-        more += [*band_handles(rows, black), *entries(job, wrong), *pale_handles(groups, job)]
-        legend(above[0], marks, black, more)
-        note = modes_note(job, [bar.run for group in groups for bar in group])
-        style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
-        for top, group in zip(above, groups if panel == "fig09b" else (), strict=False):
-            draw_spreads(top, group, brackets, wrong, job)
-        job.save(figure, panel, rows, source_of(job))
-
-
-def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
-    """Return the legend's entries for relations."""
-    lines = bracket_handles(shown, job.palette["published"], job.backend)
-    if panel == "fig09a" and lines:
-        for line in lines:
-            line.set_label(str(line.get_label()).replace(CHANGE, "published change"))
-        dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="our change"))
-        lines += _bound_handles(job, shown)
-    if panel == "fig09b":
-        for line in lines:
-            line.set_label(str(line.get_label()).replace(CHANGE, "published spread, then ours"))
-    return [*lines]
-
-
-def _changes_note(job: Job, shown: Sequence[Related]) -> str:
-    """Return for the corner how near changes have to be, and which printed ones are doubtful."""
-    if not shown:
-        return ""
-    note = f"; a printed change holds within {near_points(job):g} points"
-    note += unjudged_note(job) if unjudged(job, shown) else ""
-    return note + contradictions(job, [one.relation for one in shown])
-
-
-def _bound_handles(job: Job, shown: Sequence[Related]) -> list[Line2D]:
-    """Return the legend's entry for each kind of arrow at a published change."""
-    kinds: dict[str, list[bool]] = {}
-    for one in shown:
-        if marker := MARKERS.get(one.relation.qualifier):
-            kinds.setdefault(marker, []).append(one.seen_by_fit)
-    return [
-        Line2D(
-            [],
-            [],
-            label=BOUND_LABELS[marker],
-            **bound_look(marker, all(seen), job.palette["published"]),
-        )
-        for marker, seen in kinds.items()
-    ]
-
-
-def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
-    """Return the legend's entry of published compute times; none where there are none."""
-    entries = handles(rows, colour)[:1]
-    for entry in entries:
-        entry.set_label("published compute, on our stall")
-    return entries
-
-
-def source_of(job: Job) -> EpochTable:
-    """Return what claims of the figure are judged on: its epochs and its idle powers."""
-    idles = of_backend(job.idle, job.backend) if job.idle else []
-    return EpochTable([row for run in of_epochs(job.runs) for row in run.epochs], idles)
+        modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
+        if modes:
+            job.remark(panel, f"Pale: {outside_label(modes, job)}.")
+            job.drawn[panel].note += PALE_NOTE
+        bars, _ = above[0].get_legend_handles_labels()
+        job.legend(figure, bars, rows, entries)
+        draw_brackets([
+            spread_brackets(top, group, spreads, job)
+            for top, group in zip(above, groups, strict=False)
+        ])  # fmt: skip
+        job.save(figure, panel, rows)
 
 
 def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
@@ -250,20 +177,6 @@ def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
             for bar, patch in zip(bars, container, strict=True):
                 if bar.tick in outside(job, [bar.run]):
                     patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
-
-
-def band_handles(rows: Rows, colour: str) -> list[Artist]:
-    """Return the legend's entry of the bands of panel b; none where there are none."""
-    if not any(str(row["quantity"]).startswith(SHARE) for row in rows):
-        return []
-    return [Patch(facecolor=colour, alpha=BAND_ALPHA, linewidth=0, label=BAND_LABEL)]
-
-
-def pale_handles(groups: Sequence[Sequence[Bar]], job: Job) -> list[Artist]:
-    """Return the legend's entry of pale bars; none where there are none."""
-    modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
-    grey = style.pale(job.palette["missing"])
-    return [Patch(facecolor=grey, label=outside_label(modes, job))] if modes else []
 
 
 def draw_group_changes(
@@ -276,55 +189,35 @@ def draw_group_changes(
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    off = unjudged(job, shown)
-    names = [f"{_modes(r)}: {_values(r)}{UNJUDGED * (r.relation.id in off)}" for r in shown]
-    colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
-    rows = draw_changes(axes, shown, names, colours, job.palette["published"])
+    rows = [relation_row(one) for one in shown]
+    for at, (one, row) in enumerate(zip(shown, rows, strict=True)):
+        _draw_change(axes, at, one, job.ink(row), job.palette[PART_COLOURS[one.relation.metric]])
+    modes = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
+    axes.set_xticks(range(len(shown)), modes)
+    axes.set_xlim(-0.6, max(len(shown) - 0.4, 0.6))
+    axes.axhline(0.0, color="black", linewidth=0.5)
+    axes.grid(visible=False, axis="x")
     axes.tick_params("x", rotation=90, labelsize="x-small")
-    wrong = failing(job, "fig09a", shown, source_of(job))
-    for label, one in zip(axes.get_xticklabels(), shown, strict=True):
-        if one in wrong:
-            label.set_color(red_of(job))
+    for label, row in zip(axes.get_xticklabels(), rows, strict=True):
+        label.set_color(job.ink(row))
     _name_parts(axes, shown)
     if not shown:
         axes.set_axis_off()
     return rows
 
 
-def unjudged(job: Job, shown: Sequence[Related]) -> set[str]:
-    """Return ids of changes that are off, though no claim judges their size."""
-    ids, points = unsized(job, "fig09a", shown), near_points(job)
-    return {r.relation.id for r in shown if r.relation.id in ids and _off_by(r) > points}
-
-
-def _off_by(one: Related) -> float:
-    """Return by how many points ours is beside the printed change, or its nearest end."""
+def _draw_change(axes: Axes, at: int, one: Related, ink: str, shade: str) -> None:
+    """Draw a published change as a line, a range as a band, a bound with an arrow; ours as dots."""
     r = one.relation
-    low, high = (r.value, r.value if r.value_hi is None else r.value_hi)
-    low = -math.inf if MARKERS.get(r.qualifier) == "v" else low
-    high = math.inf if MARKERS.get(r.qualifier) == "^" else high
-    return max(max(low - value, value - high, 0.0) for value in one.here)
-
-
-def _modes(one: Related) -> str:
-    return "→".join(str(side["power_mode"]) for side in one.relation.sides)
-
-
-def _values(one: Related) -> str:
-    """Return the published change and ours: `-39 to -31, here -30`."""
-    r, here = one.relation, dict.fromkeys(map(_here, one.here))
     ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
-    sign = f"{SIGNS[r.qualifier]} " if r.qualifier in SIGNS else ""
-    printed = sign + " to ".join(f"{end:+g}" for end in ends)
-    printed += MARK * is_contradicted(r)
-    return f"{printed}, here {' to '.join(here)}"
-
-
-def _here(value: float) -> str:
-    """Return our change in whole per cent; a smaller one with a decimal, so that it has a sign."""
-    if abs(value) >= 1.0:
-        return f"{value:+.0f}"
-    return f"{value:+.1f}" if round(value, 1) else "0"
+    axes.hlines(ends, at - 0.35, at + 0.35, color=ink, linewidth=1.3, linestyles=one.linestyle)
+    if r.value_hi is not None:
+        low, high = ends
+        axes.fill_between([at - 0.35, at + 0.35], low, high, color=ink, alpha=0.2, linewidth=0)
+    if marker := BOUNDS.get(r.qualifier):
+        axes.plot([at + BOUND_AT], [r.value], **mark_look(marker, one.seen_by_fit, ink))
+    axes.plot([at] * len(one.here), one.here, color=shade, linewidth=1.0)
+    axes.plot([at] * len(one.here), one.here, "o", markersize=3.5, color=shade)
 
 
 def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
@@ -341,17 +234,14 @@ def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
 
 
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
-    """Draw stall, compute and overhead stacked; return the CSV's rows."""
+    """Draw stall, compute and overhead stacked; return the CSV's rows.
+
+    A published compute time is marked from the top of our stall.
+    """
     rows = draw_stacks(bars, axes, job, "1+", beside=False)
-    black = job.palette["published"]
     for n, at in enumerate(positions([bar.group for bar in bars])):
         stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
         if is_marked(compute) and stall["value"] is not None:
-            top = stall["value"] + compute["published"]
-            mark = {**compute, "published": top, "value": None}
-            draw_mark(axes, at, mark, black, BAR, side=0)
-            words = f"{compute['published']:g} {deviation_text(compute)}".strip()
-            axes.annotate(words, (at, top), xytext=(0, -8), textcoords="offset points",
-                          rotation=90, ha="center", va="top", fontsize="x-small",
-                          color=black)  # fmt: skip
+            on_stack = {**compute, "published": stall["value"] + compute["published"]}
+            draw_mark(axes, at, on_stack, job.ink(compute), BAR, side=0)
     return rows

@@ -18,31 +18,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from epochwatt.claims.number_sources import BEST, EpochTable
-from epochwatt.figures.common import published, style
+from epochwatt.columns import TWIN
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
-from epochwatt.figures.common.failing import entries, failing_sides, is_side, red_of
 from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import draw_mark
 from epochwatt.figures.common.runs import Number, RunData
-from epochwatt.figures.sigmetrics2023.clouds import modes_note
 from epochwatt.figures.sigmetrics2023.fig09 import groups_of
 from epochwatt.prediction.names import REFERENCE, SEARCHED
-from epochwatt.published.numbers import MEANT_EPOCHS, load_published
-from epochwatt.study.runs import TWIN
+from epochwatt.published.numbers import MEANT_EPOCHS, Measurement, load_published
 
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
 HATCH = "////"
 WIDTH = 0.36
 MOST_IN_ROW, IN_ROW = 3, 2  # networks side by side; of more than the first this many
-FAILS_PCT = 50.0  # an error beyond it is said on the panel
-BELOW_METRIC, ABOVE_METRIC = "n_time_predictions_below_10pct", "n_time_predictions_above_15pct"
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
-MODES_OF_PAPER = 10  # of each network
-PREDICTED = 40  # of so many
 PAPERS_MODES = "efij"  # section 5.7.1: those that train the model of time
 TRUE = "True"
-UNITS_NOTE = "each network has its own scale, errors share one"
 METRIC = {"time_s": "time_mape_pct", "energy_wh": "energy_mape_pct"}  # target -> of claims
 
 Rows = list[dict[str, Any]]
@@ -82,32 +75,25 @@ def _draw_panel(
 ) -> None:
     with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
         (tops, bottoms), rows = _fields(figure, axes, len(groups)), []
-        source = EpochTable([], predictions=claim_numbers(predictions, job))
-        wrong, is_red = failing_sides(job, panel, source), False
         for top, bottom, group in zip(tops, bottoms, groups, strict=False):
             bar_rows = [_rows(bar, job, column, target, predictions) for bar in group]
             _draw_bars(top, group, bar_rows, job)
-            is_red |= _draw_errors(bottom, bar_rows, job, METRIC[target], wrong)
+            _draw_errors(bottom, bar_rows, job, METRIC[target], panel)
             rows += [row for quantities in bar_rows for row in quantities]
-            failure = _failure(bar_rows, job, METRIC[target])
-            look: dict[str, Any] = {
-                "color": job.colours("warning")["warning"],
-                "fontsize": "x-small",
-            }
-            is_red |= bool(failure)
-            name = group[0].group.replace("\n", ", ") + _count(group, bar_rows, job, target)
-            top.set_title(name + failure, **(look if failure else {"fontsize": "small"}))
+            top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
         for top, bottom in zip(tops, bottoms, strict=True):
             if (place := top.get_subplotspec()) is not None and place.is_first_col():
                 top.set_ylabel(label)
                 bottom.set_ylabel("MAPE (%)")
         bottoms[-1].set_xlabel("power mode")
         _scale_errors(bottoms, rows, METRIC[target])
-        runs = [bar.run for group in groups for bar in group]
-        style.add_to_note(figure, modes_note(job, runs))
-        style.add_to_note(figure, _counted(rows, job, target) + _trained_on(rows))
-        style.legend(figure, [*_handles(rows, job), *entries(job, [is_red] * is_red)])
-        job.save(figure, panel, rows, source)
+        trained = sorted({row["power_mode"] for row in rows if row["in_training_set"] == TRUE})
+        if trained:
+            theirs = " ".join(PAPERS_MODES)
+            modes = " ".join(trained)
+            job.remark(panel, f"Trained on modes {modes} (the paper's: {theirs}).")
+        job.legend(figure, _handles(rows, job), rows, red=job.fails(panel, metric=METRIC[target]))
+        job.save(figure, panel, rows)
 
 
 def _fields(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
@@ -149,62 +135,6 @@ def _scale_errors(bottoms: Sequence[Axes], rows: Rows, metric: str) -> None:
         bottoms[0].yaxis.set_major_formatter(FuncFormatter(lambda pct, _: f"{pct:g}"))
 
 
-def _counted(rows: Rows, job: Job, target: str) -> str:
-    """Return how many predicted times are off by less than a limit, as published and here."""
-    facts = load_published(Path(job.published)).measurements.values()
-    printed = [
-        fact.value for fact in facts if (fact.paper, fact.metric) == (job.paper, BELOW_METRIC)
-    ][:1]
-    errors = [row for row in rows if row["quantity"] == "mape_pct" and row["value"] is not None]
-    if target != "time_s" or not errors:
-        return ""
-    below = [row for row in errors if row["value"] < COUNTED_PCT[0]]
-    trained = sum(row["in_training_set"] == TRUE for row in below)
-    is_whole = len(errors) == PREDICTED
-    whole = f"{printed[0]:g} of {PREDICTED}, " if printed and is_whole else ""
-    words = f"; errors below {COUNTED_PCT[0]:g} %: {whole}here {len(below)} of {len(errors)}"
-    words += f", {trained} of them of modes that trained the model" if trained else ""
-    if is_whole:
-        mean_pct = float(np.mean([row["value"] for row in errors]))
-        any_mode = [f"; any mode: about {pct:g} % published, the mean here {mean_pct:.0f} %"
-                    for pct in _printed(job, METRIC[target], None)]  # fmt: skip
-        words += "".join(any_mode)
-    return f"{words}; dashed: {COUNTED_PCT[0]:g} and {COUNTED_PCT[1]:g} %, the paper counts by them"
-
-
-def _count(group: Sequence[Bar], bar_rows: Sequence[Rows], job: Job, target: str) -> str:
-    """Return a title's line on a network of which the paper counts predictions; else nothing."""
-    factors = group[0].run.factors
-    errors = [rows[2] for rows in bar_rows if rows[2]["value"] is not None]
-    if target != "time_s" or factors["setup"] != job.paper or len(errors) != MODES_OF_PAPER:
-        return ""
-    low_pct, high_pct = COUNTED_PCT
-    words = {
-        BELOW_METRIC: (f"below {low_pct:g} %", [e for e in errors if e["value"] < low_pct]),
-        ABOVE_METRIC: (f"above {high_pct:g} %", [e for e in errors if e["value"] > high_pct]),
-    }
-    facts = load_published(Path(job.published)).measurements.values()
-    for fact in facts:
-        of_model = fact.config.get("model") == factors["model"]
-        if (fact.paper, of_model) == (job.paper, True) and fact.metric in words:
-            which, here = words[fact.metric]
-            return f"\nerrors {which}: {fact.value:g} of {len(errors)} published, here {len(here)}"
-    return ""
-
-
-def _trained_on(rows: Rows) -> str:
-    """Return what the corner note says of the modes whose epochs trained the model."""
-    trained = sorted({row["power_mode"] for row in rows if row["in_training_set"] == TRUE})
-    modes = {row["power_mode"] for row in rows}
-    if not trained:
-        return f"; {UNITS_NOTE}"
-    if all(row["in_training_set"] == TRUE for row in rows):
-        return f"; every mode trained the model: no bar is a test of it; {UNITS_NOTE}"
-    whose = f"; trained on modes {' '.join(trained)}"
-    whose += f" (the paper's: {' '.join(PAPERS_MODES)})" if set(PAPERS_MODES) <= modes else ""
-    return f"{whose}; {UNITS_NOTE}"
-
-
 def _handles(rows: Rows, job: Job) -> list[Any]:
     """Return the entries of the legend."""
     grey, white = job.palette["missing"], style.pale(job.palette["missing"])
@@ -214,54 +144,14 @@ def _handles(rows: Rows, job: Job) -> list[Any]:
         Patch(facecolor=white, edgecolor="white", label="predicted by the paper's model"),
     ]
     if any(row["in_training_set"] == TRUE for row in rows):
-        label = "its epochs trained the model"
+        label = "trained the model: no test of it"
         handles.append(Patch(facecolor=white, edgecolor="white", hatch=HATCH, label=label))
-    shown = [row for row in rows if row["quantity"] == "mape_pct" and row["value"] is not None]
-    for is_trained, label in ((False, "error of a test"), (True, "error of a trained mode")):
-        if any((row["in_training_set"] == TRUE) == is_trained for row in shown):
-            look = _marker(grey, is_trained)
-            handles.append(Line2D([], [], linestyle="none", label=label, **look))
-    return [*handles, *published.handles(rows, job.palette["published"])]
+    look = _marker(grey, is_trained=False)
+    handles.append(Line2D([], [], linestyle="none", label="error; hollow: trained mode", **look))
+    return handles
 
 
-def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], Any]:
-    """Return what predicates of claims ask for of the paper's own runs: errors, chosen modes.
-
-    The chosen modes, letters in order, are those whose epochs trained the model of time.
-    """
-    errors_pct: dict[tuple[str, str, str, str], Any] = {}
-    chosen: dict[str, set[str]] = {}
-    for run in job.runs:
-        f = run.factors
-        for target, metric in METRIC.items() if f["setup"] == job.paper else ():
-            if row := predictions.get((target, run.id)):
-                errors_pct[metric, f["device"], f["model"], f["power_mode"]] = float(
-                    row["mape_pct"]
-                )
-                if target == "time_s" and row["in_training_set"] == TRUE:
-                    chosen.setdefault(f["device"], set()).add(f["power_mode"])
-    best = {(BEST, device, "", ""): "".join(sorted(modes)) for device, modes in chosen.items()}
-    return errors_pct | best
-
-
-def _failure(bar_rows: Sequence[Rows], job: Job, metric: str) -> str:
-    """Return what a network's title says where the model is no good for it; else nothing."""
-    rows = [row for quantities in bar_rows for row in quantities if row["quantity"] == "mape_pct"]
-    errors_pct = [row["value"] for row in rows if row["value"] is not None]
-    if not errors_pct or max(errors_pct) <= FAILS_PCT:
-        return ""
-    printed = [
-        f"published about {value:g} % off,\nhere "
-        for value in _printed(job, metric, rows[0]["model"])
-    ]
-    predicted = [quantities[1]["value"] for quantities in bar_rows]
-    below = [value for value in predicted if value is not None and value < 0.0]
-    less = ", some below zero" if below else ""
-    off = f"{min(errors_pct):.0f} to {max(errors_pct):.0f} %{'' if printed else ' off'}{less}"
-    return f"\nthe model fails: {''.join(printed)}{off}"
-
-
-def _marker(colour: str, is_trained: bool) -> dict[str, Any]:
+def _marker(colour: str, *, is_trained: bool) -> dict[str, Any]:
     """Return the look of an error: hollow where the model knows the mode."""
     return {
         **{"marker": "o", "markersize": 4, "markeredgewidth": 0.8},
@@ -299,7 +189,7 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
     """Draw one network: what was observed beside what is predicted."""
     x = positions([bar.group for bar in bars])
     colour = job.colours(bars[0].run.factors["model"], "missing", "published")
-    shade, grey, black = colour.values()
+    shade, grey = colour[bars[0].run.factors["model"]], colour["missing"]
     seen, predicted = ([quantities[n]["value"] for quantities in bar_rows] for n in range(2))
     axes.bar(x - WIDTH / 2, _heights(seen), WIDTH, color=shade)
     trained = np.array([quantities[0]["in_training_set"] == TRUE for quantities in bar_rows])
@@ -316,53 +206,35 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
     draw_missing(missing, axes, grey)
     for bar, at, quantities in zip(bars, x, bar_rows, strict=True):
         draw_whisker(axes, at - WIDTH / 2, bar.run, quantities[0]["quantity"], grey)
-        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH, side=0)
+        draw_mark(axes, at - WIDTH / 2, quantities[0], job.ink(quantities[0]), WIDTH, side=0)
     if any(value is not None and value < 0.0 for value in predicted):
-        axes.axhline(0.0, color=black, linewidth=0.8)
+        axes.axhline(0.0, color="black", linewidth=0.8)
     axes.set_xticks(x, [bar.tick for bar in bars])
     axes.tick_params("x", length=0, labelbottom=False)
     axes.grid(visible=False, axis="x")
 
 
-def _draw_errors(
-    axes: Axes,
-    bar_rows: Sequence[Rows],
-    job: Job,
-    metric: str,
-    wrong: Sequence[tuple[Any, Any]],
-) -> bool:
-    """Draw the error of each mode, and lines at the errors that the paper counts by or prints.
-
-    Parameters
-    ----------
-    wrong : sides of the comparisons that claims fail by; an error that is one is red
-
-    Returns
-    -------
-    whether one is red
-    """
-    x, black = positions([""] * len(bar_rows)), job.colours("published")["published"]
-    model = bar_rows[0][0]["model"]
-    shade, is_red = job.colours(model)[model], False
+def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str, panel: str) -> None:
+    """Draw the error of each mode, and lines at the errors that the paper counts by or prints."""
+    x, model = positions([""] * len(bar_rows)), bar_rows[0][0]["model"]
+    shade = job.colours(model)[model]
     for at, quantities in zip(x, bar_rows, strict=True):
         error = quantities[2]
         if error["value"] is not None:
-            is_wrong = any(is_side(error["value"], sides) for sides in wrong)
-            is_red |= is_wrong
-            look = _marker(red_of(job) if is_wrong else shade, error["in_training_set"] == TRUE)
+            look = _marker(shade, is_trained=error["in_training_set"] == TRUE)
             axes.plot([at], [error["value"]], linestyle="none", zorder=3, clip_on=False, **look)
-    printed = _printed(job, metric, model)
-    for limit_pct in COUNTED_PCT if metric == METRIC["time_s"] else printed:
-        axes.axhline(limit_pct, color=black, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
+    line: dict[str, Any] = {"linewidth": 0.7, "linestyle": (0, (4, 2)), "zorder": 1.5}
+    is_time = metric == METRIC["time_s"]
+    for fact in [] if is_time else _printed(job, metric, model):
+        axes.axhline(fact.value, color=job.ink({"published_id": fact.id}), **line)
+    for limit_pct in COUNTED_PCT if is_time else ():
+        red = job.fails(panel, metric=metric, model=model)
+        axes.axhline(limit_pct, color=job.palette["warning" if red else "published"], **line)
         place = axes.get_subplotspec()
-        if metric == METRIC["time_s"] and place is not None and place.is_last_col():
+        if place is not None and place.is_last_col():
             _say(axes, f"{limit_pct:g} %", limit_pct)
-    if metric != METRIC["time_s"] and printed:
-        axes.text(0.02, 0.04, f"line: published, about {printed[0]:g} %", fontsize="x-small",
-                  transform=axes.transAxes)  # fmt: skip
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", length=0)
-    return is_red
 
 
 def _say(axes: Axes, words: str, limit_pct: float) -> None:
@@ -375,11 +247,11 @@ def _say(axes: Axes, words: str, limit_pct: float) -> None:
     )  # fmt: skip
 
 
-def _printed(job: Job, metric: str, model: str | None) -> list[float]:
-    """Return the upper ends of errors that the paper prints of a network; None: of none alone."""
+def _printed(job: Job, metric: str, model: str) -> list[Measurement]:
+    """Return the error that the paper prints of a network, by its upper end."""
     facts = load_published(Path(job.published)).measurements.values()
     return [
-        fact.value
+        fact
         for fact in facts
         if (fact.paper, fact.metric, fact.config.get("model")) == (job.paper, metric, model)
         and not fact.is_bound

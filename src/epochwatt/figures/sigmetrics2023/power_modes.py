@@ -7,8 +7,9 @@ each has its field. Modes that section 5.6.6 names for LeNet-5 alone are pale in
 and no part of the front, as in the predicates of `config/published/takeaways.csv`.
 """
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,28 +17,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, marked_row
-from epochwatt.figures.common.failing import entries
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.layout import lay_out
-from epochwatt.figures.common.published import is_marked
-from epochwatt.figures.common.relations import Related
+from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, is_marked
 from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.above import Above
-from epochwatt.figures.sigmetrics2023.arrows import draw_arrow
-from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, modes_note
-from epochwatt.figures.sigmetrics2023.letters import Taken
-from epochwatt.figures.sigmetrics2023.printed_modes import (
-    draw_published,
-    draw_spread,
-    published_handles,
-    ranges,
-    wrong_spreads,
-)
+from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, Cloud, group_runs, ranges
+from epochwatt.figures.sigmetrics2023.letters import Place, Taken, along, on_page
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
 from epochwatt.text import counted
@@ -50,65 +39,62 @@ SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", Fa
 DIAMOND = ("D", True)
 UNKNOWN = ("*", False)  # of a run whose records are gone
 COLUMNS = 3  # fields side by side
-MISSING_SHOWN = 3  # in the corner note; the CSV has all
+MOST_MARKERS = 3  # of a legend, beside the front and what is published
 RING_PT = 8.0  # how far letters keep from a cross or a diamond
 WIDTH = 0.975  # of the figure; the rest is for what stands above the last field
 PALE_BELOW, DIAMOND_BELOW = 1.95, 1.85  # order of pale points and of the large diamond
-OUTSIDE = "left out, our reading of 5.6.6"  # of pale points
-LETTERS = "; letters: power modes"
+OUTSIDE = "section 5.6.6 has them of LeNet-5 alone"  # of pale points
 FRAME_PT = 11.0  # and from a diamond around a marker
+SPREAD = "100*(max-min)/max"  # formula of relations
+BELOW = 0.26  # of a field's height, kept free below the points for the spread
+BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
+CROSS: dict[str, Any] = {"marker": "P", "markersize": 4.4, "markeredgewidth": 0.6}
+SHORTEST_PT = 13.0  # three markers: a shorter arrow is a stub
+CLEAR_PT, OFF_FRONT_PT = 4.0, 1.5  # of the arrow from points and from the front
+AT_ENDS = 0.4  # of its length, where it may be near its own points and a front through them
+
+Rows = list[dict[str, Any]]
 
 
-def draw(
-    job: Job,
-    x: str,
-    marker_by: str = "",
-    change: str = "",
-    change_of: str = "e2e_s",
-    printed_fronts: str = "",
-    printed_trend: str = "",
-    much_less: str = "",
-    printed_apart: str = "",
-) -> None:
+def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> None:
     """Draw a figure of one panel, a field for each network.
 
     Parameters
     ----------
     x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     marker_by : setting of the power modes that the markers show; empty: none
-    change : two power modes that the paper's text compares, such as `f e`; empty: none
-    change_of : metric of which the paper prints how it changes between the two
-    printed_fronts : what the paper's text says of each network's front, `lenet: ...; resnet: ...`
-    printed_trend : what it says of E2E against x; empty: nothing
-    much_less : network and the one that it calls the change of E2E much less than; empty: none
-    printed_apart : two values of `marker_by`, and what it says of E2E there, `2265 1200: lower ...`
+    change : two power modes that the paper's text compares, such as f and e: an arrow
     """
-    clouds, by = group_runs(job, x), marker_by
+    clouds, by, name = group_runs(job, x), marker_by, job.figure
     runs = [run for cloud in clouds for run in cloud.runs]
     settings = {r.id: mode_setting(r, job.records.get(r.id, ""), by) for r in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-    above = Above(job, change, change_of, printed_fronts, printed_trend, much_less)
-    wrong = [] if by else wrong_spreads(job, x)
-    with job.panel(job.figure, runs) as (figure, axes):
-        fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
+    with job.panel(name, runs) as (figure, axes):
+        fields, rows, spreads = _fields(figure, axes, len(clouds), x), [], []
+        drawn: list[tuple[Cloud, Axes, list[Rows]]] = []
         for cloud, field in zip(clouds, fields, strict=False):
             more = [{by: settings[run.id]} if by else {} for run in cloud.runs]
             of_cloud = [_rows(cloud, n, job, columns) for n, columns in enumerate(more)]
             marks = [pair for pair in of_cloud if any(map(is_marked, pair))]
             markers = [styles.get(settings.get(r.id), UNKNOWN) if by else None for r in cloud.runs]
-            _draw_points(cloud, field, markers, colour)
-            above.write(cloud, field, marks)
-            _draw_printed(cloud, field, marks, None if by else wrong, job)
+            for n, marker in enumerate(markers):
+                _draw_point(cloud, n, field, marker, colour)
+            on = [point for n in cloud.front if (point := cloud.points[n])]
+            if on:
+                field.plot(*zip(*on, strict=True), color=colour["pareto"], linewidth=2.5, zorder=1)
+            field.set_title(cloud.label, fontsize="small")
+            for pair in marks:
+                _draw_published(pair, field, job)
+            spreads += [] if by else draw_spread(cloud, field, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
-        remarks = above.remarks(clouds) + apart_note(clouds, settings, by, printed_apart)
-        _add_notes(figure, clouds, modes_note(job, runs) or LETTERS, remarks)
-        _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *above.is_red]))
-        lay_out(figure)  # from here on the axes are as they will be
+        _remark(job, clouds)
+        _legend(figure, clouds, styles, by, rows, spreads, job)
+        style.lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
-            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
-        job.save(figure, job.figure, rows)
+            _draw_letters(cloud, field, marks, change, colour[cloud.model], by)
+        job.save(figure, name, rows)
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
@@ -125,38 +111,6 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
             record = files.read_json(path, {"factors": {"power_mode_settings?": OBJECT}})
             return record["factors"].get("power_mode_settings", {}).get(name)
     return None
-
-
-def apart_note(
-    clouds: Sequence[Cloud], settings: Mapping[str, float | None], by: str, printed: str
-) -> str:
-    """Return what the paper says of E2E at two values of a setting, and what it is here.
-
-    Here it is the mean over the power modes of each value, which differ in other settings, too.
-
-    Parameters
-    ----------
-    settings : value of the setting by run
-    by, printed : `marker_by` and `printed_apart` of `draw`
-    """
-    values, _, says = printed.partition(": ")
-    changes = []
-    for cloud in clouds:
-        means = [
-            np.mean([
-                point[1]
-                for n, point in enumerate(cloud.points)
-                if point and cloud.is_compared(n) and settings.get(cloud.runs[n].id) == float(value)
-            ] or np.nan)
-            for value in values.split()
-        ]  # fmt: skip
-        if np.isfinite(means).all() and means:
-            changes.append(f"{cloud.label} {100.0 * (means[0] / means[1] - 1.0):+.0f} %")
-    if not changes:
-        return ""
-    words = " against ".join(_part(by, float(value)) for value in values.split())
-    here = f"here {', '.join(changes)}, means of modes that differ in other settings, too"
-    return f"; E2E with {words}, the paper: {says}; {here}"
 
 
 def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
@@ -188,32 +142,6 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     for field in grid[:, 0]:
         field.set_ylabel("E2E per epoch, epochs 1+ (s)")
     return list(grid.ravel())
-
-
-def _draw_printed(
-    cloud: Cloud,
-    field: Axes,
-    marks: Sequence[Sequence[dict[str, Any]]],
-    wrong: Sequence[Related] | None,
-    job: Job,
-) -> None:
-    """Draw published numbers, and the spreads of which `wrong` fail; None: no spreads."""
-    for pair in marks:
-        draw_published(pair, field, job.palette["published"])
-    if wrong is not None:
-        draw_spread(cloud, field, {one.relation.id for one in wrong}, job)
-
-
-def _draw_points(
-    cloud: Cloud,
-    field: Axes,
-    markers: Sequence[tuple[str, bool] | None],
-    colour: dict[str, str],
-) -> None:
-    """Draw the runs, each with the marker of its setting if there is one, and the front."""
-    for n, marker in enumerate(markers):
-        _draw_point(cloud, n, field, marker, colour)
-    _draw_front(cloud, field, colour["pareto"])
 
 
 def _draw_point(
@@ -252,12 +180,6 @@ def _frame(colour: str) -> dict[str, Any]:
     return {**look, "markeredgecolor": colour, "markeredgewidth": 1.0}
 
 
-def _draw_front(cloud: Cloud, field: Axes, colour: str) -> None:
-    on = [point for n in cloud.front if (point := cloud.points[n])]
-    if on:
-        field.plot(*zip(*on, strict=True), color=colour, linewidth=2.5, zorder=1)
-
-
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of the CSV of a run: x and E2E."""
     run, is_compared = cloud.runs[n], cloud.is_compared(n)
@@ -269,8 +191,12 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
     ]
 
 
-def _add_notes(figure: Figure, clouds: Sequence[Cloud], letters: str, remarks: str) -> None:
-    """Add to the corner note what letters are, what is missing (fields are full), and remarks."""
+def _remark(job: Job, clouds: Sequence[Cloud]) -> None:
+    """Say in the caption which modes are pale, and what is missing."""
+    job.remark(job.figure, "Letters are power modes; each field has its own scales.")
+    if modes := set().union(*(cloud.outside for cloud in clouds)):
+        job.remark(job.figure, f"Pale {ranges(modes)}: left out of the front, {OUTSIDE}.")
+        job.drawn[job.figure].note += PALE_NOTE
     missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
@@ -278,15 +204,7 @@ def _add_notes(figure: Figure, clouds: Sequence[Cloud], letters: str, remarks: s
         for run, point in zip(cloud.runs, cloud.points, strict=True)
         if point is None
     ]
-    if len(missing) > MISSING_SHOWN:
-        missing = [
-            *missing[:MISSING_SHOWN],
-            f"and {len(missing) - MISSING_SHOWN} more, see the CSV",
-        ]
-    style.add_to_note(figure, f"{letters}; each field has its own scales")
-    if missing:
-        style.add_to_note(figure, f"; missing: {', '.join(missing)}")
-    style.add_to_note(figure, remarks)
+    job.remark(job.figure, f"Missing: {', '.join(missing)}." if missing else "")
 
 
 def _legend(
@@ -294,9 +212,9 @@ def _legend(
     clouds: Sequence[Cloud],
     styles: dict[Any, tuple[str, bool]],
     by: str,
-    rows: Sequence[dict[str, Any]],
+    rows: Rows,
+    spreads: Rows,
     job: Job,
-    more: Sequence[Patch],
 ) -> None:
     def handle(label: str, look: dict[str, Any]) -> Line2D:
         return Line2D([], [], linestyle="none", label=label, **look)
@@ -304,13 +222,19 @@ def _legend(
     colour = job.colours("missing", "published", "pareto")
     grey, black = colour["missing"], colour["published"]
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
-    if any(row["power_mode"] == STRONGEST for row in rows):
-        handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    if modes := set().union(*(cloud.outside for cloud in clouds)):
-        label = f"pale {ranges(modes)}: {OUTSIDE}"
-        handles.append(handle(label, _look(SOLID, style.pale(grey))))
+    if len(handles) <= MOST_MARKERS and any(row["power_mode"] == STRONGEST for row in rows):
+        look = _frame(grey) if by else _look(DIAMOND, grey)
+        handles.append(handle(STRONGEST_LABEL, look))
+    if not by and any(cloud.outside for cloud in clouds):
+        handles.append(handle("pale: of LeNet-5 alone", _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    style.legend(figure, [*handles, *published_handles(rows, black), *more])
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    if any(all(map(is_marked, pair)) for pair in pairs):
+        handles.append(handle("published", _cross(black, is_seen=True)))
+    if not by and any(sum(map(is_marked, pair)) == 1 for pair in pairs):
+        handles.append(Line2D([], [], color=black, linewidth=1.0, label="published E2E alone"))
+    unmarked = [{**row, "published": None} for row in rows]
+    job.legend(figure, handles, [*unmarked, *spreads])
 
 
 def _part(by: str, value: float) -> str:
@@ -342,3 +266,95 @@ def _draw_letters(
     for run, point in zip(cloud.runs, cloud.points, strict=True):
         if point:
             taken.write(point, run.factors["power_mode"], colour)
+
+
+def draw_arrow(cloud: Cloud, field: Axes, modes: Sequence[str]) -> list[Place]:
+    """Draw an arrow between two power modes; return its ends, nothing where there is none.
+
+    There is none where it would be a stub, or lie on points or the front. Call it when the figure
+    is laid out.
+    """
+    ends = [point for mode in modes if (point := cloud.point(mode))]
+    if len(ends) != 2:
+        return []
+    start, end = (on_page(field, point) for point in ends)
+    if math.dist(start, end) < SHORTEST_PT:
+        return []
+    points = [on_page(field, point) for point in cloud.points if point and point not in ends]
+    on_front = [point for n in cloud.front if (point := cloud.points[n])]
+    front = along([on_page(field, point) for point in on_front])
+    if _clear(start, end, points) < CLEAR_PT or _clear(start, end, front) < OFF_FRONT_PT:
+        return []
+    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
+    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
+    return ends
+
+
+def _clear(start: Place, end: Place, others: Sequence[Place]) -> float:
+    """Return how far the middle part of an arrow is from the nearest of other places."""
+    tail, head = np.array(start), np.array(end)
+    middle = np.linspace(tail + AT_ENDS * (head - tail), head - AT_ENDS * (head - tail), 20)
+    away = np.hypot(*np.moveaxis(middle[:, None, :] - np.reshape(others, (-1, 2)), -1, 0))
+    return float(away.min(initial=math.inf))
+
+
+def _draw_published(pair: Rows, field: Axes, job: Job) -> None:
+    """Draw what is published of a run.
+
+    Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
+    can take for a point.
+    """
+    is_seen = all(row["seen_by_fit"] for row in pair if is_marked(row))
+    x, y = (row["published"] for row in pair)
+    ours = [row["value"] for row in pair]
+    ink = job.ink({"published_id": " ".join(row["published_id"] or "" for row in pair)})
+    line: dict[str, Any] = {"color": ink, "linewidth": 1.0, "zorder": 1.5}
+    line["linestyle"] = "-" if is_seen else DASHES
+    if x is None:
+        field.axhline(y, **line)
+    elif y is None:
+        field.axvline(x, **line)
+    else:
+        look = _cross(ink, is_seen=is_seen)
+        field.plot([x], [y], zorder=2.1, linestyle="none", **look)
+        if None not in ours:
+            field.plot([ours[0], x], [ours[1], y], color=ink, linewidth=0.7, zorder=1.9)
+
+
+def _cross(colour: str, *, is_seen: bool) -> dict[str, Any]:
+    face = colour if is_seen else "white"
+    return {**CROSS, "markeredgecolor": colour, "markerfacecolor": face}
+
+
+def draw_spread(cloud: Cloud, field: Axes, job: Job) -> Rows:
+    """Draw a bracket below the points where a spread over some modes is published.
+
+    Returns
+    -------
+    its id, for the legend
+    """
+    metric, factors = METRICS.get(cloud.x, cloud.x), cloud.runs[0].factors
+    wanted = (SPREAD, metric, factors["setup"], factors["device"], cloud.model)
+    for fact in job.relations:
+        config = fact.config_a
+        found = (fact.formula, fact.metric, fact.paper, config.get("device"), config.get("model"))
+        modes = set(config.get("power_mode", ())) & {r.factors["power_mode"] for r in cloud.runs}
+        there = [point[0] for mode in modes if (point := cloud.point(mode))]
+        if found != wanted or len(there) < 2:
+            continue
+        low, high = min(there), max(there)
+        bottom, top = field.get_ylim()
+        field.set_ylim(bottom - BELOW * (top - bottom), top)
+        row = {"published_id": fact.id}
+        field.plot([low, low, high, high], [BRACKET + d for d in (0.025, 0.0, 0.0, 0.025)],
+                   color=job.ink(row), linewidth=0.9,
+                   transform=field.get_xaxis_transform())  # fmt: skip
+        sign, here = SIGNS.get(fact.qualifier, ""), 100.0 * (high - low) / high
+        words = f"spread, {ranges(modes)}:\n{sign}{fact.value:g} %, here {here:.0f} %"
+        field.text(
+            0.5, BRACKET_TEXT, words, transform=field.transAxes, ha="center", va="bottom",
+            fontsize="x-small", color=job.ink(row),
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        )  # fmt: skip
+        return [row]
+    return []

@@ -1,4 +1,4 @@
-"""Tables 1 to 3: boards, networks and power modes, as published and as they are here.
+"""Write tables 1 to 3: boards, networks and power modes, as published and as they are here.
 
 Source: SIGMETRICS 2023, sections 4 and 5.6. The published values are in config/published/table1.csv
 to table3.csv. The tables compare them with the simulated boards and the studies, and list for each
@@ -10,21 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.columns import CLOCKS
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS, Kind
-from epochwatt.figures.tables import table_files
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_table
-from epochwatt.twin.inputs.boards import load_boards
-from epochwatt.twin.inputs.samples import load_samples
+from epochwatt.templates import save_tables
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1
-CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 HEADS = {  # of the pages' columns
-    **{"cpu_mhz": "CPU (MHz)", "gpu_mhz": "GPU (MHz)", "emc_mhz": "memory (MHz)"},
-    **{"parameters_m": "parameters (M)", "memory_mb": "memory (MB)", "disk_mb": "disk (MB)"},
-    **{"mflop": "multiply-adds (M)", "model": "network", "dataset": "data set"},
+    **{"parameters_m": "parameters (M)", "mflop": "multiply-adds (M)"},
     **{"agx": "AGX", "nx": "NX", "nano": "Nano", "orin": "Orin"},
 }
 STEP_HEADS = {
@@ -39,14 +36,7 @@ Rows = list[dict[str, Any]]
 
 
 def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
-    """Write table1, table2 and table3, each as CSV and as a page.
-
-    Parameters
-    ----------
-    config : folder config of the checkout
-    workloads : counts of the networks that are known
-    paths : of the three tables; the page of each lies beside it
-    """
+    """Write table1, table2 and table3, each as CSV and as a page."""
     at = Path(config)
     boards_stem, networks_stem, modes_stem = (path.removesuffix(".csv") for path in paths)
     board_rows, network_rows, mode_rows = (
@@ -54,14 +44,14 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
         networks(at, map(Path, workloads)),
         power_modes(at),
     )
-    table_files.save(
+    save_tables(
         boards_stem,
         "Table 1: boards",
         ["Here: what the simulated boards are made of (config/twin/boards.yaml)."],
         board_rows,
         [renamed(board_rows)],
     )
-    table_files.save(
+    save_tables(
         networks_stem,
         "Table 2: networks and data sets",
         [
@@ -75,7 +65,7 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
         network_rows,
         [renamed(network_rows)],
     )
-    table_files.save(
+    save_tables(
         modes_stem,
         "Table 3: power modes",
         [

@@ -1,4 +1,4 @@
-"""Runs that the paper mentions only in its text and shows in no figure, with the printed numbers.
+"""Tabulate runs that the paper mentions in its text and shows in no figure.
 
 Source: SIGMETRICS 2023, sections 5.1 (page cache dropped, 8 workers, first runs on AGX Orin) and
 5.6 (a very slow GPU, modes e and f without workers). The CSV has a row for each number of such a
@@ -11,7 +11,6 @@ from typing import Any
 
 from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
 from epochwatt.figures.common.runs import Number, RunData, csv_row, note, read_runs
-from epochwatt.figures.tables import table_files
 from epochwatt.figures.tables.text_runs import EXPERIMENTS, experiment_of
 from epochwatt.published.numbers import (
     BOTH_SIDES,
@@ -22,6 +21,7 @@ from epochwatt.published.numbers import (
     run_key,
     single,
 )
+from epochwatt.templates import save_tables
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
@@ -54,9 +54,6 @@ def write(
     ----------
     epochs : `epochs.csv` of each run that may be in it, or that one of it is compared with
     missing : factors, `run` and `reason` of runs that are not available
-    backend : of the runs
-    published, twin : folders config/published and config/twin
-    stem : path of the files without ending
     """
     runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
     shown_runs = sorted((run for run in runs if experiment_of(run.factors)), key=_place)
@@ -85,7 +82,7 @@ def write(
         "Means over the valid epochs after the first; (published) beside ours.",
     ]
     shown = [_by_run(shown_runs, numbers), [_pair_texts(pair) for pair in pairs]]
-    table_files.save(stem, "What the paper tells only in its text", notes, numbers + pairs, shown)
+    save_tables(stem, "What the paper tells only in its text", notes, numbers + pairs, shown)
 
 
 def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: bool) -> Rows:

@@ -1,4 +1,4 @@
-"""Which runs the text of SIGMETRICS 2023 tells of and no figure shows: sections 5.1 and 5.6.
+"""Select runs of the text of SIGMETRICS 2023 that no figure shows: sections 5.1 and 5.6.
 
 The Snakefile asks for them, so nothing that draws is imported here.
 """
@@ -21,12 +21,7 @@ STUDIES = {
 
 
 def experiment_of(run: Mapping[str, Any]) -> str:
-    """Return which of the text's experiments a run belongs to; empty: none.
-
-    Parameters
-    ----------
-    run : factors, or a published configuration
-    """
+    """Return which of the text's experiments a run belongs to; empty: none."""
     belongs = (
         run["num_workers"] == 8,
         "dropped" in (run.get("cache_policy"), run.get("cache")),

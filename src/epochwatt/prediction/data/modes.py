@@ -66,7 +66,7 @@ class Columns(NamedTuple):
 
 
 class Board(NamedTuple):
-    """What modes of a board are made of: its kind, how many CPU cores, and its clocks."""
+    """A board that modes are made for: its kind, number of CPU cores, and clock tables."""
 
     kind: str
     n_cores: int

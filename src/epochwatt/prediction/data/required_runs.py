@@ -1,4 +1,4 @@
-"""Which runs the models of a backend are fitted to."""
+"""Select the runs that the models of a backend are fitted to."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ LEAST_MODES = 2
 
 
 class Fitted(NamedTuple):
-    """What the models of one backend need of a run table."""
+    """Runs that the models of one backend are fitted to."""
 
     # those that share all but the power mode with another one, in the order of the table
     runs: list[Run]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt import columns
+from epochwatt.columns import Factors
 from epochwatt.epochs.table import read_rows
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
@@ -24,14 +25,14 @@ IN_PART = "energy was measured in {} of {} epochs after the first"
 
 FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
-Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
+Rows = Sequence[Factors]  # of an `epochs.csv`, as `epochs.table` gives them
 
 
 @dataclass(frozen=True, eq=False)
 class ProfiledWorkload:
     """Runs of one network on one board that differ in the power mode only."""
 
-    factors: Mapping[str, Any]  # all factors of its runs except `power_mode`; empty ones are None
+    factors: Factors  # all factors of its runs except `power_mode`; empty ones are None
     runs: tuple[str, ...]  # their ids, one per mode
     modes: Mapping[str, Mode]  # name -> mode
     # valid epochs, the first included; energy as the papers sum it, once a second
@@ -55,7 +56,7 @@ class ProfiledWorkload:
 class BoardGroup:
     """A board and its workloads, which differ in the network and its data only."""
 
-    factors: Mapping[str, Any]  # factors that they share
+    factors: Factors  # factors that they share
     workloads: Mapping[str, ProfiledWorkload]  # network -> its workload
 
 

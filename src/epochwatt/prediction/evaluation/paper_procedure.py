@@ -8,17 +8,17 @@ from typing import NamedTuple
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import BoardGroup
-from epochwatt.prediction.evaluation.cross_validation import mape_pct, predictors
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.paper import PAPER
+from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import SEARCHED, TIME
 from epochwatt.prediction.predictor import Predictor
-from epochwatt.prediction.selection.choose_power_modes import ranked, search_of
-from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
+from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, ranked, search_of
 from epochwatt.published.numbers import MEANT_EPOCHS
 
 
 class Outcome(NamedTuple):
-    """What the procedure gives."""
+    """Result of the procedure."""
 
     best: tuple[str, ...]  # names of the modes that the models of time learn from, sorted
     # target, network, mode -> mean absolute error over epochs 1 to 5 of the mode, %

@@ -5,25 +5,24 @@ are those of 90 %, where the method has intervals. Observed values, and a row's 
 over valid epochs 1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.prediction.data.observations import Observations
+import pandas as pd
+
+from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.workloads import ProfiledWorkload
-from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
-from epochwatt.prediction.models.times_power import times_power
-from epochwatt.prediction.names import ALL, ENERGY, POWER, TIME
-from epochwatt.prediction.predictor import Method, Predictor
+from epochwatt.prediction.models.times_power import with_energy
+from epochwatt.prediction.names import ALL, ENERGY, TIME
+from epochwatt.prediction.predictor import Json, Method
 from epochwatt.published.numbers import MEANT_EPOCHS
 
 _PLACE = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 
-Row = dict[str, Any]
 # runs of a workload -> (method, training set) -> target -> JSON data of a predictor
-Stored = dict[tuple[str, ...], dict[tuple[str, str], dict[str, Any]]]
+Stored = dict[tuple[str, ...], dict[tuple[str, str], Json]]
 
 
 def load_stored(folder: str) -> Stored:
@@ -38,63 +37,44 @@ def load_stored(folder: str) -> Stored:
     return stored
 
 
-def rows_of_workload(
+def predict_workload(
     workload: ProfiledWorkload, stored: Stored, methods: Mapping[str, Method]
-) -> list[Row]:
+) -> pd.DataFrame:
     """Return the rows of a workload, in the order of target, method, training set and mode.
 
     Fits to all modes are left out: they have seen what they would predict.
     """
     after = workload.observed.after_first(MEANT_EPOCHS)
-    observed = set(after.distinct())
-    modes = {name: mode for name, mode in workload.modes.items() if mode in observed}
-    fits = [
-        (method, learned_from, _loaded(methods[method], models))
-        for (method, learned_from), models in stored[workload.runs].items()
-        if learned_from != ALL and method in methods
-    ]
-    targets = (TIME,) if workload.no_energy else (TIME, ENERGY)
-    return [
-        {**row, "target": target, "method": method, "learned_from": learned_from, **values}
-        for target in targets
-        for method, learned_from, predictors in fits
-        if target in predictors and modes
-        for row, values in _rows(workload, after, modes, predictors[target])
-    ]
-
-
-def _loaded(method: Method, models: Mapping[str, Any]) -> dict[str, Predictor]:
-    predictors = {target: method.load(data) for target, data in models.items()}
-    if ENERGY not in predictors and {TIME, POWER} <= predictors.keys():
-        predictors[ENERGY] = times_power(predictors)
-    return predictors
-
-
-def _rows(
-    workload: ProfiledWorkload,
-    after: Observations,
-    modes: Mapping[str, Mode],
-    predictor: Predictor,
-) -> Iterator[tuple[Row, Row]]:
-    """Yield what a row is about, and its values."""
-    place = {name: workload.factors[name] for name in _PLACE}
+    seen = set(after.distinct())
+    modes = {name: mode for name, mode in workload.modes.items() if mode in seen}
     runs = dict(zip(workload.modes, workload.runs, strict=True))
-    rows = as_rows(list(modes.values()))
-    predicted, interval = predictor.predict(rows).tolist(), predictor.interval(rows)
-    bounds = (
-        [[None] * len(rows)] * 2 if interval is None else [bound.tolist() for bound in interval]
-    )
-    trained_on = set(map(tuple, predictor.trained_on.tolist()))
-    for (name, mode), value, low, high in zip(modes.items(), predicted, *bounds, strict=True):
-        observed = getattr(after.only([mode]), predictor.target)
-        yield (
-            {**place, "run": runs[name], "power_mode": name, **mode._asdict()},
-            {
-                "in_training_set": tuple(mode) in trained_on,
-                "observed": float(observed.mean()),
-                "predicted": value,
-                "low": low,
-                "high": high,
-                "mape_pct": mape_pct(value, observed),
-            },
-        )
+    place = {name: workload.factors[name] for name in _PLACE}
+    fits = {
+        key: with_energy({t: methods[key[0]].load(data) for t, data in models.items()})
+        for key, models in stored[workload.runs].items()
+        if key[1] != ALL and key[0] in methods
+    }
+    rows = []
+    for target in (TIME,) if workload.no_energy else (TIME, ENERGY):
+        for (method, learned_from), predictors in fits.items():
+            if target not in predictors or not modes:
+                continue
+            predictor, asked = predictors[target], as_rows(list(modes.values()))
+            predicted, interval = predictor.predict(asked).tolist(), predictor.interval(asked)
+            low, high = [[None] * len(asked)] * 2 if interval is None else interval
+            trained_on = set(map(tuple, predictor.trained_on.tolist()))
+            for n, (name, mode) in enumerate(modes.items()):
+                observed = getattr(after.only([mode]), target)
+                rows.append(
+                    {
+                        **{**place, "run": runs[name], "power_mode": name, **mode._asdict()},
+                        **{"target": target, "method": method, "learned_from": learned_from},
+                        "in_training_set": tuple(mode) in trained_on,
+                        "observed": float(observed.mean()),
+                        "predicted": predicted[n],
+                        "low": low[n],
+                        "high": high[n],
+                        "mape_pct": mape_pct(predicted[n], observed),
+                    }
+                )
+    return pd.DataFrame(rows, dtype=object)

@@ -1,22 +1,21 @@
-"""What scores.csv of sweeps says: tables of text, and plain sentences that rest on its bootstrap.
+"""Tables of what scores.csv of sweeps says; which methods are the best rests on its bootstrap.
 
 A method is among the best where the interval of its median error over the best method's holds one
 or reaches below; it beats the plain regression where that of its error over the paper's ends below
 one. Point estimates alone decide nothing.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from epochwatt.prediction.evaluation.sweep_names import (
+from epochwatt.prediction.evaluation.sweep_table import (
     BROKEN,
     BROKEN_SHARE,
     HELD,
     LEFT_OUT,
     MEDIAN,
     P90,
-    PROFILED,
     RANDOM,
     RECOMMENDED,
     REGRET,
@@ -33,10 +32,12 @@ NOTE = (
     f" {AMONG.strip()} marks the best method and those that the bootstrap (95 %) cannot tell from"
     " it. All methods of a column learn from the same modes."
 )
+SUMMARY = ["sweeps", "target", "method", "comparisons", "among the best", "alone", "beats paper's"]
 
-Row = Mapping[str, str]
+Row = Mapping[str, str]  # of scores.csv
 Key = tuple[str, str, str]  # sweep, device, workload
 Column = tuple[str, int]  # how profiled modes are chosen, and how many
+Table = list[list[str]]  # the header first; empty: there is nothing to show
 
 
 class Cell(NamedTuple):
@@ -48,28 +49,21 @@ class Cell(NamedTuple):
 
 
 class Judged:
-    """Rows of one unit.
-
-    Attributes
-    ----------
-    key : sweep, device, workload
-    shared : one of its rows, for what all rows share
-    columns : how many profiled modes, chosen how, in order
-    n_draws : most random sets of profiled modes
-    left_out : method, or way to choose modes -> why it has no number
-    """
+    """Rows of one unit."""
 
     def __init__(self, key: Key, rows: Sequence[Row]) -> None:
         self.key = key
         scored = [row for row in rows if row["statistic"] != LEFT_OUT]
-        self.shared = scored[0] if scored else rows[0]
+        self.shared = scored[0] if scored else rows[0]  # for what all rows share
         self.columns = list(dict.fromkeys(_column(row) for row in scored))
         self.n_draws = max((int(row["n_draws"]) for row in scored), default=0)
         self._cells = {
-            (_column(row), row["method"], row["target"], row["statistic"]): _cell(row)
+            (_column(row), row["method"], row["target"], row["statistic"]): Cell(
+                *(float(row[name] or "nan") for name in ("value", "low", "high"))
+            )
             for row in scored
         }
-        self.left_out = {
+        self.left_out = {  # method, or way to choose modes -> why it has no number
             row["method"] or f"{row['learned_from']} modes": row["note"]
             for row in rows
             if row["statistic"] == LEFT_OUT
@@ -110,9 +104,18 @@ class Judged:
         most = " at most" if row["n_workloads"] != "1" else ""
         return f"{row['sweep']}: {row['workload']} on {row['device']}, {modes}{most} of {knobs}"
 
+    def tables(self) -> list[Table]:
+        """Return all tables of the unit that have rows."""
+        errors = [error_table(self, target) for target in TITLES]
+        return [table for table in (*errors, held_table(self), choice_table(self)) if table]
+
+    def left_out_lines(self) -> list[str]:
+        """Return what has no number, and why."""
+        return [f"left out: {what}: {why}" for what, why in self.left_out.items()]
+
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
-    """Return the rows of scores.csv by unit, in order."""
+    """Group the rows of scores.csv by unit, in order."""
     grouped: dict[Key, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row["sweep"], row["device"], row["workload"]].append(row)
@@ -123,46 +126,10 @@ def _column(row: Row) -> Column:
     return row["learned_from"], int(row["n_profiled"])
 
 
-def _cell(row: Row) -> Cell:
-    return Cell(*(float(row[name] or "nan") for name in ("value", "low", "high")))
-
-
-def error_table(unit: Judged, target: str) -> list[list[str]]:
-    """Return errors of a target as rows of cells, the header first; empty: there are none."""
-    if not (methods := unit.methods(target)):
-        return []
-    best = {column: unit.best(column, target) for column in unit.columns}
-    head = [f"{TITLES[target]}, from", *map(heading, unit.columns)]
-    rows = [head]
-    for method in methods:
-        cells = [_errors(unit, column, method, target) for column in unit.columns]
-        marks = [AMONG if method in best[column] else "" for column in unit.columns]
-        rows.append([method, *(cell + mark for cell, mark in zip(cells, marks, strict=True))])
-    return rows
-
-
 def heading(column: Column) -> str:
     """Return how many modes, and how they are chosen where that is not at random."""
     how, n_profiled = column
     return f"{n_profiled} modes" if how == RANDOM else f"{n_profiled} {how}"
-
-
-def in_words(columns: Sequence[Column]) -> str:
-    """Return the same of several: `4 designed modes and 10, 25 and 50 random modes`."""
-    numbers: dict[str, list[str]] = defaultdict(list)
-    for how, n_profiled in columns:
-        numbers[how].append(str(n_profiled))
-    return listed([f"{listed(some)} {how} modes" for how, some in numbers.items()])
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def _errors(unit: Judged, column: Column, method: str, target: str) -> str:
-    parts = [unit.cell(column, method, target, statistic) for statistic in (MEDIAN, P90)]
-    return " / ".join(short(part.value) for part in parts if part)
 
 
 def short(value: float) -> str:
@@ -170,8 +137,22 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
 
 
-def held_table(unit: Judged) -> list[list[str]]:
-    """Return what intervals of 90 % hold, in %, as rows of cells, the header first."""
+def error_table(unit: Judged, target: str) -> Table:
+    """Tabulate errors of a target: a row per method, a column per way to choose modes."""
+    rows = [[f"{TITLES[target]}, from", *map(heading, unit.columns)]]
+    best = {column: unit.best(column, target) for column in unit.columns}
+    for method in unit.methods(target):
+        cells = []
+        for column in unit.columns:
+            parts = [unit.cell(column, method, target, statistic) for statistic in (MEDIAN, P90)]
+            mark = AMONG if method in best[column] else ""
+            cells.append(" / ".join(short(part.value) for part in parts if part) + mark)
+        rows.append([method, *cells])
+    return rows if len(rows) > 1 else []
+
+
+def held_table(unit: Judged) -> Table:
+    """Tabulate what intervals of 90 % hold, in %."""
     rows = [["held by intervals of 90 %", *map(heading, unit.columns)]]
     for target, title in TITLES.items():
         for method in unit.methods(target):
@@ -181,10 +162,10 @@ def held_table(unit: Judged) -> list[list[str]]:
     return rows if len(rows) > 1 else []
 
 
-def choice_table(unit: Judged) -> list[list[str]]:
-    """Return regret and broken budgets as rows of cells, the header first; empty: none."""
-    head = ["fastest within a power budget: regret %; broken % (by over 5 %)"]
-    rows = [[*head, *map(heading, unit.columns)]]
+def choice_table(unit: Judged) -> Table:
+    """Tabulate regret and broken budgets."""
+    head = "fastest within a power budget: regret %; broken % (by over 5 %)"
+    rows = [[head, *map(heading, unit.columns)]]
     for method in unit.methods(RECOMMENDED):
         cells = []
         for column in unit.columns:
@@ -198,131 +179,41 @@ def choice_table(unit: Judged) -> list[list[str]]:
     return rows if len(rows) > 1 else []
 
 
-def text_lines(rows: Sequence[Row], left_out: Sequence[str] = ()) -> list[str]:
-    """Return all of it for the terminal: tables of each unit, then sentences."""
-    units = judged(rows)
-    lines = [NOTE]
-    for unit in units:
-        lines += ["", f"{unit.title} ({unit.shared['provenance']})"]
-        for target in TITLES:
-            lines += aligned(error_table(unit, target))
-        lines += [*aligned(held_table(unit)), *aligned(choice_table(unit))]
-        lines += left_out_lines(unit)
-    lines += ["", "What it says"]
-    lines += [f"* {sentence}" for unit in units for sentence in sentences(unit)]
-    lines += [f"* {sentence}" for sentence in summary(units)]
-    return lines + [f"not judged: {line}" for line in left_out]
+def summary_table(units: Sequence[Judged]) -> Table:
+    """Tabulate how often each method is among the best, alone the best, and beats the paper's.
 
-
-def left_out_lines(unit: Judged) -> list[str]:
-    """Return what has no number, and why."""
-    return [f"left out: {what}: {why}" for what, why in unit.left_out.items()]
-
-
-def sentences(unit: Judged) -> list[str]:
-    """Return which method wins where on a unit, and where none beats the plain regression."""
-    lines = [
-        f"{unit.key[0]}, {unit.key[2]}: {title}: {'; '.join(_winners(unit, target))}"
-        f"{_plain(unit, target)}."
-        for target, title in TITLES.items()
-        if unit.methods(target)
-    ]
-    return lines + _broken(unit)
-
-
-def _winners(unit: Judged, target: str) -> Iterator[str]:
-    """Yield the best methods with their median errors, of runs of columns with the same ones."""
-    runs: list[tuple[list[str], list[Column]]] = []
-    for column in unit.columns:
-        best = unit.best(column, target)
-        if not best:
-            continue
-        if runs and set(runs[-1][0]) == set(best):
-            runs[-1][1].append(column)
-        else:
-            runs.append((best, [column]))
-    for best, columns in runs:
-        errors = ", ".join(
-            short(cell.value)
-            for column in columns
-            if (cell := unit.cell(column, unit.best(column, target)[0], target, MEDIAN))
-        )
-        alone = f"{best[0]} is best" if len(best) == 1 else f"{listed(best)} are level"
-        yield f"from {in_words(columns)} {alone} (median error {errors} %)"
-
-
-def _plain(unit: Judged, target: str) -> str:
-    if target == POWER:  # of which the paper has no model
-        return ""
-    beats = {column: unit.beats_paper(column, target) for column in unit.columns}
-    if all(methods is None for methods in beats.values()):
-        return "; the paper's plain regression has no number here"
-    none = [column for column, methods in beats.items() if methods == []]
-    if not none:
-        return "; some method beats the paper's plain regression throughout"
-    return f"; no method beats the paper's plain regression from {in_words(none)}"
-
-
-def _broken(unit: Judged) -> list[str]:
-    """Return how often the fastest predicted mode breaks a budget, from the most random modes."""
-    columns = [column for column in unit.columns if column[0] == RANDOM]
-    if not columns or not unit.methods(RECOMMENDED):
-        return []
-    column, parts = columns[-1], []
-    for method in unit.methods(RECOMMENDED):
-        broken, regret = (unit.cell(column, method, RECOMMENDED, s) for s in (BROKEN, REGRET))
-        if broken and regret and method != PROFILED:
-            parts.append(f"{method} {broken.value:.0f} % (regret {regret.value:.1f} %)")
-    if not parts:
-        return []
-    shares = ", ".join(parts)
-    profiled = unit.cell(column, PROFILED, RECOMMENDED, REGRET)
-    lost = "no number" if profiled is None else f"{profiled.value:.1f} %"
-    return [
-        f"{unit.key[0]}, {unit.key[2]}: the fastest mode that is predicted to keep a power budget "
-        f"breaks it, from {in_words([column])}: {shares}; the best profiled mode keeps it, at a "
-        f"regret of {lost}."
-    ]
-
-
-def summary(units: Sequence[Judged]) -> list[str]:
-    """Return over all units how often each method is best, and where none beats the regression.
-
-    Units of another provenance are counted by themselves; a single unit needs no summary.
+    A comparison is one unit and one way to choose modes. Units of another provenance are counted by
+    themselves; a single unit needs no summary. The paper's regression has a number in some of the
+    comparisons only: `17 of 30`.
     """
     by_provenance: dict[str, list[Judged]] = defaultdict(list)
     for unit in units:
         by_provenance[unit.shared["provenance"]].append(unit)
-    return [
-        f"All {provenance} sweeps, {title}: {sentence}."
-        for provenance, some in by_provenance.items()
-        if len(some) > 1
-        for target, title in TITLES.items()
-        for sentence in _of_all(some, target)
-    ]
+    rows = [SUMMARY]
+    for provenance, some in by_provenance.items():
+        for target, title in TITLES.items() if len(some) > 1 else ():
+            comparisons = [(u, column) for u in some for column in u.columns if u.methods(target)]
+            best = [unit.best(column, target) for unit, column in comparisons]
+            beats = [unit.beats_paper(column, target) for unit, column in comparisons]
+            known = [methods for methods in beats if methods is not None]
+            names = dict.fromkeys(name for unit in some for name in unit.methods(target))
+            among = {name: sum(name in methods for methods in best) for name in names}
+            for method in sorted(among, key=lambda name: (-among[name], name)):
+                n_beaten = sum(method in methods for methods in known)
+                row = [provenance, title, method, str(len(comparisons)), str(among[method])]
+                row.append(str(sum(methods == [method] for methods in best)))
+                rows.append([*row, f"{n_beaten} of {len(known)}" if known else "-"])
+    return rows if len(rows) > 1 else []
 
 
-def _of_all(units: Sequence[Judged], target: str) -> Iterator[str]:
-    alone: Counter[str] = Counter()
-    among: Counter[str] = Counter()
-    places = [(unit, column) for unit in units for column in unit.columns if unit.methods(target)]
-    for unit, column in places:
-        best = unit.best(column, target)
-        among.update(best)
-        alone.update(best if len(best) == 1 else [])
-    if not among:
-        return
-    order = sorted(among, key=lambda name: (-among[name], name))
-    shares = ", ".join(f"{name} {among[name]} (alone {alone[name]})" for name in order)
-    yield f"among the best in {len(places)} comparisons: {shares}"
-    beats = [(*place, place[0].beats_paper(place[1], target)) for place in places]
-    judged_too = [row for row in beats if row[2] is not None]
-    none = [f"{unit.key[0]} from {in_words([c])}" for unit, c, methods in judged_too if not methods]
-    if judged_too:
-        n_compared = counted(len(judged_too), "comparisons")
-        yield (
-            f"no method beats the paper's plain regression in {len(none)} of {n_compared}: "
-            f"{'; '.join(none)}"
-            if none
-            else f"some method beats the paper's plain regression in each of {n_compared}"
-        )
+def text_lines(rows: Sequence[Row], left_out: Sequence[str] = ()) -> list[str]:
+    """Return all tables for the terminal."""
+    units = judged(rows)
+    lines = [NOTE]
+    for unit in units:
+        lines += ["", f"{unit.title} ({unit.shared['provenance']})"]
+        lines += [line for table in unit.tables() for line in aligned(table)]
+        lines += unit.left_out_lines()
+    if table := summary_table(units):
+        lines += ["", "Over all sweeps", *aligned(table)]
+    return lines + [f"not judged: {line}" for line in left_out]

@@ -57,7 +57,7 @@ class Kernels(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What processes are conditioned on."""
+    """Observations that processes are conditioned on."""
 
     rows: Numbers  # (m, d), what tells the modes apart
     linear: Numbers  # (k, m, m), covariance of what each of k shapes leaves open

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +10,7 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.models.features import design
 from epochwatt.prediction.models.priors import OWN, PRIOR_TILT
 from epochwatt.prediction.models.residual_gp import Deviations
-from epochwatt.prediction.predictor import LEVEL, Predictor, Prior, bounds
+from epochwatt.prediction.predictor import LEVEL, Json, Predictor, Prior, bounds
 
 N_FOR_MEAN = 100  # draws; of 29,232 modes in a quarter of a second
 LEAST = 1e-3  # of what was observed: a draw that expects less still says no more by it
@@ -46,10 +45,10 @@ class LinearModel(Predictor):
         rows = as_rows(modes)
         return self._values(rows, self.coefficients) * self._followed(rows, self.coefficients)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each of `N_FOR_MEAN` draws expects in each mode, shape (n, d)."""
         if not len(self.draws):
-            return super().some_fits(modes)
+            return super().fits(modes)
         rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
         return np.asarray(self._values(rows, some) * self._followed(rows, some))
 
@@ -79,7 +78,7 @@ class LinearModel(Predictor):
 
     @cached_property
     def deviations(self) -> Deviations:
-        """How observations deviate from the sum."""
+        """Deviations of observations from the sum."""
         return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.nugget)
 
     def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
@@ -94,13 +93,13 @@ class LinearModel(Predictor):
         expected = self._values(self.trained_on, coefficients).T
         return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return what the sum leaves over in the profiled modes, made independent, shape (m,)."""
         if not len(self.observed):
             return np.empty(0)
         return np.asarray(self.deviations.whitening() @ self._off(self.coefficients))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the fields as JSON data.
 
         Raises PredictionError: it stands on a prior, which is a function.

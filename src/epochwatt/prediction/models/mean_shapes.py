@@ -35,7 +35,7 @@ Expected = tuple[Numbers, Numbers]  # logarithms (n,), and columns of what is op
 
 
 class Shape(Protocol):
-    """What is expected of modes before deviations."""
+    """Expects a value of modes, before deviations."""
 
     def __call__(self, modes: Numbers) -> Expected:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
@@ -96,7 +96,7 @@ class SumOfTerms:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """How busy a workload keeps the parts of a board, by its shapes of time."""
+    """Shares of time in which a workload keeps the parts of a board busy, by its shapes of time."""
 
     shapes: tuple[SumOfTerms, ...]  # sums of the terms of time
     weights: Numbers  # (s,), how far each is believed

@@ -1,13 +1,12 @@
 """Read results/models/{backend}/: what the workflow fitted to each workload on a board."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.names import ALL, POWER, TIME
-from epochwatt.prediction.predictor import Method, Predictor
+from epochwatt.prediction.predictor import Json, Method, Predictor
 from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
@@ -18,7 +17,7 @@ SCHEMA_VERSION = 5  # of both files, of the predictors in them and of power_mode
 class FittedWorkload:
     """One workload on a board: runs that differ in the power mode only."""
 
-    workload: Mapping[str, Any]  # all factors of its runs (`columns.FACTORS`) except `power_mode`
+    workload: Factors  # all factors of its runs (`columns.FACTORS`) except `power_mode`
     runs: tuple[str, ...]  # their ids
     time: Predictor  # predictor of epoch time, s, from all modes that were observed
     power: Predictor | None  # predictor of mean power, W; None: energy was not measured
@@ -51,13 +50,13 @@ def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
     return fitted
 
 
-def _all_modes(row: Mapping[str, Any], method: Method, target: str) -> Predictor | None:
+def _all_modes(row: Json, method: Method, target: str) -> Predictor | None:
     wanted = {"method": method.name, "learned_from": ALL, "target": target}
     fits = (fit["model"] for fit in row["fits"] if wanted.items() <= fit.items())
     return next(map(method.load, fits), None)
 
 
-def read_models(path: Path) -> dict[str, Any]:
+def read_models(path: Path) -> Json:
     """Return the content of a file of models. Raises as `load_fitted`."""
     profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
     command = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
@@ -65,7 +64,7 @@ def read_models(path: Path) -> dict[str, Any]:
         raise PredictionError(
             f"{path} is missing: nothing was fitted yet", do=f"`make run` or `{command}`"
         )
-    content: dict[str, Any] = files.read_json(str(path))
+    content: Json = files.read_json(str(path))
     if content.get("schema_version") != SCHEMA_VERSION:
         raise PredictionError(
             "models of another schema version",

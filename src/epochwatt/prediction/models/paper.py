@@ -12,10 +12,10 @@ trained: whether observed times train it is left open, and so is whether all mod
 four. All four readings are registered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,38 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import PLAIN, plain
 from epochwatt.prediction.models.linear_model import LinearModel
-from epochwatt.prediction.models.min_norm import least_norm
 from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED, TIME
-from epochwatt.prediction.predictor import Context, Method, Predictor
+from epochwatt.prediction.predictor import Context, Json, Method, Predictor
+
+TOLERANCE = 1e-6  # of the largest singular value: smaller ones count as zero
+
+
+def least_norm(
+    features: Numbers, target: Numbers, weights: Numbers, standardise: bool = False
+) -> tuple[Numbers, Numbers]:
+    """Return coefficients (s, k) and intercepts (s,) of linear fits to s sets of m modes at once.
+
+    As scikit-learn's LinearRegression fits (1.7 and later): features and target are centred, and of
+    all coefficients that fit best those of least norm are taken. Epochs of one mode have the same
+    features, so that their mean and their number are all that counts.
+
+    Parameters
+    ----------
+    features : (s, m, k)
+    target : (s, m), mean over the epochs of each mode
+    weights : (s, m), number of these epochs
+    """
+    share = (weights / weights.sum(-1, keepdims=True))[..., None]
+    x_mean = (share * features).sum(-2, keepdims=True)
+    y_mean = (share[..., 0] * target).sum(-1, keepdims=True)
+    x, y = features - x_mean, target - y_mean
+    spread = np.sqrt((share * x**2).sum(-2, keepdims=True))
+    differs = np.ptp(features, axis=-2, keepdims=True) > 0  # a mean is rounded, and so is spread
+    scale = np.where(differs & standardise, spread, 1.0)
+    root = np.sqrt(weights)[..., None]
+    solved = np.linalg.pinv(root * x / scale, rcond=TOLERANCE) @ (root * y[..., None])
+    coefficients = solved[..., 0] / scale[..., 0, :]
+    return coefficients, y_mean[..., 0] - (coefficients * x_mean[..., 0, :]).sum(-1)
 
 
 @lru_cache(maxsize=32)  # the fit of energy asks for that of each network on the board
@@ -55,7 +84,7 @@ def _regression(features: Numbers, target: Numbers, standardise: bool = False) -
 
 @dataclass(frozen=True, eq=False)
 class PaperEnergy(Predictor):
-    """Energy per epoch, Wh: linear in cores, clocks (MHz) and predicted time."""
+    """Energy per epoch, Wh: linear in cores, clocks (MHz) and predicted time (s)."""
 
     trained_on: Numbers
     coefficients: Numbers  # (6,), per core, MHz, MHz, MHz, s, and the intercept, Wh
@@ -69,7 +98,7 @@ class PaperEnergy(Predictor):
         return np.asarray(features @ self.coefficients[:-1] + self.coefficients[-1])
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a model from `to_json`."""
         return super().from_json({**data, "time": LinearModel.from_json(data["time"])})
 
@@ -105,7 +134,7 @@ def fit_paper_energy(
     )
 
 
-def _load(data: Mapping[str, Any]) -> Predictor:
+def _load(data: Json) -> Predictor:
     return PaperEnergy.from_json(data) if data["target"] == ENERGY else LinearModel.from_json(data)
 
 

@@ -1,4 +1,4 @@
-"""What the models believe before any run. All of it is ours: no paper states any of these.
+"""Beliefs of the models before any run. All of them are ours: no paper states any of these.
 
 A fit from four modes leaves some coefficients open; these numbers decide how they are shared out,
 how far an observation is followed, and how wide the intervals are. The tests count how many new

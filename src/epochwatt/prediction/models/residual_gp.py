@@ -1,4 +1,4 @@
-"""How far a model is off: alike in modes that are close to each other, each on its own far apart.
+"""Deviations from a model: alike in modes close to each other, independent far apart.
 
 No sum of a few terms follows every bend of a board, so what it leaves over is modelled too, as a
 smooth function of the mode (Kennedy and O'Hagan, 2001; kriging, in the words of geostatistics). The

@@ -1,17 +1,29 @@
-"""Energy as time x power, of two predictors that know nothing of each other."""
+"""Fit all targets of a method; energy is time x power, of two predictors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.priors import TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
 from epochwatt.prediction.names import ENERGY, POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
+from epochwatt.prediction.predictor import (
+    LEVEL,
+    Context,
+    Method,
+    Predictor,
+    Prior,
+    Reference,
+    bounds,
+)
+
+Priors = Mapping[str, Prior]  # target -> what is expected before any run
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +50,37 @@ class TimesPower(Predictor):
         return None if samples is None else bounds(samples[0] * samples[1] / 3600, level)
 
 
-def times_power(predictors: Mapping[str, Predictor]) -> TimesPower:
-    """Return energy from the predictors of `time_s` and `power_w`."""
-    return TimesPower(predictors[TIME], predictors[POWER])
+def predictors(
+    method: Method,
+    observations: Observations,
+    networks: Sequence[Observations] = (),
+    priors: Priors | None = None,
+    intervals: bool = False,
+    reference: Reference | None = None,
+    cache: Path | None = None,
+) -> dict[str, Predictor]:
+    """Fit all targets of a method: target -> predictor; energy too where it follows.
+
+    Targets that need power are left out where it was not measured. Parameters as of `Context`.
+    """
+    has_power = not np.isnan(observations.power_w).any()
+    fitted = {}
+    for target in method.targets:
+        if target == TIME or has_power:
+            usable = [
+                rows for rows in networks if target == TIME or not np.isnan(rows.power_w).any()
+            ]
+            prior = (priors or {}).get(target)
+            context = Context(target, usable, prior, intervals, reference, cache)
+            fitted[target] = method.fit(observations, context)
+    return with_energy(fitted)
+
+
+def with_energy(fitted: dict[str, Predictor]) -> dict[str, Predictor]:
+    """Return the predictors, and that of energy where time and power but not energy are there."""
+    if ENERGY not in fitted and {TIME, POWER} <= fitted.keys():
+        return fitted | {ENERGY: TimesPower(fitted[TIME], fitted[POWER])}
+    return fitted
 
 
 def sample_both(
@@ -66,7 +106,7 @@ def sample_both(
 
 def time_with_power(time: Predictor, power: Predictor) -> float:
     """Return the correlation of deviations of time and power: the prior, and what modes show."""
-    left = time.left_over(), power.left_over()
+    left = time.residuals(), power.residuals()
     if not (len(left[0]) and np.array_equal(time.trained_on, power.trained_on)):
         return TIME_WITH_POWER
     size = np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))

@@ -9,10 +9,10 @@ mode other than the default one, and without DVFS, which lowers clocks too
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import (
     N_PARTS,
     NO_LIMIT,
@@ -30,7 +30,7 @@ from epochwatt.twin.simulation.sweep import N_PARTS as N_SIMULATED
 from epochwatt.twin.simulation.sweep import mode_by_mode
 
 
-def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
+def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
     """Return the expected time, s, and mean power of the module, W, of an epoch, by target.
 
     Raises EpochwattError: a board, network or data set that is not simulated; from the priors

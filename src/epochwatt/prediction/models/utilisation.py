@@ -12,10 +12,10 @@ out show that they should be: by the share of conformal prediction (the `ceil(0.
 largest miss of m), shrunk towards none for few modes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ from epochwatt.prediction.models.mean_shapes import (
     fit_sum,
 )
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
+from epochwatt.prediction.predictor import LEVEL, Context, Json, Method, Predictor
 
 NORMS = (1.0, 2.0)
 N_KNEES = 3  # that a power limit may have, evenly between the least and the largest, in logarithms
@@ -89,18 +89,18 @@ class Utilisation(Predictor):
         far = self.widening * self._quantile(level) * sd
         return np.exp(middle - far), np.exp(middle + far)
 
-    def some_fits(self, modes: ArrayLike) -> Numbers:
+    def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each process expects in each mode, shape (n, s)."""
         return np.asarray(np.exp(self._moments(as_rows(modes))[0]).T)
 
-    def left_over(self) -> Numbers:
+    def residuals(self) -> Numbers:
         """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
         return left_out(self._inverse, self._seen.off[self.picked])
 
     @cached_property
     def widening(self) -> float:
         """By what factor left-out modes show that intervals should be wider; one or more."""
-        misses = np.sort(np.abs(self.left_over()))
+        misses = np.sort(np.abs(self.residuals()))
         place = int(np.ceil(LEVEL * (len(misses) + 1)))
         if place > len(misses):  # too few for a quantile of their own
             return 1.0
@@ -115,7 +115,7 @@ class Utilisation(Predictor):
 
     @cached_property
     def _moments(self) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
-        """What returns mean and variance of the logarithm by each process, (s, n) each, once."""
+        """Function that gives mean and variance of the logarithm by each process, (s, n) each."""
 
         @lru_cache(maxsize=2)  # value, interval and sample are asked of the same modes
         def moments(rows: bytes) -> tuple[Numbers, Numbers]:
@@ -143,12 +143,17 @@ class Utilisation(Predictor):
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the processes deviate from, as fitted to the observations."""
+        """Shapes that the processes deviate from, as fitted to the observations."""
         return _shapes(self)
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
-        return tuple(_sums_of_time(self.trained_on, self.times, self.processes))
+        modes, seconds = self.trained_on, self.observed if self.target == TIME else self.times
+        return tuple(
+            fit_sum(modes, seconds, self.processes, norm, knee)
+            for knee in _knees(modes)
+            for norm in NORMS
+        )
 
     @cached_property
     def _expected(self) -> list[Expected]:
@@ -178,7 +183,7 @@ class Utilisation(Predictor):
         return design(terms, modes, processes=0)[:, varies]
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`."""
         stored = super().from_json(data)
         if stored.reference is None:
@@ -187,15 +192,14 @@ class Utilisation(Predictor):
 
 
 def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
-    modes, values, processes = fit.trained_on, fit.observed, fit.processes
-    sums: list[SumOfTerms] = []
-    laws: list[Shape] = []
+    modes, values = fit.trained_on, fit.observed
     terms = log_terms(modes)
-    if fit.target == TIME:
-        sums = _sums_of_time(modes, values, processes)
-    else:
-        times = Shares(fit._sums_of_time, fit.shares)
-        sums = [fit_sum(modes, values, processes, 1.0, knee, times) for knee in _knees(modes)]
+    sums, laws = fit._sums_of_time, []
+    if fit.target == POWER:
+        times = Shares(sums, fit.shares)
+        sums = tuple(
+            fit_sum(modes, values, fit.processes, 1.0, knee, times) for knee in _knees(modes)
+        )
         laws = [fit_law(modes, values, terms)]
     if fit.reference is None:
         return (*sums, *laws)
@@ -209,12 +213,6 @@ def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
     curve = fit_on_reference(modes, values, terms, fit.reference)
     bent = [WithResidual(ours, their, fit.reference) for ours, their in both]
     return (*sums, *laws, curve, *bent)
-
-
-def _sums_of_time(modes: Numbers, seconds: Numbers, processes: int) -> list[SumOfTerms]:
-    return [
-        fit_sum(modes, seconds, processes, norm, knee) for knee in _knees(modes) for norm in NORMS
-    ]
 
 
 def _knees(modes: Numbers) -> list[float]:

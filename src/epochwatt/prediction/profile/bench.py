@@ -1,4 +1,4 @@
-"""What modes are run on while a board is profiled: a real one, a simulated one, or a table."""
+"""A bench runs modes while a board is profiled: a real one, a simulated one, or a table."""
 
 import math
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 
 class Bench(ABC):
-    """What modes are run on."""
+    """Runs modes."""
 
     provenance: str  # of what comes out, as tables have it
     title: str  # network and board, for people

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from epochwatt.columns import Factors
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
@@ -44,6 +44,16 @@ END_S = 60.0  # that the workflow has to end its job after Ctrl-C
 LOG_LINES = 12  # of a failed go that are shown
 
 
+@dataclass
+class Round:
+    """One go: modes that one start of the workflow ran."""
+
+    modes: list[Factors]  # `SweepMode.settings` of each
+    wall_s: float | None = None  # None: it was killed
+    rest_s: float | None = None  # of that not in a mode; None: it ended before its last mode
+    is_open: bool = False
+
+
 class Board(Bench):
     """The machine at hand.
 
@@ -55,8 +65,8 @@ class Board(Bench):
     def __init__(
         self,
         sweep: Sweep,
-        entry: Mapping[str, Any],
-        config: dict[str, Any],
+        entry: Factors,
+        config: Factors,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._say = say
@@ -71,7 +81,7 @@ class Board(Bench):
         self._folder = FOLDER / sweep.name
         self._records = SweepFolder(MEASURED, sweep.id)
         self._guess: ModeTime = guessed_mode_time(sweep, settings)
-        self._rounds: list[dict[str, Any]] = self._read_rounds()
+        self._rounds = self._read_rounds()
         self._began_s: float | None = None
         self._around_s: list[float] = []  # of the modes, by this process
 
@@ -104,12 +114,12 @@ class Board(Bench):
     def spent_s(self) -> float:
         """Return the wall time of all goes, s; of one that was killed that of its modes."""
         now_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
-        return now_s + sum(self._spent_in(go) for go in self._rounds if not go.get("is_open"))
+        return now_s + sum(self._spent_in(go) for go in self._rounds if not go.is_open)
 
-    def _spent_in(self, go: Mapping[str, Any]) -> float:
-        if go["wall_s"] is not None:
-            return float(go["wall_s"])
-        modes = [_as_mode(SweepMode(**settings)) for settings in go["modes"]]
+    def _spent_in(self, go: Round) -> float:
+        if go.wall_s is not None:
+            return go.wall_s
+        modes = [_as_mode(SweepMode(**settings)) for settings in go.modes]
         return JOB_S + sum(self._read(mode).took_s for mode in modes if self._is_whole(mode))
 
     def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
@@ -123,8 +133,8 @@ class Board(Bench):
 
     def _start_s(self) -> float:
         """Return what a go takes besides its modes, s."""
-        whole = [go for go in self._rounds if go["wall_s"] is not None and go.get("rest_s")]
-        return float(sum(go["rest_s"] for go in whole) / len(whole)) if whole else 2 * JOB_S
+        rests_s = [go.rest_s for go in self._rounds if go.wall_s is not None and go.rest_s]
+        return sum(rests_s) / len(rests_s) if rests_s else 2 * JOB_S
 
     # -- running -------------------------------------------------------------------------------
 
@@ -134,7 +144,7 @@ class Board(Bench):
         Raises EpochwattError: the workflow failed; what was finished stays.
         """
         chosen = {self._name(mode): self._settings[mode] for mode in modes}
-        go: dict[str, Any] = {"modes": list(chosen.values()), "wall_s": None, "is_open": True}
+        go = Round([dict(settings) for settings in chosen.values()], is_open=True)
         self._rounds.append(go)
         self._write_files()
         self._began_s = time.monotonic()
@@ -156,10 +166,9 @@ class Board(Bench):
                     time.sleep(POLL_S)
                 process.wait()
         finally:
-            go["wall_s"] = time.monotonic() - self._began_s
+            go.wall_s, go.is_open = time.monotonic() - self._began_s, False
             if not left:
-                go["rest_s"] = go["wall_s"] - took_s
-            del go["is_open"]
+                go.rest_s = go.wall_s - took_s
             self._began_s = None
             self._write_files()
 
@@ -185,9 +194,9 @@ class Board(Bench):
             if process.poll() is None:
                 _end(process)
 
-    def _of(self, rounds: Sequence[Mapping[str, Any]]) -> Sweep:
+    def _of(self, rounds: Sequence[Round]) -> Sweep:
         """Return the sweep of the modes of some goes, one job for all of them."""
-        chosen = dict.fromkeys(SweepMode(**mode) for go in rounds for mode in go["modes"])
+        chosen = dict.fromkeys(SweepMode(**mode) for go in rounds for mode in go.modes)
         return replace(self._sweep, modes=tuple(chosen), chunk=self._chunk)
 
     @property
@@ -215,19 +224,17 @@ class Board(Bench):
     def _log(self) -> Path:
         return self._folder / "workflow.log"
 
-    def _read_rounds(self) -> list[dict[str, Any]]:
+    def _read_rounds(self) -> list[Round]:
         path = self._folder / "rounds.json"
-        if not path.is_file():
-            return []
-        rounds: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
-        return [{key: value for key, value in go.items() if key != "is_open"} for go in rounds]
+        rounds = json.loads(path.read_text("utf-8")) if path.is_file() else []
+        return [replace(Round(**go), is_open=False) for go in rounds]
 
     def _write_files(self) -> None:
         grid = {"modes": self._of(self._rounds[-1:]).settings}
         entry = {**self._entry, "chunk": self._chunk, "grid": grid}
         with files.writing("what is profiled", str(self._folder)):
             self._folder.mkdir(parents=True, exist_ok=True)
-            files.write_json(str(self._folder / "rounds.json"), self._rounds)
+            files.write_json(str(self._folder / "rounds.json"), [asdict(go) for go in self._rounds])
             text = yaml.safe_dump({self._sweep.name: entry}, sort_keys=False)
             files.write_bytes(str(self._sweeps_file), text.encode(), durable=False)
 

@@ -1,4 +1,4 @@
-"""Which modes to run first, and which are worth a closer look: what another one promises.
+"""Choose the modes to run first, and those that are worth a closer look.
 
 First a small design that tells the board's terms apart (`selection.optimal_design`); later modes
 are those that promise most (`selection.active`).

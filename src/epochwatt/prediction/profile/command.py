@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from epochwatt.columns import TWIN
+from epochwatt.columns import TWIN, Factors
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench
@@ -28,7 +27,7 @@ METHOD = "utilisation"  # where --method is not given: docs/how-to/profile-a-boa
 
 @dataclass(frozen=True)
 class Request:
-    """What to profile; None: left open."""
+    """A question of `epochwatt profile`; None: left open."""
 
     device: str | None  # a file of config/devices/, or that and one of its instances: `agx-d1`
     model: str | None  # a row of config/workloads.yaml
@@ -44,7 +43,7 @@ class Request:
 
     @property
     def goal(self) -> Goal:
-        """What to find."""
+        """Goal of the search."""
         return Goal(self.objective, self.max_power_w, 60 * self.max_minutes)
 
 
@@ -108,11 +107,9 @@ def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
     return bench
 
 
-def _entry(
-    request: Request, name: str, instance: str, backend: str, device: Device
-) -> dict[str, Any]:
+def _entry(request: Request, name: str, instance: str, backend: str, device: Device) -> Factors:
     """Return the sweep of all modes, as config/sweeps.yaml would have it."""
-    workload: dict[str, Any] = {
+    workload: Factors = {
         "model": request.model,
         "batch_size": request.batch_size or DEFAULTS["batch_size"],
         "num_workers": DEFAULTS["num_workers"] if request.workers is None else request.workers,
@@ -134,7 +131,7 @@ def _entry(
     }
 
 
-def _question(request: Request, entry: dict[str, Any], backend: str) -> str:
+def _question(request: Request, entry: Factors, backend: str) -> str:
     """Return the name of a question, which its files are called by."""
     workload = entry["workload"]
     place = {

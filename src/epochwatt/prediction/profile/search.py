@@ -1,20 +1,25 @@
-"""Run modes one after the other until another one costs more than it can save."""
+"""Run modes one after the other until another one costs more than it can save.
+
+The answer is a measured mode, but it was measured once. What the next epoch may differ by is the
+larger of what is known of repeats, and of what the fitted models call each mode's own.
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Method, Predictor
+from epochwatt.prediction.predictor import LEVEL, Method, Predictor
 from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
 from epochwatt.prediction.profile.candidates import first_modes, shortlist, untried
-from epochwatt.prediction.profile.risk import Outlook, outlook
+from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.selection.active import gains
 from epochwatt.text import counted
 
@@ -30,10 +35,15 @@ LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
+# ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
+# about 1 % (SIGMETRICS 2023, section 5.4). What a sensor is off by all the time is in neither.
+REPEAT_SD = 0.01
+_FAR = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
 
 @dataclass(frozen=True)
 class Goal:
-    """What to find."""
+    """Goal of a search: objective, limit of power, board time."""
 
     objective: str  # minimise `time` or `energy`
     max_power_w: float | None  # mean power that the answer keeps as measured; None: no limit
@@ -55,10 +65,46 @@ class Goal:
 
 
 class Fits(NamedTuple):
-    """What a method has learned of the modes that were run; power None: not needed."""
+    """Predictors fitted to the modes that were run; power None: not needed."""
 
     time: Predictor
     power: Predictor | None
+
+
+class Outlook(NamedTuple):
+    """Values of the next epoch in a measured mode, and the risk that it breaks the limit."""
+
+    # `time_s`, and with power `power_w` and `energy_j`: measured value, 90 % interval
+    estimates: dict[str, Estimate]
+    risk: float | None  # None: there is no limit of power
+
+
+def outlook(
+    one: Measured, time: Predictor, power: Predictor | None, max_power_w: float | None
+) -> Outlook:
+    """Return the outlook of a measured mode."""
+    time_sd = float(np.hypot(_sd(time, one), one.time_sd_s / one.time_s))
+    estimates = {"time_s": _estimate(one.time_s, time_sd)}
+    if power is None:
+        return Outlook(estimates, None)
+    power_sd = _sd(power, one)
+    estimates["power_w"] = _estimate(one.power_w, power_sd)
+    estimates["energy_j"] = _estimate(one.energy_j, float(np.hypot(time_sd, power_sd)))
+    if max_power_w is None:
+        return Outlook(estimates, None)
+    return Outlook(estimates, NormalDist().cdf(np.log(one.power_w / max_power_w) / power_sd))
+
+
+def _sd(predictor: Predictor, one: Measured) -> float:
+    """Return the relative standard deviation of another measurement of the mode."""
+    interval = predictor.interval(as_rows([one.mode]))
+    if interval is None:
+        return REPEAT_SD
+    return max(REPEAT_SD, float(np.log(interval[1] / interval[0])[0]) / (2 * _FAR))
+
+
+def _estimate(value: float, sd: float) -> Estimate:
+    return Estimate(value, float(value * np.exp(-_FAR * sd)), float(value * np.exp(_FAR * sd)))
 
 
 @dataclass
@@ -132,11 +178,16 @@ def search(profile: Profile, say: Say = lambda profile, one: None) -> None:
 
 def _check_method(profile: Profile) -> None:
     method, modes = profile.method, profile.bench.modes
-    needs = "a simulation" * method.needs_prior or "a reference" * method.needs_reference
-    if needs or not ({TIME, POWER} <= {*method.targets} or not profile.goal.needs_power):
+    reason = ""
+    if method.needs_prior:
+        reason = "needs a simulation"
+    elif method.needs_reference:
+        reason = "needs a reference"
+    elif profile.goal.needs_power and not {TIME, POWER} <= {*method.targets}:
+        reason = "does not predict power"
+    if reason:
         raise PredictionError(
-            f"{method.name} cannot choose modes to run: it "
-            + (f"needs {needs}" if needs else "does not predict power"),
+            f"{method.name} cannot choose modes to run: it {reason}",
             where="--method",
             do="leave --method out",
         )

@@ -16,6 +16,12 @@ ORIGINS = {
     "simulated": "SIMULATED, not measured",
     "public": "REPLAYED from a table that others measured",
 }
+WHERE = {
+    "measured": "measured",
+    "fake": "on the fake board",
+    "simulated": "simulated",
+    "public": "in the table",
+}
 ELSEWHERE = (
     ".venv/bin/epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30"
 )
@@ -30,32 +36,34 @@ def asked_lines(profile: Profile) -> list[str]:
     bench, goal = profile.bench, profile.goal
     limit = "" if goal.max_power_w is None else f"; power at most {goal.max_power_w:g} W"
     minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
-    unit = _unit(bench)
     return [
         f"{ORIGINS[bench.provenance]}: modes of {bench.title}, one after the other",
         f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
         f"modes     {len(bench.modes):,}; method {profile.method.name}",
         "",
-        f"{'':3} {'mode':{MODE_WIDTH}} {unit:>8} {'W':>7} {'min':>6}  best so far",
+        f"{'':3} {'mode':{MODE_WIDTH}} {_unit(bench):>8} {'W':>7} {'min':>6}  best so far",
     ]
 
 
-def mode_line(profile: Profile, one: Measured) -> str:
+def mode_line(profile: Profile, measured: Measured) -> str:
     """Return the line of a mode that was run."""
-    number, best, bench = len(profile.ran), profile.best, profile.bench
-    unit = _unit(bench)
+    best, bench = profile.best, profile.bench
+    scale = UNITS[_unit(bench)]
     so_far = "none keeps the limit yet"
-    if best is one:
+    if best is measured:
         so_far = "this one"
     elif best is not None:
-        so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
-    power = "-" if math.isnan(one.power_w) else f"{one.power_w:.2f}"
-    invalid = "" if one.valid else f" (does not count: {one.flags})"
-    if one.valid and math.isnan(one.power_w) and one.notes:
-        invalid = f" (no power: {one.notes})"
+        so_far = f"{best.time_s / scale:.4g} {_unit(bench)}{_watts(best)}"
+    power = f"{measured.power_w:.2f}"
+    if not measured.valid:
+        so_far += f" (does not count: {measured.flags})"
+    if math.isnan(measured.power_w):
+        power = "-"
+        if measured.valid and measured.notes:
+            so_far += f" (no power: {measured.notes})"
     return (
-        f"{number:3} {described(one.mode, bench):{MODE_WIDTH}} {one.time_s / UNITS[unit]:8.4g} "
-        f"{power:>7} {profile.spent_s / 60:6.1f}  {so_far}{invalid}"
+        f"{len(profile.ran):3} {described(measured.mode, bench):{MODE_WIDTH}} "
+        f"{measured.time_s / scale:8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
     )
 
 
@@ -66,23 +74,30 @@ def described(mode: Mode, bench: Bench) -> str:
 
 
 def answer_lines(profile: Profile, command: str) -> list[str]:
-    """Return the answer: the mode, what was measured of it, what it cost, what to type next."""
-    lines = [
-        "",
-        f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept",
-    ]
-    best = profile.best
+    """Return the answer: the mode, what was measured of it, what it cost, what to type next.
+
+    Parameters
+    ----------
+    command : that was given, to be given again where the profile was interrupted
+    """
+    best, bench = profile.best, profile.bench
+    ended = f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept"
+    lines = ["", ended, ""]
     if best is None:
-        lines += _nothing(profile)
+        lines += _no_answer(profile)
     else:
-        mode = described(best.mode, profile.bench)
-        lines += ["", f"take      {mode}", "", *_outlook(profile, best), ""]
-    lines += _cost(profile)
-    if isinstance(profile.bench, Board) and profile.ran:
-        lines += _table_lines(profile.bench)
+        lines += [f"take      {described(best.mode, bench)}", "", *_outlook(profile, best)]
+    lines += ["", *_cost(profile)]
+    if isinstance(bench, Board) and profile.ran:
+        try:
+            lines.append(f"table     {bench.write_table()}")
+        except EpochwattError as error:
+            lines.append(f"table     none: {error.problem}")
     if not profile.stop:
-        return [*lines, "", "to go on from here:", f"  {command}"]
-    return [*lines, *(_next_lines(profile.bench, best, command) if best is not None else [])]
+        lines += ["", "to go on from here:", f"  {command}"]
+    elif best is not None:
+        lines += ["", *_next_lines(bench, best.mode, command)]
+    return lines
 
 
 def _outlook(profile: Profile, best: Measured) -> list[str]:
@@ -94,48 +109,39 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
         return [f"time      {best.time_s:.4g} s{_watts(best)}, measured once"]
     unit = _unit(bench)
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
-    of_work = f"of one {bench.work}" if bench.work == "mini-batch" else f"of {bench.work}"
-    rows = [[of_work, WHERE[bench.provenance], "90 % interval of the next"]]
-    for name, estimate in looks[best].estimates.items():
+    work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
+    rows = [[f"of {work}", WHERE[bench.provenance], "90 % interval of the next"]]
+    for name, (value, low, high) in looks[best].estimates.items():
         scale = UNITS[unit] if name == "time_s" else 1.0
-        value, *ends = (None if end is None else end / scale for end in estimate)
-        rows.append([names[name], f"{value:.4g}", Estimate(0.0, *ends).interval])
+        interval = Estimate(0.0, (low or 0.0) / scale, (high or 0.0) / scale).interval
+        rows.append([names[name], f"{value / scale:.4g}", interval])
     lines = aligned(rows)
     if goal.max_power_w is None or looks[best].risk is None:
         return lines
-    risks = [("best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W")]
+    rows = [["best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W"]]
     for number, (one, look) in enumerate(looks.items(), 1):
-        time = f"{one.time_s / UNITS[unit]:.4g}"
-        risk = _percent(look.risk or 0.0)
-        risks.append((str(number), described(one.mode, bench), time, f"{one.power_w:.4g}", risk))
-    return [*lines, "", *aligned(risks)]
+        time, risk = f"{one.time_s / UNITS[unit]:.4g}", look.risk or 0.0
+        shown = f"{100 * risk:.0f} %" if risk >= 0.01 else "< 1 %"
+        rows.append([str(number), described(one.mode, bench), time, f"{one.power_w:.4g}", shown])
+    return [*lines, "", *aligned(rows)]
 
 
-WHERE = {"public": "in the table", "fake": "on the fake board"} | {
-    name: name for name in ("measured", "simulated")
-}
-
-
-def _nothing(profile: Profile) -> list[str]:
+def _no_answer(profile: Profile) -> list[str]:
     """Return why there is no answer."""
     counting = [one for one in profile.measured if one.valid]
     if not profile.measured:
-        return ["", "answer    none: no mode ended before the time was over", ""]
+        return ["answer    none: no mode ended before the time was over"]
     if not counting:
         flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
         return [
-            "",
             f"answer    none: no mode that was run counts ({', '.join(flags)})",
             "          what these flags mean: docs/reference/columns.md",
-            "",
         ]
     least = min(counting, key=lambda one: one.power_w)
-    mode = described(least.mode, profile.bench)
     return [
-        "",
         "answer    none: no mode that was run keeps the limit",
-        f"          the least power was {least.power_w:.4g} W, in {mode}",
-        "",
+        f"          the least power was {least.power_w:.4g} W, in "
+        f"{described(least.mode, profile.bench)}",
     ]
 
 
@@ -143,50 +149,42 @@ def _cost(profile: Profile) -> list[str]:
     """Return what was run, and what the minutes went into."""
     n = len(profile.ran)
     n_first = n if profile.n_first is None else profile.n_first
+    n_invalid = sum(not one.valid for one in profile.ran)
     counted_s = sum(one.counted_s for one in profile.ran)
     around_s = sum(one.took_s - one.counted_s for one in profile.ran)
-    total_s = profile.spent_s
-    lines = [
+    jobs_s = max(profile.spent_s - around_s - counted_s, 0.0)
+    ran = (
         f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} chosen one by one"
-        + (f"; {len(profile.before)} were measured before" if profile.before else ""),
-        f"took      {total_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm up, "
-        f"{counted_s / 60:.1f} in mini-batches that count, "
-        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs"
-        + (" and in a mode that did not end" if profile.stop == TIME_OVER else ""),
-    ]
-    invalid = sum(not one.valid for one in profile.ran)
-    return lines + (
-        [f"          {invalid} of them {'does' if invalid == 1 else 'do'} not count"]
-        if invalid
-        else []
     )
+    if profile.before:
+        ran += f"; {len(profile.before)} were measured before"
+    took = (
+        f"took      {profile.spent_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm "
+        f"up, {counted_s / 60:.1f} in mini-batches that count, {jobs_s / 60:.1f} to start jobs"
+    )
+    if profile.stop == TIME_OVER:
+        took += " and in a mode that did not end"
+    does = "does" if n_invalid == 1 else "do"
+    return [ran, took] + ([f"          {n_invalid} of them {does} not count"] if n_invalid else [])
 
 
-def _table_lines(bench: Board) -> list[str]:
-    try:
-        return [f"table     {bench.write_table()}"]
-    except EpochwattError as error:
-        return [f"table     none: {error.problem}"]
-
-
-def _next_lines(bench: Bench, best: Measured, command: str) -> list[str]:
+def _next_lines(bench: Bench, mode: Mode, command: str) -> list[str]:
     """Return what to type next."""
-    mode = best.mode
     if bench.provenance == "public":
-        return ["", "next: on a board of your own, or a simulated one:", f"  {ELSEWHERE}"]
+        return ["next: on a board of your own, or a simulated one:", f"  {ELSEWHERE}"]
     if bench.provenance == "simulated":
         there = command.replace(" --backend twin", "")
-        return ["", "next: on the board, whose answer is measured:", f"  {there}"]
+        return ["next: on the board, whose answer is measured:", f"  {there}"]
     if bench.kind == "host":
         where = "next: with as many threads, in a study of this machine (docs/start/your-study.md):"
-        return ["", where, f"  torch_threads: {mode.cores:g}"]
+        return [where, f"  torch_threads: {mode.cores:g}"]
     clocks = (1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
     words = " ".join(str(round(number)) for number in (mode.cores, *clocks))
     where = "next: to set it on the board (docs/explanation/root-helper.md):"
     if bench.provenance == "fake":
         where = "next: nothing; on a real board these would set it:"
     return [
-        *("", where),
+        where,
         f"  sudo epochwatt-helper custom-mode {words}",
         "  sudo epochwatt-helper pin-clocks    # as it was measured",
     ]
@@ -196,9 +194,5 @@ def _unit(bench: Bench) -> str:
     return "ms" if bench.work in ("mini-batch", "kernel") else "s"
 
 
-def _watts(one: Measured) -> str:
-    return "" if math.isnan(one.power_w) else f", {one.power_w:.4g} W"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "< 1 %"
+def _watts(measured: Measured) -> str:
+    return "" if math.isnan(measured.power_w) else f", {measured.power_w:.4g} W"

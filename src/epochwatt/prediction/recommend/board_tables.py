@@ -25,7 +25,7 @@ _RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
 
 
 class BoardFiles(NamedTuple):
-    """What a power mode can be chosen from, and set with."""
+    """Clock tables to choose a power mode from, and the configuration to set it with."""
 
     board: Board  # its tables
     conf: Conf | None  # its nvpmodel configuration; None: not to be had here

@@ -3,22 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from epochwatt.columns import FACTOR_DEFAULTS, TWIN
-from epochwatt.device.board_files import strongest
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
+from epochwatt.device.board_files import custom_conf, strongest
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.modes import Board, Mode, PredictionError
+from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.models.model_store import TIME_FILE, FittedWorkload, load_fitted
 from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.recommend.board_tables import BoardFiles, board_files
-from epochwatt.prediction.recommend.new_runs import profiling_recipe, run_prefix
 from epochwatt.prediction.recommend.recommend import (
     LEAST_MODES,
     UNITS,
     Recommendation,
     modes_to_measure,
-    nvpmodel_block,
     recommend,
 )
 from epochwatt.prediction.registry import RECOMMENDED, load_method
@@ -45,7 +42,7 @@ _NOT_ODD = {"setup", "backend", "device", "model", "dataset", "dataset_source", 
 
 @dataclass(frozen=True)
 class Request:
-    """What to recommend; None: left open."""
+    """A question of `epochwatt recommend`; None: left open."""
 
     backend: str  # whose models answer
     device: str  # name of a device file, or that and one of its instances: `agx-d1`
@@ -63,11 +60,11 @@ class Request:
 
     @property
     def aim(self) -> str:
-        """What to minimise."""
+        """Objective: given, or the one that the budgets suggest."""
         return self.objective or ("energy" if set(self.budgets) == {"epoch_s"} else "time")
 
     @property
-    def factors(self) -> dict[str, Any]:
+    def factors(self) -> Factors:
         """Factors of the workload that are not left open."""
         device, _, instance = self.device.partition("-")
         factors = {
@@ -85,13 +82,14 @@ class Request:
 class Advice:
     """The mode to take, and all that it rests on."""
 
-    request: Request  # what was to be recommended
+    request: Request
     device: Device  # the board's configuration
     method: Method  # that fitted the predictors
-    fitted: FittedWorkload  # the workload and its predictors
+    fitted: FittedWorkload
     others: tuple[FittedWorkload, ...]  # fitted workloads that the request would fit too
     files: BoardFiles  # the board's tables and configuration
-    recommendation: Recommendation  # mode, estimates, risks, front
+    profiled: tuple[Mode, ...]  # that the models were fitted to, on the board's own steps
+    recommendation: Recommendation
 
     @property
     def title(self) -> str:
@@ -113,17 +111,12 @@ class Advice:
 
     @property
     def folder(self) -> Path:
-        """Where the files of the answer go, below the checkout."""
+        """Folder of the answer's files, below the checkout."""
         budgets = (f"{name}-{most:g}" for name, most in self.request.budgets.items())
         methods = [self.method.name] if self.method.name != RECOMMENDED else []
         risk = [] if self.request.max_risk is None else [f"risk-{self.request.max_risk:g}"]
         name = "-".join([self.request.aim, *budgets, *risk, *methods])
         return ANSWERS / run_prefix(self.fitted.workload) / name
-
-    @property
-    def profiled(self) -> tuple[Mode, ...]:
-        """Modes that the models were fitted to, on the board's own steps."""
-        return _profiled(self.fitted, self.files.board)
 
     @property
     def mode_id(self) -> int | None:
@@ -132,9 +125,13 @@ class Advice:
 
     @property
     def block(self) -> str | None:
-        """Nvpmodel configuration of the mode; None: the board's own is not known."""
+        """Nvpmodel configuration of the mode; None: the board's own is not known.
+
+        Raises PredictionError: the board's nvpmodel cannot set it.
+        """
         if self.files.conf is None:
             return None
+        board, mode = self.files.board, self.recommendation.mode
         estimates = self.recommendation.estimates
         expected = [f"{e.value:.4g} {UNITS[name]}" for name, e in estimates.items()]
         comment = [
@@ -144,12 +141,23 @@ class Advice:
         ]
         if self.request.backend != "jetson":
             comment.append("not for a board: ask there with --backend jetson")
-        board, mode = self.files.board, self.recommendation.mode
-        return nvpmodel_block(self.files.conf, board, mode, "\n".join(comment))
+        clocks = round(1e3 * mode.cpu_mhz), round(1e6 * mode.gpu_mhz), round(1e6 * mode.emc_mhz)
+        try:
+            text = custom_conf(self.files.conf, int(mode.cores), *clocks, board.tables)
+        except ValueError as error:
+            raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
+        return "".join(f"# {line}\n" for line in comment) + text
+
+
+def run_prefix(workload: Factors) -> str:
+    """Return how the ids of a workload's runs begin (`study.runs.run_id`), up to the power mode."""
+    words = [str(workload[name]) for name in ("backend", "device", "instance", "model", "storage")]
+    n_workers, batch_size = workload["num_workers"], workload["batch_size"]
+    return "-".join([*words, f"w{n_workers}", f"bs{batch_size}"]).lower()
 
 
 def advise(request: Request, root: Path = Path()) -> Advice:
-    """Return the answer to a request.
+    """Answer a request.
 
     Raises EpochwattError: an unknown name or number, no fitted model, several, too few modes behind
     it, energy that was not measured, or budgets that no mode keeps.
@@ -158,18 +166,27 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     device = Devices(root).get(request.factors["device"], "--device")
     _check(request, device, root)
     fits = _fits(request.backend, method, root)
-    fitted, others = _chosen(fits, request, device, root)
+    fitted, others = _requested(fits, request, device, root)
     files = board_files(request.backend, device, fitted.runs, root)
-    _need_modes(fitted, device, files.board, root)
+    resolved = (files.board.resolve(Mode(*mode)) for mode in fitted.time.trained_on.tolist())
+    profiled = tuple(dict.fromkeys(resolved))
+    if len(profiled) < LEAST_MODES:
+        from epochwatt.prediction.recommend.new_runs import profiling_recipe
+
+        n_processes = fitted.workload["num_workers"] + 1
+        further = modes_to_measure(files.board, n_processes, profiled)
+        raise PredictionError(
+            f"too few power modes of {fitted.workload['model']} on {device.title}, "
+            f"{described(fitted.workload)}, were run",
+            found=counted(len(profiled), "modes"),
+            allowed=f"{LEAST_MODES} or more",
+            do=profiling_recipe(fitted.workload, further, device, files.board, root),
+        )
+    budgets, max_risk = request.budgets, request.max_risk
     recommendation = recommend(
-        files.board,
-        fitted.time,
-        fitted.power,
-        request.aim,
-        request.budgets,
-        max_risk=request.max_risk,
+        files.board, fitted.time, fitted.power, request.aim, budgets, max_risk=max_risk
     )
-    return Advice(request, device, method, fitted, others, files, recommendation)
+    return Advice(request, device, method, fitted, others, files, profiled, recommendation)
 
 
 def _check(request: Request, device: Device, root: Path) -> None:
@@ -179,15 +196,19 @@ def _check(request: Request, device: Device, root: Path) -> None:
         raise EpochwattError(
             f"--device is {factors['device']!r}, which is no Jetson board: it has no power modes"
         )
-    instance = factors.get("instance", device.instances[0])
-    models = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    if (instance := factors.get("instance", device.instances[0])) not in device.instances:
+        raise EpochwattError(
+            f"--device {request.device}: {factors['device']} has no instance {instance!r}",
+            allowed=device.instances,
+        )
+    models = list(read_rows(WorkloadRow, root / "config/workloads.yaml"))
+    media = list(device.storage)
     for option, value, allowed in (
-        ("--device names the instance", instance, device.instances),
-        ("--model is", request.model, list(models)),
-        ("--storage is", factors.get("storage", next(iter(device.storage))), list(device.storage)),
+        ("--model", request.model, models),
+        ("--storage", factors.get("storage", media[0]), media),
     ):
         if value not in allowed:
-            raise EpochwattError(f"{option} {value!r}", allowed=allowed)
+            raise EpochwattError(f"{option} is {value!r}", allowed=allowed)
     for name, option in OPTIONS.items():
         if name in factors:
             validated(FactorValues, {"model": request.model, name: factors[name]}, option)
@@ -208,37 +229,28 @@ def _fits(backend: str, method: Method, root: Path) -> list[FittedWorkload]:
     return load_fitted(folder, method)
 
 
-def _profiled(fitted: FittedWorkload, board: Board) -> tuple[Mode, ...]:
-    modes = (board.resolve(Mode(*mode)) for mode in fitted.time.trained_on.tolist())
-    return tuple(dict.fromkeys(modes))
-
-
-def _need_modes(fitted: FittedWorkload, device: Device, board: Board, root: Path) -> None:
-    """Refuse a fit of too few modes. Raises PredictionError: how to make further ones."""
-    profiled = _profiled(fitted, board)
-    if len(profiled) < LEAST_MODES:
-        further = modes_to_measure(board, fitted.workload["num_workers"] + 1, profiled)
-        raise PredictionError(
-            f"too few power modes of {fitted.workload['model']} on {device.title}, "
-            f"{described(fitted.workload)}, were run",
-            found=counted(len(profiled), "modes"),
-            allowed=f"{LEAST_MODES} or more",
-            do=profiling_recipe(fitted.workload, further, device, board, root),
-        )
-
-
-def _chosen(
+def _requested(
     fits: Sequence[FittedWorkload], request: Request, device: Device, root: Path
 ) -> tuple[FittedWorkload, tuple[FittedWorkload, ...]]:
     """Return the requested fit, the paper's default where left open, and others it could be."""
-    factors = request.factors
-    matching = [fit for fit in fits if factors.items() <= fit.workload.items()]
+    matching = [fit for fit in fits if request.factors.items() <= fit.workload.items()]
     if not matching:
         raise _nothing_fitted(fits, request, device, root)
-    left = _nearest_to_default(matching, device, factors["device"])
-    if len(left) > 1:
-        raise _several(left, request)
-    return left[0], tuple(fit for fit in matching if fit is not left[0])
+    nearest = _nearest_to_default(matching, device, str(request.factors["device"]))
+    if len(nearest) == 1:
+        return nearest[0], tuple(fit for fit in matching if fit is not nearest[0])
+    names = nearest[0].workload
+    differ = [name for name in names if len({fit.workload[name] for fit in nearest}) > 1]
+    options = [OPTIONS[name] for name in differ if name in OPTIONS]
+    others = ", ".join(differ) or "where their runs come from"
+    raise PredictionError(
+        f"several workloads of {request.model} on {request.device} were fitted",
+        found="; ".join(map(described_fit, nearest)),
+        do=f"choose by {', '.join(options)}"
+        if options
+        else f"they differ in {others}: select one of their studies in config/config.yaml and make "
+        "the models again",
+    )
 
 
 def _nearest_to_default(
@@ -258,15 +270,15 @@ def _nearest_to_default(
     return fits
 
 
-def described(workload: Mapping[str, Any]) -> str:
+def described(workload: Factors) -> str:
     """Return a workload in words: storage, workers, mini-batch, factors that are not default."""
-    usual = [workload["storage"], counted(workload["num_workers"], "workers")]
     odd = [
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in workload.items()
         if name not in {*_NOT_ODD, *OPTIONS} and value not in (None, FACTOR_DEFAULTS.get(name))
     ]
-    return ", ".join([*usual, f"batch {workload['batch_size']}", *odd])
+    workers = counted(workload["num_workers"], "workers")
+    return ", ".join([str(workload["storage"]), workers, f"batch {workload['batch_size']}", *odd])
 
 
 def described_fit(fit: FittedWorkload) -> str:
@@ -276,30 +288,23 @@ def described_fit(fit: FittedWorkload) -> str:
     return described(fit.workload) + few
 
 
-def _several(fits: Sequence[FittedWorkload], request: Request) -> EpochwattError:
-    names = fits[0].workload
-    differ = [name for name in names if len({fit.workload[name] for fit in fits}) > 1]
-    options = [OPTIONS[name] for name in differ if name in OPTIONS]
-    selection = "select one of their studies in config/config.yaml and make the models again"
-    others = ", ".join(differ) or "where their runs come from"
-    return PredictionError(
-        f"several workloads of {request.model} on {request.device} were fitted",
-        found="; ".join(map(described_fit, fits)),
-        do=f"choose by {', '.join(options)}"
-        if options
-        else f"they differ in {others}: {selection}",
-    )
-
-
 def _nothing_fitted(
     fits: Sequence[FittedWorkload], request: Request, device: Device, root: Path
 ) -> EpochwattError:
     """Return the error that lists what is fitted, and how to make the missing runs."""
+    from epochwatt.prediction.recommend.new_runs import profiling_recipe
+
     factors = request.factors
     options = [f"{opt} {factors[name]}" for name, opt in OPTIONS.items() if name in factors]
-    wanted = _wanted(fits, request, device)
-    unit = {name: wanted[name] for name in ("device", "instance")}
-    runs = [run for fit in fits if unit.items() <= fit.workload.items() for run in fit.runs]
+    # runs that would answer: what is left open is as in the board's own runs of the network
+    unit = {k: factors[k] for k in ("device", "instance", "model") if k in factors}
+    place = {"instance": device.instances[0]} | unit
+    same = [fit for fit in fits if place.items() <= fit.workload.items()]
+    like = _nearest_to_default(same, device, str(unit["device"]))[0].workload if same else {}
+    usual = {"backend": request.backend, "storage": next(iter(device.storage))}
+    wanted = {**FACTOR_DEFAULTS, **usual, **place, **like, **factors}
+    board_place = {name: wanted[name] for name in ("device", "instance")}
+    runs = [run for fit in fits if board_place.items() <= fit.workload.items() for run in fit.runs]
     try:
         board = board_files(request.backend, device, runs, root).board
     except EpochwattError as error:  # its clocks are not known
@@ -307,36 +312,16 @@ def _nothing_fitted(
     else:
         modes = modes_to_measure(board, wanted["num_workers"] + 1)
         do = profiling_recipe(wanted, modes, device, board, root)
+    found = [described_fit(fit) for fit in fits if unit.items() <= fit.workload.items()]
+    if not found:  # all networks, by board
+        boards: dict[str, dict[object, None]] = {}
+        for fit in fits:
+            name = f"{fit.workload['device']}-{fit.workload['instance']}"
+            boards.setdefault(name, {})[fit.workload["model"]] = None
+        found = [f"{', '.join(map(str, some))} on {board}" for board, some in boards.items()]
     return PredictionError(
         f"no model of {' '.join([request.model, 'on', request.device, *options])} was fitted",
-        found=_listed(fits, factors),
+        found="; ".join(found),
         allowed=f"workloads that were run in {LEAST_MODES} power modes or more",
         do=do,
     )
-
-
-def _wanted(fits: Sequence[FittedWorkload], request: Request, device: Device) -> dict[str, Any]:
-    """Return the factors of runs that would answer: those left open as in the board's own runs."""
-    factors = request.factors
-    at = {"instance": device.instances[0]} | _unit(factors)
-    same = [fit for fit in fits if at.items() <= fit.workload.items()]
-    like = _nearest_to_default(same, device, factors["device"])[0].workload if same else {}
-    default = {"backend": request.backend, "storage": next(iter(device.storage))}
-    return {**FACTOR_DEFAULTS, **default, **at, **like, **factors}
-
-
-def _unit(factors: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: factors[k] for k in ("device", "instance", "model") if k in factors}
-
-
-def _listed(fits: Sequence[FittedWorkload], factors: Mapping[str, Any]) -> str:
-    """Return the fitted workloads of the network on the board, else all networks by board."""
-    at = _unit(factors)
-    same = [described_fit(fit) for fit in fits if at.items() <= fit.workload.items()]
-    if same:
-        return "; ".join(same)
-    boards: dict[str, dict[str, None]] = {}
-    for fit in fits:
-        w = fit.workload
-        boards.setdefault(f"{w['device']}-{w['instance']}", {})[w["model"]] = None
-    return "; ".join(f"{', '.join(models)} on {board}" for board, models in boards.items())

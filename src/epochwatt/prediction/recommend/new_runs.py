@@ -1,15 +1,16 @@
 """Recipes for runs that are still to be made: what to add to `config/`, and the commands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from epochwatt.columns import FACTOR_DEFAULTS, TWIN
-from epochwatt.errors import EpochwattError
+from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.prediction.data.modes import Board, Mode
-from epochwatt.study.config import Config, Device, FactorValues, PowerMode
+from epochwatt.prediction.recommend.command import run_prefix
+from epochwatt.prediction.recommend.verify import labels
+from epochwatt.study.config import Config, Device, FactorValues
 from epochwatt.study.runs import MODE_NUMBERS
 from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
@@ -20,30 +21,7 @@ EPOCHS = 3  # the first, and two that count, as the papers profile a mode
 _WIDE = 1000  # characters: no entry is broken into lines
 
 
-def run_prefix(workload: Mapping[str, Any]) -> str:
-    """Return how the ids of a workload's runs begin (`study.runs.run_id`), up to the power mode."""
-    words = [str(workload[name]) for name in ("backend", "device", "instance", "model", "storage")]
-    n_workers, batch_size = workload["num_workers"], workload["batch_size"]
-    return "-".join([*words, f"w{n_workers}", f"bs{batch_size}"]).lower()
-
-
-def labels(mode: Mode, device: Device, board: Board) -> list[str]:
-    """Return the names of a mode in a device file; where it has none, the name to give it."""
-    names = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
-    new = f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
-    return names or [new]
-
-
-def _on_steps(row: PowerMode, board: Board) -> Mode | None:
-    """Return the mode that an entry of a device file sets; None: it leaves a number open."""
-    numbers = row.model_dump(include=set(MODE_NUMBERS), exclude_none=True)
-    try:
-        return board.resolve(Mode(**numbers)) if len(numbers) == len(MODE_NUMBERS) else None
-    except EpochwattError:  # of another board's tables
-        return None
-
-
-def profile_of(workload: Mapping[str, Any]) -> str:
+def profile_of(workload: Factors) -> str:
     """Return Snakemake's profile to make runs of a workload with."""
     return "profiles/host" if workload["backend"] == TWIN else "profiles/jetson"
 
@@ -51,7 +29,7 @@ def profile_of(workload: Mapping[str, Any]) -> str:
 def study_lines(
     study: str,
     title: str,
-    workload: Mapping[str, Any],
+    workload: Factors,
     modes: Sequence[Mode],
     device: Device,
     board: Board,
@@ -59,8 +37,7 @@ def study_lines(
     """Return a study of a workload in some modes, as YAML with the places that it belongs to."""
     names = [labels(mode, device, board)[0] for mode in modes]
     lines = [f"{counted(len(modes), 'runs')} of {EPOCHS} epochs"]
-    new = {name: mode for name, mode in zip(names, modes, strict=True)
-           if name not in device.power_modes}  # fmt: skip
+    new = {n: mode for n, mode in zip(names, modes, strict=True) if n not in device.power_modes}
     if new:
         lines += [f"under power_modes of config/devices/{workload['device']}.yaml:", ""]
         lines += [f"  {_yaml({name: _numbers(mode)}, flow=None)}" for name, mode in new.items()]
@@ -80,7 +57,7 @@ def study_lines(
     return [*lines, "in config/studies.yaml:", "", *_yaml({study: entry}).splitlines(), ""]
 
 
-def _numbers(mode: Mode) -> dict[str, Any]:
+def _numbers(mode: Mode) -> dict[str, float]:
     return {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
 
 
@@ -90,7 +67,7 @@ def _yaml(content: Any, flow: bool | None = False) -> str:
 
 
 def profiling_recipe(
-    workload: Mapping[str, Any], modes: Sequence[Mode], device: Device, board: Board, root: Path
+    workload: Factors, modes: Sequence[Mode], device: Device, board: Board, root: Path
 ) -> str:
     """Return what to add to `config/` to profile a workload, and the commands."""
     study = f"profile-{run_prefix(workload)}"

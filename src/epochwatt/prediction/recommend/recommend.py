@@ -1,28 +1,37 @@
-"""The best power mode of a board within budgets, among all that its own tables allow."""
+"""Choose the best power mode of a board within budgets, of all that its own tables allow.
+
+`best_mode` takes the mode whose expected values keep the budgets. The best of thousands of modes
+that are expected to keep a limit is one about which the model is too hopeful (the winner's curse):
+on real boards every second one breaks it. So its risk is judged as that of a selection: each fit
+that agrees with the observations about as well chooses as it alone would, and all others judge its
+choice. `safe_mode` keeps a limit of power with a probability, by intervals that hold. Where the
+choices of all fits break the limit more often than is allowed, each mode must be safer than that.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.device.board_files import Conf, custom_conf
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
-from epochwatt.prediction.recommend.risk import fastest_within
-from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.text import counted
 
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
 COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
+STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
 OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
+
+Expected = Mapping[str, Numbers]  # epoch_s, and where known power_w and energy_wh, each (n,)
 
 
 class Estimate(NamedTuple):
@@ -47,20 +56,25 @@ class FrontMode(NamedTuple):
     energy_wh: float
 
 
+class Choice(NamedTuple):
+    """The mode that was chosen of those that were given."""
+
+    place: int
+    n_within: int  # how many keep the budgets
+    # budget -> probability that an epoch breaks it: of the mode itself where it was profiled, else
+    # of modes that are chosen as it was; none without intervals
+    risks: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class Recommendation:
     """The mode to take, and why."""
 
     mode: Mode  # one of the board's own
-    objective: str  # what it is best in, of the modes within the budgets
-    # epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
-    estimates: dict[str, Estimate]
-    # budget that was set -> probability that an epoch breaks it: of the mode itself where it was
-    # profiled, else of a choice that is made as this one was (`_choices`); none without intervals
-    risks: dict[str, float]
+    estimates: Mapping[str, Estimate]  # epoch_s and, with a model of power, power_w, energy_wh
+    risks: Mapping[str, float]  # as of `Choice`
     extrapolated: tuple[str, ...]  # parts of the mode that lie outside all profiled modes
-    # n_modes, n_within: modes of the board, and those expected to keep the budgets
-    n_modes: int
+    n_modes: int  # of the board
     n_within: int
     # modes that none beats in both time and energy, the fastest first; budgets left aside; none
     # without a model of power
@@ -76,11 +90,7 @@ def recommend(
     level: float = LEVEL,
     max_risk: float | None = None,
 ) -> Recommendation:
-    """Return the best mode of a board.
-
-    Among equally good modes the one that needs less energy; among those that are equal in both (to
-    `EQUAL`) the one nearest to what was profiled, where models are most accurate: best of all a
-    profiled one.
+    """Recommend the best mode of a board.
 
     Raises EpochwattError: too few profiled modes (names modes to profile), a profiled mode that the
     tables lack, an objective or budget that needs energy that was not measured, or budgets that no
@@ -88,158 +98,164 @@ def recommend(
 
     Parameters
     ----------
-    time, power : predictors of one workload on it; None: its energy was not measured
+    power : None: energy was not measured
+    objective : minimise `time`, `energy`, or `edp`: energy times time
+    budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
+    level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: it is expected to hold
     """
     if power is None:
         _need_no_energy(objective, budgets)
     models = [_on_steps(board, model) for model in (time, power) if model is not None]
     modes = board.all_modes()
-    best = choose(models, modes, objective, budgets, max_risk)
-    mode = Mode(*modes[best.place].tolist())
-    samples = _samples(models, modes[best.place : best.place + 1])
+    if max_risk is None:
+        fits = [model.fits(modes) for model in models]
+        expected = _with_energy(*(fit.mean(1) for fit in fits))
+        choice = best_mode(modes, expected, models[0].trained_on, objective, budgets)
+        choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
+    else:
+        if objective != "time" or budgets.keys() != {"power_w"} or power is None:
+            raise PredictionError(
+                "--max-risk works only for the fastest mode within a limit of power",
+                found=" and ".join([f"least {objective}", *(OPTIONS[name] for name in budgets)]),
+                allowed=f"{OPTIONS['power_w']}, no other limit, and the objective time",
+            )
+        choice = safe_mode(models[0], models[1], modes, budgets["power_w"], max_risk)
+        expected = _with_energy(*(model.mean(modes) for model in models))
+    mode = Mode(*modes[choice.place].tolist())
+    samples = _samples(models, modes[choice.place : choice.place + 1])
+    estimates = {}
+    for name, values in expected.items():
+        low_high = bounds(samples[name], level) if name in samples else None
+        ends = (None, None) if low_high is None else (float(end[0]) for end in low_high)
+        estimates[name] = Estimate(float(values[choice.place]), *ends)
+    low = np.max([model.trained_on.min(0) for model in models], axis=0)
+    high = np.min([model.trained_on.max(0) for model in models], axis=0)
+    parts = zip(Mode._fields, mode, low, high, strict=True)
     return Recommendation(
         mode=mode,
-        objective=objective,
-        estimates={
-            name: _estimate(float(values[best.place]), samples.get(name), level)
-            for name, values in best.expected.items()
-        },
-        risks=best.risks,
-        extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
+        estimates=estimates,
+        risks=choice.risks,
+        extrapolated=tuple(name for name, part, a, b in parts if not a <= part <= b),
         n_modes=len(modes),
-        n_within=best.n_within,
-        front=_front(modes, best.expected),
+        n_within=choice.n_within,
+        front=_front(modes, expected),
     )
 
 
-class Choice(NamedTuple):
-    """The best of some modes: its place, what is expected of all, risks as `Recommendation` has."""
-
-    place: int
-    expected: dict[str, Numbers]
-    n_within: int
-    risks: dict[str, float]
-
-
-def choose(
-    models: Sequence[Predictor],
+def best_mode(
     modes: Numbers,
-    objective: str,
-    budgets: Mapping[str, float],
-    max_risk: float | None = None,
-) -> Choice:
-    """Return the best of some modes (n, 6) within budgets; `max_risk` as of `recommend`.
-
-    Raises PredictionError: no mode keeps the budgets.
-    """
-    if max_risk is not None:
-        return choose_safely(models, modes, objective, budgets, max_risk)
-    fits = [model.some_fits(modes) for model in models]
-    expected = _with_energy(*(fit.mean(1) for fit in fits))
-    place, n_within = place_of_best(modes, expected, models[0].trained_on, objective, budgets)
-    is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
-    places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
-    samples = _samples(models, modes[places])
-    risks = {
-        name: float((samples[name] > most).mean())
-        for name, most in budgets.items()
-        if name in samples
-    }
-    return Choice(place, expected, n_within, risks)
-
-
-def choose_safely(
-    models: Sequence[Predictor],
-    modes: Numbers,
-    objective: str,
-    budgets: Mapping[str, float],
-    max_risk: float,
-) -> Choice:
-    """Return the fastest mode (n, 6) that keeps a budget of power as surely as is asked.
-
-    Raises PredictionError: another objective or another budget, or no mode is safe enough.
-    """
-    if objective != "time" or budgets.keys() != {"power_w"} or len(models) == 1:
-        raise PredictionError(
-            "--max-risk is a risk of the fastest mode within a limit of power",
-            found=" and ".join([f"least {objective}", *(OPTIONS[name] for name in budgets)]),
-            allowed=f"{OPTIONS['power_w']}, no other limit, and the objective time",
-        )
-    safe = fastest_within(models[0], models[1], modes, budgets["power_w"], max_risk)
-    expected = _with_energy(*(model.mean(modes) for model in models))
-    return Choice(safe.place, expected, safe.n_within, {"power_w": safe.risk})
-
-
-def place_of_best(
-    modes: Numbers,
-    expected: Mapping[str, Numbers],
+    expected: Expected,
     profiled: Numbers,
     objective: str,
     budgets: Mapping[str, float],
-) -> tuple[int, int]:
-    """Return the place of the best of some modes within budgets, and how many keep them.
+) -> Choice:
+    """Choose the best of some modes (n, 6) within budgets.
 
-    Raises PredictionError: no mode keeps the budgets.
-
-    Parameters
-    ----------
-    modes : (n, 6)
-    expected : `epoch_s`, and where they are known `power_w` and `energy_wh`, of each mode, (n,)
-    profiled : (m, 6), modes that it is best to be near of where several are equally good
+    Among equally good modes the one that needs less energy; among those that are equal in both (to
+    `EQUAL`) the one nearest to what was profiled (m, 6), where models are most accurate: best of
+    all a profiled one. Raises PredictionError: no mode keeps the budgets.
     """
     within = np.flatnonzero(_within(modes, expected, budgets))
-    equal = _equal(objective, expected, within)
-    return int(equal[distances(modes[equal], profiled).argmin()]), len(within)
+    energy_wh = expected.get("energy_wh", np.zeros(len(modes)))  # of no account where not known
+    aim = _aim(objective, expected)
+    order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
+    is_equal = np.logical_and.reduce(
+        [values[order] <= (1 + EQUAL) * values[order[0]] for values in (aim, energy_wh)]
+    )
+    equal = order[is_equal]
+    return Choice(int(equal[distances(modes[equal], profiled).argmin()]), len(within), {})
 
 
-def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
-    """Return the place of the mode that each fit alone would choose, for fits that choose one.
+def _aim(objective: str, expected: Expected) -> Numbers:
+    """Return what to minimise, shape (n,)."""
+    epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
+    return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
 
-    The best of many modes is one that the models are optimistic about, and so is its own risk. So
-    the risk is that of the choices of all fits that agree about as well: each fit chooses, all
-    others judge the choice.
+
+def _risks(
+    choice: Choice,
+    models: Sequence[Predictor],
+    modes: Numbers,
+    fits: Sequence[Numbers],
+    objective: str,
+    budgets: Mapping[str, float],
+) -> dict[str, float]:
+    """Return the risks of a choice, as of `Choice`.
 
     Parameters
     ----------
     fits : what each fit expects of each mode, shape (n, d): of time, and of power
     """
     places: list[int] = []
-    if not budgets:
-        return places
+    if budgets and modes[choice.place].tolist() not in models[0].trained_on.tolist():
+        for values in zip(*(fit.T for fit in _as_many(fits)), strict=True):
+            expected = _with_energy(*values)
+            keeps = np.logical_and.reduce([expected[n] <= most for n, most in budgets.items()])
+            if keeps.any():
+                places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
+    samples = _samples(models, modes[places or [choice.place]])
+    return {
+        name: float((samples[name] > most).mean())
+        for name, most in budgets.items()
+        if name in samples
+    }
+
+
+def _as_many(fits: Sequence[Numbers]) -> list[Numbers]:
+    """Return as many fits (n, d) of each quantity; one that has a single fit repeats it."""
     n_fits = min((fit.shape[1] for fit in fits if fit.shape[1] > 1), default=1)
-    rows = [np.broadcast_to(fit[:, :n_fits].T, (n_fits, len(fit))) for fit in fits]
-    for values in zip(*rows, strict=True):
-        expected = _with_energy(*values)
-        keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
-        if keeps.any():
-            places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
-    return places
+    return [np.broadcast_to(fit[:, :n_fits], (len(fit), n_fits)) for fit in fits]
 
 
-def _aim(objective: str, expected: Mapping[str, Numbers]) -> Numbers:
-    """Return what to minimise, shape (n,)."""
-    epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
-    return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
+def safe_mode(
+    time: Predictor,
+    power: Predictor,
+    modes: Numbers,
+    max_power_w: float,
+    max_risk: float,
+    over_w: float = 0.0,
+) -> Choice:
+    """Choose the mode (n, 6) of least expected time that keeps a limit of power as surely as asked.
 
+    Its risk is that it breaks the limit, or that modes chosen as it was do: the larger one.
 
-def _equal(
-    objective: str, expected: Mapping[str, Numbers], within: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Return the places of those modes within the budgets that equal the best, the best first."""
-    epoch_s = expected["epoch_s"]
-    energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
-    aim = _aim(objective, expected)
-    order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
-    equal = [values[order] <= (1 + EQUAL) * values[order[0]] for values in (aim, energy_wh)]
-    return order[equal[0] & equal[1]]
+    Raises PredictionError: no mode is safe enough, the predictor of power knows no intervals, or a
+    risk that is out of bounds.
 
+    Parameters
+    ----------
+    max_risk : highest probability that the limit is broken, above 0 and up to 0.5
+    over_w : by more than how much it counts as broken, W
+    """
+    from scipy.special import ndtr  # slow to import
 
-def _estimate(value: float, sample: Numbers | None, level: float) -> Estimate:
-    if sample is None:
-        return Estimate(value, None, None)
-    low, high = bounds(sample, level)
-    return Estimate(value, float(low[0]), float(high[0]))
+    if not 0 < max_risk <= 0.5:
+        raise PredictionError(
+            f"a risk of {max_risk:g}", allowed="above 0, up to 0.5; 0.05 is one answer in twenty"
+        )
+    mean, sd = power.log_normal(modes)
+    limit = float(np.log(max_power_w + over_w))
+    risks = np.asarray(ndtr(-((limit - mean) / np.maximum(sd, np.finfo(float).tiny))))
+    seconds, watts = _as_many([time.fits(modes), power.fits(modes)])
+    allowed, of_choices = max_risk, 0.0
+    for part in STRICTER:
+        allowed = part * max_risk
+        far = NormalDist().inv_cdf(1 - allowed) * sd[:, None]
+        safe = np.log(watts) + far <= limit
+        places = np.where(safe, seconds, np.inf).argmin(0)[safe.any(0)]
+        of_choices = float(risks[places].mean()) if len(places) else 0.0
+        if of_choices <= max_risk:
+            break
+    within = np.flatnonzero(risks <= allowed)
+    if not len(within):
+        raise PredictionError(
+            f"no mode keeps {max_power_w:g} W with a risk of {max_risk:g}",
+            found=f"{risks.min():.2g} is the least risk of any mode",
+            do="profile more modes, raise the limit, or accept a higher risk",
+        )
+    place = int(within[time.mean(modes)[within].argmin()])
+    return Choice(place, len(within), {"power_w": float(max(risks[place], of_choices))})
 
 
 def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:
@@ -249,7 +265,7 @@ def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, 
     return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
 
 
-def _front(modes: Numbers, expected: Mapping[str, Numbers]) -> tuple[FrontMode, ...]:
+def _front(modes: Numbers, expected: Expected) -> tuple[FrontMode, ...]:
     if "energy_wh" not in expected:
         return ()
     places = pareto_front(expected["epoch_s"], expected["energy_wh"])
@@ -269,7 +285,7 @@ def _samples(models: Sequence[Predictor], modes: Numbers) -> dict[str, Numbers]:
 
 def _need_no_energy(objective: str, budgets: Mapping[str, float]) -> None:
     """Refuse what needs power where only time is predicted. Raises PredictionError."""
-    needing = [f"the objective {objective}"] * (objective != "time")
+    needing = [] if objective == "time" else [f"the objective {objective}"]
     needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
     if needing:
         raise PredictionError(
@@ -301,14 +317,14 @@ def modes_to_measure(
     board: Board, processes: int = PROCESSES, profiled: Sequence[Mode] = ()
 ) -> tuple[Mode, ...]:
     """Return modes to profile besides those that are, until there are enough to recommend one."""
+    from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
+
     n_modes = LEAST_MODES - len(profiled)
     design = board_design(board, processes=processes)
     return choose_modes(design, n_modes, max_cost=COST_OF_A_MODE * n_modes, already=profiled).modes
 
 
-def _within(
-    modes: Numbers, expected: Mapping[str, Numbers], budgets: Mapping[str, float]
-) -> NDArray[np.bool_]:
+def _within(modes: Numbers, expected: Expected, budgets: Mapping[str, float]) -> NDArray[np.bool_]:
     """Return which modes are expected to keep all budgets. Raises PredictionError: none does."""
     keeps = {name: expected[name] <= most for name, most in budgets.items()}
     for name, kept in keeps.items():
@@ -322,33 +338,14 @@ def _within(
     together = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
     if not together.any():
         options = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
+        raises = []
+        for name in keeps:  # the lowest value of modes that keep all others
+            others = [kept for other, kept in keeps.items() if other != name]
+            values = expected[name][np.logical_and.reduce(others)]
+            if len(values):
+                raises.append(f"raise {OPTIONS[name]} to {values.min():.4g} or more")
         raise PredictionError(
             f"each budget is kept by some mode, but no mode keeps {options} together",
-            do=_alternatives(expected, keeps),
+            do=", or ".join(raises) or "raise two of them or more",
         )
     return together
-
-
-def _alternatives(expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[np.bool_]]) -> str:
-    """Return for each budget the lowest value that modes may have that keep all others."""
-    words = []
-    for name in keeps:
-        others = [kept for other, kept in keeps.items() if other != name]
-        values = expected[name][np.logical_and.reduce(others)]
-        if len(values):
-            words.append(f"raise {OPTIONS[name]} to {values.min():.4g} or more")
-    return ", or ".join(words) or "raise two of them or more"
-
-
-def nvpmodel_block(conf: Conf, board: Board, mode: Mode, comment: str) -> str:
-    """Return an nvpmodel configuration that holds a mode and nothing else, ready to be set.
-
-    Raises EpochwattError: the board has no such mode, or its nvpmodel cannot set it.
-    """
-    cores, cpu_mhz, gpu_mhz, emc_mhz, *_ = board.resolve(mode)
-    clocks = (round(1e3 * cpu_mhz), round(1e6 * gpu_mhz), round(1e6 * emc_mhz))
-    try:
-        text = custom_conf(conf, int(cores), *clocks, board.tables)
-    except ValueError as error:
-        raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
-    return "".join(f"# {line}\n" for line in comment.splitlines()) + text

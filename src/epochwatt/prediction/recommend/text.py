@@ -1,10 +1,19 @@
-"""The recommended power mode as lines for the terminal."""
+"""The recommended power mode: lines for the terminal, and the files of the answer."""
 
 from pathlib import Path
 
-from epochwatt.prediction.recommend.command import NAMES, Advice, described, described_fit
-from epochwatt.prediction.recommend.recommend import UNITS, Recommendation
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.recommend.command import (
+    NAMES,
+    ORIGINS,
+    Advice,
+    described,
+    described_fit,
+)
+from epochwatt.prediction.recommend.recommend import UNITS
+from epochwatt.prediction.recommend.verify import profiled_means
 from epochwatt.records import files
+from epochwatt.tables import write_table
 from epochwatt.text import aligned, counted
 
 PARTS = {
@@ -16,69 +25,69 @@ PARTS = {
     "power_limit_w": "power limit",
 }
 RISKY = 0.05
-UNVERIFIED = (
-    "unverified: a prediction, nothing was run in this mode; --verify says how to confirm it"
-)
 
 
 def advice_lines(advice: Advice) -> list[str]:
     """Return the answer without its files."""
-    chosen = advice.recommendation
-    workload = advice.fitted.workload
-    within = f"within the budgets: {chosen.n_within:,} of {chosen.n_modes:,} modes"
-    return [
+    chosen, workload = advice.recommendation, advice.fitted.workload
+    cores, cpu, gpu, emc = map(len, advice.files.board.steps()[:4])
+    lines = [
         advice.headline,
         f"workload  {described(workload)}, dvfs {workload['dvfs']}",
         *(f"  also fitted: {described_fit(fit)}" for fit in advice.others),
         f"asked     {advice.aim}",
-        f"models    {advice.method.title}, of {counted(len(advice.profiled), 'profiled modes')}, "
+        f"models    {advice.method.title}",
+        f"          of {counted(len(advice.profiled), 'profiled modes')}, "
         f"{counted(len(advice.fitted.runs), 'runs')}",
-        f"modes     {_tables(advice)}",
+        f"modes     {chosen.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory "
+        f"clocks, of {advice.files.source}",
         "",
         f"take      {chosen.mode}",
         "",
-        *_expected(advice),
+        *_estimates(advice),
         "",
-        *_outside(advice),
-        *([within] if advice.request.budgets else []),
-        _front(chosen),
+        *_extrapolated(advice),
     ]
+    if advice.request.budgets:
+        lines.append(f"within the budgets: {chosen.n_within:,} of {chosen.n_modes:,} modes")
+    if not chosen.front:
+        return [*lines, "no Pareto front: energy was not measured"]
+    first, last = chosen.front[0], chosen.front[-1]
+    ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (first, last)]
+    n_modes = counted(len(chosen.front), "modes")
+    return [*lines, f"Pareto front of time and energy: {n_modes}, {' to '.join(ends)}"]
 
 
-def _tables(advice: Advice) -> str:
-    cores, cpu, gpu, emc = map(len, advice.files.board.steps()[:4])
-    return (
-        f"{advice.recommendation.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory "
-        f"clocks, of {advice.files.source}"
-    )
-
-
-def _expected(advice: Advice) -> list[str]:
+def _estimates(advice: Advice) -> list[str]:
     risks, budgets = advice.recommendation.risks, advice.request.budgets
-    n_columns = 5 if budgets else 3
-    cells = [("", "expected", "90 % interval", "budget", "risk to break it")[:n_columns]]
+    cells = [
+        ["", "expected", "90 % interval", *(["budget", "risk to break it"] if budgets else [])]
+    ]
     for name, estimate in advice.recommendation.estimates.items():
-        risk = _percent(risks[name]) if name in risks else "not known"
-        budget = (f"{budgets[name]:g}", risk) if name in budgets else ("", "")
-        quantity = f"{NAMES[name]} {UNITS[name]}"
-        row = (quantity, f"{estimate.value:.4g}", estimate.interval, *budget)
-        cells.append(row[:n_columns])
+        row = [f"{NAMES[name]} {UNITS[name]}", f"{estimate.value:.4g}", estimate.interval]
+        if name in budgets:
+            risk = percent(risks[name]) if name in risks else "not known"
+            row += [f"{budgets[name]:g}", risk]
+        cells.append(row)
     lines = aligned(cells)
     if advice.request.max_risk is None and any(risk > RISKY for risk in risks.values()):
         lines.append("expected values keep the budgets; for a lower risk, add --max-risk 0.05")
     return lines
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a probability in words."""
     return f"{100 * share:.0f} %" if share >= 0.01 or not share else "< 1 %"
 
 
-def _outside(advice: Advice) -> list[str]:
+def _extrapolated(advice: Advice) -> list[str]:
     """Return whether the mode was profiled, else which parts of it lie outside all that were."""
     mode, profiled = advice.recommendation.mode, advice.profiled
     if mode in profiled:
         return ["profiled: the models are fitted to this mode too"]
-    lines = [UNVERIFIED]
+    lines = [
+        "unverified: a prediction, nothing was run in this mode; --verify says how to confirm it"
+    ]
     for name in advice.recommendation.extrapolated:
         values = [getattr(mode, name) for mode in profiled]
         lines.append(
@@ -90,12 +99,42 @@ def _outside(advice: Advice) -> list[str]:
     return lines
 
 
-def _front(chosen: Recommendation) -> str:
-    front = chosen.front
-    if not front:
-        return "no Pareto front: energy was not measured"
-    ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (front[0], front[-1])]
-    return f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"
+def write_front(advice: Advice, root: Path = Path()) -> list[dict[str, object]]:
+    """Write front.csv, and return its rows: the front, the recommended mode, the profiled ones.
+
+    These have beside what is expected what was observed, where their runs are below `root`.
+    """
+    fit, chosen = advice.fitted, advice.recommendation
+    place = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
+    place |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
+
+    def row(what: str, mode: Mode, *values: float) -> dict[str, object]:
+        numbers = dict(zip(("epoch_s", "power_w", "energy_wh"), map(_rounded, values), strict=True))
+        return {**place, "what": what, **mode._asdict(), "cores": int(mode.cores), **numbers}
+
+    rows = [row("front", m.mode, m.epoch_s, m.power_w, m.energy_wh) for m in chosen.front]
+    values = [estimate.value for estimate in chosen.estimates.values()]
+    bounds = {
+        f"{name}_{end}": _rounded(getattr(estimate, end))
+        for name, estimate in chosen.estimates.items()
+        for end in ("low", "high")
+    }
+    rows.append(row("recommended", chosen.mode, *values) | bounds)
+    if fit.power is not None:
+        times, powers = fit.time.mean(advice.profiled), fit.power.mean(advice.profiled)
+        seen = profiled_means(advice, root)
+        for mode, s, w in zip(advice.profiled, times.tolist(), powers.tolist(), strict=True):
+            means = seen.get(mode, {})
+            observed = {f"observed_{name}": _rounded(means.get(name)) for name in NAMES}
+            rows.append(row("profiled", mode, s, w, s * w / 3600) | observed)
+    columns = list(dict.fromkeys(name for each in rows for name in each))
+    write_table(root / advice.folder / "front.csv", "the Pareto front", columns, rows)
+    return rows
+
+
+def _rounded(value: float | None) -> float | str:
+    """Return a number to five figures; empty: not known."""
+    return "" if value is None else float(f"{value:.5g}")
 
 
 def write_block(advice: Advice, root: Path = Path()) -> str | None:
@@ -108,9 +147,22 @@ def write_block(advice: Advice, root: Path = Path()) -> str | None:
     return str(path)
 
 
-def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list[str]:
-    """Return the paths of the answer's files, and how to set the mode."""
-    return ["", *front, *([block_path] if block_path else []), "", *_use(advice, block_path)]
+def use_lines(advice: Advice, block_path: str | None) -> list[str]:
+    """Return how to set the mode, with the block that was written to `block_path`."""
+    mode = advice.recommendation.mode
+    numbers = (mode.cores, 1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
+    words = " ".join(str(round(number)) for number in numbers)
+    is_measured = advice.request.backend == "jetson"
+    where = "to set it on the board" if is_measured else "to set it on a board, once asked there"
+    lines = [
+        f"{where} (docs/explanation/root-helper.md):",
+        f"  sudo epochwatt-helper custom-mode {words}",
+        "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
+        "  sudo epochwatt-helper restore       # back to what was before",
+    ]
+    if block_path and is_measured:
+        lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {advice.mode_id}"]
+    return lines
 
 
 def block_lines(advice: Advice) -> list[str]:
@@ -122,22 +174,3 @@ def block_lines(advice: Advice) -> list[str]:
             f"  do: ask on the board (this answer is of {advice.files.source})",
         ]
     return ["", "nvpmodel block:", "", *advice.block.splitlines()]
-
-
-def _use(advice: Advice, block_path: str | None) -> list[str]:
-    mode = advice.recommendation.mode
-    numbers = (mode.cores, 1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
-    words = " ".join(str(round(number)) for number in numbers)
-    is_measured = advice.request.backend == "jetson"
-    where = "to set it on the board"
-    if not is_measured:
-        where = "for the real board, once it was asked with --backend jetson: to set a mode there"
-    lines = [
-        f"{where}, which checks each number (docs/explanation/root-helper.md):",
-        f"  sudo epochwatt-helper custom-mode {words}",
-        "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
-        "  sudo epochwatt-helper restore       # back to what was before",
-    ]
-    if block_path and is_measured:
-        lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {advice.mode_id}"]
-    return lines

@@ -8,16 +8,33 @@ import numpy as np
 
 from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import ProfiledWorkload, read_workloads
-from epochwatt.prediction.recommend.command import NAMES, Advice
-from epochwatt.prediction.recommend.new_runs import labels, profile_of, run_prefix, study_lines
+from epochwatt.prediction.recommend.command import NAMES, Advice, run_prefix
 from epochwatt.prediction.recommend.recommend import UNITS
+from epochwatt.study.config import Device, PowerMode
+from epochwatt.study.runs import MODE_NUMBERS
 from epochwatt.text import aligned, counted
 
 RUNS = Path("results/runs")
 EPOCHS_CSV = "epochs.csv"
+
+
+def labels(mode: Mode, device: Device, board: Board) -> list[str]:
+    """Return the names of a mode in a device file; where it has none, the name to give it."""
+    names = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
+    new = f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
+    return names or [new]
+
+
+def _on_steps(row: PowerMode, board: Board) -> Mode | None:
+    """Return the mode that an entry of a device file sets; None: it leaves a number open."""
+    numbers = row.model_dump(include=set(MODE_NUMBERS), exclude_none=True)
+    try:
+        return board.resolve(Mode(**numbers)) if len(numbers) == len(MODE_NUMBERS) else None
+    except EpochwattError:  # of another board's tables
+        return None
 
 
 def run_patterns(advice: Advice, mode: Mode) -> list[str]:
@@ -71,6 +88,8 @@ def verify_lines(advice: Advice, root: Path = Path()) -> list[str]:
 
 
 def _planned(advice: Advice) -> list[str]:
+    from epochwatt.prediction.recommend.new_runs import profile_of, study_lines
+
     mode, workload = advice.recommendation.mode, advice.fitted.workload
     device, board = advice.device, advice.files.board
     label = labels(mode, device, board)[0]

@@ -1,13 +1,12 @@
-"""Which mode to profile next, given what those before have shown.
+"""Choose the mode to profile next, given what those before have shown.
 
 To find the fastest mode within a power limit: the mode from which the best answer is expected to
 gain most (expected improvement under a constraint: Gardner et al., 2014). It is small both where a
 mode is surely slower and where it surely breaks the limit, and an answer need not wait for more
-profiles once each costs more than it can gain. To know the whole board: the mode of which least is
-known (MacKay, 1992). `optimal_design` chooses the first modes, before any run.
+profiles once each costs more than it can gain. `optimal_design` chooses the first modes, before any
+run.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,21 +23,12 @@ LEAST_SD = 1e-9  # of a logarithm
 
 
 class Gains(NamedTuple):
-    """What profiles of candidates promise."""
+    """Expected gain from profiles of candidates."""
 
     # (n,), by which part of itself the best answer is expected to fall; infinite while no profiled
     # mode is an answer, zero for profiled modes
     gain: Numbers
     keeps: Numbers  # (n,), probability that each keeps the limit; 1 without a limit
-
-
-class Next(NamedTuple):
-    """A mode to profile."""
-
-    place: int  # of the mode among the candidates
-    mode: Mode  # that mode
-    gain: float  # what is expected of it; see the function that chose it
-    keeps: float  # probability that it keeps the limit; 1 without a limit
 
 
 def gains(
@@ -85,54 +75,6 @@ def gains(
     return Gains(np.where(is_new, gain, 0.0), keeps)
 
 
-def next_mode(
-    time: Predictor,
-    power: Predictor | None,
-    candidates: Numbers,
-    profiled: Observations,
-    max_power_w: float | None = None,
-    objective: str = TIME_FIRST,
-) -> Next | None:
-    """Return the mode that promises most; None: all are profiled.
-
-    While no profiled mode keeps the limit, it is the one that most surely does, and its gain is
-    infinite. Parameters and errors as of `gains`.
-    """
-    is_new = ~_is_profiled(candidates, profiled)
-    if not is_new.any():
-        return None
-    promised = gains(time, power, candidates, profiled, max_power_w, objective)
-    is_open = bool(np.isinf(promised.gain).any())
-    score = np.where(is_new, promised.keeps if is_open else promised.gain, -1.0)
-    return _next(candidates, int(score.argmax()), promised.gain, promised.keeps)
-
-
-def most_open_mode(
-    predictors: Sequence[Predictor], candidates: Numbers, profiled: Observations
-) -> Next | None:
-    """Return the mode of which least is known; None: all are profiled.
-
-    `gain` is how unsure its values are, % (the root of the summed variances of their logarithms).
-
-    Raises PredictionError: a predictor that knows no intervals.
-
-    Parameters
-    ----------
-    candidates : (n, 6)
-    """
-    is_new = ~_is_profiled(candidates, profiled)
-    if not is_new.any():
-        return None
-    variance = sum(_moments(predictor, candidates)[1] ** 2 for predictor in predictors)
-    sd_pct = np.where(is_new, 100 * np.sqrt(variance), 0.0)
-    return _next(candidates, int(sd_pct.argmax()), sd_pct, np.ones(len(sd_pct)))
-
-
-def _next(candidates: Numbers, place: int, gain: Numbers, keeps: Numbers) -> Next:
-    mode = Mode(*candidates[place].tolist())
-    return Next(place, mode, float(gain[place]), float(keeps[place]))
-
-
 def _is_profiled(candidates: Numbers, profiled: Observations) -> NDArray[np.bool_]:
     modes = set(profiled.mode_of_row)
     return np.array([Mode(*row) in modes for row in candidates.tolist()], bool)
@@ -146,7 +88,7 @@ def _needed(power: Predictor | None) -> Predictor:
 
 def _moments(predictor: Predictor, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
-    mean, sd = predictor.need_log_normal(rows)
+    mean, sd = predictor.log_normal(rows)
     return mean, np.maximum(sd, LEAST_SD)
 
 

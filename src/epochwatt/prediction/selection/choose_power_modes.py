@@ -1,21 +1,25 @@
 """Choose the four power modes that models learn from: the paper's search, and other choices.
 
-Source: SIGMETRICS 2023, section 5.7.1: of all subsets of four modes the one whose fits have the
-lowest RMSE, summed over LeNet, MobileNet and ResNet, on modes a to j. VGG-11 is left out: it is the
-network that the search never saw. The search looks at what it will predict, so each network also
-has a choice from a search without it.
+SIGMETRICS 2023, section 5.7.1: of all subsets of four modes the one whose fits have the lowest
+RMSE, summed over LeNet, MobileNet and ResNet, on modes a to j: a choice that has seen what it
+predicts. VGG-11 is left out: it is the network that the search never saw. As the search looks at
+what it will predict, each network also has a choice from a search without it.
 
 Writes results/models/{backend}/power_modes.json and power_modes.csv. A board group has no name: its
 place in power_modes.json, counted from 0, is the column `board_group` of every table.
 """
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from epochwatt.prediction.data.modes import Mode, as_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.columns import Factors
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import (
     PER_NETWORK,
@@ -24,32 +28,35 @@ from epochwatt.prediction.data.workloads import (
     board_groups,
     read_workloads,
 )
+from epochwatt.prediction.models.features import plain
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION
+from epochwatt.prediction.models.paper import least_norm
 from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
+from epochwatt.prediction.predictor import Json
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
-from epochwatt.prediction.selection.paper_subset_search import (
-    N_EPOCHS,
-    N_MODES,
-    Subset,
-    left_out,
-    n_fixed,
-    rank_subsets,
-    ties,
-)
 from epochwatt.records import files
+from epochwatt.tables import write_frame
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
 NETWORKS = ("lenet", "mobilenet", "resnet")  # of its search
 MODES = tuple("abcdefghij")
 REPRESENTATIVE = ("e", "f", "i", "j")
+N_EPOCHS = 2  # the last epoch that trains: 1 and 2, the first is dropped
+N_MODES = 4
 LEAST_NETWORKS, LEAST_MODES = 2, N_MODES + 1  # for a search that chooses among something
 TIE = 0.01  # of the lowest sum: about what epochs differ by (section 5.4)
 
 # factors that say which board group a row of a table belongs to
 PLACE = ("backend", "setup", "device", "instance", "storage", "num_workers", "batch_size")
 
-Ranked = dict[str, list[Subset]]  # raw and standardised features -> subsets, the best first
+
+class Subset(NamedTuple):
+    """One candidate for the representative modes."""
+
+    modes: tuple[Mode, ...]
+    rmse_s: tuple[float, ...]  # of each network
+    total_s: float
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,81 @@ class Search:
         """Return the names of some modes, sorted."""
         chosen = set(modes)
         return sorted(name for name, mode in self.modes.items() if mode in chosen)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A board group as power_modes.json has it."""
+
+    factors: Factors  # that its runs share
+    data: Mapping[str, Factors]  # network -> what it trains on
+    networks: Sequence[str]  # of the search
+    unseen: Sequence[str]
+    modes: Mapping[str, Sequence[float]]  # name -> parts of the mode, of those searched
+    missing: str  # why nothing was searched; empty: it was
+    choices: Json  # training set -> its modes, rank and ties; of `LEFT_OUT` by network
+
+    @property
+    def named_modes(self) -> dict[str, Mode]:
+        """Name -> mode."""
+        return {name: Mode(int(n), *clocks) for name, (n, *clocks) in self.modes.items()}
+
+
+def choose_power_modes(
+    epochs: Iterable[str], modes: Mapping[str, Sequence[float]], backend: str, path: str, table: str
+) -> None:
+    """Choose in every board group of a backend, and write the choices and the ranking.
+
+    Parameters
+    ----------
+    epochs : path of the `epochs.csv` of each run
+    modes : run -> numbers of its power mode
+    path, table : power_modes.json and power_modes.csv
+    """
+    import pandas as pd
+
+    groups, rankings = [], []
+    for number, group in enumerate(board_groups(read_workloads(epochs, modes))):
+        search = search_of(group)
+        ranking = {} if search.missing else ranked(group, search)
+        workloads = group.workloads.items()
+        chosen = Chosen(
+            factors=group.factors,
+            data={
+                name: {k: workload.factors[k] for k in PER_NETWORK if k != "model"}
+                for name, workload in workloads
+            },
+            networks=search.networks,
+            unseen=[name for name in group.workloads if name not in search.networks],
+            modes=search.modes,
+            missing=search.missing,
+            choices=choices(group, search, ranking) if ranking else {},
+        )
+        groups.append(asdict(chosen))
+        for features, subsets in ranking.items():
+            lowest = subsets[0].total_s
+            rows = [
+                {
+                    "search": features,
+                    "rank": rank,
+                    "modes": "".join(search.letters(subset.modes)),
+                    "n_fixed": n_fixed(subset.modes),
+                    "rmse_sum_s": subset.total_s,
+                    "ratio_to_lowest": subset.total_s / lowest if lowest else 1.0,
+                    **{
+                        f"rmse_{k}_s": v
+                        for k, v in zip(search.networks, subset.rmse_s, strict=True)
+                    },
+                }
+                for rank, subset in enumerate(subsets, 1)
+            ]
+            place = {"board_group": number, **{name: group.factors[name] for name in PLACE}}
+            rankings.append(pd.DataFrame([{**place, **row} for row in rows], dtype=object))
+    content = {"schema_version": SCHEMA_VERSION, "backend": backend, "board_groups": groups}
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    files.write_json(path, content)
+    ranking_frame = pd.concat(rankings) if rankings else pd.DataFrame()
+    write_frame(table, "the ranking of subsets of modes", ranking_frame)
 
 
 def search_of(group: BoardGroup) -> Search:
@@ -89,8 +171,8 @@ def _training(workload: ProfiledWorkload) -> Observations:
     return workload.observed.after_first(N_EPOCHS)
 
 
-def ranked(group: BoardGroup, search: Search) -> Ranked:
-    """Return all subsets of four modes, by raw and by standardised features."""
+def ranked(group: BoardGroup, search: Search) -> dict[str, list[Subset]]:
+    """Rank all subsets of four modes, the best first, by raw and by standardised features."""
     wanted = list(search.modes.values())
     observed = [_training(group.workloads[name]).only(wanted) for name in search.networks]
     return {
@@ -99,33 +181,37 @@ def ranked(group: BoardGroup, search: Search) -> Ranked:
     }
 
 
-def choices(group: BoardGroup, search: Search, ranking: Ranked) -> dict[str, Any]:
+def choices(group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Subset]]) -> Json:
     """Return the modes of each training set, as JSON data.
 
     `paper`, `paper_standardised`: the search; `published`: e, f, i, j; `designed`: by design of
     experiments, before any run (`choose_modes`); `left_out`: the search without a network.
     """
-    by_modes = {frozenset(subset.modes): n for n, subset in enumerate(ranking[SEARCHED])}
+    searched = ranking[SEARCHED]
+    by_modes = {frozenset(subset.modes): n for n, subset in enumerate(searched)}
     chosen = {name: _choice(search, subsets, 0) for name, subsets in ranking.items()}
-    others = {DESIGNED: _designed(group, search)}
+    processes = int(group.factors["num_workers"]) + 1
+    rows = as_rows(list(search.modes.values()))
+    design = design_of_modes(str(group.factors["device"]), rows, processes)
+    others = {DESIGNED: choose_modes(design, N_MODES).modes}
     if group.factors["setup"] == PAPER and set(REPRESENTATIVE) <= search.modes.keys():
         others[PUBLISHED] = tuple(search.modes[name] for name in REPRESENTATIVE)
     for name, modes in others.items():
-        chosen[name] = _choice(search, ranking[SEARCHED], by_modes[frozenset(modes)])
+        chosen[name] = _choice(search, searched, by_modes[frozenset(modes)])
     chosen[LEFT_OUT] = {
-        network: _choice(search, left_out(ranking[SEARCHED], place), 0)
-        for place, network in enumerate(search.networks)
+        network: _choice(search, without_network(searched, number), 0)
+        for number, network in enumerate(search.networks)
         if len(search.networks) > 1
     }
     return chosen
 
 
-def _choice(search: Search, subsets: Sequence[Subset], place: int) -> dict[str, Any]:
-    chosen, lowest = subsets[place], subsets[0].total_s
-    tied = ties(subsets, TIE) if place == 0 else []
+def _choice(search: Search, subsets: Sequence[Subset], rank: int) -> Json:
+    chosen, lowest = subsets[rank], subsets[0].total_s
+    tied = ties(subsets, TIE) if rank == 0 else []
     return {
         "modes": search.letters(chosen.modes),
-        "rank": place + 1,
+        "rank": rank + 1,
         "n_subsets": len(subsets),
         "total_s": chosen.total_s,
         "ratio_to_lowest": chosen.total_s / lowest if lowest > 0 else 1.0,
@@ -134,76 +220,81 @@ def _choice(search: Search, subsets: Sequence[Subset], place: int) -> dict[str, 
     }
 
 
-def _designed(group: BoardGroup, search: Search) -> tuple[Mode, ...]:
-    """Return the best four of the modes that were run, by the terms of the physical model."""
-    rows = as_rows(list(search.modes.values()))
-    processes = int(group.factors["num_workers"]) + 1
-    design = design_of_modes(str(group.factors["device"]), rows, processes)
-    return choose_modes(design, N_MODES).modes
+def n_fixed(modes: Sequence[Mode]) -> int:
+    """Count how many of the model's five coefficients these modes can fix."""
+    rows = plain(modes)
+    return int(np.linalg.matrix_rank(np.column_stack([rows, np.ones(len(rows))])))
 
 
-def choose_power_modes(
-    epochs: Iterable[str], modes: Mapping[str, Sequence[float]], backend: str, path: str, table: str
-) -> None:
-    """Choose in every board group of a backend, and write the choices and the ranking."""
-    groups, rows = [], []
-    for place, group in enumerate(board_groups(read_workloads(epochs, modes))):
-        search = search_of(group)
-        ranking = {} if search.missing else ranked(group, search)
-        groups.append(
-            {
-                "factors": group.factors,
-                "data": {name: _data(workload) for name, workload in group.workloads.items()},
-                "networks": list(search.networks),
-                "unseen": [name for name in group.workloads if name not in search.networks],
-                "modes": {name: list(mode) for name, mode in search.modes.items()},
-                "missing": search.missing,
-                "choices": choices(group, search, ranking) if ranking else {},
-            }
-        )
-        rows += [
-            {"board_group": place, **row}
-            for features, subsets in ranking.items()
-            for row in _rows(group, search, features, subsets)
-        ]
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    content = {"schema_version": SCHEMA_VERSION, "backend": backend, "board_groups": groups}
-    files.write_json(path, content)
-    write_rows(table, rows)
+def rank_subsets(
+    observations: Sequence[Observations], size: int = N_MODES, standardise: bool = False
+) -> list[Subset]:
+    """Rank every subset of the common modes by the summed RMSE of its fits, the lowest first.
 
+    Raises PredictionError: the networks have too few modes in common.
 
-def _data(workload: ProfiledWorkload) -> dict[str, Any]:
-    """Return what a network trains on."""
-    return {name: workload.factors[name] for name in PER_NETWORK if name != "model"}
-
-
-def named_modes(group: Mapping[str, Any]) -> dict[str, Mode]:
-    """Return name -> mode of a board group as in power_modes.json."""
-    return {name: Mode(int(n), *clocks) for name, (n, *clocks) in group["modes"].items()}
-
-
-def _rows(
-    group: BoardGroup, search: Search, features: str, subsets: Sequence[Subset]
-) -> list[dict[str, Any]]:
+    Parameters
+    ----------
+    observations : of each network, the epochs that train; the error is over those of all modes
+    """
+    common = common_modes(observations, size)
+    places = np.array(list(combinations(range(len(common)), size)))
+    rmse_s = np.stack(
+        [_rmse_s(rows.only(common), common, places, standardise) for rows in observations]
+    )
+    order = np.argsort(rmse_s.sum(0), kind="stable")
     return [
-        {
-            **{name: group.factors[name] for name in PLACE},
-            "search": features,
-            "rank": n + 1,
-            "modes": "".join(search.letters(subset.modes)),
-            "n_fixed": n_fixed(subset.modes),
-            "rmse_sum_s": subset.total_s,
-            "ratio_to_lowest": subset.total_s / subsets[0].total_s if subsets[0].total_s else 1.0,
-            **{f"rmse_{k}_s": v for k, v in zip(search.networks, subset.rmse_s, strict=True)},
-        }
-        for n, subset in enumerate(subsets)
+        Subset(tuple(common[place] for place in places[n]), tuple(rmse), sum(rmse))
+        for n, rmse in zip(order.tolist(), rmse_s.T[order].tolist(), strict=True)
     ]
 
 
-def write_rows(path: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a table; its columns are those of all rows, in order."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    with open(path, "w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+def _rmse_s(
+    observations: Observations,
+    modes: Sequence[Mode],
+    places: NDArray[np.int64],
+    standardise: bool,
+) -> Numbers:
+    """Return the error over all rows of the fits to subsets of the modes, shape (s,).
+
+    Parameters
+    ----------
+    places : (s, size), each subset's places in `modes`
+    """
+    times_s = [observations.only([mode]).time_s for mode in modes]
+    rows, mean_s = plain(modes), np.array([time_s.mean() for time_s in times_s])
+    n_epochs = np.array([float(len(time_s)) for time_s in times_s])
+    coefficients, intercepts = least_norm(
+        rows[places], mean_s[places], n_epochs[places], standardise
+    )
+    errors_s = coefficients @ rows.T + intercepts[:, None] - mean_s
+    within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
+    return np.sqrt((errors_s**2 @ n_epochs + within) / n_epochs.sum())
+
+
+def without_network(subsets: Sequence[Subset], number: int) -> list[Subset]:
+    """Rank the subsets again without one of the networks."""
+    kept = [
+        Subset(subset.modes, rmse_s, sum(rmse_s))
+        for subset in subsets
+        for rmse_s in [subset.rmse_s[:number] + subset.rmse_s[number + 1 :]]
+    ]
+    return sorted(kept, key=lambda subset: subset.total_s)
+
+
+def common_modes(observations: Sequence[Observations], least: int) -> tuple[Mode, ...]:
+    """Return the modes that every network was observed under. Raises PredictionError."""
+    seen = [set(rows.distinct()) for rows in observations]
+    shared = set.intersection(*seen) if seen else set()
+    if len(shared) < least:
+        raise PredictionError(
+            f"{counted(len(shared), 'power modes')} in common",
+            where=", ".join(rows.workload for rows in observations) or "no network",
+            allowed=f"{least} or more",
+        )
+    return tuple(mode for mode in observations[0].distinct() if mode in shared)
+
+
+def ties(subsets: Sequence[Subset], tolerance: float) -> list[Subset]:
+    """Return the subsets whose total lies within a fraction `tolerance` of the lowest."""
+    return [subset for subset in subsets if subset.total_s <= (1 + tolerance) * subsets[0].total_s]

@@ -1,4 +1,4 @@
-"""Which modes to profile: design of experiments on the terms of the models of time and power.
+"""Choose modes to profile: design of experiments on the terms of the models of time and power.
 
 A set of modes is as good as the predictions that it leads to. How unsure a fit will be (apart from
 its bound at zero) depends on modes, on the belief it starts from, and on which term dominates, not

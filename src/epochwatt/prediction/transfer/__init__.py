@@ -1,1 +1,1 @@
-"""How well methods transfer to a new workload, and what their choices under power limits cost."""
+"""Judge how methods transfer to a new workload, and what their choices under power limits cost."""

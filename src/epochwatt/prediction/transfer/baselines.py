@@ -1,4 +1,4 @@
-"""What a choice of modes is compared with and is no method of the registry.
+"""Baselines of a choice of modes, which are no methods of the registry.
 
 The strongest mode, the board's preset modes, and the best of the profiled modes answer without any
 prediction. NVIDIA's PowerEstimator is a web page that states no times, so it is not among them.
@@ -11,7 +11,7 @@ import numpy as np
 from epochwatt.device.kinds import KINDS, StockMode
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.transfer.limits import NONE, Places, fastest_within
+from epochwatt.prediction.harness import NONE, Places
 from epochwatt.text import counted
 
 N_CLOCKS = 4  # cores and clocks: the parts of a mode that presets name
@@ -25,12 +25,6 @@ def strongest(rows: Observations) -> int:
     Raises PredictionError: the table has no such mode.
     """
     return _place(rows, rows.modes.max(0), "the strongest mode")
-
-
-def best_profiled(rows: Observations, profiled: Places, limits_w: Numbers) -> Places:
-    """Return the fastest of the profiled modes that were observed within each limit (k,)."""
-    places = fastest_within(rows.time_s[profiled], rows.power_w[profiled], limits_w)
-    return np.where(places == NONE, NONE, profiled[places])
 
 
 def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:

@@ -1,160 +1,148 @@
-"""Tables made of all jobs: from which workload to which, and one power limit in whole epochs."""
+"""Tables of results/powertrain/: those of all jobs joined, and what is made of several.
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+The transfer matrix says from which workload to which; the example is one power limit for one
+workload, told in whole epochs.
+"""
 
-import numpy as np
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.transfer.config import PowertrainExample
-from epochwatt.prediction.transfer.names import OBSERVED, POWERTRAIN_ALL, WITHOUT_DRAWS
+from epochwatt.prediction.transfer.names import (
+    OBSERVED,
+    OF_JOBS,
+    POWERTRAIN_ALL,
+    TABLES,
+    WITHOUT_DRAWS,
+)
+from epochwatt.tables import read_cells, write_table
 
-Row = Mapping[str, Any]
-
-
-class Trial(NamedTuple):
-    """What the draws of one method share."""
-
-    provenance: str
-    group: str
-    device: str
-    workload: str
-    reference: str
-    method: str
-    n_profiled: str
-
-
+DIGITS = 6  # of numbers; more would say nothing
+# what the draws of one method share
+TRIAL = ["provenance", "group", "device", "workload", "reference", "method", "n_profiled"]
 TRANSFERRED = "powertrain"  # the method of the matrix
 N_TRANSFERRED = 50  # profiled modes of it, as in the paper
-WHOLE_MODE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 
 
-def reported(time_pct: Mapping[str, float], power_pct: Mapping[str, float]) -> str:
-    """Return the draw that the paper would report.
+def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
+    """Join the tables of all jobs, and make of them what is about several.
+
+    Parameters
+    ----------
+    folders : of the jobs, in order
+    example : `config.PowertrainExample` as plain values
+    """
+    paths = list(folders)
+    frames = {name: pd.concat([read_frame(path, name) for path in paths]) for name in OF_JOBS}
+    frames["transfer"] = transfer_matrix(frames["errors"])
+    frames["example"] = example_choices(
+        frames["errors"], frames["choices"], PowertrainExample(**example)
+    )
+    for name, frame in frames.items():
+        write_frame(folder, name, frame)
+
+
+def read_frame(folder: str | Path, name: str) -> pd.DataFrame:
+    """Return a table of a job, cells as text."""
+    rows = read_cells(Path(folder) / f"{name}.csv")
+    return pd.DataFrame(rows, columns=list(TABLES[name]), dtype=object)
+
+
+def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
+    """Write a table of `names.TABLES`: numbers to six digits, nothing for what is not known."""
+    cells = frame.reindex(columns=list(TABLES[name])).astype(object)
+    rows = ([_cell(value) for value in row] for row in cells.to_numpy().tolist())
+    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", TABLES[name], rows)
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return None if pd.isna(value) else f"{value:.{DIGITS}g}"
+
+
+def reported(mapes: pd.DataFrame) -> str:
+    """Return the draw that the paper would report, of mean absolute errors by draw and target.
 
     Draws are sorted by the mean of their errors of time and of power; of ten it is the sixth, of n
     the one just above the middle. SOURCE: the lab's scripts (reporting rule of ten draws).
     """
-    order = sorted(time_pct, key=lambda draw: (time_pct[draw] + power_pct[draw], int(draw)))
-    return order[len(order) // 2]
+    both = mapes[TIME] + mapes[POWER]
+    order = sorted(both.index, key=lambda draw: (both[draw], int(draw)))
+    return str(order[len(order) // 2])
 
 
-def transfer_rows(errors: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the matrix: the error of each workload from each reference, over its draws.
-
-    On the diagonal stands the network that has seen all modes of the workload.
-    """
-    grouped = _mapes(
-        row
-        for row in errors
-        if row["method"] == POWERTRAIN_ALL
-        or (row["method"] == TRANSFERRED and int(row["n_profiled"]) == N_TRANSFERRED)
-    )
-    return [
-        _cell_of_matrix(
-            trial, target, mapes, targets[target][reported(targets[TIME], targets[POWER])]
-        )
-        for trial, targets in grouped.items()
-        for target, mapes in targets.items()
-    ]
-
-
-def _cell_of_matrix(
-    trial: Trial, target: str, mapes: Mapping[str, float], of_reported: float
-) -> dict[str, Any]:
-    low, middle, high = np.quantile(list(mapes.values()), [0.25, 0.5, 0.75]).tolist()
+def _mapes(errors: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
+    """Return trial -> mean absolute errors, %, with a row per draw and a column per target."""
     return {
-        **trial._asdict(),
-        **{"reference": trial.reference or trial.workload, "target": target},
-        **{"n_draws": len(mapes), "mape_pct": middle, "low_pct": low, "high_pct": high},
-        "reported_pct": of_reported,
+        tuple(map(str, key)): part.pivot(index="draw", columns="target", values="mape_pct").astype(
+            float
+        )
+        for key, part in errors.groupby(TRIAL, sort=False)
     }
 
 
-def _mapes(errors: Iterable[Row]) -> dict[Trial, dict[str, dict[str, float]]]:
-    """Return trial -> target -> draw -> mean absolute error, %."""
-    grouped: dict[Trial, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for row in errors:
-        grouped[_trial(row)][row["target"]][str(row["draw"])] = float(row["mape_pct"])
-    return grouped
+def transfer_matrix(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of each workload from each reference: quartiles of its draws.
+
+    On the diagonal stands the network that has seen all modes of the workload.
+    """
+    is_transfer = (errors["method"] == TRANSFERRED) & (
+        errors["n_profiled"].astype(int) == N_TRANSFERRED
+    )
+    rows = []
+    for key, mapes in _mapes(errors[is_transfer | (errors["method"] == POWERTRAIN_ALL)]).items():
+        trial = dict(zip(TRIAL, key, strict=True))
+        trial["reference"] = trial["reference"] or trial["workload"]
+        for target in (TIME, POWER):
+            low, middle, high = mapes[target].quantile([0.25, 0.5, 0.75])
+            rows.append(
+                {
+                    **{**trial, "target": target, "n_draws": len(mapes)},
+                    **{"mape_pct": middle, "low_pct": low, "high_pct": high},
+                    "reported_pct": mapes[target][reported(mapes)],
+                }
+            )
+    return pd.DataFrame(rows)
 
 
-def _trial(row: Row) -> Trial:
-    return Trial(*(str(row[name]) for name in Trial._fields))
-
-
-def example_rows(
-    errors: Iterable[Row], choices: Sequence[Row], example: PowertrainExample
-) -> list[dict[str, Any]]:
+def example_choices(
+    errors: pd.DataFrame, choices: pd.DataFrame, example: PowertrainExample
+) -> pd.DataFrame:
     """Return the optimum of one workload within one limit, and what each method chose.
 
     Of a method with draws the reported one of 50 profiled modes counts; of one without predictions
     the draw whose penalty is in the middle.
     """
-    examples = [
-        row
-        for row in choices
-        if row["workload"] == example.workload and float(row["limit_w"]) == example.limit_w
-    ]
-    mapes = _mapes(row for row in errors if row["workload"] == example.workload)
-    by_trial: dict[Trial, list[Row]] = defaultdict(list)
-    for row in examples:
-        by_trial[_trial(row)].append(row)
-    rows = []
-    for trial, some in by_trial.items():
-        if trial.method not in WITHOUT_DRAWS and int(trial.n_profiled) != N_TRANSFERRED:
+    is_example = choices["limit_w"].astype(float) == example.limit_w
+    own = choices[is_example & (choices["workload"] == example.workload)]
+    mapes = _mapes(errors[errors["workload"] == example.workload])
+    chosen = []
+    for cells, part in own.groupby(TRIAL, sort=False):
+        key = tuple(map(str, cells))
+        trial = dict(zip(TRIAL, key, strict=True))
+        if trial["method"] not in WITHOUT_DRAWS and int(trial["n_profiled"]) != N_TRANSFERRED:
             continue
-        chosen = _of_reported(some, mapes[trial]) if trial in mapes else _middle(some)
-        rows.append(_in_epochs(chosen, example))
-    if examples:
-        rows.insert(0, _optimum(examples[0], example))
-    return rows
-
-
-def _of_reported(some: Sequence[Row], mapes: Mapping[str, Mapping[str, float]]) -> Row:
-    draw = reported(mapes[TIME], mapes[POWER])
-    return next(row for row in some if str(row["draw"]) == draw)
-
-
-def _middle(some: Sequence[Row]) -> Row:
-    def penalty(row: Row) -> float:
-        value = _number(row["penalty_pct"])
-        return np.inf if value is None else value
-
-    return sorted(some, key=penalty)[len(some) // 2]
-
-
-def _in_epochs(row: Row, example: PowertrainExample) -> dict[str, Any]:
-    shared = ("provenance", "workload", "device", "limit_w", "method", "n_profiled", "draw")
-    kept = (*shared, *WHOLE_MODE, "predicted_power_w", "power_w", "penalty_pct", "over_w")
-    return {
-        **{name: row.get(name) for name in kept},
-        "minibatches": example.minibatches,
-        "predicted_epoch_s": _times(row.get("predicted_time_s"), example.minibatches),
-        "epoch_s": _times(row["time_s"], example.minibatches),
-    }
-
-
-def _optimum(row: Row, example: PowertrainExample) -> dict[str, Any]:
-    shared = ("provenance", "workload", "device", "limit_w")
-    power_w = _number(row["best_power_w"])
-    return {
-        **{name: row[name] for name in shared},
+        if key in mapes:
+            chosen.append(part[part["draw"] == reported(mapes[key])].iloc[0])
+        else:
+            penalties = pd.to_numeric(part["penalty_pct"]).fillna(float("inf"))
+            order = penalties.argsort(kind="stable")
+            chosen.append(part.iloc[order.iloc[len(part) // 2]])
+    if own.empty:
+        return pd.DataFrame()
+    frame = pd.DataFrame(chosen).assign(minibatches=example.minibatches)
+    for name, time in (("epoch_s", "time_s"), ("predicted_epoch_s", "predicted_time_s")):
+        frame[name] = example.minibatches * pd.to_numeric(frame[time])
+    first = own.iloc[0]
+    power_w = pd.to_numeric(first["best_power_w"])
+    optimum = {name: first[name] for name in ("provenance", "workload", "device", "limit_w")} | {
         **{"method": OBSERVED, "minibatches": example.minibatches, "penalty_pct": 0.0},
-        **{"epoch_s": _times(row["best_time_s"], example.minibatches), "power_w": power_w},
-        "over_w": None if power_w is None else power_w - example.limit_w,
+        "epoch_s": example.minibatches * pd.to_numeric(first["best_time_s"]),
+        **{"power_w": power_w, "over_w": power_w - example.limit_w},
     }
-
-
-def _times(value: Any, factor: int) -> float | None:
-    number = _number(value)
-    return None if number is None else factor * number
-
-
-def _number(value: Any) -> float | None:
-    """Return a cell as a number; None of an empty one or NaN."""
-    if value in (None, ""):
-        return None
-    number = float(value)
-    return None if np.isnan(number) else number
+    return pd.concat([pd.DataFrame([optimum]).astype(object), frame.astype(object)])

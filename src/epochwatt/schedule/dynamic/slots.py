@@ -1,23 +1,203 @@
-"""What each mode gives in each slot, after each mode before it: requests played one by one.
+"""Play requests at a rate that changes, slot by slot: what each mode gives after each mode before.
 
 A slot is played on its own: it begins with nothing waiting, and its last requests are served beyond
 its end. So what a way of planning gives is the sum over its slots, and the best way of all can be
 found. As at most `QUEUE` mini-batches wait, little is lost by that.
 
 While clocks settle nothing is trained, requests are served at the pace of the slower of both modes,
-and the power is that of the hungrier one.
+and the power is that of the hungrier one. A change of mode takes time; another mini-batch size, or
+another share of training, takes none. So what is decided from slot to slot is the mode, and in each
+mode the mini-batch of requests is the best one at the rate of the slot.
+
+Random arrivals are a Poisson process: at the times where the sum of the rates so far passes sums of
+exponential numbers. Where it passes whole numbers arrivals are steady.
 """
 
+import math
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from epochwatt.schedule.dynamic.options import Options
-from epochwatt.schedule.dynamic.rates import Arrivals
+from epochwatt.errors import ConfigError
+from epochwatt.schedule.config import Rates
 from epochwatt.schedule.plans import SLACK, Numbers
+from epochwatt.schedule.problem import NONE
 from epochwatt.schedule.simulation import Interleaved, Slot, play
-from epochwatt.schedule.space import Bools, Places
+from epochwatt.schedule.solvers import exhaustive
+from epochwatt.schedule.space import Bools, Places, Problems, Space
+from epochwatt.training.interleave.arrivals import read_times
 from epochwatt.training.interleave.plan import QUEUE
+
+SHARE = 1e-9  # of a request: one that is due at the very end comes
+
+
+class Arrivals(NamedTuple):
+    """Requests of a stream.
+
+    Attributes
+    ----------
+    times_s : (n,), ascending, from 0
+    slot_s : length of a slot
+    n_slots : how many
+    """
+
+    times_s: Numbers
+    slot_s: float
+    n_slots: int
+
+    @property
+    def bounds(self) -> Places:
+        """Place of the first request of each slot, and behind the last one, (n_slots + 1,)."""
+        return np.searchsorted(self.times_s, self.slot_s * np.arange(self.n_slots + 1))
+
+    @property
+    def rates_per_s(self) -> Numbers:
+        """Requests a second of each slot, (n_slots,); a slot without any counts as one with one."""
+        return np.maximum(np.diff(self.bounds), 1) / self.slot_s
+
+
+def arrivals_of(
+    rates: Rates, peak_per_s: float, slot_s: float, seed: int | None, root: Path = Path()
+) -> Arrivals:
+    """Return the arrivals of configured rates.
+
+    Parameters
+    ----------
+    peak_per_s : highest rate; not used with a file
+    seed : of random arrivals; None: steady ones. Not used with a file
+    root : folder that a file's path starts from
+
+    Raises ConfigError: a file that cannot be read or is no list of times; less than two slots.
+    """
+    if rates.file is not None:
+        times_s = np.array(read_times(str(root / rates.file)))
+        n_slots = math.ceil(times_s[-1] / slot_s) if len(times_s) else 0
+        arrivals = Arrivals(times_s[times_s < n_slots * slot_s], slot_s, n_slots)
+    else:
+        arrivals = at_rates(peak_per_s * _shares(rates, slot_s), slot_s, seed)
+    if arrivals.n_slots < 2:
+        raise ConfigError(
+            "rates that change need two slots at least", found=f"{arrivals.n_slots} of {slot_s:g} s"
+        )
+    return arrivals
+
+
+def _shares(rates: Rates, slot_s: float) -> Numbers:
+    """Return the share of the highest rate in the middle of each slot, (n_slots,)."""
+    if rates.day:
+        low, day_s = rates.day
+        middle_s = slot_s * (np.arange(int(day_s / slot_s)) + 0.5)
+        return low + (1 - low) * (1 - np.cos(2 * np.pi * middle_s / day_s)) / 2
+    lasts_s, shares = np.array(rates.steps).T
+    ends_s = np.cumsum(lasts_s)
+    middle_s = slot_s * (np.arange(int(ends_s[-1] / slot_s)) + 0.5)
+    return np.asarray(shares[np.searchsorted(ends_s, middle_s)])
+
+
+def at_rates(rates_per_s: Numbers, slot_s: float, seed: int | None) -> Arrivals:
+    """Return arrivals at a rate for each slot, (n_slots,): random, or steady without a seed."""
+    expected = np.concatenate([[0.0], np.cumsum(rates_per_s * slot_s)])
+    if seed is None:
+        passed = np.arange(1.0, expected[-1] + SHARE)
+    else:
+        n = int(expected[-1] + 10 * math.sqrt(expected[-1]) + 10)
+        passed = np.random.default_rng(seed).exponential(size=n).cumsum()
+    ends_s = slot_s * np.arange(len(expected))
+    times_s = np.interp(passed[passed < expected[-1] + SHARE], expected, ends_s)
+    return Arrivals(times_s, slot_s, len(rates_per_s))
+
+
+N_RATES = 12  # from the lowest to the highest; the best mode of each is one to choose from
+
+
+class Best(NamedTuple):
+    """Best choice in each of c modes at k rates, (k, c) each.
+
+    Attributes
+    ----------
+    choice : place in the space's choices; where none keeps the budgets, of most requests a second
+    holds : whether it keeps the budgets, with steady arrivals
+    throughput_per_s : of training; 0 where it does not hold
+    """
+
+    choice: Places
+    holds: Bools
+    throughput_per_s: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """Modes to choose from, for one training job and one stream within budgets.
+
+    Attributes
+    ----------
+    modes : (c,), places of the modes
+    rates_per_s : (c,), the highest rate that each was found best for, ascending
+    """
+
+    space: Space
+    max_power_w: float
+    max_latency_s: float
+    modes: Places
+    rates_per_s: Numbers
+
+    def at(self, rates_per_s: Numbers) -> Best:
+        """Return what the modes are good for at some rates, (k,)."""
+        problems = _problems(rates_per_s, self.max_power_w, self.max_latency_s)
+        columns = [self._of_mode(problems, mode) for mode in self.modes]
+        return Best(*(np.stack(column, 1) for column in zip(*columns, strict=True)))
+
+    def _of_mode(self, problems: Problems, mode: int) -> tuple[Places, Bools, Numbers]:
+        places = np.flatnonzero(self.space.choices[:, 0] == mode)
+        judged = self.space.judge(problems, places[None])
+        best = exhaustive.best_of(judged)
+        (infer,) = self.space.infer
+        most = np.where(judged.keeps_power[0], infer.batch_sizes / infer.time_s[mode], 0).argmax()
+        column = np.where(best == NONE, most, best)
+        throughput = -np.take_along_axis(judged.cost, column[:, None], 1)[:, 0]
+        return places[column], best != NONE, np.where(best == NONE, 0.0, throughput)
+
+
+def options_for(
+    space: Space, max_power_w: float, max_latency_s: float, rates_per_s: Numbers
+) -> Options:
+    """Return the modes that are best for some rate between the lowest and the highest given.
+
+    Raises ConfigError: no mode keeps the budgets at the highest rate.
+    """
+    ladder = np.geomspace(rates_per_s.min(), rates_per_s.max(), N_RATES)
+    ladder[-1] = rates_per_s.max()
+    problems = _problems(ladder, max_power_w, max_latency_s)
+    choice = exhaustive.solve(space, problems).choice
+    if choice[-1] == NONE:
+        raise ConfigError(
+            f"no mode serves {ladder[-1]:.4g} requests/s within {max_latency_s:g} s "
+            f"and {max_power_w:g} W",
+            do="lower the rates, or raise a budget",
+        )
+    modes = space.choices[choice, 0]
+    highest = {
+        int(mode): rate for mode, rate, c in zip(modes, ladder, choice, strict=True) if c >= 0
+    }
+    ascending = sorted(highest, key=lambda mode: highest[mode])
+    return Options(
+        space,
+        max_power_w,
+        max_latency_s,
+        np.array(ascending),
+        np.array([highest[mode] for mode in ascending]),
+    )
+
+
+def _problems(rates_per_s: Numbers, max_power_w: float, max_latency_s: float) -> Problems:
+    return Problems(
+        np.full(len(rates_per_s), max_power_w),
+        rates_per_s[:, None],
+        np.full((len(rates_per_s), 1), max_latency_s),
+    )
+
 
 # ASSUME: a late request undoes ten mini-batches of training. With one it can be worth it to leave a
 # whole slot late; the budget of latency is to be kept first
@@ -25,7 +205,7 @@ LATE_COST = 10.0
 
 
 class Slots(NamedTuple):
-    """What came of k slots, by mode before (c) and mode in it (c): (k, c, c).
+    """Outcome of k slots, by mode before (c) and mode in it (c): (k, c, c).
 
     Attributes
     ----------
@@ -42,7 +222,7 @@ class Slots(NamedTuple):
 
     @property
     def value(self) -> Numbers:
-        """What it is worth, in mini-batches of training."""
+        """Worth, in mini-batches of training."""
         return self.n_trained - LATE_COST * self.n_late
 
 

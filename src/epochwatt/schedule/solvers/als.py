@@ -1,4 +1,4 @@
-"""Profiles that serve many problems, by networks that learn as they grow: our reading of ALS.
+"""Choose profiles that serve many problems, by networks that learn as they grow: our ALS.
 
 Fulcrum (arXiv 2509.20205) calls it active-learning based sampling of 50 to 150 modes, whose outcome
 is a front of modes that later problems are answered from without further profiles. Which modes come
@@ -38,9 +38,7 @@ def profiled_modes(workload: Workload, method: Method, seed: int) -> Places:
     method : of the registry, which learns from the profiles
     seed : of the random modes of the first round
 
-    Raises
-    ------
-    PredictionError : the method cannot be fitted to so few modes
+    Raises PredictionError: the method cannot be fitted to so few modes.
     """
     modes = _first(workload, seed)
     worst = [column[modes].max(0) for column in (workload.time_s, workload.power_w)]
@@ -79,9 +77,7 @@ def _next(seen: Workload, modes: Places) -> Places:
 def _area(workload: Workload, modes: Places, worst: list[Numbers]) -> float:
     """Return the area that the profiled fronts span, in logarithms of time and power.
 
-    Parameters
-    ----------
-    worst : time and power at each mini-batch size, where the areas end
+    `worst`: time and power at each mini-batch size, where the areas end.
     """
     area = 0.0
     for k in range(len(workload.batch_sizes)):

@@ -1,10 +1,9 @@
-"""The best plan of all: what every other solver is judged by. It looks at everything."""
+"""Find the best plan of all, by which every other solver is judged. It looks at everything."""
 
 import numpy as np
 
 from epochwatt.schedule.plans import SLACK, Numbers
-from epochwatt.schedule.problem import Problem
-from epochwatt.schedule.solution import NONE, Answers, Plan
+from epochwatt.schedule.problem import NONE, Answers, Plan, Problem
 from epochwatt.schedule.space import Judged, Places, Problems, Space
 
 EQUAL = 1e-12  # relative; costs that differ by less are equal

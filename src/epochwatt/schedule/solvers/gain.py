@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.schedule.plans import Numbers
-from epochwatt.schedule.solution import NONE, Answers, joined
+from epochwatt.schedule.problem import NONE, Answers, joined
 from epochwatt.schedule.solvers.gmd import N_PROFILES
 from epochwatt.schedule.solvers.roofline_prior import OWN, Prior, roofline_prior
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
@@ -64,7 +64,7 @@ def solve(
 
 
 class Belief:
-    """What is believed of all runs, for each of p problems.
+    """Belief about all runs, for each of p problems.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epochwatt.schedule.neighbours import Neighbours, Side, single
-from epochwatt.schedule.solution import NONE, Answers, joined
+from epochwatt.schedule.problem import NONE, Answers, joined
 from epochwatt.schedule.solvers.exhaustive import best_of
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
@@ -215,10 +215,7 @@ class _Search:
     def _moved(self, here: Places, up: Bools, which: Bools) -> Places:
         """Return steps (p, d) with one knob of the mode moved, and narrow its range: step 2.
 
-        Parameters
-        ----------
-        up : (p,), whether it is raised
-        which : (p,), of which problems ranges are narrowed
+        `which`: (p,), of which problems ranges are narrowed.
         """
         n_modes = self.space.n_mode_knobs
         room = np.where(up[:, None], here < self.high, here > self.low)[:, :n_modes]

@@ -1,4 +1,4 @@
-"""Answers by prediction: from some profiled modes a method of the registry predicts all others.
+"""Answer by prediction: from some profiled modes a method of the registry predicts all others.
 
 `solve` takes the best choice by prediction, unverified: it may break its budgets. `solve_verified`
 then runs the best few candidates of each problem, corrects what is expected of the rest by what was
@@ -13,12 +13,11 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
-from epochwatt.schedule.problem import PowerRule
+from epochwatt.schedule.problem import NONE, Answers, PowerRule
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.solvers.profiled import profiles_of
@@ -34,13 +33,9 @@ _AHEAD = 32  # candidates that are looked at together
 def predicted_space(space: Space, method: Method, modes: Places) -> Space:
     """Return a space as a method sees it: observed in profiled modes, predicted in all others.
 
-    Parameters
-    ----------
-    modes : places of the modes that are profiled, of each job at every mini-batch size
+    `modes`: places of the modes that are profiled, of each job at every mini-batch size.
 
-    Raises
-    ------
-    PredictionError : the method cannot be fitted to them
+    Raises PredictionError: the method cannot be fitted to them.
     """
     train = None if space.train is None else predicted_workload(space.train, method, modes)
     return Space(train, tuple(predicted_workload(one, method, modes) for one in space.infer))
@@ -55,9 +50,7 @@ def predicted_workload(
 ) -> Workload:
     """Return a workload as a method sees it; as `predicted_space`.
 
-    Parameters
-    ----------
-    reference, cache : as of `predictor.Context`
+    `reference`, `cache`: as of `predictor.Context`.
     """
     time_s, power_w = workload.time_s.copy(), workload.power_w.copy()
     others = np.setdiff1d(np.arange(len(workload.modes)), modes)
@@ -109,9 +102,7 @@ def _expected(
 def solve(space: Space, problems: Problems, seen: Space, modes: Places) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
-    Parameters
-    ----------
-    seen : `predicted_space` of the space and `modes`
+    `seen`: `predicted_space` of the space and `modes`.
     """
     choice = exhaustive.solve(seen, problems).choice
     n_profiles = np.full(len(problems), profiles_of(space, len(modes)))

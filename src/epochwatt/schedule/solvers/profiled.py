@@ -1,8 +1,8 @@
-"""Answers among choices that are profiled for all problems alike: chance, presets, the top mode."""
+"""Answer among choices that are profiled for all problems alike: chance, presets, top mode."""
 
 import numpy as np
 
-from epochwatt.schedule.solution import Answers
+from epochwatt.schedule.problem import Answers
 from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.space import Places, Problems, Space
 
@@ -10,9 +10,7 @@ from epochwatt.schedule.space import Places, Problems, Space
 def solve(space: Space, problems: Problems, modes: Places) -> Answers:
     """Return the best choice in profiled modes, at any mini-batch size.
 
-    Parameters
-    ----------
-    modes : places of the modes that are profiled, at every mini-batch size
+    `modes`: places of the modes that are profiled, at every mini-batch size.
     """
     choices = np.flatnonzero(np.isin(space.choices[:, 0], modes))
     modes = np.unique(modes)

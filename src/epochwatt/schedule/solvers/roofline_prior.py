@@ -1,4 +1,4 @@
-"""What jobs may take and draw before any run: rooflines over clocks whose constants are open.
+"""Draw what jobs may take and draw before any run: rooflines over clocks, constants open.
 
 A mini-batch of b samples in a mode with clocks of GPU, memory and CPU, all relative to the highest:
 
@@ -78,9 +78,7 @@ class Prior:
     def covariance(self, runs: Sequence[Places]) -> Numbers:
         """Return the covariance of everything with the times, then the powers, of some runs.
 
-        Parameters
-        ----------
-        runs : of each job one run for each of p problems, (p,)
+        `runs`: of each job one run for each of p problems, (p,).
 
         Returns
         -------
@@ -176,9 +174,7 @@ class _Power:
     def __call__(self, busy: tuple[Numbers, Numbers, Numbers]) -> Numbers:
         """Return the power of a job.
 
-        Parameters
-        ----------
-        busy : share of the time in which GPU, cores and memory work
+        `busy`: share of the time in which GPU, cores and memory work.
         """
         gpu, cpu, emc = (idle + (1 - idle) * one for idle, one in zip(self.idle, busy, strict=True))
         board = self.board

@@ -7,7 +7,7 @@ from a folder that the user names: their own copies of the authors' repositories
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -162,37 +162,6 @@ def read_public(name: str, root: Path, folder: Path | None) -> list[ModeTable]:
     if registry.is_shipped(name):
         return read_mode_tables(shipped_path(name, root))
     return converted(name, registry, public_folder(folder)).tables
-
-
-class Origin(NamedTuple):
-    """Who measured a public sweep, and on which terms it may be used: see `Source`, `Sweep`."""
-
-    name: str
-    title: str
-    licence: str
-    repository: str
-    commit: str
-    authors: str
-    citation: str
-    caveats: tuple[str, ...]
-
-
-def origin_of(name: str, root: Path = Path()) -> Origin | None:
-    """Return what is known of a public sweep; None: no public sweep has this name."""
-    registry = load_registry(root)
-    if name not in registry.sweeps:
-        return None
-    sweep, source = registry.sweeps[name], registry.source(name)
-    return Origin(
-        name,
-        sweep.title,
-        source.licence,
-        source.repository,
-        source.commit,
-        source.authors,
-        source.citation,
-        tuple(sweep.caveats),
-    )
 
 
 def write_shipped(root: Path, folder: Path) -> list[Path]:

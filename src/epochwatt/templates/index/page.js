@@ -64,7 +64,7 @@
     choose(!swap.hidden);
     swap.onclick = () => choose(plot.hidden);
   }
-  lightbox.addEventListener("click", (event) => { if (event.target === lightbox) lightbox.close(); });
+  lightbox.addEventListener("click", (event) => { if (event.target === lightbox || event.target.closest("figcaption a")) lightbox.close(); });
 
   // -- tables: sorting, filters ------------------------------------------------------------------
   function value(cell) {

@@ -1,1 +1,1 @@
-"""Ceilings: what this device reaches with micro-kernels (board side: Python 3.6 grammar)."""
+"""Measure what this device reaches with micro-kernels (board side: Python 3.6 grammar)."""

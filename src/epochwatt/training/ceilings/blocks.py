@@ -54,11 +54,7 @@ def time_blocks(
 
     Parameters
     ----------
-    call : starts the kernel
     wait : until the device has done all that was started
-    most_calls : that may be under way
-    power : gives the readings since the last time
-    limits : how much is enough
     clock : monotonic, s
     """
     has_sensor = power().scope is not None

@@ -1,4 +1,4 @@
-"""Micro-kernels of known work, in torch alone (board side: Python 3.6 grammar; imports torch).
+"""Make micro-kernels of known work, in torch alone (board side: Python 3.6 grammar; imports torch).
 
 Operations are counted as computed, a multiply-add being two; bytes are those of all arrays, each
 read or written once (McCalpin's STREAM counts so), wherever they lie: small arrays stay in caches.
@@ -59,7 +59,6 @@ def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
     Parameters
     ----------
     precisions : of the products; all else is in fp32
-    device : that computes
     """
     largest = min(MOST_BYTES[device.type], _memory_bytes(device) // MEMORY_SHARE)
     with _tf32(False):

@@ -8,16 +8,16 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from epochwatt import columns
-from epochwatt.device import host, last_measurement
+from epochwatt.device import last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.ceilings.blocks import LIMITS, Blocks, time_blocks
 from epochwatt.training.ceilings.kernels import Kernel, kernels, left_out
+from epochwatt.training.circumstances import circumstances, mode_flags, raised
 from epochwatt.training.gpu import gpu_of
-from epochwatt.training.stops import has_stopped, noticed_stops
+from epochwatt.training.stops import noticed_stops
 
 log = logging.getLogger(__name__)
 
@@ -64,14 +64,10 @@ class CeilingSession:
 
         Parameters
         ----------
-        mode : which
-        place : its number in the list of modes
         applied : what `Machine.change` returned
         settled : what came of settling before it; None: it was not waited for
 
-        Raises
-        ------
-        RecordWriteError : the mode does not count as measured
+        Raises RecordWriteError: the mode does not count as measured.
         """
         if mode.get("cores"):
             torch.set_num_threads(int(mode["cores"]))
@@ -88,7 +84,7 @@ class CeilingSession:
         meta["events"] = {"before": before, "after": self.machine.events()}
         meta["stops"] = stops
         self._add_mode(meta, dict(applied, unmet=unmet), settled)
-        meta["flags"] = self._flags(meta, applied["resolved"], unmet)
+        meta["flags"] = raised(mode_flags(meta, applied["resolved"], unmet))
         meta["took_s"] = time.perf_counter() - self.free_s  # with setting the mode, and settling
         self.folder.finish(mode, meta)
         self.free_s = time.perf_counter()
@@ -115,25 +111,15 @@ class CeilingSession:
 
     def _circumstances(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return what the record says besides what is measured."""
-        meta: Document = {
-            "schema_version": columns.SCHEMA_VERSION,
-            "protocol": columns.PROTOCOL,
-            "ceilings": self.folder.name,
-            "mode": mode,
-            "backend": self.machine.backend,
-            "processor": "gpu" if self.device.type == "cuda" else "cpu",
-            "measurement_id": uuid.uuid4().hex,
-            "boot_id": host.boot_id(),
-            "torch_threads_used": int(torch.get_num_threads()),
-            "limits": LIMITS._asdict(),
-            "left_out": self.left_out,
-        }
-        meta.update(self.machine.describe())
-        if self.device.type == "cuda":
-            meta["gpu_uuid"] = self.gpu
-            meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
-            meta["software"]["cuda"] = torch.version.cuda
-        return meta
+        return dict(
+            circumstances(self.machine, self.device, self.gpu),
+            ceilings=self.folder.name,
+            mode=mode,
+            processor="gpu" if self.device.type == "cuda" else "cpu",
+            measurement_id=uuid.uuid4().hex,
+            limits=LIMITS._asdict(),
+            left_out=self.left_out,
+        )
 
     def _add_mode(self, meta: Document, applied: Document, settled: Any) -> None:
         """Note how the mode was set: of a board, and of a host where something was set."""
@@ -141,17 +127,6 @@ class CeilingSession:
             meta["board"] = {"power_mode": applied, "busy_pct": self.busy_pct, "settled": settled}
         elif applied["resolved"]:
             meta["clocks_set"] = applied
-
-    @staticmethod
-    def _flags(meta: Document, wanted: Dict[str, Any], unmet: Dict[str, float]) -> List[str]:
-        below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
-        flags = {
-            "clock_below_request": bool(below),
-            "mode_not_met": bool(set(unmet) - set(below)),
-            "sampler_lost": meta["telemetry_lost"],
-            "stopped": has_stopped(meta["stops"]),
-        }
-        return sorted(flag for flag, holds in flags.items() if holds)
 
 
 def _entry(kernel: Kernel, blocks: Blocks) -> Dict[str, Any]:

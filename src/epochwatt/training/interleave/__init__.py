@@ -1,1 +1,1 @@
-"""Training in the gaps that a stream of requests leaves (board side: Python 3.6 grammar)."""
+"""Train in the gaps that a stream of requests leaves (board side: Python 3.6 grammar)."""

@@ -21,12 +21,9 @@ def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List
     ----------
     process : `constant` (the first after 1 / rate), `poisson`, or a file of times
     rate_per_s : of requests; not used with a file
-    seconds : how long requests come
-    seed : of the Poisson process
 
-    Raises
-    ------
-    ConfigError : a file that cannot be read or is no list of times, too many arrivals, or none
+    Raises ConfigError: a file that cannot be read or is no list of times, too many arrivals, or
+    none.
     """
     if process not in (CONSTANT, POISSON):
         times = [t for t in read_times(process) if t <= seconds]

@@ -1,4 +1,4 @@
-"""Two networks in one process: one trains, one answers (board side: Python 3.6; imports torch).
+"""Make two networks in one process, to train and to answer (board side: Python 3.6; imports torch).
 
 Samples are made up (random pixels or words) and lie in the host's memory, transformed: what is
 measured is neither storage nor pre-processing. Of each mini-batch the copy to the device counts.
@@ -26,12 +26,9 @@ def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
     Parameters
     ----------
     factors : `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`
-    batch_size : samples of a mini-batch
     device : where the network lives
 
-    Raises
-    ------
-    ConfigError : a network that is not there
+    Raises ConfigError: a network that is not there.
     """
     workload = workload_of(factors)
     transform = workload.transform

@@ -1,4 +1,4 @@
-"""The plan of a measurement, checked before torch is loaded (board side: Python 3.6 grammar)."""
+"""Check the plan of a measurement before torch is loaded (board side: Python 3.6 grammar)."""
 
 import math
 from typing import Any, Dict
@@ -32,9 +32,7 @@ def checked(given: Dict[str, Any]) -> Dict[str, Any]:
         training between two of requests (None: as many as fit); `queue`, most requests that wait;
         `arrivals` (constant, poisson or a file of times, s); `networks`, own ones by name
 
-    Raises
-    ------
-    ConfigError : what is missing, unknown or out of range
+    Raises ConfigError: what is missing, unknown or out of range.
     """
     plan = dict(DEFAULTS, **given)
     wrong = [key for key in plan if key not in ALL] or [key for key in ALL if key not in plan]

@@ -105,7 +105,6 @@ class Interleaver:
         Parameters
         ----------
         arrivals_s : ascending, s after the beginning
-        seconds : how long
         """
         clock, batch_size = self._clock, self.plan.batch_size
         log = self.log = Log(clock.now())

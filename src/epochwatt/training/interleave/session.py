@@ -12,12 +12,12 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
-from epochwatt import columns
-from epochwatt.device import host, last_measurement
+from epochwatt.device import last_measurement
 from epochwatt.device.machine import Machine
 from epochwatt.records import interleaved_folder
 from epochwatt.records.shapes import Document
 from epochwatt.telemetry.client import Sampler
+from epochwatt.training.circumstances import circumstances, raised
 from epochwatt.training.gpu import gpu_of
 from epochwatt.training.interleave.arrivals import arrivals
 from epochwatt.training.interleave.jobs import make_job, time_before
@@ -36,12 +36,8 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
     Parameters
     ----------
     plan : checked (`plan.checked`)
-    measured : folder of all measurements
-    machine : the machine at hand
 
-    Raises
-    ------
-    EpochwattError : a network or trace that cannot be, or a record that cannot be written
+    Raises EpochwattError: a network or trace that cannot be, or a record that cannot be written.
     """
     times = arrivals(plan["arrivals"], plan["rate_per_s"], plan["seconds"], plan["seed"])
     if plan["torch_threads"]:
@@ -64,7 +60,13 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
             runner = Interleaver(limits, serve, train, train_s, stopped=stopped)
             happened, observed = _observed(runner, times, plan["seconds"], attempt, machine, device)
             meta.update(observed, counts=counts(happened), ended_early=stopped())
-            meta["flags"] = _flags(meta)
+            meta["flags"] = raised(
+                {
+                    "requests_refused": meta["counts"]["n_refused"] > 0,
+                    "sampler_lost": meta["telemetry_lost"],
+                    "stopped": has_stopped(meta["stops"]),
+                }
+            )
             return interleaved_folder.finish(attempt, meta, happened), stopped()
     except BaseException:
         shutil.rmtree(attempt, ignore_errors=True)
@@ -164,30 +166,11 @@ def _factors(plan: Document, task: str) -> Dict[str, Any]:
 
 def _circumstances(plan: Document, machine: Machine, device: torch.device) -> Dict[str, Any]:
     """Return what the record says besides what is measured."""
-    meta: Document = {
-        "schema_version": columns.SCHEMA_VERSION,
-        "protocol": columns.PROTOCOL,
-        "plan": plan,
-        "backend": machine.backend,
-        "processor": "gpu" if device.type == "cuda" else "cpu",
-        "measurement_id": uuid.uuid4().hex,
-        "boot_id": host.boot_id(),
-        "torch_threads_used": int(torch.get_num_threads()),
-        "samples": "made up, in memory",
-        "load_average": os.getloadavg()[0],
-    }
-    meta.update(machine.describe())
-    if device.type == "cuda":
-        meta["gpu_uuid"] = gpu_of(device, torch)
-        meta["machine"]["gpu"] = torch.cuda.get_device_name(device)
-        meta["software"]["cuda"] = torch.version.cuda
-    return meta
-
-
-def _flags(meta: Document) -> List[str]:
-    flags = {
-        "requests_refused": meta["counts"]["n_refused"] > 0,
-        "sampler_lost": meta["telemetry_lost"],
-        "stopped": has_stopped(meta["stops"]),
-    }
-    return sorted(flag for flag, holds in flags.items() if holds)
+    return dict(
+        circumstances(machine, device, gpu_of(device, torch)),
+        plan=plan,
+        processor="gpu" if device.type == "cuda" else "cpu",
+        measurement_id=uuid.uuid4().hex,
+        samples="made up, in memory",
+        load_average=os.getloadavg()[0],
+    )

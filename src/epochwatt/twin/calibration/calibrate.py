@@ -108,9 +108,7 @@ def calibrate(
 
     Parameters
     ----------
-    facts : published numbers that the fit may see
     twin : its `parameters` say which are fitted, from where, and how far they may go
-    say : called with a line for each pass
     n_random : random starts besides the priors, only reported; the same each time
     """
     p = twin.parameters

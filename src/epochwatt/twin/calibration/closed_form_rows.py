@@ -1,4 +1,4 @@
-"""Rows of simulated runs and idle powers in closed form, as `epochs.csv` and `idle.csv` have them.
+"""Compute rows of simulated runs and idle powers (`epochs.csv`, `idle.csv`) in closed form.
 
 The event simulation gives the same rows through simulated sensors and collected records; here
 they are computed without either, and for any parameters. The take-aways are judged on it again
@@ -77,13 +77,9 @@ def epoch_rows(
     Parameters
     ----------
     runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
-    twin : boards and networks
-    p : parameters
     seed : another one is another spread between epochs
 
-    Raises
-    ------
-    EpochwattError : a board, network or power mode that is not simulated
+    Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     return next(epoch_rows_of_each(runs, twin, [p], [seed]))
 
@@ -137,10 +133,10 @@ def _rows(
 
 def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    return [{**row, "power_w": _idle_w(row, twin, p)} for row in rows]
-
-
-def _idle_w(row: Row, twin: Twin, p: Values) -> float:
-    clocks = twin.clocks(row["device"], row["power_mode"])
-    board = twin.boards[row["device"]]
-    return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))
+    idles = []
+    for row in rows:
+        board = twin.boards[row["device"]]
+        clocks = twin.clocks(row["device"], row["power_mode"])
+        power_w = idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p)
+        idles.append({**row, "power_w": number(power_w)})
+    return idles

@@ -1,4 +1,4 @@
-"""Evidence for a parameter: the published numbers that it moves, and whether they are enough.
+"""Judge the evidence for a parameter: the published numbers that it moves.
 
 A number speaks of a parameter, and the parameter serves it, when moving the parameter by its
 prior's width, up or down from its fitted value, moves the number's misfit by more than half of the
@@ -38,13 +38,7 @@ def fit_with_evidence(
 ) -> Calibration:
     """Return a fit of the parameters that enough numbers speak of, and which ones those are.
 
-    Parameters
-    ----------
-    facts : published numbers that the fit may see
-    leaks : sets of numbers that give each other away
-    twin : of its parameters all are candidates that have a prior
-    say : called with a line for each pass, and for each parameter that is not fitted after all
-    n_random : starts of each fit beside the priors
+    `twin`: of its parameters all are candidates that have a prior.
     """
     p = twin.parameters.candidates()
     p = p.moved({name: p.described[name].prior for name in p.fitted})
@@ -56,7 +50,12 @@ def fit_with_evidence(
             moved = moves(facts, replace(twin, parameters=fit.parameters))
             lacking = _lacking(facts, leaks, moved)
         if not lacking:
-            return fit._replace(parameters=fit.parameters.changed(_evidence_of(facts, moved)))
+            served = {name: serves(facts, by) for name, by in moved.items()}
+            evidence = {
+                name: {"serves": tuple(f.id for f in numbers), "private_to": private_to(numbers)}
+                for name, numbers in served.items()
+            }
+            return fit._replace(parameters=fit.parameters.changed(evidence))
         for name, why in lacking.items():
             say(f"{name} stays at its prior: {why}")
         p = p.lacking(lacking)
@@ -73,14 +72,6 @@ def _lacking(facts: Sequence[Fact], leaks: Sequence[Leak], moves_of: Moves) -> d
         elif only:
             lacking[name] = f"{100 * PRIVATE:g} % and more of what it does is to {only}"
     return lacking
-
-
-def _evidence_of(facts: Sequence[Fact], moves_of: Moves) -> dict[str, dict[str, object]]:
-    served = {name: serves(facts, moved) for name, moved in moves_of.items()}
-    return {
-        name: {"serves": tuple(fact.id for fact in numbers), "private_to": private_to(numbers)}
-        for name, numbers in served.items()
-    }
 
 
 def moves(facts: Sequence[Fact], twin: Twin) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The published numbers that a fit of the simulated boards may see.
+"""Select the published numbers that a fit of the simulated boards may see.
 
 Those of the main paper that a simulation can be judged on and says something to. HiPCW 2021
 contradicts the main paper, so no shared parameter is fitted to it: what its set-up has of its own

@@ -1,19 +1,16 @@
-"""Predictions of published numbers by the simulated boards."""
+"""Predict published numbers by the simulated boards."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.published.numbers import Fact, single
-from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
-from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.calibration.queries import QUANTITIES, Question, evaluate, groups
 from epochwatt.twin.inputs.numbers import Array, Values, number
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.power import STATE, idle_w
 
 Answers = Mapping[Question, Mapping[str, Array]]
@@ -56,10 +53,6 @@ class Batch:
     def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
         """Return what the simulation says to each number; those it cannot say are left out.
 
-        Parameters
-        ----------
-        p : parameters, each a number or of shape (sets,), sets the same for all
-
         Returns
         -------
         By id: one value, or lowest and highest where a number speaks of a range; each of shape
@@ -68,7 +61,7 @@ class Batch:
         n = max(int(np.size(value)) for value in p.values())
         answers: dict[Question, dict[str, Array]] = {}
         for group, metrics in self._groups:
-            values = _repeated(group, metrics, p, n)
+            values = evaluate(group, {name: QUANTITIES[name] for name in metrics}, p, n)
             for i, q in enumerate(group.questions):
                 answers[q] = {name: column[:, i] for name, column in values.items()}
         predictions = {}
@@ -88,26 +81,6 @@ def predict(facts: Iterable[Fact], twin: Twin, p: Values) -> dict[str, tuple[flo
     """
     answers = Batch(facts, twin).predict(p)
     return {name: tuple(number(value) for value in values) for name, values in answers.items()}
-
-
-def _repeated(
-    group: Group, metrics: Iterable[str], p: Mapping[str, Array], n: int
-) -> dict[str, NDArray[np.floating]]:
-    """Return quantities of a group with each of n sets of parameters: shape (sets, questions)."""
-    size = len(group.questions)
-    setting = replace(
-        group.setting,
-        clocks=Clocks(*(np.tile(clock, n) for clock in group.setting.clocks)),
-        num_workers=np.tile(group.setting.num_workers, n),
-    )
-    repeated = {k: np.repeat(value, size) if np.ndim(value) else value for k, value in p.items()}
-    numbers = cast(Values, repeated)
-    mean = epoch(setting, numbers)
-
-    def table(values: Array) -> NDArray[np.floating]:
-        return np.broadcast_to(values, n * size).reshape(n, size)
-
-    return {name: table(QUANTITIES[name](setting, mean, numbers)) for name in metrics}
 
 
 def _questions_of(fact: Fact) -> list[Question]:

@@ -1,14 +1,14 @@
-"""Quantities of published configurations in closed form, many at once."""
+"""Compute quantities of published configurations in closed form, many at once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.model.power import idle_w
@@ -79,7 +79,6 @@ def answer(
     Parameters
     ----------
     questions : configurations; those that differ in workers and clocks only are one evaluation
-    p : parameters, `twin.parameters` or others
     quantities : by name, how each is computed from an epoch
     """
     return answer_each(questions, twin, [p], quantities)[0]
@@ -93,38 +92,43 @@ def answer_each(
 ) -> list[dict[Question, dict[str, float]]]:
     """Return what `answer` does for each draw of parameters, all of them in one evaluation."""
     answers: list[dict[Question, dict[str, float]]] = [{} for _ in draws]
-    for group in groups(questions, twin) if draws else ():
-        n = len(group.questions)
-        setting, p = _repeated(group.setting, len(draws)), _side_by_side(draws, n)
-        mean = epoch(setting, p)
-        columns = {
-            name: _column(quantity(setting, mean, p), len(draws) * n)
-            for name, quantity in quantities.items()
-        }
+    if not draws:
+        return answers
+    p: dict[str, Array] = dict(draws[0])  # one that is the same in all draws stays a number
+    for name, value in draws[0].items():
+        if any(draw[name] != value for draw in draws):
+            p[name] = np.array([draw[name] for draw in draws])
+    for group in groups(questions, twin):
+        tables = evaluate(group, quantities, p, len(draws))
+        columns = {name: table.tolist() for name, table in tables.items()}
         for i, of_draw in enumerate(answers):
             for j, q in enumerate(group.questions):
-                of_draw[q] = {name: column[i * n + j] for name, column in columns.items()}
+                of_draw[q] = {name: column[i][j] for name, column in columns.items()}
     return answers
 
 
-def _column(values: Array, n: int) -> list[float]:
-    column: list[float] = np.broadcast_to(np.asarray(values, dtype=float), (n,)).tolist()
-    return column
+def evaluate(
+    group: "Group", quantities: Mapping[str, Quantity], p: Mapping[str, Array], n: int
+) -> dict[str, NDArray[np.floating]]:
+    """Return quantities of a group with each of n sets of parameters: shape (sets, questions).
 
-
-def _repeated(setting: Setting, n: int) -> Setting:
-    """Return the configurations of a setting n times, one after the other."""
-    clocks = Clocks(*(np.tile(clock, n) for clock in setting.clocks))
-    return replace(setting, clocks=clocks, num_workers=np.tile(setting.num_workers, n))
-
-
-def _side_by_side(draws: Sequence[Values], n: int) -> Values:
-    """Return each draw n times; a parameter that is the same in all of them stays a number."""
-    values: dict[str, Any] = dict(draws[0])
-    for name, value in draws[0].items():
-        if any(draw[name] != value for draw in draws):
-            values[name] = np.repeat([draw[name] for draw in draws], n)
-    return values
+    `p`: parameters, each a number or of shape (sets,).
+    """
+    size = len(group.questions)
+    setting = replace(
+        group.setting,
+        clocks=Clocks(*(np.tile(clock, n) for clock in group.setting.clocks)),
+        num_workers=np.tile(group.setting.num_workers, n),
+    )
+    values = {k: np.repeat(value, size) if np.ndim(value) else value for k, value in p.items()}
+    numbers = cast(Values, values)
+    mean = epoch(setting, numbers)
+    return {
+        name: np.broadcast_to(
+            np.asarray(quantity(setting, mean, numbers), float), n * size
+        ).reshape(n, size)
+        for name, quantity in quantities.items()
+    }
 
 
 class Group(NamedTuple):

@@ -1,4 +1,7 @@
-"""Boards to simulate: the table of kinds, and their data sheets in `config/twin/boards.yaml`."""
+"""Read the boards and data sets to simulate: `boards.yaml`, `samples.yaml` of `config/twin/`.
+
+What `boards.yaml` does not state of a board is that of its kind (`device.kinds`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,3 +108,32 @@ def _shares(feeds: Mapping[str, float]) -> dict[str, float]:
         name, half = ("soc", 0.5) if part in ("soc", "io") else (part, 1)
         shares[name] = shares.get(name, 0) + half * share
     return shares
+
+
+SAMPLES = "samples.yaml"
+
+
+@dataclass(frozen=True)
+class SampleFacts:
+    """One data set.
+
+    Attributes
+    ----------
+    n_samples : of an epoch at scale 1
+    file_bytes : read per sample; 0: all samples were read before the loop
+    pixels : decoded and transformed per sample
+    mib : of the whole data set on the disk
+    source : where the numbers are from
+    """
+
+    n_samples: int
+    file_bytes: float
+    pixels: float
+    mib: float
+    source: str
+
+
+def load_samples(folder: Path) -> dict[str, SampleFacts]:
+    """Read `samples.yaml`; ConfigError names the file and the data set that is wrong."""
+    path = folder / SAMPLES
+    return {name: entry(SampleFacts, path, name, row) for name, row in read_rows(path).items()}

@@ -1,4 +1,4 @@
-"""Digest of the part of `config/twin/` that a board's simulation depends on.
+"""Digest the part of `config/twin/` that a board's simulation depends on.
 
 The workflow simulates again when it changes, so a comment, another layout or the `spread` of a
 parameter simulates nothing, and a board's own parameter that board alone.
@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 from epochwatt.twin.inputs.parameters import load_parameters
-from epochwatt.twin.inputs.samples import load_samples
 
 WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
 
@@ -20,9 +19,7 @@ WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
 def digests(folder: Path) -> dict[str, str]:
     """Return 16 hex digits for each board; equal ones mean the same simulation.
 
-    Raises
-    ------
-    ConfigError : a file is missing, or an entry of it cannot be
+    Raises ConfigError: a file is missing, or an entry of it cannot be.
     """
     boards, p = load_boards(folder), load_parameters(folder)
     samples = {name: _numbers_of(facts) for name, facts in load_samples(folder).items()}

@@ -1,4 +1,4 @@
-"""The parameters of the simulated boards: `config/twin/parameters.yaml`, each with its source.
+"""Read and write the parameters of simulated boards: `config/twin/parameters.yaml`.
 
 The file groups them by the module that uses them. `epochwatt calibrate-twin` moves the values of
 those that are `fitted`.

@@ -1,11 +1,11 @@
-"""Simulated boards with the clocks of their power modes, from `config/devices/`."""
+"""Read simulated boards with the clocks of their power modes, from `config/devices/`."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from epochwatt.study.devices import Devices
-from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.numbers import Clocks, Modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 
 CONFIG = Path("config/twin")
@@ -25,12 +25,6 @@ def load_modes(devices: Iterable[str], root: Path = Path()) -> Modes:
 
 
 def load_twin_with_modes(counts: Iterable[str], root: Path = Path()) -> Twin:
-    """Return the simulated boards of a checkout; errors as `load_twin`.
-
-    Parameters
-    ----------
-    counts : paths of the counts of networks
-    root : the checkout
-    """
+    """Return the simulated boards of a checkout; errors as `load_twin`."""
     twin = load_twin(root / CONFIG, counts)
     return replace(twin, modes=load_modes(twin.boards, root))

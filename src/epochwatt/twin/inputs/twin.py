@@ -1,4 +1,4 @@
-"""All that a simulation needs, read from `config/twin/` and from the counted workloads."""
+"""Read all that a simulation needs from `config/twin/` and from the counted workloads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -6,10 +6,9 @@ from pathlib import Path
 
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.boards import Board, load_boards
-from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.boards import Board, SampleFacts, load_boards, load_samples
+from epochwatt.twin.inputs.numbers import Clocks, Modes
 from epochwatt.twin.inputs.parameters import Parameters, load_parameters
-from epochwatt.twin.inputs.samples import SampleFacts, load_samples
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,6 @@ class Twin:
 
 
 def load_twin(config: Path, counts: Iterable[str]) -> Twin:
-    """Read everything; ConfigError or RecordError names the file that is wrong.
-
-    Parameters
-    ----------
-    config : folder of the twin's configuration
-    counts : paths of the counts of networks
-    """
+    """Read everything; ConfigError or RecordError names the file that is wrong."""
     boards, samples, parameters = load_boards(config), load_samples(config), load_parameters(config)
     return Twin(boards, samples, parameters, {}).knowing(*map(load_kernel_counts, counts))

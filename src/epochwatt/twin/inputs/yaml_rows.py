@@ -1,4 +1,4 @@
-"""Reads the tables of `config/twin/`: YAML files that map names to entries of one kind."""
+"""Read the tables of `config/twin/`: YAML files that map names to entries of one kind."""
 
 import math
 from dataclasses import MISSING, fields

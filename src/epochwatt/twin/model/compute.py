@@ -1,4 +1,4 @@
-"""The GPU's part of a mini-batch: kernels launched one after another, executed one after another.
+"""Compute the GPU's part of a mini-batch: kernels launched and executed one after another.
 
 Equations. Kernel i of a mini-batch does `flops` operations on `bytes` of memory and takes
 
@@ -63,11 +63,7 @@ def kernels_s(
 ) -> NDArray[np.floating]:
     """Return the time of each kernel, s: shape (configurations, kernels).
 
-    Parameters
-    ----------
-    work : counted kernels of the network
-    batch_size : samples of the mini-batch
-    gpu_mhz, emc_mhz : clocks, MHz, each a number or of shape (configurations,)
+    `gpu_mhz`, `emc_mhz`: clocks, MHz, each a number or of shape (configurations,).
     """
     gpu_hz = 1e6 * np.atleast_1d(gpu_mhz)[:, None]
     emc_hz = 1e6 * np.atleast_1d(emc_mhz)[:, None]
@@ -98,7 +94,6 @@ def compute(
     Parameters
     ----------
     clocks : of CPU, GPU and memory, MHz
-    cores : that are online
     n_others : processes beside the one that launches
     """
     values = {name: p[name] for name in PARAMETERS}

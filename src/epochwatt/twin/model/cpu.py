@@ -1,4 +1,4 @@
-"""Cost of work on a CPU core: clocks, memory and the processes beside it.
+"""Compute the cost of work on a CPU core: clocks, memory and the processes beside it.
 
 Equations. A piece of work is a number of instructions, told as the cycles it would take on a Carmel
 core whose memory answered at once. Its time is
@@ -23,9 +23,7 @@ def work_s(kcycles: Array, board: Board, cpu_mhz: Array, emc_mhz: Array, p: Valu
     Parameters
     ----------
     kcycles : thousands of cycles of a Carmel core
-    board : whose instructions per clock are used
     cpu_mhz, emc_mhz : clocks of core and memory, MHz
-    p : parameters
     """
     per_kcycle_ms = 1.0 / (board.ipc * cpu_mhz) + p["cpu_memory_stall"] / emc_mhz
     return 1e-3 * kcycles * per_kcycle_ms
@@ -34,9 +32,6 @@ def work_s(kcycles: Array, board: Board, cpu_mhz: Array, emc_mhz: Array, p: Valu
 def slowdown(n_others: Array, cores: Array, p: Values) -> Array:
     """Return how many times longer work takes beside other runnable processes.
 
-    Parameters
-    ----------
-    n_others : runnable processes and threads beside this one
-    cores : that are online
+    `n_others`: runnable processes and threads beside this one.
     """
     return 1.0 + p["core_share"] * n_others / cores

@@ -1,4 +1,4 @@
-"""A whole epoch in closed form: means of the long run, for many configurations at once.
+"""Compute a whole epoch in closed form: means of the long run, for many configurations at once.
 
 It gives the averages of the event simulation (`simulate`). The calibration, the what-if questions
 and the checks use it, because it costs microseconds.
@@ -11,10 +11,8 @@ import numpy as np
 
 from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
-from epochwatt.twin.inputs.samples import SampleFacts
+from epochwatt.twin.inputs.boards import Board, SampleFacts
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 from epochwatt.twin.model import governor, page_cache, power
 from epochwatt.twin.model.compute import Compute, compute
 from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
@@ -38,9 +36,7 @@ class Setting:
     scale : size of the data set relative to the source
     setup : paper whose boards these are; one may leave the page cache more room than another
 
-    Raises
-    ------
-    EpochwattError : a medium, clock, size or number of workers that there is not
+    Raises EpochwattError: a medium, clock, size or number of workers that there is not.
     """
 
     board: Board

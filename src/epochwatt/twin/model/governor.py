@@ -1,4 +1,4 @@
-"""Clocks that the governors choose when they are not pinned (DVFS on).
+"""Compute the clocks that governors choose when they are not pinned (DVFS on).
 
 CPU: schedutil sets each cluster to 1.25 times the utilisation of its busiest core (Linux
 Documentation/scheduler/schedutil.rst). A process that polls the GPU keeps its core fully busy. GPU
@@ -10,8 +10,7 @@ for bandwidth by its clock).
 import numpy as np
 
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 
 SCHEDUTIL_MARGIN = 1.25
 
@@ -40,8 +39,6 @@ def governed(
 def cpu_mhz(board: Board, top: Clocks, core_util: Array) -> Array:
     """Return the clock of a cluster, MHz.
 
-    Parameters
-    ----------
-    core_util : of its busiest core at the mode's clock, 0 to 1
+    `core_util`: of its busiest core at the mode's clock, 0 to 1.
     """
     return np.clip(SCHEDUTIL_MARGIN * core_util * top.cpu_mhz, board.cpu_mhz[0], top.cpu_mhz)

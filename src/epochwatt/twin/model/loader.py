@@ -1,4 +1,4 @@
-"""The input pipeline: workers that prepare mini-batches ahead, and the loop that consumes them.
+"""Play the input pipeline: workers prepare mini-batches ahead, and the loop consumes them.
 
 As torch's DataLoader works: mini-batch i is prepared by worker i mod w; at the start each worker is
 given `prefetch_factor` mini-batches, and one of them another whenever the loop has taken one; the

@@ -1,4 +1,4 @@
-"""Share of a data set that the page cache holds, and the reads that this saves.
+"""Compute the share of a data set that the page cache holds, and the reads that it saves.
 
 The cache has the memory that is left over: RAM less the system, the CUDA context with its
 libraries, the network and the loader's workers. Files come in random order without replacement, and
@@ -19,10 +19,7 @@ from epochwatt.twin.inputs.numbers import Array, Values
 def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) -> Array:
     """Return the memory that the page cache may use, MiB, not below 0.
 
-    Parameters
-    ----------
-    num_workers : the loader's
-    model_mib : weights, gradients, momentum and activations of the network
+    `model_mib`: weights, gradients, momentum and activations of the network.
     """
     used = p["system_mib"] + p["cuda_mib"] + p["worker_mib"] * np.asarray(num_workers) + model_mib
     return np.maximum(0.0, board.ram_mib - used)
@@ -31,9 +28,7 @@ def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) 
 def hit_share(cached: Array) -> Array:
     """Return the share of reads that find their file in the cache, of a whole epoch.
 
-    Parameters
-    ----------
-    cached : share of the data set that the cache has room for, 0 to 1
+    `cached`: share of the data set that the cache has room for, 0 to 1.
     """
     missing = 1.0 - np.asarray(cached, dtype=float)
     return cached + missing * np.log(np.maximum(missing, np.finfo(float).tiny))

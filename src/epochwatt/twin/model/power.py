@@ -1,4 +1,4 @@
-"""The electrical power of a module and of its plug, part by part.
+"""Compute the electrical power of a module and of its plug, part by part.
 
 Equations. A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
 only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory
@@ -19,8 +19,7 @@ import numpy as np
 from epochwatt.device.frequencies import WITHIN
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Values
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
@@ -106,16 +105,10 @@ def socket_w(board: Board, module_w: Array, p: Values) -> Array:
 def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> Array:
     """Return the mean power of a board that does not train, W.
 
-    Parameters
-    ----------
-    state : one of `STATES`
-    clocks : of the power mode; with DVFS on they fall to the lowest
-    scope : one of `SCOPES`
+    `clocks`: of the power mode; with DVFS on they fall to the lowest.
 
-    Raises
-    ------
-    EpochwattError : a state or scope that there is not; Wake-on-LAN has no module power; clocks
-        that the board does not have
+    Raises EpochwattError: a state or scope that there is not; Wake-on-LAN has no module power;
+    clocks that the board does not have.
     """
     check_clocks(board, clocks)
     if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):

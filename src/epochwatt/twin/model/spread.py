@@ -1,13 +1,12 @@
-"""The spread between the epochs of a run and between the units of a board, put in by hand."""
+"""Draw the spread between epochs of a run and between units of a board, put in by hand."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.numbers import Values
+from epochwatt.twin.inputs.numbers import Factors, Values
 
 
 class Spread(NamedTuple):
@@ -24,7 +23,7 @@ def of_unit(instance: str, board: Board) -> tuple[float, float]:
 
 
 def spread_of(
-    factors: Mapping[str, Any], n_epochs: int, board: Board, random: np.random.Generator, p: Values
+    factors: Factors, n_epochs: int, board: Board, random: np.random.Generator, p: Values
 ) -> Spread:
     """Return the factors of a run's epochs: of the unit they share, and of each its own."""
     time, power = of_unit(factors["instance"], board)

@@ -1,4 +1,4 @@
-"""Time that a storage medium takes for a file.
+"""Compute the time that a storage medium takes for a file.
 
     t(q) = access (1 - gain (1 - 1/q)) + bytes / bandwidth
 
@@ -23,11 +23,7 @@ BLOCK_BYTES = 131072.0  # of one read request: the kernel's read-ahead
 def file_s(file_bytes: float, medium: str, readers: Array, p: Values) -> Array:
     """Return the time from one file served to the next, s.
 
-    Parameters
-    ----------
-    file_bytes : size of a file
-    medium : one of `MEDIA`
-    readers : processes that read at once, at least 1
+    `readers`: processes that read at once, at least 1.
     """
     saved = p[f"{medium}_queue_gain"] * (1.0 - 1.0 / readers)
     access_s = 1e-3 * p[f"{medium}_access_ms"] * (1.0 - saved)

@@ -1,4 +1,4 @@
-"""Idle powers of simulated boards, as the files that a measurement leaves.
+"""Write idle powers of simulated boards, as the files that a measurement leaves.
 
 In `{output}/{idle}/idle/` as in `measured/{idle}/idle/`: record, telemetry, samples. The power is
 the same in every sample: nothing is known of its spread.
@@ -20,8 +20,7 @@ from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.samples import write_samples
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Clocks, number
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.power import STATE, idle_w
 from epochwatt.twin.simulation.records import epoch_telemetry
@@ -37,7 +36,6 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
     Parameters
     ----------
     idles : JSON, as of `study.idle_studies.simulated_idles`
-    config : folder of the twin's configuration
     output : folder of all of them
     """
     write_idles(json.loads(idles), load_twin(config, []), output)
@@ -46,11 +44,7 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
 def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> None:
     """Write all idle powers; what was there is replaced.
 
-    Parameters
-    ----------
-    idles : `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`
-    twin : the simulated boards
-    output : folder
+    `idles`: `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`.
 
     Raises
     ------

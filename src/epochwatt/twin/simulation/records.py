@@ -1,4 +1,4 @@
-"""Simulated epochs as the files that a measurement leaves, and the tables made of them.
+"""Write simulated epochs as the files that a measurement leaves, and their tables.
 
 ::
 
@@ -36,6 +36,7 @@ from epochwatt.records.run_folder import (
 )
 from epochwatt.records.samples import write_samples
 from epochwatt.telemetry.source import WRITTEN_W, sensor_facts
+from epochwatt.twin.inputs.numbers import Factors
 from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
 
 KEPT_EPOCHS = 10  # more than any run but the 15-hour ones has
@@ -46,7 +47,7 @@ TIMING = "simulated"
 def write_run(
     run: str,
     output: str,
-    factors: dict[str, Any],
+    factors: Factors,
     epochs: Sequence[SimulatedEpoch],
     flag_effects: dict[str, str],
     tables: str,
@@ -55,10 +56,7 @@ def write_run(
 
     Parameters
     ----------
-    run : its id
     output : folder of its records; what was there is replaced
-    factors : all factors of the run
-    epochs : what was simulated, in order
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
     tables : folder of `epochs.csv` and `energy.csv`
 
@@ -84,7 +82,7 @@ def write_run(
 
 
 def _observed(
-    folder: RunFolder, run: str, factors: dict[str, Any], epochs: Sequence[SimulatedEpoch]
+    folder: RunFolder, run: str, factors: Factors, epochs: Sequence[SimulatedEpoch]
 ) -> Iterator[tuple[EpochRecord, telemetry.Samples]]:
     """Give record and samples of each epoch, checked; the first ones are written on the way."""
     for epoch in epochs:
@@ -101,19 +99,16 @@ def _observed(
             for source in epoch.sources:
                 t_s = source.t_s.round(STAMP_DIGITS)
                 write_samples(place, source.name, source.columns, t_s, t_s, source.values)
-        samples = {source.name: _table(source) for source in epoch.sources}
+        samples = {}  # what a reader of each source's file gets
+        for source in epoch.sources:
+            columns = np.ascontiguousarray(source.values.T)
+            table = dict(zip(source.columns, columns, strict=True))
+            samples[source.name] = {"t_mono_s": source.t_s.round(STAMP_DIGITS), **table}
         yield EpochRecord(meta, minibatch_s, measured, place), samples
 
 
-def _table(source: Samples) -> dict[str, np.ndarray]:
-    """Return what a reader of the source's file gets."""
-    columns = np.ascontiguousarray(source.values.T)
-    t_s = source.t_s.round(STAMP_DIGITS)
-    return {"t_mono_s": t_s, **dict(zip(source.columns, columns, strict=True))}
-
-
 def epoch_meta(
-    run: str, factors: dict[str, Any], epoch: SimulatedEpoch, minibatch_s: np.ndarray
+    run: str, factors: Factors, epoch: SimulatedEpoch, minibatch_s: np.ndarray
 ) -> dict[str, Any]:
     """Return the record of an epoch without the checksum of its mini-batches."""
     start_s = round(epoch.t_start_s, STAMP_DIGITS)
@@ -158,7 +153,7 @@ def epoch_meta(
     }
 
 
-def _mode(factors: dict[str, Any]) -> dict[str, Any]:
+def _mode(factors: Factors) -> dict[str, Any]:
     """Return the power mode as `Machine.apply` does: a simulated board has what was asked for."""
     requested = factors["power_mode_settings"]
     return {
@@ -186,15 +181,16 @@ def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
 def _described(source: Samples) -> dict[str, Any]:
     """Return what `telemetry.source_statistics` would count of a source."""
     steps_s = np.diff(source.t_s)
-    total_w = None
-    if source.total is not None:
+    total_w, settings = None, {}
+    if source.total is not None:  # its sensor shows the instant
+        settings = {"sensor": sensor_facts("instant", 0.0, None, {source.total: WRITTEN_W})}
         total_w = source.values[:, source.columns.index(source.total)]
     return {
         "columns": list(source.columns),
         "scope": source.scope,
         "total": source.total,
         "period_s": source.period_s,
-        "settings": _settings(source.total),
+        "settings": settings,
         "n_samples": len(source.t_s),
         "n_failed": 0,
         "n_gaps": 0,
@@ -207,13 +203,6 @@ def _described(source: Samples) -> dict[str, Any]:
         "n_negative": 0 if total_w is None else int((total_w < 0).sum()),
         "stuck_s": 0.0 if total_w is None else stuck_s(source.t_s, total_w),
     }
-
-
-def _settings(total: str | None) -> dict[str, Any]:
-    """Return what a simulated power sensor says of itself: it shows the instant."""
-    if total is None:
-        return {}
-    return {"sensor": sensor_facts("instant", 0.0, None, {total: WRITTEN_W})}
 
 
 def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:

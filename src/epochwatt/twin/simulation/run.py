@@ -1,4 +1,4 @@
-"""A run on a simulated board: every mini-batch of every epoch, and what the sensors would tell.
+"""Simulate a run: every mini-batch of every epoch, and what the sensors would tell.
 
 The stages' mean times come from the same equations as the closed form (`steady`); each mini-batch
 draws its own, and the loader's events are played one by one (`loader.waits_s`). All epochs of a run
@@ -9,17 +9,15 @@ prints it (`boards.yaml`): nothing that rests on either is evidence.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Values, number
+from epochwatt.twin.inputs.numbers import Clocks, Factors, Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch, first_s, stage_times
 from epochwatt.twin.model.loader import Stages, waits_s
@@ -61,7 +59,7 @@ class Played(NamedTuple):
     preprocess_s: NDArray[np.floating]
 
 
-def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Setting:
+def setting_of(factors: Factors, twin: Twin, cold: bool = False) -> Setting:
     """Return the configuration of a run's factors; EpochwattError when the twin lacks a part."""
     mode = factors.get("power_mode_settings", {})
     if missing := [name for name in Clocks._fields if name not in mode]:
@@ -71,14 +69,10 @@ def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Se
     return setting_at(clocks, factors, twin, cold)
 
 
-def setting_at(
-    clocks: Clocks, factors: Mapping[str, Any], twin: Twin, cold: bool = False
-) -> Setting:
+def setting_at(clocks: Clocks, factors: Factors, twin: Twin, cold: bool = False) -> Setting:
     """Return the configuration of a run's factors at other clocks than those of its power mode.
 
-    Parameters
-    ----------
-    clocks : each a number, or of shape (configurations,)
+    `clocks`: each a number, or of shape (configurations,).
     """
     names = (factors["device"], factors["model"], factors["dataset"])
     board, work, samples = twin.find(*names, factors.get("task", "train"))
@@ -97,14 +91,8 @@ def setting_at(
     )
 
 
-def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
-    """Return the epochs of a run, in order.
-
-    Parameters
-    ----------
-    factors : of the run, as in the run table
-    n_epochs : how many, at least one
-    """
+def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
+    """Return the epochs of a run, in order."""
     random = np.random.default_rng(_seeds(factors))
     p = twin.parameters
     kinds = {cold: _mean(setting_of(factors, twin, cold), p) for cold in (True, False)}
@@ -120,7 +108,7 @@ def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[Simu
     return epochs
 
 
-def _seeds(factors: Mapping[str, Any]) -> list[int]:
+def _seeds(factors: Factors) -> list[int]:
     """Return seeds of a run: the same run is always the same."""
     defaults = {name: columns.FACTOR_DEFAULTS[name] for name in YOUNGER}
     seeding = {k: v for k, v in factors.items() if k not in YOUNGER or v != defaults[k]}

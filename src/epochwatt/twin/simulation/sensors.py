@@ -1,4 +1,4 @@
-"""Readings that the sensors of a simulated board give during an epoch.
+"""Simulate the readings that the sensors of a board give during an epoch.
 
 The timeline is exact: four intervals a mini-batch (wait, copy, compute, the rest of the loop), the
 power of each part constant in each. The GPU works and the memory moves in compute only; the cores'

@@ -1,4 +1,4 @@
-"""A simulated epoch, as a measurement would have seen it."""
+"""Hold a simulated epoch, as a measurement would have seen it."""
 
 from typing import NamedTuple
 

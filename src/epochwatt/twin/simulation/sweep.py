@@ -1,4 +1,4 @@
-"""Sweeps of simulated boards: one workload in many modes, all at once and without events.
+"""Simulate sweeps: one workload in many modes, all at once and without events.
 
 A mini-batch of a sweep is one of the long run: the loader's workers run, its queue is as full as it
 gets, the page cache is as a former epoch left it. The closed form (`model/epoch.py`) gives its mean
@@ -11,16 +11,15 @@ and loop are equally fast, the loop waits for late mini-batches and gains nothin
 Inference (`task: infer`) has kernels of its own, and its mini-batches come from the same loader.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, Values
+from epochwatt.twin.inputs.numbers import Array, Clocks, Factors, Values
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Setting, steady
 from epochwatt.twin.model.spread import of_unit
@@ -37,7 +36,7 @@ AT_ONCE = 256  # modes: more do not fit into a CPU's cache, and large networks g
 
 
 class Sweep(NamedTuple):
-    """What each mode of a sweep comes to.
+    """Time and power of each mode of a sweep.
 
     Attributes
     ----------
@@ -49,9 +48,7 @@ class Sweep(NamedTuple):
     power_w: Numbers
 
 
-def simulate_sweep(
-    modes: Numbers, factors: Mapping[str, Any], twin: Twin, parameters: Values
-) -> Sweep:
+def simulate_sweep(modes: Numbers, factors: Factors, twin: Twin, parameters: Values) -> Sweep:
     """Return time and power of a mini-batch of one workload in each mode.
 
     Parameters
@@ -59,13 +56,9 @@ def simulate_sweep(
     modes : shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
     factors : of the workload, as in the run table; its power mode is not looked at, and others
         than device, model, dataset, storage, num_workers and batch_size may be left out
-    twin : boards, data sets and counted networks
-    parameters : of the simulation, `twin.parameters` or others
 
-    Raises
-    ------
-    EpochwattError : a board, network, data set or arithmetic that is not simulated, or a mode
-        that the board cannot have; no simulated GPU is on in part
+    Raises EpochwattError: a board, network, data set or arithmetic that is not simulated, or a mode
+    that the board cannot have; no simulated GPU is on in part.
     """
     complete = {**FACTOR_DEFAULTS, **factors}
     for name in NOT_SIMULATED:
@@ -85,7 +78,7 @@ def simulate_sweep(
 
 def mode_by_mode(
     modes: Numbers,
-    factors: Mapping[str, Any],
+    factors: Factors,
     twin: Twin,
     values: Callable[[Setting], tuple[Array, ...]],
 ) -> tuple[Numbers, ...]:
@@ -96,9 +89,7 @@ def mode_by_mode(
     modes, factors, twin : as `simulate_sweep` takes them; all factors that count
     values : of a setting with some of the modes, each a number or of their shape
 
-    Raises
-    ------
-    EpochwattError : as `simulate_sweep`
+    Raises EpochwattError: as `simulate_sweep`.
     """
     rows = np.asarray(modes, float)
     if rows.ndim != 2 or rows.shape[1] != N_PARTS or not rows.size:

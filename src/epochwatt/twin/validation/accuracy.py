@@ -1,4 +1,4 @@
-"""Errors of the simulated boards, by what was left out: `results/twin/groupings.csv`.
+"""Sum up errors of the simulated boards, by what was left out: `results/twin/groupings.csv`.
 
 The median error of times, of stalls among them, and of energies and powers, for each grouping of
 `published/groupings.py`, beside that by take-away. Its interval is a bootstrap over the groups,
@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from epochwatt.tables import write_entries
+from epochwatt.tables import checked_rows, write_entries
 from epochwatt.twin.validation.cross_validation import CONTRADICTS, GOAL_CLASSES, Row
 
 TAKE_AWAY, TRANSFER = "take-away", "main paper to HiPCW"
@@ -29,6 +29,7 @@ LABELS = {
 STALL = "stall"
 CLASSES = (GOAL_CLASSES[0], STALL, GOAL_CLASSES[1])
 CLASS_LABELS = {"time": "times", STALL: "stalls alone", "energy_power": "energies and powers"}
+PRIORS, CHOSEN = "priors.csv", "as chosen"  # made by `benchmarks.calibration`
 ENOUGH = 5  # groups that an interval needs
 N_DRAWS, SEED = 2000, 0
 INTERVAL_PCT = 90.0
@@ -62,10 +63,7 @@ class Accuracy:
 def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> list[Accuracy]:
     """Return the errors of each grouping and class that has any number.
 
-    Parameters
-    ----------
-    rows : of `validate.validate`
-    groups : grouping -> published id -> what it is left out with
+    `groups`: grouping -> published id -> what it is left out with.
     """
     rows_of_groups = []
     for grouping in [name for name in LABELS if name in groups or name == TRANSFER]:
@@ -155,3 +153,43 @@ def accuracy_table(rows: Sequence[Accuracy]) -> list[str]:
 def _cell(row: Accuracy) -> str:
     ends = "" if row.low_pct is None else f" ({row.low_pct:.1f} to {row.high_pct:.1f})"
     return f"{row.median_error_pct:.1f} %{ends}, n {row.n} in {row.n_groups}"
+
+
+@dataclass(frozen=True)
+class PriorRow:
+    """One line of priors.csv.
+
+    Attributes
+    ----------
+    priors : as chosen, shifted, or widths doubled
+    fitted : yes: each take-away predicted by a fit that saw the others; no: by the priors alone
+    seed : of the shifts
+    class_ : of the numbers, one of `GOAL_CLASSES`
+    n, median_error_pct : how many, and their median held-out error
+    """
+
+    priors: str
+    fitted: str
+    seed: int
+    class_: str
+    n: int
+    median_error_pct: float
+
+
+def load_priors(folder: Path) -> list[PriorRow]:
+    """Read `priors.csv`; ConfigError names file and line."""
+    rows = checked_rows(PriorRow, folder / PRIORS, lambda row: {**row, "class_": row.get("class")})
+    return [row for _, _, row in rows]
+
+
+def prior_lines(rows: Sequence[PriorRow]) -> list[str]:
+    """Return what other priors give, for people."""
+    errors: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        errors.setdefault((row.priors, row.fitted), {})[row.class_] = row.median_error_pct
+    lines = [f"{'priors':42s}{'times':>10s}{'energies and powers':>22s}"]
+    for (priors, fitted), medians in errors.items():
+        label = priors if fitted == "yes" else f"{priors}, nothing fitted"
+        time_pct, energy_pct = (f"{medians[class_]:.1f} %" for class_ in GOAL_CLASSES)
+        lines.append(f"{label:42s}{time_pct:>10s}{energy_pct:>22s}")
+    return lines

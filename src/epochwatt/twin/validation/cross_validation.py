@@ -1,4 +1,4 @@
-"""Cross-validation: each published number beside what the simulation says without having seen it.
+"""Cross-validate: each published number beside what the simulation says without seeing it.
 
 `epochwatt calibrate-twin --folds` refits the folds (`cross_validation_fits`); this module only
 evaluates the committed refits. A number that belongs to a take-away is predicted by the fit that
@@ -198,8 +198,6 @@ def summary_lines(
 
     Parameters
     ----------
-    rows : of `validate`
-    n_parameters : how many are fitted
     groupings : lines on what else was left out (`accuracy`), which come first
     unsaid : numbers that are to be judged and that the simulation says nothing to
     """

@@ -1,4 +1,4 @@
-"""The fits of the cross-validation and their file, `config/twin/cross_validation_fits.csv`.
+"""Refit without each take-away, into `config/twin/cross_validation_fits.csv`.
 
 For each take-away (`published/folds.py`) the parameters are fitted anew, from their priors, without
 the numbers that it removes; which ones are fitted at all is decided on the numbers that are left.
@@ -47,14 +47,6 @@ def refit(
     """Return the fit of each fold that takes a number away, in a process per core.
 
     Folds that leave the same numbers share a fit.
-
-    Parameters
-    ----------
-    folds : by take-away
-    facts : published numbers that the fit of all may see
-    leaks : sets of numbers that give each other away
-    say : called with a line for each fold
-    n_random : starts of each fit beside the priors
     """
     left = {name: without(facts, fold) for name, fold in folds.items()}
     names: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -97,7 +89,6 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
 
     Parameters
     ----------
-    folder : config/twin
     fits : by take-away, and that of all numbers under `ALL`
     kinds : of those that are not a fold of a take-away
     """
@@ -116,15 +107,7 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
 def load_refits(folder: Path, parameters: Parameters, kinds: Collection[str] = (FOLD,)) -> Fits:
     """Return the fitted values by take-away held out, and those of all numbers under `ALL`.
 
-    Parameters
-    ----------
-    folder : config/twin
-    parameters : of the same folder
-    kinds : of the refits
-
-    Raises
-    ------
-    ConfigError : the file is missing, damaged, or of other parameters
+    Raises ConfigError: the file is missing, damaged, or of other parameters.
     """
     path = folder / FILE
     refits = read_fits(path, _HEAD, (ALL, *kinds))
@@ -185,11 +168,6 @@ def parameter_draws(parameters: Parameters, refits: Refits, n: int, seed: int) -
 
     The logarithms are drawn from the normal distribution with the folds' covariance: two
     parameters that make up for each other in every fold do so in every draw.
-
-    Parameters
-    ----------
-    n : how many
-    seed : the same gives the same
     """
     names = [name for name in refits[ALL] if name in parameters.fitted]
     logs = _logs(refits, names)

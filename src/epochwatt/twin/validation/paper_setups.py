@@ -1,4 +1,4 @@
-"""Parameters of one paper's set-up, fitted to that paper alone.
+"""Fit the parameters of one paper's set-up to that paper alone.
 
 HiPCW 2021 and the main paper contradict each other where NX has to read its files again: with one
 worker it stalls for 173 s in the one and for 456 s in the other. One parameter tells them apart:
@@ -55,16 +55,14 @@ def fit_setups(
         left = [fact for fact in facts if fact.id not in fold.removed]
         if len(left) < len(facts):
             kept[name] = left
-    values = {name: _fitted(left, twin) for name, left in kept.items()}
-    return values, {name: len(left) for name, left in kept.items()}
-
-
-def _fitted(facts: Sequence[Fact], twin: Twin) -> dict[str, float]:
-    """Return the value of each parameter that fits best while all others stay as they are."""
-    names = own_parameters(twin.parameters)
-    return {
-        name: _best(name, [f for f in facts if name.startswith(f.paper)], twin) for name in names
+    names = own_parameters(twin.parameters)  # each fitted while all others stay as they are
+    values = {
+        takeaway: {
+            name: _best(name, [f for f in left if name.startswith(f.paper)], twin) for name in names
+        }
+        for takeaway, left in kept.items()
     }
+    return values, {name: len(left) for name, left in kept.items()}
 
 
 def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
@@ -81,15 +79,11 @@ def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
             {**twin.parameters, name: parameter.prior * parameter.factor**x}
         )
         off = misfits_of_sets(facts, predictions, len(x))
-        costs = [_cost([*row, at]) for row, at in zip(off, x, strict=True)]
+        differences = np.column_stack([off, x])
+        costs = np.sum(np.sqrt(1.0 + np.square(differences)) - 1.0, axis=1)  # soft l1
         best, step = float(x[int(np.argmin(costs))]), float(x[1] - x[0])
         low, high = best - step, best + step
     return rounded(parameter.prior * parameter.factor**best)
-
-
-def _cost(differences: Sequence[float]) -> float:
-    """Return the objective of `calibrate`: soft l1, linear far out."""
-    return float(np.sum(np.sqrt(1.0 + np.square(differences)) - 1.0))
 
 
 def write_setups(folder: Path, values: Fits, n_facts: Mapping[str, int]) -> None:
@@ -105,14 +99,7 @@ def write_setups(folder: Path, values: Fits, n_facts: Mapping[str, int]) -> None
 def load_setups(folder: Path, p: Parameters) -> Fits:
     """Return the values by take-away held out, those of all numbers left out.
 
-    Parameters
-    ----------
-    folder : config/twin
-    p : parameters of the same folder
-
-    Raises
-    ------
-    ConfigError : the file is missing, damaged, or of other parameters
+    Raises ConfigError: the file is missing, damaged, or of other parameters.
     """
     path = folder / FILE
     setups = read_fits(path, _HEAD)

@@ -4,36 +4,36 @@ Reads `config/published/`, the clocks of `config/devices/` and the counts of the
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epochwatt.errors import EpochwattError
 from epochwatt.published import folds as published_folds
 from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak
 from epochwatt.published.groupings import fold_of, groupings
 from epochwatt.published.numbers import Fact, Published, load_published
-from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
+from epochwatt.twin.calibration.calibrate import Calibration, Problem, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import predict
-from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
+from epochwatt.twin.inputs.parameters import Parameter, write_parameters
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation import accuracy, other_priors, paper_setups
+from epochwatt.twin.validation import accuracy, paper_setups
 from epochwatt.twin.validation import cross_validation_fits as fits_of_folds
 from epochwatt.twin.validation.cross_validation import (
-    GOAL_CLASSES,
     Row,
     summary_lines,
     validate,
     write_rows,
 )
 from epochwatt.twin.validation.cross_validation_fits import ALL, CLAIMS, FOLD, PRIOR
-from epochwatt.twin.validation.same_runs import write_leaks
-from epochwatt.twin.validation.similar_numbers import NEAR, near_folds
 
+NEAR = "near"  # grouping, and how the names of its folds begin
+COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
 N_WORST = 15
 N_RANDOM_OF_ALL = 5  # starts of the fit that everything simulated comes of
@@ -71,10 +71,7 @@ class Evidence:
 def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     """Read everything that a calibration needs.
 
-    Parameters
-    ----------
-    workloads : paths of the counts of `MODELS`
-    root : of the checkout
+    `workloads`: paths of the counts of `MODELS`.
     """
     folder = root / "config/twin"
     published, rows = load_published(root / "config/published"), published_folds.judged(folder)
@@ -93,6 +90,38 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     )
 
 
+def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> dict[str, Fold]:
+    """Return the folds that take a number away, with the numbers near their own removed as well.
+
+    The folds leave out every number from which a take-away follows by arithmetic. Other numbers
+    may still depend on the parameters in the same proportions: a fit that meets one then meets the
+    other. Without these, too, it shows how much of the accuracy is due to them.
+    """
+    alike = np.abs(_cosines(facts, twin)) >= COSINE
+    seen = {fact.id for fact in facts}
+    folds_with_near = {}
+    for fold in folds.values():
+        if fold.removed & seen:
+            is_in_fold = [fact.id in fold.ids for fact in facts]
+            near = alike[:, is_in_fold].any(axis=1)
+            ids = {fact.id for fact, is_near in zip(facts, near, strict=True) if is_near}
+            name = f"{NEAR} {fold.takeaway}"
+            folds_with_near[name] = Fold(name, fold.ids, fold.removed | ids)
+    return folds_with_near
+
+
+def _cosines(facts: Sequence[Fact], twin: Twin) -> NDArray[np.floating]:
+    """Return how alike the numbers hang on the parameters at their priors, -1 to 1: a matrix.
+
+    A number that no parameter moves, as a bound that is met, is like none.
+    """
+    problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()))
+    slopes = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
+    lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
+    directions = slopes / np.maximum(lengths, np.finfo(float).tiny)
+    return np.asarray(directions @ directions.T)
+
+
 def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
     """Return the kinds of the refits that are not a fold of the cross-validation."""
     others = {name: kind for kind, members in evidence.other_folds.items() for name in members}
@@ -109,18 +138,8 @@ def all_folds(evidence: Evidence) -> dict[str, Fold]:
     return refitted
 
 
-def refresh_leaks(workloads: Path) -> None:
-    """Write `overlapping_numbers.csv` anew. Parameters of `recalibrate`.
-
-    Raises
-    ------
-    EpochwattError : a network was not counted yet
-    """
-    evidence = load_evidence(map(str, _counts(workloads)))
-    write_leaks(evidence.folder, evidence.published, evidence.twin)
-
-
-def _counts(workloads: Path) -> list[Path]:
+def count_paths(workloads: Path) -> list[Path]:
+    """Return the paths of the counts of `MODELS`; EpochwattError: one is not there."""
     counts = [workloads / f"{model}.json" for model in MODELS]
     if missing := [path for path in counts if not path.exists()]:
         raise EpochwattError(
@@ -133,12 +152,9 @@ def _counts(workloads: Path) -> list[Path]:
 def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
     """Fit and write `parameters.yaml`; with folds, write `cross_validation_fits.csv`, too.
 
-    Parameters
-    ----------
-    workloads : folder of the counts of the networks
-    say : called with each line of progress
+    `workloads`: folder of the counts of the networks.
     """
-    evidence = load_evidence(map(str, _counts(workloads)))
+    evidence = load_evidence(map(str, count_paths(workloads)))
     folder, facts, leaks = evidence.folder, evidence.facts, evidence.leaks
     fit = fit_with_evidence(facts, leaks, evidence.twin, say, N_RANDOM_OF_ALL)
     twin = replace(evidence.twin, parameters=fit.parameters)
@@ -161,39 +177,6 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     if with_folds:
         for line in ["", *accuracy_lines(evidence, validation(evidence))]:
             say(line)
-
-
-def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
-    """Leave out each take-away again with other priors, and write `priors.csv`.
-
-    Parameters and errors as of `recalibrate`.
-    """
-    evidence = load_evidence(map(str, _counts(workloads)))
-    p, as_chosen = evidence.twin.parameters, validation(evidence)
-    judged_by = {row.takeaway for row in as_chosen if row.class_ in GOAL_CLASSES}
-    left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
-
-    def rows_of(parameters: Parameters, fits: fits_of_folds.Refits) -> list[Row]:
-        twin = replace(evidence.twin, parameters=parameters)
-        return validate(evidence.published, evidence.rows, twin, fits, {})
-
-    def without_fit(name: str, parameters: Parameters) -> list[other_priors.PriorRow]:
-        rows = rows_of(other_priors.at_priors(parameters), {})
-        return other_priors.prior_rows(name, "no", rows)
-
-    rows = without_fit(other_priors.CHOSEN, p)
-    rows += other_priors.prior_rows(other_priors.CHOSEN, "yes", as_chosen)
-    for name, other in other_priors.variants(p, other_priors.N_SHIFTED, other_priors.SEED).items():
-        say(f"priors {name}")
-        if name != other_priors.WIDER:
-            rows += without_fit(name, other)
-        twin = replace(evidence.twin, parameters=other)
-        fits = fits_of_folds.refit(left_out, evidence.facts, evidence.leaks, twin, say, n_random=0)
-        fitted = {fold: dict(fit.parameters) for fold, fit in fits.items()}
-        rows += other_priors.prior_rows(name, "yes", rows_of(other, fitted))
-        other_priors.write_priors(evidence.folder, rows)
-    for line in other_priors.prior_lines(rows):
-        say(line)
 
 
 def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
@@ -243,10 +226,7 @@ def grouped(evidence: Evidence, rows: Sequence[Row]) -> list[accuracy.Accuracy]:
 def write_validation(workloads: Iterable[str], table: str, groupings: str, text: str) -> None:
     """Write `validation.csv`, `groupings.csv`, and both in words, by the committed refits.
 
-    Parameters
-    ----------
-    workloads : paths of the counts of `MODELS`
-    table, groupings, text : paths of what is written
+    `workloads`: paths of the counts of `MODELS`.
     """
     evidence = load_evidence(workloads)
     rows = validation(evidence)
@@ -265,6 +245,6 @@ def accuracy_lines(evidence: Evidence, rows: Sequence[Row]) -> list[str]:
     ]
     accuracies = grouped(evidence, rows)
     lines = ["", accuracy.headline(accuracies), *accuracy.accuracy_table(accuracies), ""]
-    if (evidence.folder / other_priors.FILE).exists():
-        lines += [*other_priors.prior_lines(other_priors.load_priors(evidence.folder)), ""]
+    if (evidence.folder / accuracy.PRIORS).exists():
+        lines += [*accuracy.prior_lines(accuracy.load_priors(evidence.folder)), ""]
     return summary_lines(rows, len(evidence.twin.parameters.fitted), unsaid, lines)

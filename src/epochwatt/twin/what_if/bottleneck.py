@@ -85,12 +85,7 @@ def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, fl
 
 
 def bottleneck_words(shorter: Mapping[str, float]) -> str:
-    """Return what holds an epoch back, and the resources that would help most, and nearly as much.
-
-    Parameters
-    ----------
-    shorter : as of `shorter_pct`
-    """
+    """Return what holds an epoch back, and which resources would help most, or nearly as much."""
     costs: dict[str, float] = defaultdict(float)
     for name, resource in RESOURCES.items():
         costs[resource.part] += shorter[name]

@@ -95,9 +95,7 @@ def only_assumed(device: str, published: Published, root: Path) -> bool:
 def unpublished(question: Question, published: Published, **scope: str) -> list[str]:
     """Return the settings of whose value nothing is published: `storage emmc (only hdd, ssd)`.
 
-    Parameters
-    ----------
-    scope : keys and values of the published configurations that count; without it all do
+    `scope`: keys and values of the published configurations that count; without it all do.
     """
     rows = [q for q in published if all(getattr(q, key) == v for key, v in scope.items())]
     missing = []
@@ -120,9 +118,7 @@ def nearest(question: Question, published: Published, twin: Twin) -> Question | 
 
     The same network counts first, then the number of other keys, then how far numbers are apart.
 
-    Parameters
-    ----------
-    twin : with the clocks of the board's modes, including the one of the question
+    `twin`: with the clocks of the board's modes, including the one of the question.
     """
 
     def distance(q: Question) -> tuple[bool, int, float]:

@@ -28,10 +28,10 @@ from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.runs import counts_path
 from epochwatt.twin.calibration.queries import Question
+from epochwatt.twin.inputs.boards import SampleFacts
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG, load_twin_with_modes
-from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch
 from epochwatt.twin.model.power import Clocks, check_clocks
@@ -69,11 +69,8 @@ def what_if_lines(
     model : a row of config/workloads.yaml; None: a network described by its totals
     totals : values of `TOTALS`; empty where there is a model
     settings : fields of `Question` that are not to be the default
-    root : the checkout
 
-    Raises
-    ------
-    EpochwattError : a name that does not exist, or a configuration that cannot run
+    Raises EpochwattError: a name that does not exist, or a configuration that cannot run.
     """
     counts = sorted((root / WORKLOADS).glob("*.json"))
     twin = load_twin_with_modes(map(str, counts), root)
@@ -149,9 +146,7 @@ def _check_sizes(side: Side, p: Parameters) -> None:
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
     """Return label and clocks of a power mode; a new one is called by its numbers.
 
-    Parameters
-    ----------
-    mode : a label, or cores, CPU, GPU and memory clock in MHz, separated by commas
+    `mode`: a label, or cores, CPU, GPU and memory clock in MHz, separated by commas.
     """
     board, modes = twin.boards[device], twin.modes[device]
     if mode in modes:

@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 
 from epochwatt.figures.common.interactive import write_spec
-from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml

@@ -3,13 +3,10 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from epochwatt.figures.common.layout import part_marks
 from epochwatt.figures.common.published import (
     cells,
     deviation_pct,
-    deviation_text,
     draw_mark,
-    fit_note,
     handles,
     idle_mark,
     mark,
@@ -126,25 +123,8 @@ def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it()
         ("published stall", "#000000"),
         ("published E2E", "white"),
         ("published", "#000000"),
-        ("published lower bound", "#000000"),
+        ("published bound", "#000000"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("about", "shown"),
-    [
-        ({"published_qualifier": "at_least"}, [("^", "published lower bound")]),
-        ({"published_qualifier": "at_most"}, [("v", "published upper bound")]),
-        (
-            {"published_qualifier": "range", "published_hi": 5.0},
-            [("^", "published lower bound"), ("v", "published upper bound")],
-        ),
-    ],
-)
-def test_legend_shows_the_arrows_that_are_drawn(about, shown):
-    told = {**cells(None), "published": 3.0, "seen_by_fit": True, "quantity": "stall_s", **about}
-    found = [(line.get_marker(), line.get_label()) for line in handles([told], "#000000")]
-    assert found == shown
 
 
 def test_nothing_is_drawn_where_nothing_is_published():
@@ -158,26 +138,25 @@ TOLD = {**cells(None), "published": 10.0, "seen_by_fit": True, "published_qualif
 
 
 @pytest.mark.parametrize(
-    ("about", "off", "text"),
+    ("about", "off"),
     [
-        ({"value": 10.9}, 9.0, ""),
-        ({"value": 12.0}, 20.0, "+20 %"),
-        ({"value": 8.0}, -20.0, "-20 %"),
-        ({"value": None}, None, ""),
-        ({"value": 3.0, "published": 0.0}, None, ""),
-        ({"value": 5.0, "published_qualifier": "less_than"}, 0.0, ""),
-        ({"value": 15.0, "published_qualifier": "at_most"}, 50.0, "+50 %"),
-        ({"value": 5.0, "published_qualifier": "at_least"}, -50.0, "-50 %"),
-        ({"value": 12.0, "published_hi": 14.0, "published_qualifier": "range"}, 0.0, ""),
-        ({"value": 21.0, "published_hi": 14.0, "published_qualifier": "range"}, 50.0, "+50 %"),
-        ({"value": 12.9, "quantity": "gpu_util_pct"}, 29.0, ""),
-        ({"value": 26.0, "quantity": "gpu_util_pct"}, 160.0, "+16 points"),
+        ({"value": 10.9}, 9.0),
+        ({"value": 12.0}, 20.0),
+        ({"value": 8.0}, -20.0),
+        ({"value": None}, None),
+        ({"value": 3.0, "published": 0.0}, None),
+        ({"value": 5.0, "published_qualifier": "less_than"}, 0.0),
+        ({"value": 15.0, "published_qualifier": "at_most"}, 50.0),
+        ({"value": 5.0, "published_qualifier": "at_least"}, -50.0),
+        ({"value": 12.0, "published_hi": 14.0, "published_qualifier": "range"}, 0.0),
+        ({"value": 21.0, "published_hi": 14.0, "published_qualifier": "range"}, 50.0),
+        ({"value": 12.9, "quantity": "gpu_util_pct"}, 29.0),
+        ({"value": 26.0, "quantity": "gpu_util_pct"}, 160.0),
     ],
 )
-def test_deviation_counts_from_the_published_number_or_the_end_of_its_range(about, off, text):
+def test_deviation_counts_from_the_published_number_or_the_end_of_its_range(about, off):
     row = {**TOLD, **about}
     assert deviation_pct(row) == (None if off is None else pytest.approx(off))
-    assert deviation_text(row) == text
 
 
 def test_mark_over_a_bar_is_a_line_of_its_width_and_a_marker_beside_it():
@@ -188,20 +167,6 @@ def test_mark_over_a_bar_is_a_line_of_its_width_and_a_marker_beside_it():
     assert set(line.get_ydata()) == {10.0} == set(marker.get_ydata())
     right = axes.transData.transform((2.3, 10.0))[0]
     assert marker.get_transform().transform((2.3, 10.0))[0] > right
-    assert [text.get_text() for text in axes.texts] == ["+100 %"]
-    plt.close(figure)
-
-
-def test_mark_of_the_left_bar_of_a_pair_stands_left_of_it_and_its_text_off_the_bar():
-    figure, axes = plt.subplots()
-    axes.bar([2.0], [20.0], 0.6)
-    draw_mark(axes, 2.0, {**TOLD, "value": 20.0}, "#000000", width=0.6, side=-1)
-    line, marker = axes.lines
-    assert list(line.get_xdata()) == pytest.approx([1.7, 2.3])
-    left = axes.transData.transform((1.7, 10.0))[0]
-    assert marker.get_transform().transform((1.7, 10.0))[0] < left
-    figure.draw_without_rendering()
-    assert axes.texts[0].get_window_extent().x1 < left
     plt.close(figure)
 
 
@@ -211,25 +176,3 @@ def test_line_is_dashed_where_the_fit_has_not_seen_the_number():
         draw_mark(axes, 0.0, {**TOLD, "value": 10.0, "seen_by_fit": seen}, "#000000", width=0.6)
     assert [line.get_linestyle() for line in axes.lines[::2]] == ["-", "--"]
     plt.close(figure)
-
-
-def test_deviations_close_together_are_moved_apart_and_the_axes_hold_them():
-    figure, axes = plt.subplots(figsize=(2, 1.5), layout="constrained")
-    axes.bar([0.0, 0.01], [20.0, 20.0])
-    for x in (0.0, 0.01):
-        draw_mark(axes, x, {**TOLD, "value": 20.0}, "#000000")
-    part_marks(figure)
-    figure.draw_without_rendering()
-    one, two = (text.get_window_extent() for text in axes.texts)
-    assert not one.overlaps(two)
-    assert max(one.y1, two.y1) <= axes.bbox.y1 + 1
-    plt.close(figure)
-
-
-def test_note_says_what_filled_and_open_mean_where_something_was_fitted():
-    row = {**TOLD, "quantity": "stall_s", "backend": "twin"}
-    rows = [row, {**row, "seen_by_fit": False}]
-    assert fit_note(rows) == ", filled: used in the fit, open: not used in the fit"
-    assert fit_note([row]) == ", filled: used in the fit"
-    assert fit_note([{**row, "seen_by_fit": False, "backend": "host"}]) == ""
-    assert [line.get_label() for line in handles(rows, "#000000")] == ["published stall"]

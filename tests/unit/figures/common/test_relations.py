@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.figures.common.relations import (
+from epochwatt.figures.common.published import (
     here_of,
     numbers_of,
     related,
@@ -26,7 +26,7 @@ def test_change_between_two_runs_is_of_their_means_after_the_first_epoch(relatio
     (found,) = related([relations["RS5.1.7-01"]], number_of, frozenset({"RS5.1.7-01"}))
     assert found.here == pytest.approx((-10.0,))
     assert found.seen_by_fit
-    assert found.sentence == "-5.4 %, here -10.0 %"
+    assert found.reading() == "-5.4 %, here -10.0 %"
 
 
 def test_inference_with_the_same_settings_takes_no_part_in_a_relation(relations, made_up):
@@ -49,18 +49,6 @@ def test_only_relations_of_the_metrics_asked_for(relations, made_up):
     found = related(relations.values(), number_of, frozenset(), ["energy_wh"])
     assert [one.relation.id for one in found] == ["RS5.1.7-01"]
     assert related(relations.values(), number_of, frozenset(), ["compute_s"]) == []
-
-
-def test_share_and_ratio_and_bound_in_words(relations, made_up):
-    about = {"model": "resnet", "storage": "hdd"}
-    number_of = numbers_of(runs_of(made_up(num_workers=0, **about)))
-    (share,) = related([relations["RS5.1.4-01"]], number_of, frozenset())
-    assert share.sentence == "6.7 %, here 37.5 %"
-    sizes = [
-        made_up({}, {"compute_s": c}, model="mobilenet", batch_size=b) for b, c in ((1, 2), (8, 3))
-    ]
-    (ratio,) = related([relations["RS5.3.1-01"]], numbers_of(runs_of(*sizes)), frozenset())
-    assert ratio.sentence == "÷1.4, here ÷1.5"
 
 
 def test_mean_of_changes_over_boards(relations):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.figures.sigmetrics2023.fig07 import draw, idle_changes
+from epochwatt.figures.sigmetrics2023.fig07 import draw
 
 HEAD = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
 PLUG = (
@@ -56,23 +56,6 @@ def test_backends_are_not_mixed(draw_of, numbers):
     assert {row[0] for row in numbers("fig07", "backend")} == {"jetson"}
 
 
-def test_brackets_say_what_dvfs_and_logging_change_where_both_states_are_there():
-    values = {"i": (4.4, 12.0, 5.0), "ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}
-    rows = [
-        {"state": state, "device": device, "value": value}
-        for state, of_state in values.items()
-        for device, value in zip(("nano", "nx", "orin"), of_state, strict=True)
-    ]
-    changes = idle_changes(rows)
-    assert [(" ".join(bracket.lines), round(pct, 6)) for bracket, pct in changes] == [
-        ("DVFS, paper: negligible here -25 %", -25.0),
-        ("DVFS, paper: negligible here +0 %", 0.0),
-        ("logging, paper: higher here +10 %", 10.0),
-        ("logging here +0 %", 0.0),
-    ]
-    assert changes[2][0].right == changes[0][0].left
-
-
 def test_states_are_told_by_what_is_logged_and_no_height_is_the_papers(draw_of, tmp_path):
     draw_of(PLUG)
     svg = (tmp_path / "figures/fig07.svg").read_text("utf-8")
@@ -85,13 +68,3 @@ def test_states_are_told_by_what_is_logged_and_no_height_is_the_papers(draw_of, 
 
 
 MODES = {"nano": "MAXN", "nx": "15W", "agx": "g", "orin": "MAXN"}
-
-
-def test_a_saving_by_which_the_claim_fails_is_red(draw_of, tmp_path):
-    text = "".join(
-        f"twin,{device},d1,{MODES[device]},{dvfs},{state},socket,{power_w}\n"
-        for device, saved in (("nano", 3.0), ("nx", 0.1), ("agx", 5.0), ("orin", 5.0))
-        for state, dvfs, power_w in (("ii", "off", 10.0), ("iii", "on", 10.0 - saved))
-    )
-    draw_of(text)
-    assert "red: does not hold" in (tmp_path / "figures/fig07.svg").read_text("utf-8")

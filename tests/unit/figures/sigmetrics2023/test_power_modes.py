@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.sigmetrics2023 import letters
-from epochwatt.figures.sigmetrics2023.arrows import draw_arrow
-from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs
+from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, ranges
 from epochwatt.figures.sigmetrics2023.letters import free_place
 from epochwatt.figures.sigmetrics2023.power_modes import (
     HOLLOW,
     LINE,
     SOLID,
     TRIANGLE,
+    draw_arrow,
     marker_styles,
 )
-from epochwatt.figures.sigmetrics2023.printed_modes import draw_published, ranges
 from epochwatt.records import files
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
@@ -179,181 +178,15 @@ class TestPicture:
         assert svg.count("energy per epoch (mWh)") == 2  # a field for each network
         assert svg.count("E2E per epoch, epochs 1+ (s)") == 1
 
-    def test_the_legend_says_whose_modes_are_pale(self, runs, job_of, tmp_path):
-        costs = {"g": (2.7, 290.0), "b": (2.0, 540.0), "k": (1.9, 700.0), "n": (2.2, 380.0)}
-        paths = runs("mobilenet", costs, setup="sigmetrics2023")
-        draw_figure(job_of("fig08", *paths, titles={"lenet": "the small one"}))
-        svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
-        assert "pale k, n: left out, our reading of 5.6.6" in svg
-
     def test_a_published_point_is_a_cross(self, svg):
         assert ">published<" in svg
         assert "published E2E alone" not in svg
-
-    def test_a_published_time_without_energy_is_a_line(self, runs, job_of, tmp_path):
-        costs = {"g": (2.7, 290.0), "b": (2.0, 540.0)}
-        draw_figure(job_of("fig08", *runs("mobilenet", costs)))
-        svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
-        assert "published E2E alone, mode g" in svg
-        assert ">published<" not in svg
-
-    def test_a_point_far_from_the_published_one_says_so(self, runs, job_of):
-        job = job_of("fig08", *runs("resnet", {"g": (3.0, 400.0), "b": (2.0, 700.0)}))
-        draw_figure(job)
-        assert "g against published: E2E +15 %" in words(job)
 
     def test_published_spreads_of_energy_are_told_beside_ours(self, runs, job_of):
         costs = {"a": (2.0, 9.0), "e": (1.8, 8.0), "g": (3.0, 5.0)}
         job = job_of("fig08", *runs("resnet", costs, **PAPER))
         draw_figure(job)
-        assert "energy spread, a, e: ≈6 %, here 10 %" in words(job)
-
-    def test_what_is_printed_of_a_front_stands_below_ours(self, runs, job_of):
-        job = job_of("fig08", *runs("resnet", **PAPER))
-        draw_figure(job)
-        assert "front, paper: several, g on it, a not here: a g" in words(job)
-
-    def test_figure_13_has_the_change_that_the_text_names(self, runs, job_of, tmp_path, records):
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        costs = {"e": (1.5, 8.0), "f": (2.0, 10.0), "g": (3.0, 5.0)}
-        draw_figure(job_of("fig13", *runs(costs=costs), records=records(told, told, told)))
-        svg = (tmp_path / "figures/fig13.svg").read_text("utf-8")
-        assert "f to e here: E2E -20 %, energy -25 %" in svg
-
-    def test_a_printed_change_of_the_epoch_stands_beside_ours(
-        self, runs, job_of, tmp_path, records
-    ):
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        costs = {"d": (1.5, 10.0), "e": (1.5, 8.0)}
-        job = job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told))
-        draw_figure(job)
-        svg = (tmp_path / "figures/fig14.svg").read_text("utf-8")
-        assert "d to e: E2E -13.5 %*, here -20 %" in svg
-        assert "here also: energy 0 %" in svg
-        assert "* the paper prints -13.5 % for LeNet-5, d to e, but its sections" in words(job)
-
-    @pytest.mark.parametrize(("end_s", "here"), [(8.0, "-20 %†"), (8.8, "-12 %")])
-    def test_a_change_that_is_off_without_being_red_is_marked(
-        self, end_s, here, runs, job_of, records
-    ):
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        costs = {"d": (1.5, 10.0), "e": (1.5, end_s)}
-        job = job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told))
-        draw_figure(job)
-        assert f"d to e: E2E -13.5 %*, here {here} here also" in words(job)
-        note = "† off by more than 3 points: no claim judges its size"
-        assert (note in words(job)) == here.endswith("†")
-
-    def test_only_what_fails_is_red(self, runs, job_of, records):
-        """Mode a is on the front of ResNet here; that its epoch gets shorter holds."""
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        costs = {mode: (3.5 + 0.1 * n, 9.5) for n, mode in enumerate("bcdefjklmn")}
-        costs |= {"a": (1.0, 9.0), "h": (2.5, 8.0), "i": (2.0, 7.0), "g": (3.0, 5.0)}
-        paths = runs("lenet", {**costs, "a": (2.8, 9.0)}, **PAPER)
-        paths += [path for m in MODELS[1:] for path in runs(m, costs, **PAPER)]
-        job = job_of("fig16", *paths, records=records(*[told] * len(paths)))
-        draw_figure(job)
-        red = job.palette["warning"]
-        drawn = [(text.get_text(), text.get_color()) for text, _, _ in job.saved["fig16"]]
-        assert ("front, paper: several, g on it, a not\nhere: a g i", red) in drawn
-        assert drawn.count(("h to i here: E2E -12 %, energy -20 %", "#000000")) == 3
-        assert ("resnet", "#000000") in drawn
-
-    def test_a_change_that_a_claim_fails_by_is_red(self, runs, job_of, records):
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        paths = []
-        for model in MODELS:
-            i_s = 9.0 if model == "resnet" else 7.0
-            costs = {"h": (2.5, 8.0), "i": (2.0, i_s), "g": (3.0, 5.0)}
-            paths += runs(model, costs, **PAPER)
-        job = job_of("fig16", *paths, records=records(*[told] * len(paths)))
-        draw_figure(job)
-        colours = {text.get_text(): text.get_color() for text, _, _ in job.saved["fig16"]}
-        assert colours["h to i here: E2E +12 %, energy -20 %"] == job.palette["warning"]
-        assert colours["h to i here: E2E -12 %, energy -20 %"] == "#000000"
-
-    def test_a_front_that_rests_on_small_differences_of_time_says_so(self, runs, job_of):
-        costs = {"m": (1.0, 38.42), "n": (1.1, 38.40), "g": (1.2, 38.39), "a": (1.3, 76.0)}
-        job = job_of("fig08", *runs(costs=costs, **PAPER))
-        draw_figure(job)
-        front = "front, paper: three, g on it, a not here: g m n, within 0.1 % in time"
-        assert front in words(job)
-        apart = {"m": (1.0, 40.0), "g": (1.2, 38.0)}
-        job = job_of("fig08", *runs(costs=apart, **PAPER))
-        draw_figure(job)
-        assert "in time" not in words(job)
-
-    def test_what_the_paper_says_of_time_against_power_stands_above_its_fields(self, runs, job_of):
-        costs = {"a": (0.001, 6.0), "g": (0.003, 3.0), "h": (0.01, 4.0)}
-        job = job_of("fig11", *runs(costs=costs))
-        draw_figure(job)
-        assert "paper: E2E inverse to power here: rank correlation -0.50" in words(job)
-
-    def test_a_change_of_compute_that_the_paper_prints_stands_beside_ours(
-        self, made_up, job_of, records
-    ):
-        """Of LeNet-5 it prints both times, 38.4 and 40.5 s."""
-        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
-        paths = [
-            made_up({}, {"energy_paper_wh": 1.0, "e2e_s": e2e_s, "compute_s": compute_s},
-                    model=model, power_mode=mode, **PAPER)
-            for model, start_s in (("lenet", 4.0), ("mobilenet", 8.0), ("resnet", 8.0))
-            for mode, e2e_s, compute_s in (("b", 10.0, start_s), ("c", 9.0, 4.0))
-        ]  # fmt: skip
-        job = job_of("fig15", *paths, records=records(*[told] * len(paths)))
-        draw_figure(job)
-        text = words(job)
-        assert "b to c: compute +5.5 %, here 0 % here also: E2E -10 %, energy 0 %" in text
-        assert "b to c: compute -22.3 %, here -50 % here also: E2E -10 %, energy 0 %" in text
-        less = "much less for mobilenet than for resnet: here -10 against -10 %"
-        assert f"the paper calls the change of E2E {less}" in text
-
-    def test_e2e_at_two_clocks_is_told_with_what_the_paper_says_of_it(
-        self, made_up, job_of, records
-    ):
-        """Other settings differ between the modes, too."""
-        clocks = (1200, 1200, 2265, 2265)
-        paths = [
-            made_up({}, {"energy_paper_wh": 1.0, "e2e_s": e2e_s}, power_mode=mode, **PAPER)
-            for mode, e2e_s in (("a", 9.0), ("b", 7.0), ("g", 5.0), ("h", 7.0))
-        ]
-        told = [{"cores": 8, "cpu_mhz": mhz, "gpu_mhz": 1, "emc_mhz": 1} for mhz in clocks]
-        job = job_of("fig14", *paths, records=records(*told))
-        draw_figure(job)
-        says = (
-            "the paper: much lower for LeNet-5, relatively close for the others, though its ResNet"
-        )
-        assert f"E2E with CPU 2265 MHz against CPU 1200 MHz, {says}" in words(job)
-        here = "here LeNet-5 -25 %, means of modes that differ in other settings, too"
-        assert here in words(job)
-
-    @pytest.mark.parametrize(("is_seen", "look"), [(True, "-"), (False, "--")])
-    def test_a_published_time_is_dashed_only_where_the_fit_has_not_used_it(self, is_seen, look):
-        figure, axes = plt.subplots()
-        row = {"value": 290.0, "published": None, "seen_by_fit": None}
-        pair = [row, {**row, "published": 298.0, "seen_by_fit": is_seen}]
-        draw_published(pair, axes, "black")
-        (line,) = axes.lines
-        assert line.get_linestyle() == look
-        plt.close(figure)
-
-    def test_spread_with_modes_that_are_left_out_is_said(self, runs, job_of):
-        costs = {"a": (2.0, 9.0), "e": (1.8, 8.0), "g": (3.0, 5.0), "m": (3.6, 4.0)}
-        job = job_of("fig08", *runs("resnet", costs, **PAPER))
-        draw_figure(job)
-        assert "energy spread, a, e: ≈6 %, here 10 % (with m 50 %)" in words(job)
-
-    def test_note_says_where_from_and_that_marks_are_published(self, svg):
-        assert (
-            "simulated, not measured: agx/d1; 6 runs, 12 epochs; letters: power modes, Table 3"
-            in svg
-        )
-        assert "black: published" in svg
-
-    def test_missing_runs_are_named(self, runs, job_of, gone):
-        job = job_of("fig08", *runs(), missing=[gone(power_mode="n")])
-        draw_figure(job)
-        assert "missing: LeNet-5, n (out of memory)" in words(job)
+        assert "spread, a, e: ≈6 %, here 10 %" in words(job)
 
     def test_no_figure_stays_open(self, svg):
         assert plt.get_fignums() == []

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from epochwatt.figures.tables.draw_scores import draw_scores
+from epochwatt.figures.tables.scores import draw_scores
 
 COLUMNS = ("board_group", "device", "target", "method", "learned_from", "median_pct", "p90_pct")
 EVERY = "every subset of four"

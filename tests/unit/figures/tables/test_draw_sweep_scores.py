@@ -5,11 +5,9 @@ import csv
 import pytest
 from panels import assert_readable, drawn_texts
 
-from epochwatt.figures.tables.draw_sweep_scores import DRAWINGS, draw_sweep_scores
-from epochwatt.figures.tables.sweep_scores import write_page
+from epochwatt.figures.tables.sweep_scores import DRAWINGS, draw_sweep_scores, write_page
 from epochwatt.prediction.evaluation.score_sweeps import score_tables
-from epochwatt.prediction.evaluation.sweep_files import as_text
-from epochwatt.prediction.evaluation.sweep_names import MEDIAN
+from epochwatt.prediction.evaluation.sweep_table import MEDIAN, as_text
 from tests.unit.prediction.sweeps import limited, planted
 
 STYLE = "config/paper.mplstyle"

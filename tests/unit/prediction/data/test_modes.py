@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from epochwatt.device.board_files import Tables
-from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.modes import NO_LIMIT, Board, Mode, PredictionError, as_rows
 
@@ -13,18 +12,6 @@ def test_agx_xavier_has_as_many_modes_as_the_paper_says(agx):
     modes = agx.all_modes()
     assert modes.shape == (29_232, 6)
     assert len(np.unique(modes, axis=0)) == 29_232
-
-
-def test_agx_orin_has_as_many_modes_as_the_paper_says():
-    kind = KINDS["agx_orin"]
-    board = Board(kind.name, 12, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
-    assert len(board.all_modes()) == 18_096
-
-
-def test_first_mode_is_the_lowest_and_the_last_the_strongest(agx):
-    modes = agx.all_modes()
-    assert (modes[0] == modes.min(0)).all()
-    assert (modes[-1] == [8, 2265.6, 1377, 2133, 1, NO_LIMIT]).all()
 
 
 def test_board_without_a_table_of_memory_clocks_is_refused():
@@ -79,10 +66,6 @@ def test_a_mode_of_four_numbers_has_the_whole_gpu_on_and_no_limit():
 def test_a_limit_below_zero_is_refused():
     with pytest.raises(PredictionError, match="limit -1 W"):
         as_rows([Mode(2, 1190, 522, 1065, 1, -1)])
-
-
-def test_share_of_the_gpu_stays_when_clocks_are_resolved(agx):
-    assert agx.resolve(Mode(2, 1200, 520, 1066, 0.5)) == Mode(2, 1190.4, 522.75, 1065.6, 0.5)
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])

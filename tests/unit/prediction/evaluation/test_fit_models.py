@@ -7,6 +7,7 @@ import pytest
 
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.prediction.evaluation.fit_models import training_epochs
+from epochwatt.prediction.selection.choose_power_modes import Chosen
 
 
 def read(folder, name):
@@ -51,7 +52,7 @@ def test_each_training_set_is_its_choice(planted):
     names = {"paper": "a", "paper_standardised": "b", "designed": "c"}
     choices = {choice: {"modes": [name]} for choice, name in names.items()}
     choices["left_out"] = {"lenet": {"modes": ["d"]}}
-    chosen = {"modes": modes, "choices": choices}
+    chosen = Chosen({}, {}, (), (), modes, "", choices)
 
     def trained(workload, learned_from):
         return training_epochs(workload, chosen, learned_from).distinct()

@@ -6,7 +6,7 @@ import pytest
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import ProfiledWorkload, board_groups, read_workloads
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
-from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_workload
+from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
 from epochwatt.prediction.registry import load_methods
 
 
@@ -36,7 +36,7 @@ def test_best_modes_and_errors_are_those_of_the_files(noisy, models):
     told = {
         (row["target"], row["model"], row["power_mode"]): row
         for of in workloads
-        for row in rows_of_workload(of, stored, methods)
+        for row in predict_workload(of, stored, methods).to_dict("records")
         if (row["method"], row["learned_from"]) == ("paper", "paper")
     }
     assert found.mape_pct == pytest.approx({key: row["mape_pct"] for key, row in told.items()})

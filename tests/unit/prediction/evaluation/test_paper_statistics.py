@@ -1,9 +1,11 @@
 """The statistics of sections 5.7.2 and 5.7.3, counted by hand."""
 
+import pandas as pd
 import pytest
 
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation.paper_statistics import PLACE, rows_of_group
+from epochwatt.prediction.selection.choose_power_modes import Chosen
 from epochwatt.published.numbers import load_published
 
 SLACK_PP = 3.0
@@ -35,17 +37,20 @@ def predictions(**about):
     ]  # fmt: skip
 
 
-def group(**about):
-    return {
-        "factors": {**ABOUT, **about},
-        "modes": {name: MODES[name] for name in "abcd"},
-        "choices": {},
-    }
+def group(choices=(), **about):
+    modes = {name: MODES[name] for name in "abcd"}
+    return Chosen({**ABOUT, **about}, {}, (), (), modes, "", dict(choices))
+
+
+def statistics(group, rows, printed):
+    """Return the rows of a group as dictionaries without empty cells."""
+    frame = rows_of_group(group, pd.DataFrame(rows, dtype=object), printed, SLACK_PP)
+    return [{k: v for k, v in row.items() if not pd.isna(v)} for row in frame.to_dict("records")]
 
 
 @pytest.fixture
 def told(printed):
-    found = rows_of_group(group(), predictions(), printed, SLACK_PP)
+    found = statistics(group(), predictions(), printed)
     return {(r["target"], r["statistic"], r["networks"], r["modes"]): r for r in found}
 
 
@@ -78,15 +83,13 @@ def test_means_and_extremes_are_those_made_by_hand(told):
 
 
 def test_modes_outside_the_search_do_not_count(told, printed):
-    found = rows_of_group(
-        group(), [*predictions(), *predictions(power_mode="k")], printed, SLACK_PP
-    )
+    found = statistics(group(), [*predictions(), *predictions(power_mode="k")], printed)
     assert [row["value"] for row in found] == [row["value"] for row in told.values()]
 
 
 def test_a_mode_of_two_names_counts_once(told, printed):
     again = [{**row, "power_mode": "zz"} for row in predictions() if row["power_mode"] == "d"]
-    found = rows_of_group(group(), [*predictions(), *again], printed, SLACK_PP)
+    found = statistics(group(), [*predictions(), *again], printed)
     assert [row["value"] for row in found] == [row["value"] for row in told.values()]
 
 
@@ -97,10 +100,10 @@ def test_slack_is_that_of_the_takeaway(told):
 
 
 def test_nothing_is_printed_of_other_boards_and_models(printed):
-    nx = rows_of_group(group(device="nx"), predictions(device="nx"), printed, SLACK_PP)
+    nx = statistics(group(device="nx"), predictions(device="nx"), printed)
     assert nx
     assert all("published" not in row for row in nx)
-    log = rows_of_group(group(), predictions(method="log"), printed, SLACK_PP)
+    log = statistics(group(), predictions(method="log"), printed)
     assert all("agrees" not in row for row in log)
 
 
@@ -108,7 +111,7 @@ def test_the_choice_of_modes_is_told(printed):
     one = {"modes": ["d", "f"], "rank": 1, "n_subsets": 210, "ties": ["dg", "eh"]}
     choices = {"paper": one, "paper_standardised": {**one, "modes": ["e", "f", "i", "j"]}}
     choices |= {"left_out": {"lenet": one}, "published": {**one, "rank": 14}}
-    found = rows_of_group({**group(), "choices": choices}, [], printed, SLACK_PP)
+    found = statistics(group(choices), [], printed)
     told = {(row["learned_from"], row["statistic"]): row for row in found}
     row = told["paper", "chosen modes"]
     assert (row["value"], row["agrees"]) == ("df", "no")

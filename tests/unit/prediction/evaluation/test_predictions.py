@@ -4,9 +4,7 @@ import pytest
 
 from epochwatt.claims.number_sources import MEANT
 from epochwatt.prediction.data.workloads import read_workloads
-from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_workload
-from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.models.times_power import times_power
+from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
 from epochwatt.prediction.registry import load_methods
 from epochwatt.published.numbers import MEANT_EPOCHS
 
@@ -19,7 +17,7 @@ def rows(planted, models):
     told = [
         row
         for of in read_workloads(paths, modes)
-        for row in rows_of_workload(of, fitted, load_methods())
+        for row in predict_workload(of, fitted, load_methods()).to_dict("records")
     ]
     return {
         (r["target"], r["method"], r["learned_from"], r["model"], r["power_mode"]): r for r in told
@@ -69,20 +67,9 @@ def test_without_energy_only_time_is_predicted(planted, models):
     told = [
         row
         for of in read_workloads(paths, modes)
-        for row in rows_of_workload(of, fitted, load_methods())
+        for row in predict_workload(of, fitted, load_methods()).to_dict("records")
     ]
     assert {row["target"] for row in told} == {"time_s"}
-
-
-def test_energy_is_time_times_power(planted):
-    (of,) = read_workloads(*planted(("lenet",)))
-    after = of.observed.after_first()
-    time, power, mode = fit_physical_time(after), fit_power(after), after.modes[:1]
-    energy = times_power({"time_s": time, "power_w": power})
-    value = energy.predict(mode)
-    assert value == pytest.approx(time.predict(mode) * power.predict(mode) / 3600)
-    low, high = energy.interval(mode)
-    assert low < value < high
 
 
 def test_a_second_name_of_a_mode_that_trains_trains_too(planted, models, beside):
@@ -94,7 +81,7 @@ def test_a_second_name_of_a_mode_that_trains_trains_too(planted, models, beside)
     told = [
         row
         for of in read_workloads(paths, modes)
-        for row in rows_of_workload(of, fitted, load_methods())
+        for row in predict_workload(of, fitted, load_methods()).to_dict("records")
     ]
     trains = {
         (r["target"], r["method"], r["learned_from"], r["model"], r["power_mode"]): r[
@@ -121,7 +108,7 @@ def test_epochs_are_those_that_claims_mean(planted, models, edit_rows):
     (lenet, _) = read_workloads(paths, modes)
     rows = {
         (r["target"], r["method"], r["learned_from"], r["power_mode"]): r
-        for r in rows_of_workload(lenet, fitted, load_methods())
+        for r in predict_workload(lenet, fitted, load_methods()).to_dict("records")
     }
     assert rows["time_s", "paper", "paper", "a"]["observed"] == pytest.approx(28.0)
     assert MEANT["1+"] == (1, MEANT_EPOCHS) == (1, 5)

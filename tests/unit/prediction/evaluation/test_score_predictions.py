@@ -8,16 +8,16 @@ import pytest
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.prediction.evaluation import score_predictions as job
-from epochwatt.prediction.evaluation.cross_validation import cross_validate
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
-from epochwatt.prediction.evaluation.splits import split
+from epochwatt.prediction.harness import cross_validate, split
 from epochwatt.prediction.registry import load_methods
+from epochwatt.prediction.selection.choose_power_modes import Chosen
 
 METHODS = load_methods()
 
 
 def scores(group, chosen, simulate=None):
-    return job.scores(group, chosen, METHODS.values(), simulate)
+    return job.scores(group, chosen, METHODS.values(), simulate).to_dict("records")
 
 
 def is_paper(row):
@@ -62,8 +62,7 @@ def test_all_tables_are_written(planted, scored):
 
 def test_the_searchs_choice_has_no_error_and_costs_its_epochs(planted):
     (group,) = board_groups(read_workloads(*planted(("lenet",), "abcde")))
-    chosen = {"modes": {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}}
-    chosen["choices"] = {"paper": {"modes": ["a", "b", "c", "d"]}}
+    chosen = chosen_of(group, paper=["a", "b", "c", "d"])
     rows = {(r["target"], r["method"], r["learned_from"]): r for r in scores(group, chosen)}
     row = rows["time_s", "paper", "the search's choice: a b c d"]
     assert row["worst_pct"] == pytest.approx(0, abs=1e-6)
@@ -87,10 +86,11 @@ def test_errors_stand_beside_the_papers_on_the_same_modes(planted):
     train = [group.workloads["lenet"].modes[name] for name in "bcde"]
     one = split(group.workloads["lenet"].modes.values(), train)
     papers, ours = (
-        [
-            np.median(trial.errors_pct)
-            for trial in cross_validate([METHODS[name]], observed, [one])[name]["time_s"]
-        ]
+        cross_validate([METHODS[name]], observed, [one])
+        .query("target == 'time_s'")
+        .groupby("table")["error_pct"]
+        .median()
+        .to_list()
         for name in ("paper", "log")
     )
     ratios = np.divide(ours, papers)
@@ -101,8 +101,7 @@ def test_errors_stand_beside_the_papers_on_the_same_modes(planted):
 
 def test_models_on_a_prior_stand_among_them(planted):
     (group,) = board_groups(read_workloads(*planted(("lenet",), "abcde")))
-    modes = {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}
-    chosen = {"modes": modes, "choices": {}}
+    chosen = chosen_of(group)
 
     def expect(workload):
         return {"time_s": lambda m: 28e3 / m[:, 2], "power_w": lambda m: m[:, 1] / 100}
@@ -139,15 +138,15 @@ def test_a_network_that_is_not_simulated_is_left_out_of_models_on_a_prior_alone(
 
 def test_too_few_modes_have_no_score(planted):
     (group,) = board_groups(read_workloads(*planted(("lenet",), "abcd")))
-    modes = {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}
-    assert scores(group, {"modes": modes, "choices": {}}) == []
+    assert scores(group, chosen_of(group)) == []
 
 
 def chosen_of(group, **choices):
     """Return a group as in power_modes.json."""
     first = next(iter(group.workloads.values()))
     modes = {name: list(mode) for name, mode in first.modes.items()}
-    return {"modes": modes, "choices": {name: {"modes": of} for name, of in choices.items()}}
+    choices = {name: {"modes": of} for name, of in choices.items()}
+    return Chosen(group.factors, {}, (), (), modes, "", choices)
 
 
 @pytest.mark.parametrize("epochs", ["0123", "3"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.models.features import LOGS, PLAIN, POWER, TIME, design
+from epochwatt.prediction.models.features import LOGS, POWER, TIME, design
 from epochwatt.prediction.models.priors import POWER_SHARES, TIME_SHARES
 
 MODE = Mode(2, 2000, 500, 1600)
@@ -18,11 +18,6 @@ def test_terms_of_time():
 def test_terms_of_power():
     """At 0.5 GHz a clock of 0.5 and its cube 0.125; two busy cores at 2 GHz: 4 and 16."""
     assert design(POWER, [MODE], 5)[0].tolist() == [0.5, 0.125, 4.0, 16.0, 1.6, 1.0]
-
-
-def test_plain_terms_are_the_mode():
-    assert design(PLAIN, [MODE], 5)[0].tolist() == list(MODE[:4])
-    assert design(LOGS, [MODE], 5)[0] == pytest.approx(np.log(MODE[:4]))
 
 
 def test_enough_cores_are_no_shortage_and_idle_cores_draw_no_power():

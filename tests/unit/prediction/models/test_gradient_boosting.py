@@ -1,7 +1,5 @@
 """The trees fit and predict as scikit-learn's do."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
@@ -11,7 +9,6 @@ from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.gradient_boosting import (
     N_TREES,
     RATE,
-    BoostedTrees,
     fit_boosted_trees,
 )
 from epochwatt.prediction.predictor import Context
@@ -42,9 +39,3 @@ def test_features_that_part_modes_alike_share_the_trees(agx):
     modes = agx.all_modes()[[0, -1]]
     model = fit_boosted_trees(observations_from_rows("two", modes, [2.0, 1.0]), Context("time_s"))
     assert set(model.features[:, 0]) == {0, 1, 2, 3}
-
-
-def test_stored_trees_predict_the_same(plant, modes):
-    model = fit_boosted_trees(plant((0.4, 0.3, 0.1, 0.2, 0.0)), Context("time_s"))
-    restored = BoostedTrees.from_json(json.loads(json.dumps(model.to_json())))
-    assert restored.predict(modes).tolist() == model.predict(modes).tolist()

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.measured import coverage
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.splits import leave_one_mode_out, random_subsets, split
+from epochwatt.prediction.harness import random_subsets, split
 from epochwatt.prediction.models.features import POWER, TIME
-from epochwatt.prediction.models.intervals import draw_spread, fit_nonnegative
+from epochwatt.prediction.models.intervals import fit_nonnegative
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.priors import (
     DEVIATION,
@@ -69,14 +69,6 @@ def test_intervals_from_four_modes_drawn_at_random_hold(plant, fit, terms):
     assert 0.85 <= share <= 0.97
 
 
-@pytest.mark.parametrize(("fit", "terms"), [(fit_physical_time, TIME), (fit_power, POWER)])
-def test_intervals_from_all_modes_but_one_hold(plant, fit, terms):
-    share = held_share(
-        plant, fit, terms, lambda modes, seed: leave_one_mode_out(modes)[seed % 3 :: 3], 100
-    )
-    assert 0.85 <= share <= 0.97
-
-
 def test_what_was_not_seen_widens_the_interval(plant, named, modes):
     """Without a mode of two cores nothing is known of core shortage."""
     world = plant((0.4, 0.2, 0.2, 0.2, 0))
@@ -113,14 +105,6 @@ def test_noise_of_close_modes_does_not_bend_what_lies_beyond():
             observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
         )
         assert model.predict(beyond)[0] == pytest.approx(480, rel=0.2)
-
-
-def test_deviation_is_learned_from_many_residuals():
-    rng = np.random.default_rng(0)
-    large = draw_spread(0.2 * rng.standard_normal(500), 500, 400, rng)
-    assert np.median(large) == pytest.approx(0.2, rel=0.1)
-    believed = draw_spread(np.zeros(0), 0, 4000, rng)
-    assert np.median(believed) == pytest.approx(DEVIATION * (3 / 2.366) ** 0.5, rel=0.05)  # chi^2
 
 
 def test_fit_is_the_least_of_its_own_sum():

@@ -39,10 +39,6 @@ def test_the_sample_finds_shape_noise_and_the_part_that_matters(seen):
     assert np.median(kernels.lengths[:, 1] / kernels.lengths[:, 0]) > 2
 
 
-def test_the_sample_is_the_same_at_each_call(seen):
-    assert sample_kernels(seen).logs.tolist() == sample_kernels(seen).logs.tolist()
-
-
 def test_covariance_is_matern(seen):
     kernels = Kernels(np.log([[0.7, 2.0, 0.3, 0.05]]), np.array([0]))
     apart = np.sqrt((((seen.rows[0] - seen.rows[1]) / [0.7, 2.0]) ** 2).sum() * 5)

@@ -69,44 +69,13 @@ def test_correlation_leans_to_what_the_profiled_modes_show(plant, sign):
         power_w=seen.power_w * np.exp(sign * time_off),
     )
     time, power = fit_physical_time(seen), fit_power(seen)
-    left = time.left_over(), power.left_over()
+    left = time.residuals(), power.residuals()
     shown = left[0] @ left[1] / np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
     assert sign * shown > 0.4
     expected = (TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + 10 * shown) / (
         TIME_WITH_POWER_WEIGHT + 10
     )
     assert time_with_power(time, power) == pytest.approx(expected)
-
-
-def test_correlation_is_the_belief_where_modes_cannot_tell(plant, modes):
-    """Models of different modes, and models that keep nothing of what was observed."""
-    seen = plant(SHARES, deviation=0.05, power_w=20)
-    time, power = fit_physical_time(seen), fit_power(seen.only(modes[:6]))
-    assert time_with_power(time, power) == TIME_WITH_POWER
-    plain = [replace(fit(seen), observed=np.empty(0)) for fit in (fit_physical_time, fit_power)]
-    assert time_with_power(*plain) == TIME_WITH_POWER
-
-
-def test_interval_of_the_same_model_is_the_same(plant, efij, agx):
-    model, again = (fit_physical_time(plant(SHARES).only(efij)) for _ in range(2))
-    modes = agx.all_modes()[::997]
-    low, high = model.interval(modes)
-    assert (np.array(again.interval(modes)) == [low, high]).all()
-    assert (low < high).all()
-    narrow = model.interval(modes, level=0.5)
-    assert ((low <= narrow[0]) & (narrow[1] <= high)).all()
-
-
-def test_paper_has_no_interval_and_is_its_own_mean(plant, modes):
-    model = fit_paper_time(plant(SHARES))
-    assert (model.interval(modes), model.sample(modes)) == (None, None)
-    assert model.mean(modes).tolist() == model.predict(modes).tolist()
-
-
-def test_parts_outside_all_profiled_modes_are_named(plant, efij):
-    model = fit_physical_time(plant(SHARES).only(efij))
-    assert model.extrapolated(Mode(4, 2112.0, 1032.75, 1600.0)) == ()
-    assert model.extrapolated(Mode(4, 1190.4, 1032.75, 2133.0)) == ("cpu_mhz", "emc_mhz")
 
 
 def test_model_meets_what_it_was_fitted_to_and_is_the_plain_sum_far_away(plant, efij):

@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.prediction.data.modes import PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
@@ -117,11 +117,6 @@ def test_error_of_the_prior_in_one_clock_is_corrected_where_it_is_seen(plant):
     model = fit_on_prior(truth, "time_s", prior)
     assert mape_pct(prior(truth.modes), truth.time_s) > 4
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 1
-
-
-def test_prior_that_expects_no_time_is_refused(plant):
-    with pytest.raises(PredictionError, match="the prior expects a time_s of 0"):
-        fit_on_prior(plant(SHARES), "time_s", lambda modes: np.zeros(len(modes)))
 
 
 @pytest.mark.parametrize("fit", [fit_physical_time, fit_log_time, fit_power])

@@ -59,16 +59,6 @@ def test_all_modes_of_a_board_at_once(twin, agx):
     assert all_s[some] == pytest.approx([expected(modes[[n]])[0] for n in some])
 
 
-def test_factors_count(twin, modes):
-    p, rows = twin.parameters, np.array(modes)
-    plain = priors(LENET, twin, p)["time_s"](rows)
-    in_line = priors({**LENET, "num_workers": 0}, twin, p)["time_s"](rows)
-    assert (in_line > plain)[rows[:, 0] == 8].all()  # on two cores, workers are in the way
-    assert (priors({**LENET, "batch_size": 64}, twin, p)["time_s"](rows) < plain).all()
-    half = priors({**LENET, "dataset_scale": 0.5}, twin, p)["time_s"](rows)
-    assert half == pytest.approx(plain / 2, rel=0.02)  # workers start as before
-
-
 def test_what_is_not_simulated_is_said(twin, modes):
     with pytest.raises(EpochwattError, match="the simulated boards know no 'vgg11'"):
         priors({**LENET, "model": "vgg11"}, twin, twin.parameters)["time_s"]

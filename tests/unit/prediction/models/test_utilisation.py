@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.prediction.data.modes import NO_LIMIT, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import predictors
+from epochwatt.prediction.harness import predictors
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.models.gaussian_process import METHOD as PLAIN
 from epochwatt.prediction.models.utilisation import METHOD, TRANSFERRED
@@ -120,7 +120,7 @@ def test_modes_that_were_left_out_widen_intervals(agx):
     jumped = METHOD.fit(replace(wild, time_s=wild.time_s * jumps), Context("time_s"))
     assert calm.widening >= 1
     assert jumped.widening >= calm.widening
-    assert len(calm.left_over()) == 30
+    assert len(calm.residuals()) == 30
 
 
 def test_what_it_cannot_be_fitted_to_is_refused(agx):

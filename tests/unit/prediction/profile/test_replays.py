@@ -3,21 +3,21 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from epochwatt.prediction.evaluation.profile_replays import (
-    Answer,
-    best_of_random,
-    by_prediction,
-    limits_of,
-    replay_profiles,
-    summarise,
+from benchmarks.profile_replays import (
+    SHARES,
+    answers,
+    from_random,
+    profiled,
+    summary,
     without_profiles,
 )
+from epochwatt.prediction.harness import NONE
 from epochwatt.prediction.profile.command import METHOD
 from epochwatt.prediction.profile.replay import Replayed
 from epochwatt.prediction.registry import load_method
-from epochwatt.prediction.transfer.limits import NONE
 from epochwatt.sweeps.find import find_tables
 
 ROOT = Path(__file__).parents[4]
@@ -31,48 +31,44 @@ def board(request):
     return Replayed(table)
 
 
+def limits_of(board):
+    return np.quantile(board.table.power_w, np.linspace(*SHARES, 5))
+
+
 def test_a_profile_breaks_no_limit_and_loses_less_than_random_modes_do(board):
-    rows = board.table
-    limits_w = limits_of(rows, 5)
-    benches = [board.anew() for _ in limits_w]
-    profiles = replay_profiles(benches, load_method(METHOD), limits_w, MINUTES)
-    mine = summarise(rows, profiles)[0]
-    assert mine.answered_pct == 100
-    assert mine.broken_pct == 0
-    assert all(answer.minutes <= MINUTES for answer in profiles)
-    assert all(answer.n_profiled <= 30 for answer in profiles)
-    assert mine.regret_pct <= 5
-    assert mine.regret_p90_pct <= 20
-    (chance,) = summarise(rows, best_of_random(board, rows, 16, limits_w))
-    assert chance.broken_pct == 0
-    assert mine.regret_pct <= chance.regret_pct
+    limits_w = limits_of(board)
+    mine = profiled(board, load_method(METHOD), limits_w, MINUTES)
+    assert (mine["place"] != NONE).all()
+    assert (mine["over_w"] <= 0).all()
+    assert (mine["minutes"] <= MINUTES).all()
+    assert (mine["n_profiled"] <= 30).all()
+    assert mine["penalty_pct"].median() <= 5
+    assert mine["penalty_pct"].quantile(0.9) <= 20
+    chance = pd.concat(from_random(board, limits_w, 16))
+    assert not (chance["over_w"] > 0).any()
+    assert mine["penalty_pct"].median() <= chance["penalty_pct"].median()
 
 
 def test_the_fastest_by_prediction_breaks_limits(board):
-    rows = board.table
-    limits_w = limits_of(rows, 5)
-    answers = by_prediction(board, rows, load_method("gaussian_process"), None, 25, limits_w)
-    (one,) = summarise(rows, answers)
-    assert one.n_answers == 50
-    assert one.broken_pct > 20
+    answered = pd.concat(from_random(board, limits_of(board), 25, load_method("gaussian_process")))
+    assert len(answered) == 50
+    assert (answered["over_w"] > 0).mean() > 0.2
 
 
 def test_maxn_is_the_strongest_mode_whatever_the_limit(board):
     rows = board.table
-    answers = without_profiles(rows, "tx1", limits_of(rows, 5))
-    for answer in answers:
-        assert (rows.modes[answer.place] == rows.modes.max(0)).all()
-        assert answer.strategy == "MAXN"
+    for frame in without_profiles(board, limits_of(board)):  # where the table has that mode
+        assert set(frame["strategy"]) == {"MAXN"}
+        assert (rows.modes[frame["place"]] == rows.modes.max(0)).all()
 
 
 def test_a_summary_counts_answers_and_limits(board):
     rows = board.table
     order = np.argsort(rows.power_w)
     weak, strong = int(order[0]), int(order[-1])
-    limit_w = float(rows.power_w[order[-1]]) - 2.0
-    answers = [Answer("s", 0, limit_w, place, 4, 2.0) for place in (weak, strong, NONE)]
-    (one,) = summarise(rows, answers)
-    assert (one.n_answers, one.answered_pct) == (3, pytest.approx(200 / 3))
-    assert (one.broken_pct, one.over_1w_pct) == (50, 50)
+    limit_w = float(rows.power_w[strong]) - 2.0
+    places = np.array([weak, strong, NONE])
+    frame = answers(rows, np.full(3, limit_w), places, "s", 4, 2.0)
     best_s = rows.time_s[rows.power_w <= limit_w].min()
-    assert one.regret_pct == pytest.approx(100 * (rows.time_s[weak] / best_s - 1))
+    regret = f"{100 * (rows.time_s[weak] / best_s - 1):.1f}"
+    assert summary(frame) == ["3", "67", f"{regret} / {regret}", "50", "50", "4", "2"]

@@ -8,7 +8,7 @@ import pytest
 
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Measured
-from epochwatt.prediction.profile.risk import REPEAT_SD, outlook
+from epochwatt.prediction.profile.search import REPEAT_SD, outlook
 
 MODE = Mode(4.0, 1000.0, 500.0, 2000.0)
 ONE = Measured(MODE, time_s=0.5, power_w=20.0, took_s=30.0, counted_s=20.0)

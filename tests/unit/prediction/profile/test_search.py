@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.profile.bench import Measured
-from epochwatt.prediction.profile.replay import Played, Replayed
-from epochwatt.prediction.profile.search import N_VERIFIED, Goal, Profile, search
-from epochwatt.prediction.profile.text import answer_lines, described, mode_line
+from epochwatt.prediction.profile.replay import Played
+from epochwatt.prediction.profile.search import Goal, Profile, search
+from epochwatt.prediction.profile.text import answer_lines
 from epochwatt.prediction.registry import load_method
-from tests.unit.prediction.sweeps import limited
 
 MODES = as_rows(
     [
@@ -91,18 +89,6 @@ def test_no_answer_breaks_the_limit_and_no_profile_the_time(seed, rough, share, 
         assert profile.goal.aim(profile.best) == min(map(profile.goal.aim, kept))
 
 
-def test_it_ends_after_as_many_candidates_in_vain(method):
-    flat = bench(np.ones(len(MODES)), np.full(len(MODES), 10.0))
-    profile = asked(flat, method, 20.0)
-    assert len(profile.ran) <= 8 + N_VERIFIED
-
-
-def test_a_longer_time_makes_smaller_savings_worth_a_mode(method):
-    short, long = (asked(bench(), method, 18.0, minutes) for minutes in (4, 300))
-    assert len(short.ran) <= len(long.ran)
-    assert long.best.time_s <= short.best.time_s
-
-
 def test_a_limit_below_every_mode_has_no_answer(method):
     profile = asked(bench(), method, 1.0)
     assert profile.best is None
@@ -127,12 +113,6 @@ def test_without_power_a_limit_is_refused_after_one_mode_and_time_is_answered(me
     fastest = asked(bench(power_w=dark), method)
     assert fastest.best.time_s <= 1.02 * TIME_S.min()
     assert fastest.outlook(fastest.best).estimates.keys() == {"time_s"}
-
-
-def test_of_two_modes_both_are_run(method):
-    profile = asked(bench(TIME_S[:2], POWER_W[:2], MODES[:2]), method)
-    assert len(profile.ran) == 2
-    assert profile.stop == "every mode was run"
 
 
 @pytest.mark.parametrize("name", ["powertrain", "twin_prior", "log"])
@@ -251,15 +231,3 @@ def test_the_time_is_kept_however_slow_modes_are(method, minutes, slow, limit_w)
     assert sum(one.took_s for one in profile.ran) <= profile.spent_s
     lines = answer_lines(profile, "profile")
     assert any(line.startswith(("take ", "answer ")) for line in lines)
-
-
-def test_a_mode_without_power_says_why():
-    board = bench()
-    one = Measured(Mode(*MODES[0].tolist()), 1.0, math.nan, 20.0, 6.0, notes="few_power_samples")
-    profile = Profile(board, Goal("time", None, 600), None, ran=[one])
-    assert mode_line(profile, one).endswith("(no power: few_power_samples)")
-
-
-def test_a_replayed_table_of_one_knob_names_that_knob_only():
-    board = Replayed(limited())
-    assert described(Mode(*board.modes[0].tolist()), board) == "limit 100 W"

@@ -1,23 +1,17 @@
 """The best mode of a board within budgets."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from epochwatt.device.board_files import parse_conf
-from epochwatt.device.kinds import AGX_XAVIER, NANO
-from epochwatt.device.stock_modes import stock_conf
-from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.paper import fit_paper_time
-from epochwatt.prediction.models.physical import fit_log_time, fit_physical_time, fit_power
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import sample_both
-from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, nvpmodel_block, recommend
+from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, recommend
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
 
@@ -83,12 +77,6 @@ def test_profiled_modes_of_one_step_count_once(agx, time):
     assert (caught.value.found, caught.value.allowed) == ("3 modes", "4 or more")
 
 
-def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
-    nominal = [(8, 2265, 1377, 2133, 1, 0), *time.trained_on[:3].tolist()]
-    told = recommend(agx, only_known(time, nominal), power, "time", {})
-    assert told.mode == STRONGEST
-
-
 @pytest.mark.parametrize(("per_core_s", "cores"), [(-0.01, 7), (-0.05, 7), (-0.2, 8), (-5, 8)])
 def test_modes_are_equal_to_a_tenth_of_a_per_cent(agx, per_core_s, cores):
     lowest = agx.all_modes()[0, 1:]
@@ -139,7 +127,7 @@ def test_risk_is_that_of_a_choice_as_each_fit_would_make_it(agx, time, power):
     """Each fit chooses its fastest mode within the budget, all fits together judge it."""
     told = recommend(agx, time, power, "time", {"power_w": 18})
     modes = agx.all_modes()
-    seconds, watts = time.some_fits(modes), power.some_fits(modes)
+    seconds, watts = time.fits(modes), power.fits(modes)
     chosen = [
         modes[np.where(w <= 18, s, np.inf).argmin()]
         for s, w in zip(seconds.T, watts.T, strict=True)
@@ -218,14 +206,6 @@ def test_too_few_profiled_modes_name_those_to_measure_next(agx, plant, named, po
     assert caught.value.do.count(", CPU ") == 2
 
 
-def test_models_of_another_board_are_refused(agx, time, power):
-    other = agx._replace(
-        kind="nano", tables=agx.tables._replace(gpu_hz=NANO.gpu_hz, emc_hz=NANO.emc_hz)
-    )
-    with pytest.raises(EpochwattError, match="is not a step"):
-        recommend(other, time, power, "time", {})
-
-
 def test_without_intervals_no_risk_is_stated(agx, plant, power):
     """The paper's regression has none; its best mode is that of its own predictions."""
     time = fit_paper_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
@@ -235,42 +215,3 @@ def test_without_intervals_no_risk_is_stated(agx, plant, power):
     assert chosen.estimates["epoch_s"].value == pytest.approx(expected[within].min(), rel=EQUAL)
     assert chosen.estimates["epoch_s"][1:] == (None, None)
     assert chosen.risks == {}
-
-
-def test_any_model_of_time_with_intervals_will_do(agx, plant, power):
-    time = fit_log_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
-    told = recommend(agx, time, power, "edp", {"power_w": 20})
-    assert told.estimates["power_w"].value <= 20
-
-
-def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    text = nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "simulated\nnot measured")
-    assert text.startswith("# simulated\n# not measured\n<")
-    (mode,) = parse_conf(text).modes
-    settings = {(name, arg): value for name, arg, value in mode.settings}
-    assert settings["GPU", "MAX_FREQ"] == "905250000"
-    assert settings["EMC", "MAX_FREQ"] == "1600000000"
-    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 5
-
-
-def test_block_of_a_mode_that_the_board_lacks_is_refused(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is not a step"):
-        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1000), "")
-
-
-def test_block_that_the_boards_nvpmodel_cannot_set_is_refused(agx):
-    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    conf.params.pop("EMC")
-    with pytest.raises(PredictionError, match="cannot limit EMC"):
-        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "")
-
-
-def test_recommending_loads_no_library_for_fitting():
-    code = (
-        "import sys, epochwatt.prediction.recommend.recommend\n"
-        "print({'sklearn', 'scipy', 'pandas'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.predictor import Context, Predictor
-from epochwatt.prediction.recommend.risk import fastest_within
+from epochwatt.prediction.recommend.recommend import safe_mode
 from epochwatt.prediction.registry import load_method
 from tests.unit.prediction.models.test_utilisation import world
 
@@ -32,7 +32,7 @@ class Law(Predictor):
         far = np.exp(BOUND * self.sd)
         return self.predict(modes) / far, self.predict(modes) * far
 
-    def some_fits(self, modes):
+    def fits(self, modes):
         return self.predict(modes)[:, None] * np.array(self.factors)
 
 
@@ -48,38 +48,38 @@ TIME, POWER = Law("time_s", MODES, -1.0, 0.01), Law("power_w", MODES, 1.0, 0.1)
 
 def test_the_fastest_mode_that_is_safe_enough_is_chosen():
     """600 x exp(1.645 x 0.1) is 707; the mean alone would take 700."""
-    assert fastest_within(TIME, POWER, MODES, 710, 0.05)[::2] == (5, 6)
-    assert fastest_within(TIME, POWER, MODES, 701, 0.5).place == 6
-    assert fastest_within(TIME, POWER, MODES, 710, 0.001).place < 5
-    assert fastest_within(TIME, POWER, MODES, 700, 0.05, over_w=10).place == 5
+    assert safe_mode(TIME, POWER, MODES, 710, 0.05)[:2] == (5, 6)
+    assert safe_mode(TIME, POWER, MODES, 701, 0.5).place == 6
+    assert safe_mode(TIME, POWER, MODES, 710, 0.001).place < 5
+    assert safe_mode(TIME, POWER, MODES, 700, 0.05, over_w=10).place == 5
 
 
 def test_the_risk_is_stated_and_no_higher_than_asked():
-    told = fastest_within(TIME, POWER, MODES, 710, 0.05)
-    assert told.risk == pytest.approx(0.046, abs=0.002)
+    told = safe_mode(TIME, POWER, MODES, 710, 0.05)
+    assert told.risks["power_w"] == pytest.approx(0.046, abs=0.002)
 
 
 def test_fits_that_would_choose_differently_make_it_careful():
     """Fits that take power for a fifth lower choose what all others take for unsafe."""
     torn = Law("power_w", MODES, 1.0, 0.1, factors=(0.8, 0.9, 1.1, 1.2))
-    assert fastest_within(TIME, torn, MODES, 710, 0.05).place < 5
+    assert safe_mode(TIME, torn, MODES, 710, 0.05).place < 5
 
 
 def test_no_mode_may_be_safe_enough():
     with pytest.raises(PredictionError, match="no mode keeps 50 W") as caught:
-        fastest_within(TIME, POWER, MODES, 50, 0.05)
+        safe_mode(TIME, POWER, MODES, 50, 0.05)
     assert "least risk" in str(caught.value)
 
 
 @pytest.mark.parametrize("risk", [0, 0.6, -0.1])
 def test_a_risk_is_above_zero_and_up_to_a_half(risk):
     with pytest.raises(PredictionError, match="a risk of"):
-        fastest_within(TIME, POWER, MODES, 500, risk)
+        safe_mode(TIME, POWER, MODES, 500, risk)
 
 
 def test_a_method_without_intervals_is_refused():
     with pytest.raises(PredictionError, match="does not know how sure"):
-        fastest_within(TIME, Blind("power_w", MODES, 1.0, 0.1), MODES, 500, 0.05)
+        safe_mode(TIME, Blind("power_w", MODES, 1.0, 0.1), MODES, 500, 0.05)
 
 
 def test_choices_in_planted_worlds_break_as_few_limits_as_allowed(agx):
@@ -91,7 +91,7 @@ def test_choices_in_planted_worlds_break_as_few_limits_as_allowed(agx):
         time, power = (method.fit(seen, Context(target)) for target in ("time_s", "power_w"))
         expected_s, expected_w = time.predict(whole.modes), power.predict(whole.modes)
         for limit_w in np.quantile(whole.power_w, np.linspace(0.1, 0.9, 9)):
-            place = fastest_within(time, power, whole.modes, limit_w, 0.05).place
+            place = safe_mode(time, power, whole.modes, limit_w, 0.05).place
             broken.append(whole.power_w[place] > limit_w)
             hoped = np.where(expected_w <= limit_w, expected_s, np.inf).argmin()
             by_mean.append(whole.power_w[hoped] > limit_w)

@@ -10,7 +10,7 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_r
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.times_power import TIME_WITH_POWER
 from epochwatt.prediction.predictor import Predictor
-from epochwatt.prediction.selection.active import gains, most_open_mode, next_mode
+from epochwatt.prediction.selection.active import gains
 
 MODES = as_rows([(4, 1000, gpu, 1600) for gpu in (200, 400, 600, 800)])
 PROFILED = observations_from_rows("net", [Mode(*MODES[0])], [100.0], [10.0])
@@ -66,31 +66,30 @@ def test_the_gain_is_the_mean_of_what_is_saved():
         assert told.gain[place] == pytest.approx(quad(saved, -8, 8, limit=200)[0], rel=1e-4)
     assert told.gain[0] == 0  # it is profiled
     assert (told.keeps == 1).all()
-    assert next_mode(SECONDS, None, MODES, PROFILED).place == 3
+    assert told.gain.argmax() == 3
 
 
 def test_a_mode_that_surely_breaks_the_limit_promises_nothing():
-    chosen = next_mode(SECONDS, WATTS, MODES, PROFILED, max_power_w=25)
-    assert chosen.mode == Mode(*MODES[2])
-    assert 0.9 < chosen.keeps < 1
-    assert 0.3 < chosen.gain < 0.4
-    assert gains(SECONDS, WATTS, MODES, PROFILED, 25).gain[3] < 1e-4
+    told = gains(SECONDS, WATTS, MODES, PROFILED, max_power_w=25)
+    assert told.gain.argmax() == 2
+    assert 0.9 < told.keeps[2] < 1
+    assert 0.3 < told.gain[2] < 0.4
+    assert told.gain[3] < 1e-4
 
 
-def test_without_an_answer_the_surest_mode_is_next():
-    for order in ([1, 2, 3], [3, 2, 1], [2, 1, 3]):  # their gains are all the same
-        chosen = next_mode(SECONDS, WATTS, MODES[order], PROFILED, max_power_w=9)
-        assert chosen.mode == Mode(*MODES[1])
-        assert chosen.gain == np.inf
+def test_without_an_answer_every_new_mode_is_worth_it_and_the_surest_is_known():
+    told = gains(SECONDS, WATTS, MODES, PROFILED, max_power_w=9)
+    assert np.isinf(told.gain[1:]).all()
+    assert told.keeps[1:].argmax() == 0
 
 
 def test_energy_is_time_times_power():
     """50 s x 40 W is more than 100 s x 10 W; 60 s x 12 W is less."""
     watts = normal([10, 12, 12, 40], [0.01, 0.1, 0.1, 0.1], target="power_w")
-    chosen = next_mode(SECONDS, watts, MODES, PROFILED, objective="energy")
-    assert chosen.place == 2
-    assert chosen.gain == pytest.approx(1 - 720 / 1000, abs=0.02)
-    assert gains(SECONDS, watts, MODES, PROFILED, objective="energy").gain[3] < 1e-6
+    gain = gains(SECONDS, watts, MODES, PROFILED, objective="energy").gain
+    assert gain.argmax() == 2
+    assert gain[2] == pytest.approx(1 - 720 / 1000, abs=0.02)
+    assert gain[3] < 1e-6
 
 
 def test_time_and_power_of_a_mode_deviate_together_in_its_energy():
@@ -105,18 +104,6 @@ def test_time_and_power_of_a_mode_deviate_together_in_its_energy():
     assert told.gain[1] == pytest.approx(quad(saved, -8, 8, limit=200)[0], rel=1e-4)
 
 
-def test_the_most_open_mode_is_that_of_which_least_is_known():
-    watts = normal([10, 12, 20, 40], [0.01, 0.3, 0.1, 0.1], target="power_w")
-    chosen = most_open_mode([SECONDS, watts], MODES, PROFILED)
-    assert chosen.place == 1
-    assert chosen.gain == pytest.approx(100 * np.hypot(0.1, 0.3))
-
-
-def test_there_is_no_next_mode_where_all_are_profiled():
-    assert next_mode(SECONDS, None, MODES[:1], PROFILED) is None
-    assert most_open_mode([SECONDS], MODES[:1], PROFILED) is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -129,4 +116,4 @@ def test_there_is_no_next_mode_where_all_are_profiled():
 def test_what_cannot_be_judged_is_refused(arguments, problem):
     wanted = {"time": SECONDS, "power": None, "candidates": MODES, "profiled": PROFILED}
     with pytest.raises(PredictionError, match=problem):
-        next_mode(**(wanted | arguments))
+        gains(**(wanted | arguments))

@@ -9,7 +9,7 @@ from epochwatt.device.board_files import Tables
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.models.physical import fit_physical_time
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
@@ -93,26 +93,10 @@ def test_modes_profiled_already_are_not_chosen_again_and_count(agx_design, efij)
     assert plan.expected_sd_pct < alone
 
 
-def test_modes_profiled_already_are_no_candidates_and_all_others_are(agx_design):
-    n = len(agx_design.candidates)
-    already = [Mode(*agx_design.candidates[place].tolist()) for place in (0, n // 2, n - 1)]
-    with pytest.raises(PredictionError, match=f"{n} of {n - 3} candidates"):
-        choose_modes(agx_design, n, already=already)
-
-
-def test_cost_is_in_epochs_of_the_strongest_mode(agx_design):
-    assert agx_design.plan([Mode(8, 2265.6, 1377, 2133)]).epoch_cost == pytest.approx(1)
-
-
 def test_limit_that_cannot_be_kept_is_refused(agx_design):
     with pytest.raises(PredictionError, match="4 of 1296 candidates within 2") as caught:
         choose_modes(agx_design, 4, max_cost=2)
     assert caught.value.found == "their shortest epochs alone are expected to take 4"
-
-
-def test_no_mode_is_refused(agx_design):
-    with pytest.raises(PredictionError, match="0 modes to choose"):
-        choose_modes(agx_design, 0)
 
 
 def test_profiled_mode_that_the_board_lacks_is_refused(agx_design):

@@ -8,12 +8,12 @@ from sklearn.linear_model import LinearRegression
 
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.selection.paper_subset_search import (
+from epochwatt.prediction.selection.choose_power_modes import (
     common_modes,
-    left_out,
     n_fixed,
     rank_subsets,
     ties,
+    without_network,
 )
 
 
@@ -91,7 +91,7 @@ def test_search_equals_scikit_learn_with_uneven_epochs(networks, modes, standard
 
 
 def test_ranking_without_a_network_is_that_of_the_others(networks):
-    without = left_out(rank_subsets(networks), 1)
+    without = without_network(rank_subsets(networks), 1)
     others = rank_subsets([networks[0], networks[2]])
     assert [of.total_s for of in without] == pytest.approx([of.total_s for of in others])
     assert without[0].modes == others[0].modes

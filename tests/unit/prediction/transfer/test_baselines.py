@@ -1,4 +1,4 @@
-"""MAXN, preset modes and the best of the profiled modes."""
+"""MAXN and preset modes."""
 
 from itertools import product
 
@@ -7,8 +7,8 @@ import pytest
 
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.transfer.baselines import best_profiled, stock_choices, strongest
-from epochwatt.prediction.transfer.limits import NONE
+from epochwatt.prediction.harness import NONE
+from epochwatt.prediction.transfer.baselines import stock_choices, strongest
 from tests.unit.prediction.sweeps import GRID, planted
 
 CPU = (1036.8, 1190.4, 1651.2, 2201.6)
@@ -21,15 +21,6 @@ def test_the_strongest_mode_has_every_part_at_its_highest():
     assert rows.modes[strongest(rows)][1:4].tolist() == [2200, 1300, 1600]
     with pytest.raises(PredictionError, match="the strongest mode is not among 47 modes"):
         strongest(observations_of(planted(GRID[:-1])))
-
-
-def test_the_best_profiled_mode_is_one_that_was_profiled_and_keeps_the_limit():
-    rows = observations_of(planted())
-    profiled = np.array([5, 20, 40])
-    places = best_profiled(rows, profiled, np.array([1.0, rows.power_w[20], 100.0]))
-    assert places[0] == NONE
-    assert rows.power_w[places[1]] <= rows.power_w[20]
-    assert places[2] == profiled[rows.time_s[profiled].argmin()]
 
 
 def test_a_preset_mode_serves_from_the_watts_in_its_name_to_the_next():

@@ -1,11 +1,20 @@
 """The transfer matrix and the example, from rows written by hand."""
 
+import pandas as pd
 import pytest
 
 from epochwatt.prediction.transfer.config import PowertrainExample
-from epochwatt.prediction.transfer.summary import example_rows, reported, transfer_rows
+from epochwatt.prediction.transfer.summary import (
+    example_choices,
+    reported,
+    transfer_matrix,
+)
 
 SHARED = {"provenance": "simulated", "group": "g", "device": "d", "workload": "w"}
+
+
+def records(frame):
+    return frame.to_dict("records")
 
 
 def errors(method="powertrain", reference="r", n=50, mapes=((10, 4), (30, 8), (20, 6))):
@@ -29,15 +38,17 @@ def choice(method, draw, time_s, power_w, n=50, reference=""):
 
 
 def test_the_reported_draw_is_the_sixth_of_ten_by_both_errors():
-    time_pct = {str(draw): float(draw) for draw in range(10)}
-    power_pct = {str(draw): 0.0 for draw in range(10)}
-    assert reported(time_pct, power_pct) == "5"
-    assert reported({"0": 1.0, "1": 9.0, "2": 5.0}, {"0": 9.0, "1": 9.0, "2": 1.0}) == "0"
+    ten = {str(draw): float(draw) for draw in range(10)}
+    assert reported(pd.DataFrame({"time_s": ten, "power_w": dict.fromkeys(ten, 0.0)})) == "5"
+    mapes = {"time_s": [1.0, 9.0, 5.0], "power_w": [9.0, 9.0, 1.0]}
+    assert reported(pd.DataFrame(mapes, index=["0", "1", "2"])) == "0"
 
 
 def test_the_matrix_has_all_draws_of_fifty_modes_and_the_whole_network_on_its_diagonal():
     whole = errors("powertrain_all", "", 4368, [(8, 3)])
-    rows = transfer_rows(errors() + errors(n=10) + errors("physical", "") + whole)
+    rows = records(
+        transfer_matrix(pd.DataFrame(errors() + errors(n=10) + errors("physical", "") + whole))
+    )
     assert [(row["reference"], row["target"]) for row in rows] == [
         *(("r", "time_s"), ("r", "power_w"), ("w", "time_s"), ("w", "power_w")),
     ]
@@ -56,8 +67,9 @@ def test_the_example_is_in_whole_epochs_and_says_what_was_broken():
         choice("maxn", 0, 0.05, 48, n=0),
         choice("powertrain", 0, 9, 9, n=10, reference="r"),
     ]
-    best, transferred, maxn = example_rows(
-        errors(), choices, PowertrainExample(workload="w", limit_w=30, minibatches=1000)
+    example = PowertrainExample(workload="w", limit_w=30, minibatches=1000)
+    best, transferred, maxn = records(
+        example_choices(pd.DataFrame(errors()), pd.DataFrame(choices), example)
     )
     assert (best["method"], best["epoch_s"], best["power_w"]) == ("observed", 100, 29.5)
     assert (transferred["draw"], transferred["epoch_s"]) == ("2", pytest.approx(110))
@@ -66,6 +78,6 @@ def test_the_example_is_in_whole_epochs_and_says_what_was_broken():
 
 
 def test_no_choice_of_the_example_is_no_row():
-    assert (
-        example_rows(errors(), [], PowertrainExample(workload="w", limit_w=30, minibatches=1)) == []
-    )
+    example = PowertrainExample(workload="other", limit_w=30, minibatches=1)
+    choices = pd.DataFrame([choice("maxn", 0, 0.05, 48, n=0)])
+    assert example_choices(pd.DataFrame(errors()), choices, example).empty

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.schedule.dynamic.options import options_for
+from epochwatt.schedule.dynamic.slots import options_for
 from epochwatt.schedule.profiles import Workload
 from epochwatt.schedule.space import Space
 

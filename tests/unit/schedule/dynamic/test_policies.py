@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from epochwatt.schedule.dynamic import policies
-from epochwatt.schedule.dynamic.rates import at_rates
-from epochwatt.schedule.dynamic.study import ORACLE, judge, scores
+from epochwatt.schedule.dynamic.slots import at_rates
+from epochwatt.schedule.dynamic.study import ORACLE, along, judge, oracle, scores
 
 SLOT_S = 30.0
 
@@ -28,8 +27,8 @@ def test_at_a_constant_rate_nobody_changes_the_mode_and_all_do_alike(options):
     result = judged(options, [3.0] * 8, 1.0)
     assert set(switches(result).values()) == {0}
     rows = list(scores(result))
-    assert {row["trained_per_s"] for row in rows} == {rows[0]["trained_per_s"]}
-    assert {row["regret_pct"] for row in rows} == {0}
+    assert {row.trained_per_s for row in rows} == {rows[0].trained_per_s}
+    assert {row.regret_pct for row in rows} == {0}
 
 
 SQUARE = [2, 8] * 5
@@ -65,18 +64,18 @@ def test_a_change_that_is_dear_waits_until_it_has_paid_for_itself(options):
 
 
 def test_whoever_keeps_the_mode_of_the_peak_is_never_late(options):
-    rows = {row["policy"]: row for row in scores(judged(options, SQUARE, 0.5))}
-    assert rows["never"]["late_pct"] == rows["never"]["over_power_pct"] == 0
-    assert rows["never"]["n_switches"] == 0
-    assert rows["never"]["trained_per_s"] == pytest.approx((12 + 8) / 2, rel=0.03)
-    assert rows["always"]["late_pct"] > 10, "it sees a rate a slot late"
-    assert rows["oracle"]["late_pct"] < 1
+    rows = {row.policy: row for row in scores(judged(options, SQUARE, 0.5))}
+    assert rows["never"].late_pct == rows["never"].over_power_pct == 0
+    assert rows["never"].n_switches == 0
+    assert rows["never"].trained_per_s == pytest.approx((12 + 8) / 2, rel=0.03)
+    assert rows["always"].late_pct > 10, "it sees a rate a slot late"
+    assert rows["oracle"].late_pct < 1
 
 
 @given(arrays(float, (4, 3, 3), elements=st.floats(-100, 100)))
 def test_the_oracle_s_path_is_the_best_of_all(value):
-    best = max(policies.along(value, np.array(path)).sum() for path in product(range(3), repeat=4))
-    assert policies.along(value, policies.oracle(value)).sum() == pytest.approx(best, abs=1e-9)
+    best = max(along(value, np.array(path)).sum() for path in product(range(3), repeat=4))
+    assert along(value, oracle(value)).sum() == pytest.approx(best, abs=1e-9)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -86,4 +85,4 @@ def test_the_oracle_s_path_is_the_best_of_all(value):
     st.one_of(st.none(), st.integers(0, 9)),
 )
 def test_no_way_of_planning_beats_the_oracle(options, rates, switch_s, seed):
-    assert min(row["regret_pct"] for row in scores(judged(options, rates, switch_s, seed))) >= -1e-9
+    assert min(row.regret_pct for row in scores(judged(options, rates, switch_s, seed))) >= -1e-9

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.dynamic.config import Changing, Rates
-from epochwatt.schedule.dynamic.rates import arrivals_of, at_rates
+from epochwatt.schedule.config import Changing, Rates
+from epochwatt.schedule.dynamic.slots import arrivals_of, at_rates
 
 
 def test_steady_arrivals_are_as_many_as_the_rates_say():

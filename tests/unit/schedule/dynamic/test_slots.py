@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.schedule.dynamic.rates import Arrivals, at_rates
-from epochwatt.schedule.dynamic.slots import play_slots
+from epochwatt.schedule.dynamic.slots import Arrivals, at_rates, play_slots
 
 
 def test_steady_slots_train_as_the_formula_says_and_nobody_is_late(options):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.schedule.problem import Problem, Stream
-from epochwatt.schedule.solution import NONE
+from epochwatt.schedule.problem import NONE, Problem, Stream
 from epochwatt.schedule.solvers import exhaustive, gmd
 from epochwatt.schedule.space import Problems, Space
 

@@ -1,13 +1,11 @@
 """Answers by prediction: verified ones were profiled and keep every budget."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from epochwatt.prediction.registry import load_method
-from epochwatt.schedule.solution import NONE
-from epochwatt.schedule.solvers import exhaustive, predicted, profiled
+from epochwatt.schedule.problem import NONE
+from epochwatt.schedule.solvers import predicted, profiled
 from epochwatt.schedule.space import Problems, Space
 
 SIZES = (1, 4, 16)
@@ -94,24 +92,6 @@ def test_candidates_of_many_problems_are_those_of_each(problems, space, some_mod
         assert judged[0] == pytest.approx(judged[1], rel=0.05)
 
 
-def test_a_prediction_is_worked_out_once(space, some_modes):
-    """Networks serve alone and beside others: both ask for the same predictions."""
-    fits = []
-
-    def fit(observations, context):
-        fits.append(context.target)
-        return method.fit(observations, context)
-
-    method = load_method("physical")
-    counted = replace(method, fit=fit)
-    first = predicted.predicted_space(space, counted, some_modes)
-    n_tables = 1 + len(SIZES)
-    assert len(fits) == 2 * n_tables
-    alone = predicted.predicted_space(Space(None, space.infer), counted, some_modes)
-    assert len(fits) == 2 * n_tables
-    assert np.array_equal(alone.infer[0].time_s, first.infer[0].time_s)
-
-
 def test_what_is_seen_of_profiled_modes_is_the_truth(space, some_modes):
     seen = predicted.predicted_space(space, load_method("physical"), some_modes)
     for one, truth in zip(seen.workloads, space.workloads, strict=True):
@@ -127,15 +107,3 @@ def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workl
     answers = predicted.solve(space, problems, seen, modes)
     judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
     assert not judged.holds[answers.choice != NONE].all()
-
-
-def test_of_all_modes_profiled_the_best_is_the_best(problems, space):
-    every = np.arange(len(space.modes))
-    answers = profiled.solve(space, problems, every)
-    assert np.array_equal(answers.choice, exhaustive.solve(space, problems).choice)
-    assert (answers.n_profiles == len(every) * (1 + len(SIZES))).all()
-
-
-def test_the_strongest_mode_is_the_top_of_the_grid(space):
-    strongest = space.modes[profiled.strongest_mode(space)[0]]
-    assert (strongest == space.modes.max(0)).all()

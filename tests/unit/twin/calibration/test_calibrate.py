@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.published.numbers import Relation
 from epochwatt.twin.calibration.calibrate import (
     Problem,
     calibrate,
-    is_share,
     limits,
     log_error,
     misfits,
@@ -64,12 +62,6 @@ def test_change_is_judged_on_the_ratio_of_its_sides(fact):
     assert log_error(halved, -75.0) == pytest.approx(math.log(0.5))
 
 
-def test_shares_are_told_from_changes(evidence):
-    facts = evidence.facts
-    assert {f.unit for f in facts if is_share(f)} == {"pct"}
-    assert not any(is_share(f) for f in facts if isinstance(f, Relation) and f.b_over_a)
-
-
 def test_bound_and_range_have_their_ends(fact):
     assert limits(fact("S5.1.6-05")) == (-math.inf, 20.0)
     assert limits(fact("S5.5.2-04")) == (14.0, math.inf)
@@ -104,27 +96,6 @@ def test_parameter_that_no_number_speaks_of_stays_at_its_prior(evidence, only):
     fit = calibrate(agx, twin)
     prior = twin.parameters.described["soc_factor"].prior
     assert fit.parameters["soc_factor"] == pytest.approx(prior, rel=1e-6)
-
-
-def test_fit_starts_at_or_near_the_priors_and_tells_its_passes(evidence, only):
-    twin = only(evidence.twin, "sample_kcycles")
-    facts = [f for f in evidence.facts if f.id.startswith("S5.1.3")]
-    lines = []
-    first = calibrate(facts, twin, lines.append)
-    moved = replace(twin, parameters=twin.parameters.moved({"sample_kcycles": 9999.0}))
-    assert dict(calibrate(facts, moved).parameters) == dict(first.parameters)
-    assert [line.split()[0] for line in lines] == 2 * ["linear", "soft_l1"]
-    assert first.cost == first.costs[0]
-
-
-def test_end_below_the_priors_counts_and_those_of_other_starts_are_told(evidence, only):
-    twin = only(evidence.twin, "convolution_kcycles", "launch_kcycles", "front_kcycles")
-    some = [f for f in evidence.facts if f.id.startswith(("S5.6.4", "RS5.6.6", "RS5.3.1"))]
-    one, several = (calibrate(some, twin, n_random=n) for n in (0, 3))
-    assert one.costs == several.costs[:1]
-    assert len(several.costs) == 4
-    assert several.cost == one.cost
-    assert dict(several.parameters) == dict(one.parameters)
 
 
 def test_with_nothing_to_fit_the_priors_stay(evidence, only):

@@ -6,8 +6,7 @@ import pytest
 from made_up import RUN
 
 from epochwatt import columns
-from epochwatt.errors import EpochwattError
-from epochwatt.twin.calibration.closed_form_rows import COLUMNS, epoch_rows, idle_rows, runs_of
+from epochwatt.twin.calibration.closed_form_rows import COLUMNS, epoch_rows, idle_rows
 from epochwatt.twin.model.power import idle_w
 from epochwatt.twin.simulation.records import write_run
 from epochwatt.twin.simulation.run import simulate
@@ -67,13 +66,6 @@ def test_rows_are_those_of_the_event_simulation(written, twin, changes):
                 assert row[name] == pytest.approx(told[name], rel=near, abs=1e-6), name
 
 
-def test_every_epoch_of_every_run_has_a_row(written, twin):
-    a, b = written(2), [{**row, "run": "other"} for row in written(4)]
-    assert [len(run) for run in runs_of([*a, *b])] == [2, 4]
-    rows = epoch_rows(runs_of([*a, *b]), twin, twin.parameters)
-    assert [(r["run"], r["epoch"]) for r in rows] == [(r["run"], r["epoch"]) for r in [*a, *b]]
-
-
 def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, quiet):
     first, *later = epoch_rows([written(4, model="mobilenet", storage="hdd")], twin, quiet)
     assert {row["e2e_s"] for row in later} == {later[0]["e2e_s"]}
@@ -82,17 +74,6 @@ def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, q
     for row in (first, *later):
         parts = row["stall_s"] + row["compute_s"] + row["overhead_s"]
         assert parts == pytest.approx(row["e2e_s"])
-
-
-def test_a_seed_is_a_spread(written, twin):
-    runs = [written(3)]
-    one, same, other = (
-        [row["e2e_s"] for row in epoch_rows(runs, twin, twin.parameters, seed)]
-        for seed in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other
-    assert one == pytest.approx(other, rel=0.02)
 
 
 def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin):
@@ -118,9 +99,3 @@ def test_idle_powers_follow_the_parameters(twin, modes):
     assert moved["power_w"] - told["power_w"] == pytest.approx(
         twin.parameters["agx_soc_w"] * twin.parameters["soc_factor"]
     )
-
-
-def test_a_mode_that_is_not_simulated_is_named(written, twin):
-    rows = [{**row, "power_mode": "x"} for row in written(1)]
-    with pytest.raises(EpochwattError, match="agx has no power mode 'x'"):
-        epoch_rows([rows], twin, twin.parameters)

@@ -45,13 +45,6 @@ def test_leak_takes_the_independence_away(facts):
     assert not is_enough(two, [Leak(frozenset(fact.id for fact in two), "arithmetic", "why")])
 
 
-def test_private_parameter_names_its_board_and_network(facts):
-    assert private_to(facts("S5.1.5-01", "S5.6-06")) == "nano lenet"
-    assert private_to(facts("S5.6.2-01")) == "agx idle"
-    assert private_to(facts("S5.1.5-01", "S5.1.1-01")) == ""
-    assert private_to([]) == ""
-
-
 def served_by(evidence):
     """Return by fitted parameter the numbers that it serves."""
     found = moves(evidence.facts, evidence.twin)
@@ -89,17 +82,6 @@ def test_no_fitted_parameter_is_private_to_one_number(evidence):
     assert 0.5 < PRIVATE < 1
 
 
-def test_boards_share_what_is_fitted_of_their_socs_power(evidence):
-    """One of Nano's own would serve one number, S5.6-06, and meet it in any case."""
-    p = evidence.twin.parameters
-    assert {p.described[f"{board}_soc_w"].source for board in ("agx", "nx", "nano", "orin")} == {
-        "assumed"
-    }
-    assert "soc_factor" in p.fitted
-    moved = moves(evidence.facts, evidence.twin)["soc_factor"]
-    assert private_number(evidence.facts, moved) == ""
-
-
 def test_every_fitted_parameter_of_the_checkout_has_its_evidence(evidence):
     p = evidence.twin.parameters
     assert p.fitted
@@ -119,13 +101,6 @@ def test_committed_lists_are_those_of_the_committed_values(evidence):
         for name, served in found.items()
     }
     assert {name: ids for name, ids in differing.items() if ids} == {}
-
-
-def test_power_serves_no_time(evidence):
-    found = served_by(evidence)
-    assert found["soc_factor"]
-    assert not {fact.unit for fact in found["soc_factor"]} & {"s", "ms"}
-    assert not {fact.unit for fact in found["hdd_access_ms"]} & {"W", "Wh"}
 
 
 def test_parameter_of_one_number_is_assumed_again(evidence, only):

@@ -2,8 +2,8 @@
 
 import shutil
 
-from epochwatt.published.folds import judged, load_seen
-from epochwatt.published.numbers import load_published
+from epochwatt.published.folds import judged
+from epochwatt.published.numbers import load_published, load_seen
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit, seen_by_setups, write_seen
 
 

@@ -73,19 +73,6 @@ def test_first_epochs_and_dropped_caches_are_cold(changes, cold):
     assert questions(config(**changes)) == [asked(cold=cold)]
 
 
-def test_a_number_of_several_settings_asks_for_all_of_them():
-    found = questions(config(power_mode=("g", "h"), num_workers=(0, 4), scale=0.25))
-    assert found == [
-        asked(power_mode=mode, num_workers=w, scale=0.25) for w in (0, 4) for mode in ("g", "h")
-    ]
-
-
-@pytest.mark.parametrize("key", ["device", "model", "storage", "power_mode", "num_workers"])
-def test_what_is_not_stated_is_not_asked(predicted, key):
-    assert questions(config(**{key: None})) == []
-    assert predicted(measurement("e2e_s", **{key: None})) is None
-
-
 # -- formulas -------------------------------------------------------------------------------------
 
 
@@ -93,10 +80,6 @@ def test_a_measurement_is_the_quantity_and_the_mean_of_several(predicted, e2e_s)
     assert predicted(measurement("e2e_s")) == pytest.approx((e2e_s(),))
     both = (e2e_s() + e2e_s(power_mode="h")) / 2
     assert predicted(measurement("e2e_s", power_mode=("g", "h"))) == pytest.approx((both,))
-
-
-def test_a_quantity_that_is_not_simulated_is_left_out(predicted):
-    assert predicted(measurement("loss")) is None
 
 
 def test_relations_of_two_sides(predicted, e2e_s):

@@ -6,10 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.study.config import WorkloadRow
-from epochwatt.study.devices import read_rows
-from epochwatt.tables import read_table
-from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer, answer_each
+from epochwatt.twin.calibration.queries import QUANTITIES, Question, answer, answer_each
 from epochwatt.twin.model.epoch import epoch
 
 AGX = Question("agx", "mobilenet", "hdd", 4, 16, "g")
@@ -52,10 +49,6 @@ def test_many_draws_are_answered_as_each_alone(twin, questions, seeds):
     assert each == [answer(questions, twin, drawn) for drawn in draws]
 
 
-def test_no_draw_has_no_answer(twin):
-    assert answer_each([AGX], twin, [], QUANTITIES) == []
-
-
 def test_quantities_belong_together(twin, setting):
     told = answer([AGX], twin, twin.parameters)[AGX]
     given = setting("agx", "mobilenet", medium="hdd")
@@ -75,28 +68,6 @@ def test_quantities_belong_together(twin, setting):
         assert 0 < told[name] <= 100
 
 
-def test_requests_of_an_epoch_are_those_of_what_it_reads(twin):
-    cold = AGX._replace(cold=True)
-    told = answer([AGX, cold, cold._replace(scale=0.25)], twin, twin.parameters)
-    samples = twin.samples["gld23k"]
-    for question, n_samples in ((cold, 23080), (cold._replace(scale=0.25), 5770)):
-        requests = n_samples * samples.file_bytes / 131072
-        assert told[question]["iops"] * told[question]["e2e_s"] == pytest.approx(requests)
-    assert told[AGX]["iops"] == 0.0  # all of it is cached
-
-
-def test_every_network_of_the_papers_has_a_data_set_that_is_simulated(twin):
-    assert set(DATASETS.values()) <= set(twin.samples)
-
-
-def test_data_sets_are_those_of_table_2_and_of_the_same_delivered_workloads(pytestconfig):
-    config = pytestconfig.rootpath / "config"
-    printed = read_table(config / "published/table2.csv")
-    assert {row["model"]: row["dataset"] for _, row in printed} == DATASETS
-    delivered = read_rows(WorkloadRow, config / "workloads.yaml")
-    assert {name: row.dataset for name, row in delivered.items() if name in DATASETS} == DATASETS
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -109,11 +80,3 @@ def test_data_sets_are_those_of_table_2_and_of_the_same_delivered_workloads(pyte
 def test_a_question_that_has_no_answer(twin, change, said):
     with pytest.raises(EpochwattError, match=said):
         answer([AGX._replace(**change)], twin, twin.parameters)
-
-
-def test_clocks_of_a_mode(twin):
-    assert twin.clocks("agx", "a") == (4, 1200, 670, 1333)
-    with pytest.raises(
-        EpochwattError, match="tx2 has no power mode 'a' with numbers\n  allowed: none"
-    ):
-        twin.clocks("tx2", "a")

@@ -5,10 +5,7 @@ import yaml
 
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.twin.inputs.boards import Board, load_boards
-from epochwatt.twin.inputs.samples import load_samples
-from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.simulation.sensors import PARTS
+from epochwatt.twin.inputs.boards import load_boards, load_samples
 
 SAMPLE = {"n_samples": 10, "file_bytes": 0, "pixels": 4, "mib": 1, "source": "made up"}
 
@@ -27,28 +24,6 @@ def test_each_board_of_the_papers_is_there_with_parameters_and_rails_of_its_own(
         assert set(board.rails) == {rail.label for rail in rails}
         for limits in (board.cpu_mhz, board.gpu_mhz, board.emc_mhz, board.cpu_v, board.gpu_v):
             assert 0 < limits[0] < limits[1]
-
-
-def test_the_rails_that_are_added_see_each_part_once(twin):
-    for board in twin.boards.values():
-        added = [rail.label for rail in KINDS[board.kind].rails if rail.parent is None]
-        seen = {part: sum(board.rails[rail].get(part, 0) for rail in added) for part in PARTS}
-        assert seen == dict.fromkeys(PARTS, 1)
-
-
-def test_no_rail_sees_more_than_the_one_above_it(twin):
-    for board in twin.boards.values():
-        for rail in KINDS[board.kind].rails:
-            for part, share in board.rails[rail.label].items():
-                assert rail.parent is None or share <= board.rails[rail.parent].get(part, 0)
-
-
-def test_data_sets_are_those_of_the_papers_networks(twin):
-    assert twin.samples["mnist"].file_bytes == twin.samples["cifar10"].file_bytes == 0
-    photographs = twin.samples["gld23k"]
-    assert photographs.n_samples * photographs.file_bytes == pytest.approx(
-        photographs.mib * 2**20, rel=0.01
-    )
 
 
 def test_a_part_that_is_not_known_is_told_with_those_that_are(twin):
@@ -71,12 +46,6 @@ def edited(config, change):
     return yaml.safe_dump({"agx": row})
 
 
-def test_what_is_read_is_the_board(config, tmp_path):
-    (tmp_path / "boards.yaml").write_text(edited(config, lambda row: None), "utf-8")
-    assert load_boards(tmp_path) == {"agx": load_boards(config)["agx"]}
-    assert isinstance(load_boards(tmp_path)["agx"], Board)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -95,18 +64,6 @@ def test_a_board_that_is_none(config, tmp_path, change, said):
     with pytest.raises(ConfigError, match=said) as caught:
         load_boards(tmp_path)
     assert str(tmp_path / "boards.yaml") in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["", "- agx\n", "agx: [\n", "agx: 3\n"])
-def test_a_file_without_boards(tmp_path, text):
-    (tmp_path / "boards.yaml").write_text(text, "utf-8")
-    with pytest.raises(ConfigError, match=r"boards\.yaml"):
-        load_boards(tmp_path)
-
-
-def test_a_folder_without_files(tmp_path):
-    with pytest.raises(ConfigError, match=r"cannot read .*boards\.yaml"):
-        load_twin(tmp_path, [])
 
 
 def test_a_data_set_that_is_none(tmp_path):

@@ -1,12 +1,9 @@
 """Parameters: read, refused, written the same each time."""
 
-import math
 import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError
 from epochwatt.twin.inputs.parameters import (
@@ -14,7 +11,6 @@ from epochwatt.twin.inputs.parameters import (
     Parameter,
     Parameters,
     load_parameters,
-    rounded,
     write_parameters,
 )
 
@@ -63,33 +59,12 @@ def test_what_is_written_is_read_back(known, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == [FILE]
 
 
-def test_keys_that_say_nothing_are_left_out(known, tmp_path):
-    write_parameters(tmp_path, known)
-    text = (tmp_path / FILE).read_text("utf-8")
-    assert "serves: [S1, S2]" in text
-    assert text.count("prior:") == text.count("serves:") == text.count("spread:") == 1
-    assert "private_to:" not in text
-
-
-def test_moved_parameters_leave_the_old_ones_alone(known):
-    moved = known.moved({"wait_ms": 4})
-    assert (moved["wait_ms"], known["wait_ms"]) == (4, 3)
-    assert dict(moved) == {"wait_ms": 4, "share": 0.5}
-    assert known.fitted == moved.fitted == ("wait_ms",)
-
-
 def test_parameter_that_lacks_evidence_is_at_its_prior(known):
     told = known.lacking(["wait_ms"])
     assert told.fitted == ()
     assert told.described["wait_ms"] == Parameter(
         "cpu", **{**FITTED, "value": 2, "source": "assumed"}
     )
-
-
-@given(st.floats(min_value=1e-9, max_value=1e9))
-def test_rounding_moves_a_value_by_less_than_a_thousandth(value):
-    assert math.isclose(rounded(value), value, rel_tol=1e-3)
-    assert rounded(rounded(value)) == rounded(value)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.counting.kernel_counts import generic_kernel_counts
-from epochwatt.twin.model.compute import compute, kernels_s, last_end_s
+from epochwatt.twin.model.compute import kernels_s, last_end_s
 from epochwatt.twin.model.epoch import epoch
 
 KERNELS = st.integers(1, 30).flatmap(
@@ -40,17 +40,6 @@ def test_configurations_side_by_side_are_those_one_by_one():
     assert found == pytest.approx(
         [ends_s(*row) for row in zip(exec_s, launch_s, front_s, strict=True)]
     )
-
-
-def test_a_network_that_executes_in_no_time_ends_with_its_last_launch():
-    launch_s = np.full((1, 50), 0.2)
-    end = last_end_s(np.zeros((1, 50)), launch_s, np.array([0.01]))
-    assert end == pytest.approx([50 * 0.2 + 0.01])
-
-
-def test_a_network_that_launches_in_no_time_ends_with_its_last_execution():
-    end = last_end_s(np.full((1, 50), 0.2), np.zeros((1, 50)), np.array([0.01]))
-    assert end == pytest.approx([50 * 0.2 + 0.01])
 
 
 # -- the roofline --------------------------------------------------------------------------------
@@ -103,25 +92,6 @@ def test_no_kernel_is_faster_than_the_data_sheet(twin):
         assert (exec_s >= work.bytes(16) / (board.emc_bytes_per_clock * 2133e6)).all()
 
 
-def test_few_threads_leave_the_gpu_waiting_until_the_mini_batch_fills_it(twin, no_gap):
-    board, work = twin.boards["agx"], generic(1e9, 1e5)  # 1,250 threads a sample and kernel
-    per_sample_s = [
-        kernels_s(work, b, board, 1000.0, 1e9, no_gap).sum() / b for b in (1, 2, 4, 32, 64)
-    ]
-    assert per_sample_s[0] > per_sample_s[1] > per_sample_s[2] > per_sample_s[3]
-    assert per_sample_s[4] == pytest.approx(per_sample_s[3])
-
-
-def test_more_others_and_fewer_cores_make_launches_longer(twin):
-    work, board, clocks = twin.works["lenet"], twin.boards["agx"], (2265.0, 1377.0, 2133.0)
-    launch_s = [
-        float(compute(work, 16, board, clocks, cores, others, twin.parameters).launch_s[0])
-        for cores, others in ((8, 2), (8, 6), (2, 6))
-    ]
-    assert launch_s == sorted(launch_s)
-    assert len(set(launch_s)) == 3
-
-
 # -- regimes that come out by themselves ---------------------------------------------------------
 
 
@@ -145,27 +115,9 @@ def test_lenet_is_launch_bound_and_insensitive_to_the_gpus_clock(setting, twin):
     assert share_gained(low, p, cpu_mhz=2) > 10 * share_gained(low, p, gpu_mhz=2)
 
 
-def test_resnet_follows_the_gpus_clock_where_lenet_does_not(setting, twin):
-    p = twin.parameters
-    slow, fast = (epoch(setting(model="resnet", mode=mode), p) for mode in ("m", "g"))
-    assert fast.compute_s[0] < 0.5 * slow.compute_s[0]
-    assert fast.gpu_busy_s[0] > 0.8 * fast.compute_s[0]
-
-
 def memory_limited_share(setting, p):
     """Return the share of kernel time in kernels that a slower memory makes longer."""
     c = setting.clocks
     emc_mhz = np.array([c.emc_mhz, 0.99 * c.emc_mhz])
     exec_s, slower_s = kernels_s(setting.work, 16, setting.board, c.gpu_mhz, emc_mhz, p)
     return exec_s[slower_s > 1.005 * exec_s].sum() / exec_s.sum()
-
-
-def test_resnet_moves_towards_its_memory_bound_as_the_memory_slows_down(setting, twin):
-    p = twin.parameters
-    shares = [
-        memory_limited_share(setting(model="resnet", mode=m), p) for m in ("g", "j", "i", "h")
-    ]
-    assert shares == sorted(shares)
-    assert shares[-1] > 1.5 * shares[0]
-    gains = {m: share_gained(setting(model="resnet", mode=m), p, emc_mhz=1.01) for m in ("g", "h")}
-    assert gains["h"] > 1.5 * gains["g"]

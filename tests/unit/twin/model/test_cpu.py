@@ -16,18 +16,6 @@ def test_the_memory_adds_cycles_of_its_own_clock(twin):
     assert found_s == pytest.approx(0.5e-3)
 
 
-def test_both_clocks_doubled_halve_the_time(twin):
-    board, p = twin.boards["nano"], twin.parameters
-    slow_s, fast_s = (work_s(70.0, board, n * 700.0, n * 800.0, p) for n in (1, 2))
-    assert fast_s == pytest.approx(slow_s / 2)
-
-
-def test_a_core_that_does_less_per_clock_takes_longer(twin):
-    p = {**twin.parameters, "cpu_memory_stall": 0.0}
-    times_s = {name: work_s(1.0, twin.boards[name], 1000.0, 1000.0, p) for name in ("agx", "nano")}
-    assert times_s["nano"] / times_s["agx"] == pytest.approx(1 / twin.boards["nano"].ipc)
-
-
 def test_processes_beside_it_slow_work_the_more_the_fewer_cores(twin):
     p = twin.parameters
     assert slowdown(0, 8, p) == 1.0

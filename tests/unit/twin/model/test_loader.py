@@ -106,28 +106,6 @@ def test_waits_are_those_of_processes_with_queues(times, workers, prefetch_facto
     assert waits_s(told, workers, prefetch_factor, float(first_s)).tolist() == played
 
 
-def test_epochs_side_by_side_are_those_one_by_one():
-    random = np.random.default_rng(5)
-    told = stages(*random.random((4, 60, 3)))
-    first_s = np.array([0.0, 0.5, 2.0])
-    found = waits_s(told, 2, 2, first_s)
-    for k in range(3):
-        one = Stages(*(np.asarray(stage)[:, k] for stage in told))
-        assert found[:, k].tolist() == waits_s(one, 2, 2, first_s[k]).tolist()
-
-
-def test_without_workers_the_loop_waits_for_all_that_is_prepared():
-    told = stages([1.0, 2.0], [0.5, 0.25], [9.0, 9.0], [1.0, 1.0])
-    assert waits_s(told, 0, 0, 7.0).tolist() == [1.5, 2.25]
-    assert steady_wait_s(told, 0).tolist() == [1.5, 2.25]
-
-
-def test_more_workers_than_mini_batches():
-    told = stages([3.0, 4.0], [0.0, 0.0], [1.0, 1.0], [0.5, 0.5])
-    # the second is there at 4, and the loop comes for it at 3 + 1 + 0.5
-    assert waits_s(told, 8, 2, 0.0).tolist() == [4.0, 1.0]
-
-
 def test_a_worker_prepares_no_further_ahead_than_it_may():
     # one worker, two ahead: the third is begun when the first has been taken
     told = stages([1.0] * 3, [0.0] * 3, [0.0] * 3, [10.0, 0.0, 0.0])

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.twin.model.epoch import cached_share, epoch
 from epochwatt.twin.model.page_cache import capacity_mib, hit_share
 
 
@@ -33,24 +32,12 @@ def test_a_cache_played_file_by_file_hits_as_often(cached):
     assert hit_share(cached) == pytest.approx(found, abs=0.01)
 
 
-def test_limits():
-    assert hit_share(0.0) == 0.0
-    assert hit_share(1.0) == 1.0
-    assert simulated_hit_share(100, 100, 2) == 1.0
-    small = 1e-3
-    assert hit_share(small) == pytest.approx(small**2 / 2, rel=1e-2)
-
-
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_more_cache_never_hits_less_and_never_more_than_it_holds(one, other):
     low, high = sorted((one, other))
     assert hit_share(low) <= hit_share(high) + 1e-12
     assert hit_share(low) + 1e-12 >= 0.0
     assert hit_share(low) <= low + 1e-12
-
-
-def test_arrays():
-    assert hit_share(np.array([0.0, 1.0])).tolist() == [0.0, 1.0]
 
 
 def test_what_is_left_of_the_memory_is_never_below_zero(twin):
@@ -60,19 +47,3 @@ def test_what_is_left_of_the_memory_is_never_below_zero(twin):
     assert capacity_mib(roomy, 0, 100.0, p) - capacity_mib(roomy, 2, 300.0, p) == pytest.approx(
         2 * p["worker_mib"] + 200.0
     )
-
-
-@given(
-    device=st.sampled_from(["agx", "nx", "nano", "orin"]),
-    workers=st.integers(0, 16),
-    batch_size=st.integers(1, 64),
-    ram_mib=st.tuples(st.floats(0, 1e5), st.floats(0, 1e5)),
-)
-def test_more_ram_never_lowers_the_cached_share(
-    setting, twin, device, workers, batch_size, ram_mib
-):
-    base = setting(device, "mobilenet", num_workers=workers, batch_size=batch_size)
-    less, more = (replace(base, board=replace(base.board, ram_mib=ram)) for ram in sorted(ram_mib))
-    p = twin.parameters
-    assert 0.0 <= cached_share(less, p) <= cached_share(more, p) <= 1.0
-    assert epoch(more, p).read_share <= epoch(less, p).read_share + 1e-12

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.model.power import STATES, Load, check_clocks, idle_w, parts, socket_w, voltage
+from epochwatt.twin.inputs.numbers import Clocks
+from epochwatt.twin.model.power import STATES, Load, check_clocks, idle_w, parts, socket_w
 
 BOARDS = ("agx", "nx", "nano", "orin")
 NOTHING = Load(0.0, 0.0, 0.0)
@@ -22,13 +22,6 @@ MEASURED = Path(__file__).resolve().parents[3] / (
 
 def top(board):
     return Clocks(board.cores, board.cpu_mhz[1], board.gpu_mhz[1], board.emc_mhz[1])
-
-
-def test_voltage_is_a_line_between_the_ends_and_leaves_them_never():
-    limits = (100.0, 300.0), (0.5, 1.0)
-    assert voltage(np.array([50.0, 100.0, 200.0, 300.0, 400.0]), *limits).tolist() == [
-        *(0.5, 0.5, 0.75, 1.0, 1.0)
-    ]
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -105,13 +98,6 @@ def test_an_idle_state_that_there_is_not(twin, state, scope):
 # -- clocks that a board has ---------------------------------------------------------------------
 
 
-def test_all_power_modes_of_the_devices_are_within_the_limits(twin, modes):
-    assert set(modes) == set(BOARDS)
-    for name, own in modes.items():
-        for clocks in own.values():
-            check_clocks(twin.boards[name], clocks)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -131,11 +117,6 @@ def test_clocks_beyond_the_boards_are_refused_with_its_limits(twin, change, said
     if "cpu_mhz" in change:
         with pytest.raises(EpochwattError, match="Jetson AGX Xavier"):
             idle_w(board, STATES[0], top(board)._replace(**change), "module", twin.parameters)
-
-
-def test_nominal_clocks_may_be_rounded(twin):
-    board = twin.boards["agx"]
-    check_clocks(board, Clocks(8, 2300.0, 114.0, 2150.0))
 
 
 def against_rails(board, p, row):

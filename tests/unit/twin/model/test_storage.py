@@ -4,7 +4,6 @@ import heapq
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.twin.model.storage import MEDIA, file_s, response_s
@@ -28,36 +27,6 @@ def test_a_queue_saves_access_time_but_no_more_than_its_gain(twin, medium):
 
 
 # -- mean value analysis: cases with a known answer ----------------------------------------------
-
-
-@given(SECONDS, SECONDS)
-def test_one_reader_waits_for_nobody(service_s, think_s):
-    assert response_s(service_s, think_s, 1) == pytest.approx(service_s)
-
-
-@given(SECONDS, st.integers(1, 20))
-def test_readers_that_think_of_nothing_all_stand_in_the_queue(service_s, readers):
-    assert response_s(service_s, 0.0, readers) == pytest.approx(readers * service_s)
-
-
-@given(SECONDS, SECONDS)
-def test_two_readers(service_s, think_s):
-    # the other is at the medium for R / (R + D) of the time
-    expected_s = service_s * (1 + service_s / (service_s + think_s))
-    assert response_s(service_s, think_s, 2) == pytest.approx(expected_s)
-
-
-@given(st.floats(0.01, 1.0), st.floats(0.01, 1.0))
-def test_many_readers_saturate_the_medium(service_s, think_s):
-    response = response_s(service_s, think_s, 2000)
-    assert 2000 / (response + think_s) == pytest.approx(1 / service_s, rel=1e-3)
-
-
-@given(SECONDS, SECONDS, st.integers(1, 16))
-def test_throughput_keeps_within_the_asymptotic_bounds(service_s, think_s, readers):
-    rate = readers / (response_s(service_s, think_s, readers) + think_s)
-    assert rate <= min(1 / service_s, readers / (service_s + think_s)) * (1 + 1e-9)
-    assert rate >= readers / (readers * service_s + think_s) * (1 - 1e-9)
 
 
 def test_configurations_side_by_side_are_those_one_by_one():

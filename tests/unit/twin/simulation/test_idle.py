@@ -2,16 +2,14 @@
 
 import csv
 
-import numpy as np
 import pytest
 from made_up import MODE
 
 from epochwatt.analysis.collect_idle import write_idle_table
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.model.power import STATES
 from epochwatt.twin.simulation import idle
-from epochwatt.twin.simulation.idle import STATE, idle_power_w, write_idles
+from epochwatt.twin.simulation.idle import idle_power_w, write_idles
 
 PLACE = {
     **{"backend": "twin", "device": "agx", "instance": "d1", "power_mode": "g", "dvfs": "off"},
@@ -24,10 +22,6 @@ MODULE = {"id": "b", "place": PLACE, "mode": MODE, "power_scope": "module", "sec
 @pytest.fixture(scope="module")
 def twin(request):
     return load_twin(request.config.rootpath / "config/twin", [])
-
-
-def test_every_state_of_the_paper_is_one_of_the_models():
-    assert tuple(STATE.values()) == STATES
 
 
 def test_files_become_rows_of_the_table(twin, tmp_path, monkeypatch):
@@ -44,13 +38,6 @@ def test_files_become_rows_of_the_table(twin, tmp_path, monkeypatch):
     assert (float(socket["power_w"]), float(socket["duration_s"])) == (11.5, 1800.0)
     assert (float(module["power_w"]), module["power_scope"]) == (7.5, "module")
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["simulated"]
-
-
-def test_the_plug_sees_more_than_the_module_and_sleep_takes_least(twin):
-    module, socket = idle_power_w(MODULE, twin), idle_power_w(SOCKET, twin)
-    asleep = idle_power_w({**SOCKET, "place": {**PLACE, "state": "iv"}}, twin)
-    assert 0 < asleep < module < socket
-    assert np.isfinite(socket)
 
 
 def test_a_board_that_is_not_known_is_named(twin):

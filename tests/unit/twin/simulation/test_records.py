@@ -197,10 +197,6 @@ def test_stuck_time_is_the_longest_of_one_value(steps):
     assert stuck_s(t_s, values) == longest
 
 
-def test_a_source_without_rows_is_never_stuck():
-    assert stuck_s(np.array([]), np.array([])) == 0.0
-
-
 def test_statistics_are_readable_json(written, folder):
     written(epoch(0))
     told = json.loads(Path(folder.epoch_path(0), "telemetry.json").read_text("utf-8"))

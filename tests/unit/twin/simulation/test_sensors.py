@@ -6,7 +6,6 @@ import pytest
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.telemetry.rails import TOTAL, ModulePower
 from epochwatt.twin.model.epoch import epoch, first_cluster
-from epochwatt.twin.simulation import sensors
 from epochwatt.twin.simulation.sensors import PERIOD_S, Timeline, sources, timeline
 
 BOARDS = ("agx", "nx", "nano", "orin")
@@ -63,21 +62,6 @@ def test_the_energy_of_the_time_line_is_that_of_the_closed_form(setting, twin, n
     assert line.energy_j == pytest.approx(3600 * number(mean.energy_wh), rel=1e-6)
 
 
-def test_only_compute_loads_the_gpu_and_the_memory(told):
-    _, line = told("agx", "resnet", n=20)
-    outside, inside = line.parts_w
-    assert inside[2] > outside[2]  # GPU
-    assert inside[3] > outside[3]  # memory
-    assert inside[:2].tolist() == outside[:2].tolist()
-
-
-def test_the_power_factor_of_a_board_is_on_all_parts(told):
-    _, line = told("agx", "resnet", n=20)
-    _, more = told("agx", "resnet", n=20, factor=1.1)
-    assert more.parts_w == pytest.approx(1.1 * line.parts_w)
-    assert more.energy_j == pytest.approx(1.1 * line.energy_j)
-
-
 # -- samples against the exact time line ---------------------------------------------------------
 
 
@@ -100,14 +84,6 @@ def test_the_sampled_energy_agrees_with_the_exact_one(told, names, workers):
     assert n_within >= 54  # the bound is told to hold in 95 of 100
 
 
-def test_samples_without_end_give_the_exact_energy(told):
-    _, line = told("agx", "mobilenet", n=50)
-    end_s = float(line.bounds_s[-1])
-    t_s = np.linspace(0.0, end_s, 800_001)
-    energy = trapezoid(t_s, line.at(t_s).sum(axis=1), 0.0, end_s)
-    assert energy.energy_j == pytest.approx(line.energy_j, rel=1e-4)
-
-
 # -- rows ----------------------------------------------------------------------------------------
 
 
@@ -127,13 +103,6 @@ def test_rails_add_up_to_the_modules_power_as_on_the_board(told, twin, name):
     assert len(set(rows.values[:, -1].tolist())) == rows.t_s.size  # a stuck sensor repeats itself
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_no_rail_sees_more_than_all_of_a_part(twin, name):
-    for rail in twin.boards[name].rails.values():
-        assert set(rail) <= set(sensors.PARTS)
-        assert all(0 <= share <= 1 for share in rail.values())
-
-
 def test_there_are_rows_at_both_bounds_and_at_one_instant_a_period(told):
     found, line = told("agx", "lenet")
     end_s = float(line.bounds_s[-1])
@@ -147,12 +116,6 @@ def test_there_are_rows_at_both_bounds_and_at_one_instant_a_period(told):
         assert source.values.shape == (t_s.size, len(source.columns))
         starts.append(t_s[1])
     assert len(set(starts)) == 3  # each source has instants of its own
-
-
-def test_an_epoch_shorter_than_a_period_has_its_bounds(told):
-    found, line = told("agx", "lenet", n=3)
-    assert line.bounds_s[-1] < PERIOD_S
-    assert [len(source.t_s) for source in found.values()] == [2, 2, 2]
 
 
 def test_counters_and_clocks_are_the_means_of_the_epoch(setting, twin, told):
@@ -186,11 +149,3 @@ def test_a_cluster_is_at_its_top_while_one_of_its_cores_works(setting, twin):
     told = {model: below_pct(model) for model in ("lenet", "mobilenet", "resnet")}
     assert told["lenet"] < told["resnet"]
     assert told["mobilenet"] < told["resnet"] - 10.0
-
-
-def test_the_first_row_of_counters_has_no_rate_as_on_a_host(told):
-    found, _ = told("agx", "lenet")
-    host = found["host"]
-    rates = [name in ("cpu_util_pct", "read_iops", "read_mib_s") for name in host.columns]
-    assert np.isnan(host.values[0]).tolist() == rates
-    assert np.isfinite(host.values[1:]).all()

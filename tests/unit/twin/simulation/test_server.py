@@ -53,13 +53,6 @@ def test_errors_are_those_of_the_simulation(words, server):
     assert asked(words()).returncode == 0  # it serves on
 
 
-def test_words_that_nobody_understands_are_explained_to_whoever_asks(words, server):
-    outcome = asked(["--nonsense"])
-    assert outcome.returncode == 1
-    assert "usage" in outcome.stderr
-    assert asked(words()).returncode == 0
-
-
 def test_another_folder_of_boards_counts(words, tmp_path, server):
     """It has read the boards of the first run; a run with others is simulated on those."""
     assert asked(words()).returncode == 0

@@ -152,18 +152,6 @@ def test_factors_with_a_default_may_be_left_out(twin, factors_of):
     assert (epochs_s > n * short.time_s).all()  # the workers begin first
 
 
-def test_a_dropped_cache_and_another_unit_cost_time(twin, factors_of):
-    modes = random_modes(twin.boards["nx"], np.random.default_rng(7), 5)
-    factors = factors_of(device="nx", model="mobilenet", storage="hdd", num_workers=0)
-    kept, dropped, slow = (
-        simulate_sweep(modes, {**factors, **change}, twin, twin.parameters)
-        for change in ({}, {"cache_policy": "dropped"}, {"instance": "d4"})
-    )
-    assert (dropped.time_s > kept.time_s).all()
-    assert slow.time_s == pytest.approx(1.054 * kept.time_s)
-    assert slow.power_w == pytest.approx(kept.power_w)
-
-
 def test_inference_has_kernels_of_its_own(inferring, factors_of):
     modes = random_modes(inferring.boards["agx"], np.random.default_rng(8), 5)
     factors = factors_of(device="agx", model="mobilenet", num_workers=4)

@@ -1,6 +1,5 @@
 """Errors by what was left out: medians, intervals over groups, the headline, the file."""
 
-import csv
 from dataclasses import replace
 from statistics import median
 
@@ -14,8 +13,6 @@ from epochwatt.twin.validation.accuracy import (
     TRANSFER,
     accuracies,
     accuracy_table,
-    headline,
-    write_accuracies,
 )
 from epochwatt.twin.validation.validate_twin import grouped, validation
 
@@ -43,14 +40,6 @@ def made_up(rows):
     return call
 
 
-def test_every_way_of_leaving_out_has_its_times_stalls_and_powers(found):
-    for grouping in LABELS:
-        assert (grouping, "time") in found
-        assert (grouping, "stall") in found
-        assert found[grouping, "stall"].n <= found[grouping, "time"].n
-    assert {g for g, c in found if c == "energy_power"} == LABELS.keys() - {TRANSFER}
-
-
 def test_medians_are_those_of_the_rows(found, rows):
     times = [row for row in rows if row.class_ == "time"]
     for grouping in LABELS:
@@ -62,15 +51,6 @@ def test_medians_are_those_of_the_rows(found, rows):
         assert told.n == len(errors)
         assert told.median_error_pct == median(errors.values())
         assert errors[told.worst_id] == told.worst_error_pct == max(errors.values())
-
-
-def test_more_left_out_is_not_better_known_to_the_rows(rows):
-    """Each grouping has its own predictions: none repeats those by take-away."""
-    times = [row for row in rows if row.class_ == "time"]
-    for grouping in ("section", "board", "network", "board_network", "near"):
-        assert [r.error_by(grouping) for r in times] != [r.error_by(TAKE_AWAY) for r in times]
-    hipcw = [row for row in rows if row.class_.startswith("hipcw_")]
-    assert all(row.section_error_pct is None and row.near_error_pct is None for row in hipcw)
 
 
 def test_interval_covers_the_median_of_groups_that_are_off_together(made_up):
@@ -89,22 +69,3 @@ def test_few_groups_have_no_interval(made_up):
     (one,) = accuracies(*made_up(few))
     assert (one.low_pct, one.high_pct, one.n_groups) == (None, None, ENOUGH - 1)
     assert "1.5 %, n 8 in 4" in accuracy_table([one])[1]
-
-
-def test_headline_is_the_range_not_its_best_member(found):
-    said = headline(list(found.values()))
-    for class_, words in (("time", "times"), ("energy_power", "energies and powers")):
-        own = [each.median_error_pct for each in found.values() if each.class_ == class_]
-        assert f"{words} {min(own):.0f} to {max(own):.0f} %" in said
-        assert max(own) > 1.2 * min(own)
-
-
-def test_file_has_a_line_for_each(found, tmp_path):
-    path = tmp_path / "groupings.csv"
-    write_accuracies(str(path), found.values())
-    with path.open(newline="", encoding="utf-8") as handle:
-        lines = list(csv.DictReader(handle))
-    assert [(line["grouping"], line["class"]) for line in lines] == list(found)
-    for line, each in zip(lines, found.values(), strict=True):
-        assert float(line["median_error_pct"]) == pytest.approx(each.median_error_pct, abs=0.006)
-        assert (line["low_pct"] == "") == (each.low_pct is None)

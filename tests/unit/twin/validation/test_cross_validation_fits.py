@@ -17,7 +17,6 @@ from epochwatt.twin.validation.cross_validation_fits import (
     FILE,
     FOLD,
     PRIOR,
-    held_out,
     load_prior_parameters,
     load_refits,
     parameter_draws,
@@ -26,8 +25,7 @@ from epochwatt.twin.validation.cross_validation_fits import (
     without,
     write_refits,
 )
-from epochwatt.twin.validation.similar_numbers import NEAR
-from epochwatt.twin.validation.validate_twin import all_folds, kinds_of_refits
+from epochwatt.twin.validation.validate_twin import NEAR, all_folds, kinds_of_refits
 
 KINDS = (FOLD, CLAIMS, PRIOR, *GROUPINGS, NEAR)
 CHEAP = "board agx"  # a fold that leaves few numbers: seconds
@@ -88,33 +86,6 @@ def test_committed_refit_is_what_a_refit_gives(evidence):
     assert {name: by for name, by in off.items() if abs(by) > WIDTHS} == {}
 
 
-def test_each_fold_fits_what_its_own_numbers_speak_of(evidence):
-    """And leaves the rest at the priors, of which a row of the file says how many are fitted."""
-    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
-        rows = {row["takeaway"]: row for row in csv.DictReader(handle)}
-    known, facts = evidence.twin.parameters.described, evidence.facts
-    names = list(rows[ALL])[6:]
-    for name, row in rows.items():
-        moved = [n for n in names if float(row[n]) != known[n].prior]
-        assert len(moved) <= int(row["n_parameters"]) <= len(names), name
-    assert int(rows[ALL]["n_parameters"]) == len(evidence.twin.parameters.fitted)
-    nothing_left = [n for n, f in all_folds(evidence).items() if not without(facts, f)]
-    assert nothing_left
-    assert {rows[name]["n_parameters"] for name in nothing_left} == {"0"}
-    # no number of AGX: none of its powers can be told
-    agx = {n for n in names if n.startswith("agx_")}
-    assert {float(rows["board agx"][n]) / known[n].prior for n in agx} == {1.0}
-
-
-def test_where_other_starts_end_is_told(evidence):
-    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
-        for row in csv.DictReader(handle):
-            others = [float(cost) for cost in row["other_starts"].split()]
-            assert all(cost > 0 for cost in others)
-            expected = 5 if row["takeaway"] == ALL else 1
-            assert len(others) == (expected if row["n_parameters"] != "0" else 0), row["takeaway"]
-
-
 def test_committed_spread_is_that_of_the_folds(evidence, committed):
     known = evidence.twin.parameters.described
     fitted = evidence.twin.parameters.fitted
@@ -143,13 +114,6 @@ def test_prior_of_power_modes_is_all_parameters_fitted_without_any(evidence):
     assert found != dict(p)
     assert refit.keys() == set(p.fitted)
     assert kinds_of_refits(evidence)[POWER_MODES] == PRIOR
-
-
-def test_prior_of_power_modes_saw_no_epoch_of_dvfs(evidence):
-    left = {fact.id for fact in without(evidence.facts, all_folds(evidence)[POWER_MODES])}
-    assert len(left) == 71
-    assert not {"S5.5.1-02", "S5.5.1-04", "S5.5.2-04", "RS5.5.1-02", "RS5.5.2-01"} & left
-    assert {"S5.5.1-01", "S5.5.1-03"} <= left  # the same runs with DVFS off
 
 
 class TestFile:
@@ -198,12 +162,6 @@ class TestFile:
         (tmp_path / FILE).write_text(text.replace("450.5", "much"), "utf-8")
         with pytest.raises(ConfigError, match=r"line 3(.|\n)*make validate"):
             load_refits(tmp_path, fits[ALL].parameters)
-
-
-def test_takeaway_that_no_fit_saw_is_predicted_by_the_fit_of_all(evidence, committed):
-    p = evidence.twin.parameters
-    assert dict(held_out(p, committed, "H-III.A")) == dict(p)
-    assert dict(held_out(p, committed, "5.1.5")) == {**p, **committed["5.1.5"]}
 
 
 class TestDraws:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from epochwatt.twin.validation.similar_numbers import COSINE, NEAR, _cosines, near_folds
+from epochwatt.twin.validation.validate_twin import COSINE, NEAR, _cosines, near_folds
 
 
 def test_near_folds_lose_more_than_their_takeaways_and_judge_the_same(evidence):
@@ -25,12 +25,3 @@ def test_what_is_kept_is_near_nothing_that_is_held_out(evidence):
         kept = [i for name, i in place.items() if name not in fold.removed]
         if own and kept:
             assert np.abs(cosines[np.ix_(kept, own)]).max() < COSINE, fold.takeaway
-
-
-def test_alike_is_by_direction(evidence):
-    """Numbers of one run and metric are one direction; power and time of it are far apart."""
-    cosines = _cosines(evidence.facts, evidence.twin)
-    at = {fact.id: i for i, fact in enumerate(evidence.facts)}
-    assert cosines[at["S5.1.1-02"], at["S5.2.2-03"]] > 0.9999
-    assert abs(cosines[at["S5.6-05"], at["S5.1.1-02"]]) < 0.5
-    assert np.all(np.abs(cosines) < 1 + 1e-9)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.counting.kernel_counts import generic_kernel_counts
-from epochwatt.twin.inputs.samples import SampleFacts
+from epochwatt.twin.inputs.boards import SampleFacts
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.model.epoch import Setting, epoch
 from epochwatt.twin.model.power import Clocks

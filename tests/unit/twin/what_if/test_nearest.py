@@ -39,28 +39,9 @@ def test_settings_without_a_published_number_are_listed_with_those_that_have_one
     assert not [text for text in missing if text.startswith(("storage", "batch size", "DVFS"))]
 
 
-def test_a_published_question_is_its_own_neighbour(published, twin):
-    assert nearest.nearest(DEFAULT, published, twin) == DEFAULT
-
-
 def test_the_neighbour_differs_in_as_few_keys_as_can_be(published, twin):
     near = nearest.nearest(DEFAULT._replace(num_workers=5, dvfs="on"), published, twin)
     assert near._replace(num_workers=5, dvfs="on") == DEFAULT._replace(num_workers=5, dvfs="on")
-
-
-def test_another_network_counts_most_and_another_board_is_none(published, twin):
-    unknown = nearest.nearest(DEFAULT._replace(model="generic"), published, twin)
-    assert unknown._replace(model="generic") == DEFAULT._replace(model="generic")
-    assert nearest.nearest(DEFAULT._replace(device="other"), published, twin) is None
-
-
-def test_orin_rests_on_assumptions_only(published):
-    boards = {d: nearest.only_assumed(d, published, ROOT) for d in ("agx", "nx", "nano", "orin")}
-    assert boards == {"agx": False, "nx": False, "nano": False, "orin": True}
-
-
-def test_without_a_cross_validation_there_are_no_rows(tmp_path):
-    assert nearest.validation(tmp_path) == []
 
 
 def test_median_errors_are_of_one_board_and_of_what_was_held_out(tmp_path):

@@ -216,11 +216,6 @@ def test_a_network_that_did_not_fit_is_warned_of(ask, here, counts):
     assert out.count("WARNING") == 2
 
 
-def test_governors_clocks_are_told(ask, here):
-    _, out, _ = ask("--device", "agx", "--dvfs", "on", *BY_TOTALS)
-    assert re.search(r"clocks chosen by the governors: CPU \d+, GPU \d+, memory \d+ MHz", out)
-
-
 @pytest.fixture
 def own_config(here):
     """Give the checkout a `config/twin` of its own, to be changed."""
@@ -250,35 +245,6 @@ def test_it_says_when_nothing_was_calibrated(ask, own_config):
     _, out, _ = ask("--device", "agx", *BY_TOTALS)
     assert "WARNING: config/twin/parameters.yaml was never calibrated" in out.splitlines()[1]
     assert "uncertainty: no interval without a calibration" in out
-
-
-def test_totals_that_are_missing_are_named(refused):
-    assert refused("--device", "agx", "--flops", "1e9", "--samples", "100") == (
-        "error: a network without --model needs all its totals; missing: --bytes, --launches, "
-        "--parameters, --sample-bytes, --file-bytes, --pixels\n"
-    )
-
-
-def test_a_question_without_a_network_names_those_there_are(refused):
-    assert refused("--device", "agx") == (
-        "error: no network given\n  do: add --model, one of lenet, mobilenet, resnet, vgg11, "
-        "resnet18, resnet50, lstm, bert, ssdlite, resnet18.gld, mobilenet.imagenet; or "
-        f"{' '.join(NUMBERS)}\n"
-    )
-
-
-@pytest.mark.parametrize("option", NUMBERS)
-def test_totals_that_cannot_be_are_refused(refused, option):
-    words = [word for pair in {**NUMBERS, option: "-1"}.items() for word in pair]
-    assert f"Invalid value for '{option}': -1.0 is not in the range" in refused(
-        "--device", "agx", *words
-    )
-
-
-def test_a_network_without_files_is_read_from_memory(ask, here):
-    words = [w for pair in {**NUMBERS, "--file-bytes": "0"}.items() for w in pair]
-    _, out, _ = ask("--device", "agx", "--cold", *words)
-    assert table(out)["samples read from the medium %"][0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -340,12 +306,6 @@ def test_a_mode_without_a_label_is_called_a_mode_and_nothing_has_no_sign(ask, he
     assert settings(out)["CPU MHz"] == ("2265.6", "2265")
     assert table(out)["epoch s"][2] == "0.0 %"
     assert not re.search(r"[-+]0\.0 ", out)
-
-
-def test_a_cache_that_holds_little_is_not_called_warm(ask, here):
-    _, out, _ = ask("--device", "nx", "--storage", "hdd", *BY_TOTALS)
-    assert table(out)["data set that the page cache holds %"][0] == 0.0
-    assert settings(out)["page cache"] == ("kept", "kept")
 
 
 def test_resources_of_which_none_helps_alone_are_not_ranked(ask, here, monkeypatch):

@@ -9,11 +9,10 @@ Other work than a mini-batch is taken as a table has it: its time, in ms, is wha
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +30,7 @@ from epochwatt.prediction.models.powertrain.train import (
     train,
 )
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Context, Method, Predictor
+from epochwatt.prediction.predictor import Context, Json, Method, Predictor
 
 PARTS = Mode._fields[:N_FEATURES]
 LEAST_MODES = 4  # three to learn from and one to choose the best epoch by; the paper has ten
@@ -56,13 +55,13 @@ class PowerTrain(Predictor):
         """
         return self.network.predict(modes)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the network's arrays as lists."""
         arrays = {name: np.asarray(a).tolist() for name, a in self.network.arrays().items()}
         return {"target": self.target, "trained_on": self.trained_on.tolist(), "network": arrays}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`."""
         network = Network.of_arrays(data["network"])
         return cls(str(data["target"]), np.array(data["trained_on"], float), network)

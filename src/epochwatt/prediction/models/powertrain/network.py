@@ -36,7 +36,7 @@ def activations(layers: tuple[Layer, ...], rows: Reals) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How modes enter a network and what its output stands for."""
+    """Scales modes on their way into a network, and its output on the way out."""
 
     is_log: bool  # whether features and target are logarithms
     # mean, sd: (4,), of the features

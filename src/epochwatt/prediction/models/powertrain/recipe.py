@@ -1,4 +1,4 @@
-"""What PowerTrain's authors print and what their code does, as settings of a training.
+"""Settings of a training, as PowerTrain's authors print them and as their code has them.
 
 Both are the same but for two things, and each reading has a method of its own (`methods.py`): how
 many modes are kept to choose the best epoch by, and whether a network that starts from scratch
@@ -21,7 +21,7 @@ MSE, MAPE = "mse", "mape"  # losses: squared error, relative error
 
 
 class Shares(NamedTuple):
-    """How modes are split: to learn from, and to choose the best epoch by. The rest is unused."""
+    """Shares of the modes to learn from, and to choose the best epoch by. The rest is unused."""
 
     train: float
     validation: float

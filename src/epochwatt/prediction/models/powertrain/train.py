@@ -35,7 +35,7 @@ BETAS, EPSILON = (0.9, 0.999), 1e-7
 
 
 class Rows(NamedTuple):
-    """What a network sees (n, 4), and what it has to answer (n,)."""
+    """Inputs of a network (n, 4), and the outputs it should give (n,)."""
 
     inputs: Reals
     outputs: Reals

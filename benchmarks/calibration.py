@@ -1,0 +1,211 @@
+"""Make what stands beside the calibration of the simulated boards: `make validate` runs both.
+
+`python -m benchmarks.calibration overlaps` writes `config/twin/overlapping_numbers.csv`. Two media
+that are both hidden behind the workers, or DVFS that leaves the clocks where they are, give the
+same epoch. A number of the one then gives away the same number of the other, whatever the paper
+prints. So times, powers and energies of one board and network that agree within `SAME`, with
+whatever parameters, are one point for the folds (`published/folds.py`).
+
+`python -m benchmarks.calibration priors` writes `config/twin/priors.csv`. The priors of the fitted
+parameters were chosen by people who knew the papers, and with nothing fitted they predict as well
+as the fits do. So part of the held-out accuracy is theirs. How much shows when each of them is
+moved by its own width, up or down at random, or its width is doubled, and every take-away is left
+out again.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from epochwatt.published.folds import (
+    BY_HAND,
+    LEAKS,
+    SAME_AS,
+    Point,
+    derived_leaks,
+    load_leaks,
+    point,
+)
+from epochwatt.published.numbers import SPREADS, Fact, Measurement, Published
+from epochwatt.tables import write_entries, write_table
+from epochwatt.twin.calibration.predicted import Batch
+from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.validation.accuracy import CHOSEN, PRIORS, PriorRow, prior_lines
+from epochwatt.twin.validation.cross_validation import GOAL_CLASSES, Row, validate
+from epochwatt.twin.validation.cross_validation_fits import refit
+from epochwatt.twin.validation.validate_twin import count_paths, load_evidence, validation
+
+SAME = 1e-3  # of a value
+METRICS = ("e2e_s", "stall_s", "compute_s", "power_w", "energy_wh")
+N_DRAWS, SEED = 16, 0
+SHIFTED, WIDER = "shifted", "widths doubled"
+N_SHIFTED = 2
+WIDER_BY = 2.0  # times the width: a factor of 3 becomes one of 9
+WORKLOADS = Path("results/twin/workloads")
+
+
+def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
+    """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
+
+    Raises
+    ------
+    ConfigError : the file that is there is missing or wrong
+    RecordWriteError : it cannot be written
+    """
+    order = list(published.facts())
+    by_hand = [leak for leak in load_leaks(folder, order) if leak.rule == BY_HAND]
+    leaks = derived_leaks(published, one_run(published, twin))
+    rows = (
+        (" ".join(sorted(leak.ids, key=order.index)), leak.rule, leak.why)
+        for leak in [*leaks, *by_hand]
+    )
+    columns = ("published_ids", "rule", "why")
+    write_table(folder / LEAKS, "what gives numbers away", columns, rows)
+
+
+def one_run(published: Published, twin: Twin) -> dict[Point, Point]:
+    """Return of each point that has an equal the first of those which are equal to it."""
+    measurements: dict[Point, Measurement] = {}
+    for fact in published.facts().values():
+        for this, alone in _points(fact):
+            measurements.setdefault(this, alone)
+    predictions = Batch(measurements.values(), twin).predict(
+        drawn(twin.parameters.candidates(), N_DRAWS, SEED)
+    )
+    values = {
+        at: predictions[alone.id][0]
+        for at, alone in measurements.items()
+        if alone.id in predictions
+    }
+    same: dict[Point, Point] = {}
+    for at in values:
+        first = next(other for other in values if _is_same(at, other, values))
+        if first != at:
+            same[at] = same.get(first, first)
+    return same
+
+
+def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
+    """Return sets of parameters: those with a prior lie anywhere within its width.
+
+    So what is found does not depend on what was fitted before.
+
+    Parameters
+    ----------
+    n : how many sets
+    seed : the same gives the same
+    """
+    described, rng = parameters.described, np.random.default_rng(seed)
+    others = [
+        name for name in described if described[name].factor and name not in parameters.fitted
+    ]
+    steps = {name: rng.uniform(-1.0, 1.0, n) for name in [*parameters.fitted, *others]}
+    return {
+        **parameters,
+        **{name: described[name].prior * described[name].factor ** x for name, x in steps.items()},
+    }
+
+
+def _is_same(a: Point, b: Point, values: Mapping[Point, Array]) -> bool:
+    """Say whether two points are of one paper, board, network and metric, and always agree."""
+    alike = (a[0], a[1], a[3], a[-1]) == (b[0], b[1], b[3], b[-1])
+    return alike and bool(np.all(np.abs(np.log(values[a] / values[b])) < SAME))
+
+
+def _points(fact: Fact) -> Iterable[tuple[Point, Measurement]]:
+    """Yield the points of a number, and each as if a number of it alone were printed."""
+    metric = SAME_AS.get(fact.metric, fact.metric)
+    if metric not in METRICS or fact.kind != "run" or fact.formula in SPREADS:
+        return
+    for run in fact.runs:
+        at = point(fact.paper, run, metric)
+        alone = Measurement(
+            id=repr(at),
+            paper=fact.paper,
+            section=fact.section,
+            metric=metric,
+            value=1.0,
+            unit="s",
+            qualifier="exact",
+            config=run,
+        )
+        yield at, alone
+
+
+def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]:
+    """Return parameters with other priors: n shifted ones, and one with wider ones."""
+    p = parameters.candidates()
+    described, rng = {name: p.described[name] for name in p.fitted}, np.random.default_rng(seed)
+    priors = {}
+    for i in range(1, n + 1):
+        signs = rng.choice((-1.0, 1.0), len(described))
+        moved = {
+            name: {"prior": parameter.prior * parameter.factor**sign}
+            for (name, parameter), sign in zip(described.items(), signs, strict=True)
+        }
+        priors[f"{SHIFTED} {i}"] = p.changed(moved)
+    wider = {name: {"factor": parameter.factor**WIDER_BY} for name, parameter in described.items()}
+    return {WIDER: p.changed(wider), **priors}
+
+
+def at_priors(parameters: Parameters) -> Parameters:
+    """Return parameters with nothing fitted: each that has a prior is at it."""
+    p = parameters.candidates()
+    return p.moved({name: p.described[name].prior for name in p.fitted})
+
+
+def prior_rows(priors: str, fitted: str, rows: Sequence[Row]) -> list[PriorRow]:
+    """Return the medians of one choice of priors, as `validate.validate` found them."""
+    errors = {
+        class_: [row.held_out_error_pct or 0.0 for row in rows if row.class_ == class_]
+        for class_ in GOAL_CLASSES
+    }
+    return [
+        PriorRow(priors, fitted, SEED, class_, len(of_class), median(of_class))
+        for class_, of_class in errors.items()
+        if of_class
+    ]
+
+
+def study_priors(workloads: Path, root: Path = Path()) -> None:
+    """Leave out each take-away again with other priors, and write `priors.csv`."""
+    evidence = load_evidence(map(str, count_paths(workloads)), root)
+    p, as_chosen = evidence.twin.parameters, validation(evidence)
+    judged_by = {row.takeaway for row in as_chosen if row.class_ in GOAL_CLASSES}
+    left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
+
+    def rows_of(parameters: Parameters, fits: Mapping[str, Mapping[str, float]]) -> list[Row]:
+        twin = replace(evidence.twin, parameters=parameters)
+        return validate(evidence.published, evidence.rows, twin, fits, {})
+
+    rows = prior_rows(CHOSEN, "no", rows_of(at_priors(p), {}))
+    rows += prior_rows(CHOSEN, "yes", as_chosen)
+    for name, other in variants(p, N_SHIFTED, SEED).items():
+        print(f"priors {name}")
+        if name != WIDER:
+            rows += prior_rows(name, "no", rows_of(at_priors(other), {}))
+        twin = replace(evidence.twin, parameters=other)
+        fits = refit(left_out, evidence.facts, evidence.leaks, twin, print, n_random=0)
+        fitted = {fold: dict(fit.parameters) for fold, fit in fits.items()}
+        rows += prior_rows(name, "yes", rows_of(other, fitted))
+        write_entries(evidence.folder / PRIORS, "what other priors give", PriorRow, rows, ".2f")
+    print("\n".join(prior_lines(rows)))
+
+
+def main(what: str) -> None:
+    """Write one of the two files."""
+    if what == "priors":
+        study_priors(WORKLOADS)
+    else:
+        evidence = load_evidence(map(str, count_paths(WORKLOADS)))
+        write_leaks(evidence.folder, evidence.published, evidence.twin)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,165 @@
+"""What stands beside a picture: verdicts of claims, captions, notes; what is red."""
+
+import csv
+
+import pytest
+from matplotlib.colors import same_color
+
+from epochwatt.claims.claims_table import ComparisonRow, write_comparisons
+from epochwatt.errors import ConfigError
+from epochwatt.figures.common.job import MOST_ENTRIES
+from epochwatt.figures.draw_figure import draw_figure, verdict_words
+
+FAILS = "does_not_hold"
+ROW = ComparisonRow(
+    claim="T5.1.7b",
+    takeaway="5.1.7",
+    paper="sigmetrics2023",
+    role="quant",
+    claim_text="What four workers save",
+    backend="twin",
+    form="paper",
+    board="",
+    status=FAILS,
+    subject="AGX Xavier, LeNet-5",
+    published_id="RS5.1.7-01",
+    verdict=FAILS,
+    tolerance="3 points",
+    in_words="published -5.4 %, here +10.0 %",
+)
+
+
+def row(**changes):
+    return ComparisonRow(**{**ROW.__dict__, **changes})
+
+
+@pytest.fixture
+def drawn(job_of, made_up, tmp_path):
+    """Return a function that draws figure 2 with some comparisons; it gives the job."""
+
+    def draw(*comparisons, **changes):
+        path = str(tmp_path / "comparisons.csv")
+        write_comparisons(path, comparisons)
+        hdd = {"storage": "hdd", "setup": "sigmetrics2023"}
+        runs = [
+            made_up(
+                {}, {"energy_paper_wh": wh}, num_workers=w, prefetch_factor=2 if w else None, **hdd
+            )
+            for w, wh in ((0, 2.0), (4, 2.2))
+        ]
+        job = job_of("fig02", *runs, comparisons=path, **changes)
+        draw_figure(job)
+        return job
+
+    return draw
+
+
+def texts(job, panel):
+    return {" ".join(text.get_text().split()): text for text, _, _ in job.saved[panel]}
+
+
+def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(drawn, tmp_path):
+    job = drawn(ROW)
+    found = texts(job, "fig02c")
+    assert same_color(found["-5.4 %, here +10.0 %"].get_color(), job.palette["warning"])
+    assert "red: does not hold" in found
+    assert any("take-away does not hold here: see the table beside it" in text for text in found)
+    with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
+        (failing,) = csv.DictReader(handle)
+    assert failing == {
+        "claim": "T5.1.7b",
+        "takeaway": "5.1.7",
+        "sentence": "What four workers save",
+        "subject": "AGX Xavier, LeNet-5",
+        "published": "-5.4 %",
+        "here": "+10.0 %",
+        "tolerance": "3 points",
+        "published_id": "RS5.1.7-01",
+    }
+    caption = (tmp_path / "figures/fig02c.txt").read_text("utf-8")
+    assert "(T5.1.7b): AGX Xavier, LeNet-5: published -5.4 %, here +10.0 %" in " ".join(
+        caption.split()
+    )
+    assert "Simulated, not measured." in caption
+
+
+@pytest.mark.parametrize(
+    "comparison",
+    [
+        row(verdict="holds", status="holds"),
+        row(status="holds"),
+        row(backend="fake"),
+        row(form="general", board="own agx d1"),
+        row(claim="T5.2.1a"),
+    ],
+)
+def test_nothing_is_red_that_holds_or_is_of_others(comparison, drawn, tmp_path):
+    job = drawn(comparison)
+    found = texts(job, "fig02c")
+    assert same_color(found["-5.4 %, here +10.0 %"].get_color(), job.palette["published"])
+    assert "red: does not hold" not in found
+    lines = (tmp_path / "figures/fig02c.claims.csv").read_text("utf-8").splitlines()
+    assert len(lines) == 1
+
+
+def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):
+    found = texts(drawn(ROW, notes=False), "fig02c")
+    assert not any("see the table" in text or "runs, " in text for text in found)
+    assert any(text.startswith("Simulated · ") for text in found)
+
+
+def test_this_machine_s_figure_is_none_of_the_paper_s(job_of, made_up, tmp_path):
+    host = {"backend": "host", "device": "host", "setup": "own"}
+    draw_figure(job_of("fig02", *(made_up({}, {}, **host, num_workers=w) for w in (0, 4)),
+                       backend="host"))  # fmt: skip
+    caption = (tmp_path / "figures/fig02a.txt").read_text("utf-8")
+    assert not caption.startswith("fig02a")
+    assert "none of the paper's boards" in " ".join(caption.split())
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], ""),
+        ([row(verdict="holds", status="holds")], ""),
+        ([ROW], "1 of 1 take-away does not hold here: see the table beside it"),
+        (
+            [row(takeaway=t, role="core") for t in "ab"] + [row(takeaway="c", status="holds")],
+            "2 of 3 take-aways do not hold here: see the table beside it",
+        ),
+        (
+            [row(role="core", verdict="holds", status="holds"), ROW],
+            "Some printed numbers do not hold here: see the table beside it",
+        ),
+    ],
+)
+def test_take_aways_are_counted_by_their_core_claims(rows, words):
+    assert verdict_words(rows) == words
+
+
+@pytest.mark.parametrize(
+    ("parameters", "advice"),
+    [
+        ({"change": "f e"}, r"write change: \[f, e\]"),
+        ({"printed_fronts": "lenet: three"}, "remove it"),
+        ({"wrong": 1}, "unexpected keyword argument"),
+    ],
+)
+def test_parameters_of_a_former_version_are_refused_with_what_to_write(
+    parameters, advice, job_of, made_up
+):
+    job = job_of("fig08", made_up(), parameters={"x": "energy_paper_wh", **parameters})
+    with pytest.raises(ConfigError, match=advice):
+        draw_figure(job)
+
+
+def test_a_panel_without_a_number_is_not_drawn_and_says_why(job_of, gone, tmp_path):
+    draw_figure(job_of("fig02", missing=[gone(num_workers=4)]))
+    assert "Not drawn: out of memory." in (tmp_path / "figures/fig02a.txt").read_text("utf-8")
+
+
+def test_a_legend_has_at_most_six_entries(drawn):
+    job = drawn(ROW)
+    for panel in job.saved.values():
+        (legend,) = panel[0][0].get_figure(root=True).legends
+        assert len(legend.get_texts()) <= MOST_ENTRIES
