@@ -60,7 +60,7 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
 
 
 def titled(title: str, origin: str) -> str:
-    """Return a title that begins with where the numbers are from: it is read first, a note last."""
+    """Return a title that begins with where the numbers are from: it is read before a note."""
     return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
