@@ -21,7 +21,7 @@ from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Stud
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
-from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
+from epochwatt.study.runs import MODE_NUMBERS, TWIN, Run, canonical_json, run_id
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.validation import validated
 from epochwatt.sweeps import grids
@@ -32,7 +32,7 @@ from epochwatt.sweeps.modes import PARTS, SweepMode
 from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
-TWIN_MODE = PowerMode(cores=1, cpu_mhz=1, gpu_mhz=1, emc_mhz=1)  # one that a twin takes
+TWIN_MODE = PowerMode.model_validate(dict.fromkeys(MODE_NUMBERS, 1))  # one that a twin takes
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 # factors that a sweep does not have

@@ -25,7 +25,7 @@ IN_PART = "energy was measured in {} of {} epochs after the first"
 
 FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
-Rows = Sequence[Factors]  # of an `epochs.csv`, as `epochs.table` gives them
+Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
 
 
 @dataclass(frozen=True, eq=False)
