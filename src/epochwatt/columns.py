@@ -24,22 +24,14 @@ REQUIRED = None
 
 
 class Column(NamedTuple):
-    """A column of a table.
-
-    Attributes
-    ----------
-    kind : str, int, float or bool
-    unit : as people write it; empty: none
-    default : of a factor; REQUIRED: it has none
-    label : what people call it on pages and axes, without the unit
-    """
+    """A column of a table."""
 
     name: str
-    kind: str
-    unit: str
+    kind: str  # str, int, float or bool
+    unit: str  # as people write it; empty: none
     description: str
-    default: Any
-    label: str
+    default: Any  # of a factor; REQUIRED: it has none
+    label: str  # what people call it on pages and axes, without the unit
 
 
 # what a name ends in -> the unit as people write it

@@ -41,9 +41,7 @@ _BEGINNINGS = {  # of what is called .csv and is none
 def table_text(path: Path, most: int = LARGEST) -> str:
     """Return the text of a table, unpacked where it is compressed, without a byte order mark.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, has more than `most` bytes, or is no text in UTF-8
+    Raises ConfigError: it cannot be read, has more than `most` bytes, or is no text in UTF-8.
     """
     try:
         # NONBLOCK: a named pipe without a writer would be waited for, for ever
@@ -102,9 +100,7 @@ def read_frame(path: str | Path) -> "pd.DataFrame":
     (so a column of whole numbers with gaps holds floats), a missing truth value pandas' NA. A
     column that `columns.py` does not know holds numbers if all its cells are numbers or empty.
 
-    Raises
-    ------
-    ConfigError : it cannot be read, or a cell is not of its column's kind
+    Raises ConfigError: it cannot be read, or a cell is not of its column's kind.
     """
     import pandas as pd
 
@@ -172,14 +168,13 @@ def checked_rows(
 ) -> Iterator[tuple[str, Cells, Row]]:
     """Yield where each line stands (file and number), its cells, and these as a `kind`.
 
+    Raises ConfigError: the table cannot be read, or a cell is wrong: file, line, column, what is
+    allowed.
+
     Parameters
     ----------
     kind : a dataclass; its types say what a cell may be, and further columns are left out
     prepared : makes the cells of `kind` out of those of the file, where they differ
-
-    Raises
-    ------
-    ConfigError : the table cannot be read, or a cell is wrong: file, line, column, what is allowed
     """
     from pydantic import TypeAdapter, ValidationError
 

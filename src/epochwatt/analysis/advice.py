@@ -45,30 +45,19 @@ LEVER_WORDS = {
 
 @dataclass(frozen=True)
 class Advice:
-    """Advice on one run; a row of `results/tables/advice.csv`.
+    """Advice on one run; a row of `results/tables/advice.csv`."""
 
-    Attributes
-    ----------
-    run : its id
-    bound_by : as `Bottleneck`; empty: too short to tell
-    kind : measured, estimated or none
-    advice, reason : a sentence each, with the numbers that they rest on
-    compared_run : the sibling that was measured
-    saved_pct, saved_low_pct, saved_high_pct : of the epoch's time, with the 95 % interval
-    hidden_pct : share of the wait that the sibling does not have
-    workers : that are estimated to load as fast as the training or the CPU lets them
-    """
-
-    run: str
-    bound_by: str
-    kind: str
-    advice: str
+    run: str  # its id
+    bound_by: str  # as `Bottleneck`; empty: too short to tell
+    kind: str  # measured, estimated or none
+    advice: str  # a sentence each, with the numbers that they rest on
     reason: str
-    compared_run: str = ""
-    saved_pct: float | None = None
+    compared_run: str = ""  # the sibling that was measured
+    saved_pct: float | None = None  # of the epoch's time, with the 95 % interval
     saved_low_pct: float | None = None
     saved_high_pct: float | None = None
-    hidden_pct: float | None = None
+    hidden_pct: float | None = None  # share of the wait that the sibling does not have
+    # that are estimated to load as fast as the training or the CPU lets them
     workers: int | None = None
 
 

@@ -46,45 +46,33 @@ N_NAMED = 5  # runs without a partner that the text names; the CSV has all
 
 @dataclass(frozen=True)
 class Ratio:
-    """A part of two runs that agree in all that is not compared; a row of the CSV.
+    """A part of two runs that agree in all that is not compared; a row of the CSV."""
 
-    Attributes
-    ----------
-    run_a, run_b : ids; empty where there is no partner
-    part, quantity : key of `QUANTITIES`, column of epochs.csv with its unit
-    a, b : means over the valid epochs after the first; None: nothing was measured
-    n_epochs_a, n_epochs_b : of these
-    ratio, low, high : B / A and its interval
-    verdict : one of `VERDICTS`
-    reason : why there is no ratio, or no interval
-    """
-
-    run_a: str
+    run_a: str  # ids; empty where there is no partner
     run_b: str
-    part: str = ""
+    part: str = ""  # key of `QUANTITIES`, column of epochs.csv with its unit
     quantity: str = ""
+    # means over the valid epochs after the first; None: nothing was measured
     a: float | None = None
     b: float | None = None
-    n_epochs_a: int = 0
+    n_epochs_a: int = 0  # of these
     n_epochs_b: int = 0
-    ratio: float | None = None
+    ratio: float | None = None  # B / A and its interval
     low: float | None = None
     high: float | None = None
-    verdict: str = "not comparable"
-    reason: str = ""
+    verdict: str = "not comparable"  # one of `VERDICTS`
+    reason: str = ""  # why there is no ratio, or no interval
 
 
 def find_runs(pattern: str) -> pd.DataFrame:
     """Return the epochs of a set of runs.
 
+    Raises EpochwattError: nothing is there.
+
     Parameters
     ----------
     told : id or pattern of ids of this checkout (`twin-nx-*`), or a folder of results, such as
         that of another checkout or a copy
-
-    Raises
-    ------
-    EpochwattError : nothing is there
     """
     if Path(pattern).is_dir():
         paths = sorted(Path(pattern).glob("runs/*/epochs.csv"))
@@ -120,14 +108,12 @@ def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, s
 def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
     """Return the ratios of all pairs, in the order of A, then the runs without a partner.
 
+    Raises EpochwattError: several runs of a set would have the same partner.
+
     Parameters
     ----------
     a, b : tables of epochs (`find_runs`)
     margin : share that means no difference: 0.05 for 5 %
-
-    Raises
-    ------
-    EpochwattError : several runs of a set would have the same partner
     """
     shared = [name for name in SETTINGS if name not in compared_factors(a, b)]
     ours, theirs = _sides(a, shared, "A"), _sides(b, shared, "B")
@@ -144,18 +130,12 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
 
 @dataclass(frozen=True)
 class Side:
-    """One run of a pair.
+    """One run of a pair."""
 
-    Attributes
-    ----------
-    run : its id
-    values : part -> its values over the valid epochs after the first
-    scopes : what the power was measured of
-    """
-
-    run: str
+    run: str  # its id
+    # part -> its values over the valid epochs after the first
     values: dict[str, NDArray[np.floating]]
-    scopes: frozenset[str]
+    scopes: frozenset[str]  # what the power was measured of
 
 
 def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[str, ...], Side]:

@@ -38,26 +38,15 @@ SAME_BOARD = ("backend", "device", "instance", "power_mode", "dvfs")
 
 
 class Part(NamedTuple):
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    run : its id
-    power_scope : of its sensor, as in epochs.csv
-    stack : constant or rails
-    part : of the stack
-    n_epochs : valid epochs after the first, of which it is the mean
-    energy_wh : of an epoch
-    share_pct : of the stack
-    """
-
-    run: str
-    power_scope: str
-    stack: str
-    part: str
-    n_epochs: int
-    energy_wh: float
-    share_pct: float
+    run: str  # its id
+    power_scope: str  # of its sensor, as in epochs.csv
+    stack: str  # constant or rails
+    part: str  # of the stack
+    n_epochs: int  # valid epochs after the first, of which it is the mean
+    energy_wh: float  # of an epoch
+    share_pct: float  # of the stack
 
 
 def write_energy_parts(

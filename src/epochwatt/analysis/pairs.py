@@ -151,12 +151,6 @@ def compare_pairs(
     """Write the differences of all pairs, and what they say together.
 
     A pair whose sides have other software does not count: it would be taken for what is compared.
-
-    Parameters
-    ----------
-    epochs : `epochs.csv` of all runs
-    pairs : ids of A and B
-    margin_pct : difference that would be called none
     """
     means = run_means(read_epochs(epochs), measured)
     differs = {

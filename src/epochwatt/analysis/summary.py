@@ -48,40 +48,24 @@ MEANS = (
 
 
 class WorkloadSummary(NamedTuple):
-    """Times, energies and shares of one model on one kind of board.
+    """Times, energies and shares of one model on one kind of board."""
 
-    Attributes
-    ----------
-    group : values of `WORKLOAD`
-    n_runs : with a valid epoch after the first
-    e2e_s, energy_wh, power_w : least and most mean of a run; None: there is none
-    shares : part -> share of E2E; mean over the runs, each counted once
-    """
-
-    group: Mapping[str, Any]
-    n_runs: int
-    e2e_s: tuple[float, float]
+    group: Mapping[str, Any]  # values of `WORKLOAD`
+    n_runs: int  # with a valid epoch after the first
+    e2e_s: tuple[float, float]  # least and most mean of a run; None: there is none
     energy_wh: tuple[float, float] | None
     power_w: tuple[float, float] | None
-    shares: Mapping[str, float]
+    shares: Mapping[str, float]  # part -> share of E2E; mean over the runs, each counted once
 
 
 class Choice(NamedTuple):
-    """A setting that no other of its workload beats on its unit.
+    """A setting that no other of its workload beats on its unit."""
 
-    Attributes
-    ----------
-    group : values of `WORKLOAD`, and `instance`
-    setting : what it is set to, of what differs between the runs
-    energy_wh : None: it was not measured, and the setting is the fastest
-    n_runs : that it was compared with, itself among them
-    """
-
-    group: Mapping[str, Any]
-    setting: str
+    group: Mapping[str, Any]  # values of `WORKLOAD`, and `instance`
+    setting: str  # what it is set to, of what differs between the runs
     e2e_s: float
-    energy_wh: float | None
-    n_runs: int
+    energy_wh: float | None  # None: it was not measured, and the setting is the fastest
+    n_runs: int  # that it was compared with, itself among them
 
 
 def setting_words(row: Mapping[str, str]) -> str:

@@ -64,15 +64,13 @@ class Beside(NamedTuple):
 def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
     """Write a paper's numbers with ours beside them.
 
+    Raises ConfigError: a row of `numbers` is wrong.
+
     Parameters
     ----------
     numbers : config/published/{paper}/numbers.csv
     tables : paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
     path : where to write
-
-    Raises
-    ------
-    ConfigError : a row of `numbers` is wrong
     """
     rows = {Path(table).stem: read_rows(table) for table in tables}
     pairs = beside(load_paper_numbers(Path(numbers)), rows)

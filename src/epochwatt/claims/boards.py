@@ -38,9 +38,7 @@ Modes = Mapping[str, Mapping[str, float]]  # mode -> setting -> value
 def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[Verdict]:
     """Return a verdict for each board of a table and each claim that has a general form.
 
-    Raises
-    ------
-    ConfigError : a general form is not allowed or cannot be computed; says where
+    Raises ConfigError: a general form is not allowed or cannot be computed; says where.
     """
     boards: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in table.epochs:

@@ -56,6 +56,8 @@ def check_claims(
 ) -> None:
     """Judge all claims on all backends, and write the table and the headline.
 
+    Raises ConfigError, RecordError: a file of config/ is wrong; a record is missing or damaged.
+
     Parameters
     ----------
     epochs : paths of `epochs.csv`
@@ -68,10 +70,6 @@ def check_claims(
     titles : model or device -> name for people
     path, comparisons, text : where to write
     root : the checkout
-
-    Raises
-    ------
-    ConfigError, RecordError : a file of config/ is wrong; a record is missing or damaged
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)

@@ -15,24 +15,7 @@ NOT_HELD_OUT = "not_held_out"  # status of a claim of which no fitted number can
 
 
 class ClaimRow(NamedTuple):
-    """One row of claims.csv: what one backend says about one claim; cells as they are written.
-
-    Attributes
-    ----------
-    form : paper: about the papers' runs; general: on a board of one's own
-    board : of a general form: setup, device, instance
-    comparison : those that decide, with both sides
-    in_words : of one that does not hold: each comparison that fails and our tolerance, for people
-    status_held_out : simulated only: on the twin that has not seen the take-away, or, where this
-        prints no number, those of the runs that its claims read; not_held_out: there are none
-    rests_on : simulated only: mechanism, fitted or assumed
-    fragile : simulated only: it turns within the spread of the fitted parameters
-    draws_holding_pct : share of the draws of fitted parameters in which it holds
-    draws_turning_pct : share of the draws of assumed parameters that turn it
-    mechanisms : simulated only: what carries it
-    why : of a simulated one that does not hold, what is missing or contradicts it; of one that
-        cannot be held out, that it cannot
-    """
+    """One row of claims.csv: what one backend says about one claim; cells as they are written."""
 
     claim: str
     takeaway: str
@@ -40,22 +23,27 @@ class ClaimRow(NamedTuple):
     role: str
     claim_text: str
     backend: str
-    form: str
-    board: str
+    form: str  # paper: about the papers' runs; general: on a board of one's own
+    board: str  # of a general form: setup, device, instance
     status: str
-    comparison: str
+    comparison: str  # those that decide, with both sides
     missing: str
     margin_pct: str
+    # simulated only: on the twin that has not seen the take-away, or, where this prints no number,
+    # those of the runs that its claims read; not_held_out: there are none
     status_held_out: str = ""
-    rests_on: str = ""
-    fragile: str = ""
-    draws_holding_pct: str = ""
-    draws_turning_pct: str = ""
-    mechanisms: str = ""
+    rests_on: str = ""  # simulated only: mechanism, fitted or assumed
+    fragile: str = ""  # simulated only: it turns within the spread of the fitted parameters
+    draws_holding_pct: str = ""  # share of the draws of fitted parameters in which it holds
+    draws_turning_pct: str = ""  # share of the draws of assumed parameters that turn it
+    mechanisms: str = ""  # simulated only: what carries it
+    # of a simulated one that does not hold, what is missing or contradicts it; of one that cannot
+    # be held out, that it cannot
     why: str = ""
     threshold_source: str = ""
     n_cases: str = ""
     runs: str = ""
+    # of one that does not hold: each comparison that fails and our tolerance, for people
     in_words: str = ""
 
 
@@ -77,23 +65,7 @@ def read_claims_table(path: str) -> list[ClaimRow]:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One comparison of a claim; a claim of which nothing can be compared has one row without one.
-
-    Attributes
-    ----------
-    status : of the whole claim
-    board : of a general form: setup, device, instance
-    subject : what tells it from other comparisons of the claim: board, network, mode, metric
-    device, model, metric : that it reads; empty: several
-    published_id : of rows in config/published/; empty: no printed number is of exactly these runs
-    operator : near, similar, in, not in, or the sign between observed and limit
-    printed : number of the paper, without our tolerance; empty: an order of numbers is claimed
-    observed, limit : both sides here; several numbers are separated by spaces
-    unit : of them; of ratios and counts none
-    tolerance : of ours that it rests on, with its unit
-    verdict : holds, does_not_hold, not_evaluable
-    in_words : for people: what is published, what is here
-    """
+    """One comparison of a claim; where nothing can be compared, one row says so."""
 
     claim: str
     takeaway: str
@@ -102,23 +74,26 @@ class ComparisonRow:
     claim_text: str
     backend: str
     form: str
-    board: str
-    status: str
+    board: str  # of a general form: setup, device, instance
+    status: str  # of the whole claim
     comparison: str = ""
+    # what tells it from other comparisons of the claim: board, network, mode, metric
     subject: str = ""
-    device: str = ""
+    device: str = ""  # that it reads; empty: several
     model: str = ""
     metric: str = ""
+    # of rows in config/published/; empty: no printed number is of exactly these runs
     published_id: str = ""
-    operator: str = ""
+    operator: str = ""  # near, similar, in, not in, or the sign between observed and limit
+    # number of the paper, without our tolerance; empty: an order of numbers is claimed
     printed: str = ""
-    observed: str = ""
+    observed: str = ""  # both sides here; several numbers are separated by spaces
     limit: str = ""
-    unit: str = ""
-    tolerance: str = ""
-    verdict: str = ""
+    unit: str = ""  # of them; of ratios and counts none
+    tolerance: str = ""  # of ours that it rests on, with its unit
+    verdict: str = ""  # holds, does_not_hold, not_evaluable
     margin_pct: str = ""
-    in_words: str = ""
+    in_words: str = ""  # for people: what is published, what is here
 
     @property
     def fails(self) -> bool:

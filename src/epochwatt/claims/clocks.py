@@ -24,14 +24,12 @@ CPU_PEAK = 0.9  # of the mode's clock
 def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
     """Return the rows, those of some runs with their clocks as their records tell them.
 
+    Raises RecordError: a record is missing or damaged.
+
     Parameters
     ----------
     rows : of `epochs.csv`
     folders : run -> folder of its records
-
-    Raises
-    ------
-    RecordError : a record is missing or damaged
     """
     return [
         {**row, **_recorded(RunFolder(*os.path.split(folders[row["run"]])).read(int(row["epoch"])))}

@@ -63,9 +63,7 @@ class Verdict(NamedTuple):
 def load_claims(root: Path = Path()) -> list[Claim]:
     """Read config/published/takeaways.csv below `root`, the checkout.
 
-    Raises
-    ------
-    ConfigError : the file is missing, its columns differ, or an id is there twice
+    Raises ConfigError: the file is missing, its columns differ, or an id is there twice.
     """
     claims: dict[str, Claim] = {}
     for line, row in read_table(root / TAKEAWAYS):
@@ -83,15 +81,13 @@ def load_claims(root: Path = Path()) -> list[Claim]:
 def evaluate(claims: Iterable[Claim], source: Source, terms: Terms) -> list[Verdict]:
     """Return what a source says about each claim, in order.
 
+    Raises ConfigError: a predicate is not allowed or cannot be computed; says where.
+
     Parameters
     ----------
     claims : of config/published/takeaways.csv
     source : epochs of one backend, or the printed values; runs of other papers are not looked at
     terms : config/claims.yaml
-
-    Raises
-    ------
-    ConfigError : a predicate is not allowed or cannot be computed; says where
     """
     return [_evaluated(claim, source, terms) for claim in claims]
 

@@ -38,15 +38,13 @@ ALLOWED = "numbers, words, + - * /, comparisons, and or not, known functions, co
 def parse(text: str, where: str, names: Mapping[str, Any]) -> CodeType:
     """Return a predicate, checked and compiled; its file name is `where`.
 
+    Raises ConfigError: it is too long, or holds something that is not allowed; names the character.
+
     Parameters
     ----------
     text : the expression
     where : file, row and column, for messages
     names : functions and constants that it may use
-
-    Raises
-    ------
-    ConfigError : it is too long, or holds something that is not allowed; names the character
     """
     functions = frozenset(name for name, value in names.items() if callable(value))
     return _parsed(text, where, functions, frozenset(names) - functions)
@@ -89,14 +87,12 @@ def judge(
 ) -> tuple[Judgement | None, tuple[str, ...]]:
     """Return the judgement of a predicate, or None and what is missing.
 
+    Raises ConfigError: it cannot be computed (two words multiplied), or is not a comparison.
+
     Parameters
     ----------
     names : those that it was parsed with; a function may raise `NotEvaluable`
     log : gets every comparison that could be made
-
-    Raises
-    ------
-    ConfigError : it cannot be computed (two words multiplied), or is not a comparison
     """
     value, missing = _value(predicate, names, log)
     if not missing and not isinstance(value, Judgement):

@@ -42,21 +42,14 @@ N_DRAWN_EPOCHS = 3  # the first and two later ones
 
 
 class Simulation(NamedTuple):
-    """Simulated runs and what they come of.
+    """Simulated runs and what they come of."""
 
-    Attributes
-    ----------
-    epochs : their rows of `epochs.csv`
-    idle : simulated idle powers, rows of `idle.csv`
-    refits : fitted values by take-away held out, of which the spread is
-    claim_refits : the same of take-aways that claims alone judge, and what set-ups have of their
-        own without each of their take-aways
-    """
-
-    epochs: Sequence[Row]
-    idle: Sequence[Row]
+    epochs: Sequence[Row]  # their rows of `epochs.csv`
+    idle: Sequence[Row]  # simulated idle powers, rows of `idle.csv`
     twin: Twin
-    refits: Refits
+    refits: Refits  # fitted values by take-away held out, of which the spread is
+    # the same of take-aways that claims alone judge, and what set-ups have of their own without
+    # each of their take-aways
     claim_refits: Refits
 
 
@@ -92,13 +85,7 @@ class Rejudgement(NamedTuple):
 def rejudge(
     verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
 ) -> dict[str, Rejudgement]:
-    """Return by claim id what the closed form says.
-
-    Parameters
-    ----------
-    verdicts : on the simulated epochs
-    n_draws : of each kind of parameters
-    """
+    """Return by claim id what the closed form says."""
     by_id = {v.claim.id: v for v in verdicts}
     claims = [v.claim for v in by_id.values()]
     p, refits = simulation.twin.parameters, simulation.refits

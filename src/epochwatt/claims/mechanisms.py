@@ -16,21 +16,14 @@ RESTS_ON = ("mechanism", "fitted", "assumed")  # each weaker evidence than the o
 
 
 class Mechanisms(NamedTuple):
-    """The mechanisms and assumptions on which a take-away rests where the boards are simulated.
+    """The mechanisms and assumptions on which a take-away rests where the boards are simulated."""
 
-    Attributes
-    ----------
-    mechanisms : by name, separated by semicolons
-    rests_on : at best; one of `RESTS_ON`: on how the boards are made up, whatever their numbers; on
-        fitted numbers; on assumed ones
-    lacks : what the boards do not have, or have as an assumption, that may turn it
-    contradiction : with which other numbers of the papers it does not go
-    """
-
-    mechanisms: str
+    mechanisms: str  # by name, separated by semicolons
+    # at best; one of `RESTS_ON`: on how the boards are made up, whatever their numbers; on fitted
+    # numbers; on assumed ones
     rests_on: str
-    lacks: str
-    contradiction: str
+    lacks: str  # what the boards do not have, or have as an assumption, that may turn it
+    contradiction: str  # with which other numbers of the papers it does not go
 
     @property
     def why(self) -> str:
@@ -42,9 +35,8 @@ class Mechanisms(NamedTuple):
 def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
     """Return what each claim rests on, by its id.
 
-    Raises
-    ------
-    ConfigError : the file is missing, a line cannot be, or is about no claim, or a claim has none
+    Raises ConfigError: the file is missing, a line cannot be, or is about no claim, or a claim has
+    none.
     """
     path, lines = folder / FILE, dict[str, Mechanisms]()
     for line, row in read_table(path):

@@ -91,9 +91,7 @@ def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
 def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
     """Return the rows that follow from the claims and the published numbers of a checkout.
 
-    Raises
-    ------
-    ConfigError : a table is missing or wrong
+    Raises ConfigError: a table is missing or wrong.
     """
     published, terms = load_published(root / "config/published"), load_terms(root)
     seen = {fact.id for fact in seen_by_fit(published, judged(root / "config/twin"))}

@@ -28,10 +28,6 @@ def read_predictions(folder: str, terms: Terms) -> Predictions:
 
     Of several board groups that they may mean a measured one goes before one of the 2023 scripts,
     and then the first.
-
-    Parameters
-    ----------
-    folder : results/models/{backend}
     """
     predictions, meant = Predictions(), set()
     groups = files.read_json(f"{folder}/power_modes.json")["board_groups"]

@@ -71,31 +71,21 @@ def questions_of(claims: Iterable[Claim], terms: Terms) -> QuestionLog:
 
 
 class ClaimInputs(NamedTuple):
-    """The runs, records and networks of a run table that the claims need.
+    """The runs, records and networks of a run table that the claims need."""
 
-    Attributes
-    ----------
-    runs : whose epochs they ask for: of simulated runs those that a predicate names; of measured
-        ones all, since a general form is judged on whatever a board has (`boards`)
-    records : run -> folder of its records, of runs whose clocks are asked for
-    models : networks of the simulated runs
-    backends : of all runs of the table
-    power_modes : device -> mode -> settings
-    """
-
+    # whose epochs they ask for: of simulated runs those that a predicate names; of measured ones
+    # all, since a general form is judged on whatever a board has (`boards`)
     runs: list[Run]
-    records: dict[str, str]
-    models: list[str]
-    backends: list[str]
-    power_modes: dict[str, dict[str, dict[str, float]]]
+    records: dict[str, str]  # run -> folder of its records, of runs whose clocks are asked for
+    models: list[str]  # networks of the simulated runs
+    backends: list[str]  # of all runs of the table
+    power_modes: dict[str, dict[str, dict[str, float]]]  # device -> mode -> settings
 
 
 def needed(table: RunTable, root: Path = Path()) -> ClaimInputs:
     """Return what the claims need of the selected studies of a checkout.
 
-    Raises
-    ------
-    ConfigError : config/claims.yaml or a predicate is wrong
+    Raises ConfigError: config/claims.yaml or a predicate is wrong.
     """
     questions = questions_of(load_claims(root), load_terms(root))
     runs = [

@@ -26,25 +26,17 @@ PROVENANCE = "provenance"
 
 @dataclass(frozen=True)
 class TableClaim:
-    """One claim: a row of config/published/{paper}/claims.csv.
-
-    Attributes
-    ----------
-    paper_value : what the paper says, with its unit, as text; shown, never computed with
-    exactness : how that is known: printed, read by eye, ...
-    tables : names of the tables that it needs, in results/{paper}/, without .csv
-    quantities : `name = expression; name = expression`, in order; a later one may use earlier ones
-    predicate : a comparison of them
-    """
+    """One claim: a row of config/published/{paper}/claims.csv."""
 
     id: str
     section: str
     sentence: str
-    paper_value: str
-    exactness: str
-    tables: str
+    paper_value: str  # what the paper says, with its unit, as text; shown, never computed with
+    exactness: str  # how that is known: printed, read by eye, ...
+    tables: str  # names of the tables that it needs, in results/{paper}/, without .csv
+    # `name = expression; name = expression`, in order; a later one may use earlier ones
     quantities: str
-    predicate: str
+    predicate: str  # a comparison of them
     note: str
 
 
@@ -96,16 +88,14 @@ def needed_tables(paper: str, root: Path = Path()) -> list[str]:
 def check_table_claims(paper: str, tables: Iterable[str], path: str, root: Path = Path()) -> None:
     """Judge all claims of a paper on its tables, and write the verdicts.
 
+    Raises ConfigError: a claim cannot be computed; says which, where, and what is allowed.
+
     Parameters
     ----------
     paper : its folder in config/published/
     tables : paths; a missing one, or one without rows, leaves claims that cannot be evaluated
     path : where to write
     root : the checkout
-
-    Raises
-    ------
-    ConfigError : a claim cannot be computed; says which, where, and what is allowed
     """
     data = {Path(table).stem: read_rows(table) for table in tables}
     terms = load_terms(root)
@@ -170,14 +160,11 @@ class Tables:
     def column(self, table: str, column: str, **where: Any) -> list[float]:
         """Return the numbers of a column, without empty cells; those of `_pct` are percentages.
 
+        Raises NotEvaluable: no row has a number there; LookupError: the table has no such column.
+
         Parameters
         ----------
         where : column -> word, number, or list of them that its cells must have
-
-        Raises
-        ------
-        NotEvaluable : no row has a number there
-        LookupError : the table has no such column
         """
         cells = [text for text in self._cells(table, column, where) if text not in ("", "nan")]
         if not cells:

@@ -43,16 +43,10 @@ class Change(Percentage):
 
 
 class Tolerated(float):
-    """A number that one of our tolerances is part of; keeps the printed number without it.
+    """A number that one of our tolerances is part of; keeps the printed number without it."""
 
-    Attributes
-    ----------
-    printed : None where nothing is printed: the limit is ours
-    tolerance : its name in config/claims.yaml
-    """
-
-    printed: float | None
-    tolerance: str
+    printed: float | None  # None where nothing is printed: the limit is ours
+    tolerance: str  # its name in config/claims.yaml
 
     def __new__(cls, value: float, printed: float | None, tolerance: str) -> "Tolerated":
         """Return the number."""
@@ -74,24 +68,18 @@ class Ratio(float):
 
 
 class Comparison(NamedTuple):
-    """One comparison and its two sides.
+    """One comparison and its two sides."""
 
-    Attributes
-    ----------
-    text : as it is written
-    where : values of the loop variables: "m=lenet"
-    computed : whether the left and the right side are computed from data
-    reads : metric and factors of the numbers that it rests on
-    """
-
-    text: str
-    where: str
+    text: str  # as it is written
+    where: str  # values of the loop variables: "m=lenet"
     left: Any
     operator: str
     right: Any
     holds: bool
     margin_pct: float | None
+    # whether the left and the right side are computed from data
     computed: tuple[bool, bool] = (True, False)
+    # metric and factors of the numbers that it rests on
     reads: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def __str__(self) -> str:
@@ -100,17 +88,12 @@ class Comparison(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A truth value with its margin and the comparisons that decide it.
-
-    Attributes
-    ----------
-    made : comparisons of one chain, whether they decide it or not
-    """
+    """A truth value with its margin and the comparisons that decide it."""
 
     holds: bool
     margin_pct: float | None
     comparisons: tuple[Comparison, ...] = ()
-    made: tuple[Comparison, ...] = ()
+    made: tuple[Comparison, ...] = ()  # comparisons of one chain, whether they decide it or not
 
 
 def shown(value: Any) -> str:

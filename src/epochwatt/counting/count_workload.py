@@ -86,15 +86,13 @@ def count_workload(
 ) -> dict[str, Any]:
     """Return the counts of one mini-batch as results/twin/workloads/{model}.json has them.
 
+    Raises ConfigError: a model that is not there; TrainingError: the kernels depend on the
+    mini-batch size other than linearly.
+
     Parameters
     ----------
     factors : with `model` and, of a network that is not of this package, `network`
     task, precision : of the run; see `record`
-
-    Raises
-    ------
-    ConfigError : a model that is not there
-    TrainingError : the kernels depend on the mini-batch size other than linearly
     """
     model, workload = factors["model"], workload_of(dict(factors))
     one = _sample(workload).input

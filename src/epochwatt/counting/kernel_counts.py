@@ -30,33 +30,21 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """The kernels of one mini-batch of a network, in launch order.
+    """The kernels of one mini-batch of a network, in launch order."""
 
-    Attributes
-    ----------
-    model : its name
-    parameters : number of trained weights
-    input : shape of one sample, float32
-    name, kind, phase : (n_kernels,) str
-    flops_fixed, flops_per_sample : (n_kernels,) floating-point operations, a multiply-add is two
-    bytes_fixed, bytes_per_sample : (n_kernels,) read and written once
-    elements_fixed, elements_per_sample : (n_kernels,) what the threads are spread over
-    task : train or infer
-    """
-
-    model: str
-    parameters: int
-    input: tuple[int, ...]
-    name: np.ndarray
+    model: str  # its name
+    parameters: int  # number of trained weights
+    input: tuple[int, ...]  # shape of one sample, float32
+    name: np.ndarray  # (n_kernels,) str
     kind: np.ndarray
     phase: np.ndarray
-    flops_fixed: np.ndarray
+    flops_fixed: np.ndarray  # (n_kernels,) floating-point operations, a multiply-add is two
     flops_per_sample: np.ndarray
-    bytes_fixed: np.ndarray
+    bytes_fixed: np.ndarray  # (n_kernels,) read and written once
     bytes_per_sample: np.ndarray
-    elements_fixed: np.ndarray
+    elements_fixed: np.ndarray  # (n_kernels,) what the threads are spread over
     elements_per_sample: np.ndarray
-    task: str = "train"
+    task: str = "train"  # train or infer
 
     @property
     def sample_bytes(self) -> int:

@@ -72,6 +72,9 @@ def record(
     Training has the order of the papers' scripts: zero_grad, forward, loss, backward, optimiser.
     Inference is the forward pass alone, without gradients, in evaluation mode.
 
+    Raises ConfigError: a task, precision or optimiser that is not there; TrainingError: a network
+    that does not run on shapes alone, with what torch says.
+
     Parameters
     ----------
     network : left as it is; a copy without content is counted
@@ -79,11 +82,6 @@ def record(
     task, precision : of `TASKS` and `PRECISIONS`
     loss : (network, inputs) -> number to train on; None: the mean of all that comes out
     optimiser : of `training.optimisers`
-
-    Raises
-    ------
-    ConfigError : a task, precision or optimiser that is not there
-    TrainingError : a network that does not run on shapes alone, with what torch says
     """
     for what, name, allowed in (
         ("task", task, TASKS),

@@ -87,10 +87,8 @@ class CpuClocks:
 
         What cannot be written is no error here: `read_back` shows it.
 
-        Raises
-        ------
-        BoardError : the limits before cannot be read
-        RecordWriteError : they cannot be noted; nothing was set
+        Raises BoardError: the limits before cannot be read; RecordWriteError: they cannot be noted;
+        nothing was set.
         """
         if not self.left_over():
             self._note(self._limits())

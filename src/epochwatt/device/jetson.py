@@ -310,10 +310,8 @@ class JetsonBoard(Machine):
         It runs in another session, so that Ctrl-C or a lost ssh connection does not interrupt it;
         it limits its run time itself.
 
-        Raises
-        ------
-        BoardError : it is not installed or not allowed, it refused, or it failed
-        RebootNeeded : the board has to be restarted first
+        Raises BoardError: it is not installed or not allowed, it refused, or it failed;
+        RebootNeeded: the board has to be restarted first.
         """
         helper = os.path.join(self.root, INSTALLED)
         command = [helper, verb] + [str(number) for number in numbers]

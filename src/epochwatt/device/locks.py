@@ -47,15 +47,13 @@ class HolderLock:
     ) -> "HolderLock":
         """Take the lock and write down its holder.
 
+        Raises LockedError: another process holds it, and there is no `on_wait`; RecordWriteError:
+        this user cannot open or make the file.
+
         Parameters
         ----------
         on_wait : called once with a description of the present holder before waiting; without it
             a held lock raises LockedError
-
-        Raises
-        ------
-        LockedError : another process holds it, and there is no `on_wait`
-        RecordWriteError : this user cannot open or make the file
         """
         note = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
         while self._fd is None:

@@ -74,6 +74,9 @@ class Machine:
 
         `restore` puts everything back, also after an error in the middle.
 
+        Raises ConfigError: the machine has no such mode or step; BoardError: what was read back is
+        not what was asked for; RebootNeeded: the board has to be restarted first.
+
         Parameters
         ----------
         mode : empty (as the machine is), `nvpmodel` (the name of a mode), or any of `cores`,
@@ -85,12 +88,6 @@ class Machine:
         dict : `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
             (afterwards; the same keys, and more), `verified` (bool: nothing is
             unverified), `unverified` (keys of `resolved` that cannot be read back), `dvfs`, `fan`
-
-        Raises
-        ------
-        ConfigError : the machine has no such mode or step
-        BoardError : what was read back is not what was asked for
-        RebootNeeded : the board has to be restarted first
         """
         if mode or dvfs != "on":
             raise ConfigError(

@@ -280,12 +280,7 @@ def swap(subject: Subject) -> Iterator[Finding]:
 
 
 def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding]:
-    """Check that the measuring interpreter has torch, the GPU and the other libraries.
-
-    Parameters
-    ----------
-    installed : see `subject.libraries`
-    """
+    """Check that the measuring interpreter has torch, the GPU and the other libraries."""
     names = ("torch", "torchvision", "numpy", "PIL")
     errors = installed["errors"]
     versions = ", ".join(f"{name} {installed[name]}" for name in names if installed[name])

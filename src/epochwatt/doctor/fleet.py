@@ -236,12 +236,7 @@ def head_findings(head: dict[str, Any]) -> Iterator[Finding]:
 def unit_findings(
     name: str, device: Device, instances: Collection[str], nodes: Sequence[Node]
 ) -> Iterator[Finding]:
-    """Check that the cluster has the boards that a device file asks for.
-
-    Parameters
-    ----------
-    instances : units that the selected studies measure
-    """
+    """Check that the cluster has the boards that a device file asks for."""
     for instance in instances or [""]:
         wanted = "&".join(filter(None, (device.constraint, instance)))
         n_nodes = sum(node.offers(wanted) for node in nodes)

@@ -71,10 +71,8 @@ def choose(checkout: Path, name: str | None) -> Subject:
 def libraries(subject: Subject) -> dict[str, Any]:
     """Return what the device's interpreter can import.
 
-    Raises
-    ------
-    LockedError : something is measured on this machine, which this would disturb
-    EpochwattError : the interpreter cannot be started, fails or does not answer
+    Raises LockedError: something is measured on this machine, which this would disturb;
+    EpochwattError: the interpreter cannot be started, fails or does not answer.
     """
     with machine_lock().acquire({"self-test in": str(subject.checkout)}):
         return tried(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
@@ -95,10 +93,8 @@ def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
 
     They are written below measured/, so that the disk is the same.
 
-    Raises
-    ------
-    LockedError : something is measured on this machine
-    EpochwattError : the sampler cannot run
+    Raises LockedError: something is measured on this machine; EpochwattError: the sampler cannot
+    run.
     """
     measured = subject.checkout / MEASURED
     try:

@@ -33,15 +33,13 @@ def collect_run(
 ) -> None:
     """Write the rows of epochs 0..n_epochs-1 of a run, and their energies by power scope.
 
+    Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
+    CSV cannot be written.
+
     Parameters
     ----------
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
     epochs_csv, energy_csv : where to write
-
-    Raises
-    ------
-    RecordError : a record is missing, damaged or contradicts itself
-    RecordWriteError : the CSV cannot be written
     """
     folder = RunFolder(measured, run)
     observed = (_whole(folder, epoch) for epoch in range(n_epochs))

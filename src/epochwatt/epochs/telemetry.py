@@ -184,19 +184,12 @@ def energy_row(
 
 
 class ScopeEnergy(NamedTuple):
-    """Energy of one scope in a window.
+    """Energy of one scope in a window."""
 
-    Attributes
-    ----------
-    energy_j, error_pct : NaN where there is none
-    method : COUNTER or TRAPEZOID
-    flags : what speaks against the readings (`power_flags`)
-    """
-
-    energy_j: float
+    energy_j: float  # NaN where there is none
     error_pct: float
-    method: str
-    flags: frozenset[str]
+    method: str  # COUNTER or TRAPEZOID
+    flags: frozenset[str]  # what speaks against the readings (`power_flags`)
 
 
 def scope_energy(

@@ -66,9 +66,7 @@ class FailingRow(NamedTuple):
 def draw_figure(job: Job) -> None:
     """Draw all panels of a figure.
 
-    Raises
-    ------
-    ConfigError : there is no such function, or it takes other parameters
+    Raises ConfigError: there is no such function, or it takes other parameters.
     """
     rows = [row for row in read_comparisons(job.comparisons) if row.backend == job.backend]
     judged = {

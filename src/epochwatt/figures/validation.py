@@ -54,25 +54,18 @@ SLIP = "slip: "  # begins the note on a number that a paper prints otherwise
 
 
 class Point(NamedTuple):
-    """One published number: a value or a ratio of two sides, and its held-out prediction.
-
-    Attributes
-    ----------
-    published, held_out : in `unit`; ms as s, changes as the ratio of their sides
-    error_pct, section_error_pct : where its take-away, where its section was left out of the fit;
-        None: no such fit is made
-    marker : of a point
-    """
+    """One published number: a value or a ratio of two sides, and its held-out prediction."""
 
     published_id: str
     class_: str
     device: str
-    published: float
+    published: float  # in `unit`; ms as s, changes as the ratio of their sides
     held_out: float
+    # where its take-away, where its section was left out of the fit; None: no such fit is made
     error_pct: float
     section_error_pct: float | None
     unit: str
-    marker: str
+    marker: str  # of a point
 
     @property
     def paper(self) -> str:
@@ -86,19 +79,13 @@ class Point(NamedTuple):
 
 
 class Median(NamedTuple):
-    """The median error of one class where something was left out, or by other priors.
+    """The median error of one class where something was left out, or by other priors."""
 
-    Attributes
-    ----------
-    left_out : in words
-    low_pct, high_pct : ends of its interval; None: too few groups
-    """
-
-    left_out: str
+    left_out: str  # in words
     class_: str
     n: int
     median_error_pct: float
-    low_pct: float | None
+    low_pct: float | None  # ends of its interval; None: too few groups
     high_pct: float | None
 
 
@@ -457,13 +444,7 @@ def plot(
     titles: Mapping[str, str],
     stem: str,
 ) -> None:
-    """Draw the figure.
-
-    Parameters
-    ----------
-    table, groupings : `validation.csv` and `groupings.csv`
-    priors : config/twin/priors.csv
-    """
+    """Draw the figure."""
     points, medians = read_points(table), read_medians(groupings, priors)
     facts = load_published(Path(published))
     names = read_names(facts, titles)

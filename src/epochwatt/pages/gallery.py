@@ -47,48 +47,32 @@ SIZE = (468, 252)  # of a figure whose file does not tell
 
 
 class FigureEntry(TypedDict):
-    """A figure as the rules name it.
+    """A figure as the rules name it."""
 
-    Attributes
-    ----------
-    stem : path of its files without ending
-    claims : of its panel
-    words : that a search finds it by
-    """
-
-    stem: str
+    stem: str  # path of its files without ending
     backend: str
     paper: str
     section: str
     title: str
     caption: str
-    claims: list[str]
-    words: list[str]
+    claims: list[str]  # of its panel
+    words: list[str]  # that a search finds it by
 
 
 class Panel(NamedTuple):
-    """A drawn panel as the page shows it.
+    """A drawn panel as the page shows it."""
 
-    Attributes
-    ----------
-    id : `{backend}-{panel}`
-    stem : of its files, relative to the page
-    number : as the paper prints it; empty: the figure is ours
-    failing : its claims that do not hold
-    differing : what fails and by how much: rows of the table that its job wrote, if it did
-    reason : why it was not drawn; empty: it was
-    """
-
-    id: str
-    stem: str
-    number: str
+    id: str  # `{backend}-{panel}`
+    stem: str  # of its files, relative to the page
+    number: str  # as the paper prints it; empty: the figure is ours
     title: str
     caption: str
     backend: str
     label: str
-    failing: Sequence[str]
+    failing: Sequence[str]  # its claims that do not hold
+    # what fails and by how much: rows of the table that its job wrote, if it did
     differing: Sequence[Mapping[str, str]]
-    reason: str
+    reason: str  # why it was not drawn; empty: it was
     width: int
     height: int
     find: str

@@ -19,18 +19,12 @@ DATA = ("model", "dataset", "dataset_source", "dataset_scale")
 
 
 class Quantity(NamedTuple):
-    """A column of results/tables/runs.csv that the table of runs shows, and the cards on request.
-
-    Attributes
-    ----------
-    per : column that it is shown as a share of, %
-    is_metered : only where a power sensor was found
-    """
+    """A column of results/tables/runs.csv that the table of runs and its cards show."""
 
     column: str
-    per: str = ""
+    per: str = ""  # column that it is shown as a share of, %
     on_card: bool = False
-    is_metered: bool = False
+    is_metered: bool = False  # only where a power sensor was found
 
 
 # What the page shows of a run, in order. Label and unit are those of columns.py.
@@ -106,18 +100,13 @@ NOTE = "Means over the valid epochs after the first. How well the networks learn
 
 
 class Card(NamedTuple):
-    """A network on the machine: its fastest run.
-
-    Attributes
-    ----------
-    tiles : title -> a number, or a word
-    """
+    """A network on the machine: its fastest run."""
 
     title: str
     backend: str
     label: str
     setting: str
-    tiles: Mapping[str, Number | str]
+    tiles: Mapping[str, Number | str]  # title -> a number, or a word
     bars: Sequence[Bar]
     advice: Quote | None
     find: str

@@ -24,28 +24,16 @@ PRINTED = "printed"  # shown with the digits of its cell, as somebody else has r
 
 
 class Number(NamedTuple):
-    """A number of the page and where it is from.
+    """A number of the page and where it is from."""
 
-    Attributes
-    ----------
-    text : as it is shown
-    unit : beside it; may be empty
-    source : path of the table
-    row : of the table, the first below the header is 0
-    column : its own
-    per : column of the value that it is compared with; empty: it is the cell itself
-    how : key of `HOW`, `PRINTED`, or empty
-    value : as it is computed with
-    """
-
-    text: str
-    unit: str
-    source: str
-    row: int
-    column: str
-    per: str = ""
-    how: str = ""
-    value: float = math.nan
+    text: str  # as it is shown
+    unit: str  # beside it; may be empty
+    source: str  # path of the table
+    row: int  # of the table, the first below the header is 0
+    column: str  # its own
+    per: str = ""  # column of the value that it is compared with; empty: it is the cell itself
+    how: str = ""  # key of `HOW`, `PRINTED`, or empty
+    value: float = math.nan  # as it is computed with
 
 
 def shown(value: float, how: str = "", unit: str = "") -> str:
@@ -95,13 +83,7 @@ class Table:
     def number(
         self, row: int, column: str, unit: str = "", per: str = "", how: str = ""
     ) -> Number | None:
-        """Return a number of a row; None where a cell that it needs holds none.
-
-        Parameters
-        ----------
-        row : place among `rows`
-        column, unit, per, how : as in `Number`
-        """
+        """Return a number of a row; None where a cell that it needs holds none."""
         value = self.value(row, column)
         other = self.value(row, per) if per else None
         if value is None or (per and other is None):
@@ -126,17 +108,11 @@ class Table:
 
 
 class Column(NamedTuple):
-    """A column of a table of the page.
+    """A column of a table of the page."""
 
-    Attributes
-    ----------
-    name : of the cell in each row
-    title : empty: the label of the column of that name (columns.py)
-    kind : class of the style sheet: n (numbers), bars, advice, why (long text), wide, middle
-    """
-
-    name: str
-    title: str = ""
+    name: str  # of the cell in each row
+    title: str = ""  # empty: the label of the column of that name (columns.py)
+    # class of the style sheet: n (numbers), bars, advice, why (long text), wide, middle
     kind: str = ""
 
     @property
@@ -171,35 +147,23 @@ class Quote(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A stacked bar.
+    """A stacked bar."""
 
-    Attributes
-    ----------
-    length : % of the room
-    parts : class of the style sheet -> share of the bar, %
-    """
-
-    length: float
-    parts: Mapping[str, float]
+    length: float  # % of the room
+    parts: Mapping[str, float]  # class of the style sheet -> share of the bar, %
     title: str
 
 
 class Line(NamedTuple):
-    """A row of a table of the page.
+    """A row of a table of the page."""
 
-    Attributes
-    ----------
-    cells : by the columns' names: text, markup, a `Number`, `Several`, a `Quote`, bars, or None
-    find : what a search looks through
-    source, row : the table and its row that numbers of the line are from, where they do not say
-    more : further attributes of the element
-    """
-
+    # by the columns' names: text, markup, a `Number`, `Several`, a `Quote`, bars, or None
     cells: Mapping[str, object]
-    find: str = ""
+    find: str = ""  # what a search looks through
+    # the table and its row that numbers of the line are from, where they do not say
     source: str = ""
     row: int = 0
-    more: Mapping[str, str] = {}
+    more: Mapping[str, str] = {}  # further attributes of the element
 
 
 class Filter(NamedTuple):
@@ -210,20 +174,13 @@ class Filter(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A table of the page.
+    """A table of the page."""
 
-    Attributes
-    ----------
-    id : of its element; the first word says what its rows are counted as in a search
-    filters : buttons above it
-    is_tall : it scrolls by itself
-    """
-
-    id: str
+    id: str  # of its element; the first word says what its rows are counted as in a search
     columns: Sequence[Column]
     lines: Sequence[Line]
-    filters: Sequence[Filter] = ()
-    is_tall: bool = True
+    filters: Sequence[Filter] = ()  # buttons above it
+    is_tall: bool = True  # it scrolls by itself
 
 
 def link(anchor: str, text: str) -> Markup:

@@ -319,30 +319,21 @@ def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, object]]:
 
 @dataclass
 class PrintedNumber:
-    """A published number beside ours.
-
-    Attributes
-    ----------
-    run : what it is of, in words
-    deviation : of ours; `WITHIN` where a bound or a range is kept
-    seen : whether the fit has seen it: yes, no, or empty
-    figures : id -> title of the panels that draw it
-    held_out : deviation of boards that were fitted without it
-    """
+    """A published number beside ours."""
 
     fact: Fact
     id: str
     backend: str
     source: str
     row: int
-    run: str
+    run: str  # what it is of, in words
     quantity: str
     ours: Several
     published: Several
-    deviation: Number | str | None
-    seen: str
-    figures: dict[str, str] = field(default_factory=dict)
-    held_out: Number | str | None = None
+    deviation: Number | str | None  # of ours; `WITHIN` where a bound or a range is kept
+    seen: str  # whether the fit has seen it: yes, no, or empty
+    figures: dict[str, str] = field(default_factory=dict)  # id -> title of the panels that draw it
+    held_out: Number | str | None = None  # deviation of boards that were fitted without it
 
 
 class Sides(NamedTuple):

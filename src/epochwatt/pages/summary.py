@@ -57,18 +57,12 @@ Run = dict[str, Any]  # a row of `run_means`
 
 
 class Part(NamedTuple):
-    """A part of the summary: all of one kind of backend.
-
-    Attributes
-    ----------
-    tables : title, note and rows
-    fastest : for the terminal: the fastest run of each network
-    """
+    """A part of the summary: all of one kind of backend."""
 
     title: str
     head: list[str]
-    tables: list[tuple[str, str, list[Row]]]
-    fastest: list[dict[str, str]]
+    tables: list[tuple[str, str, list[Row]]]  # title, note and rows
+    fastest: list[dict[str, str]]  # for the terminal: the fastest run of each network
 
     def lines(self) -> list[str]:
         """Return it in short, for the terminal."""

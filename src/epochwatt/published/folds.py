@@ -86,34 +86,23 @@ Ids = Annotated[  # column published_ids
 
 @dataclass(frozen=True)
 class Fold:
-    """One take-away.
+    """One take-away."""
 
-    Attributes
-    ----------
-    takeaway : its number, or the section of rows without one
-    ids : published numbers that are judged when it is held out; none where its claims alone are
-    removed : published numbers that the fit does not see then; `ids` and what gives them away
-    """
-
-    takeaway: str
+    takeaway: str  # its number, or the section of rows without one
+    # published numbers that are judged when it is held out; none where its claims alone are
     ids: frozenset[str]
+    # published numbers that the fit does not see then; `ids` and what gives them away
     removed: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Whether and how a simulation is judged on a published number.
+    """Whether and how a simulation is judged on a published number."""
 
-    Attributes
-    ----------
-    takeaway : fold of the number
-    judged_as : ratio (error |ln|), points (of per cent), bound (met or not); empty: it is not
-    why : why it is not, or what to keep in mind
-    """
-
-    takeaway: Filled
+    takeaway: Filled  # fold of the number
+    # ratio (error |ln|), points (of per cent), bound (met or not); empty: it is not
     judged_as: Literal["", "ratio", "points", "bound"]
-    why: str
+    why: str  # why it is not, or what to keep in mind
 
     @property
     def is_simulable(self) -> bool:
@@ -142,9 +131,7 @@ class NumbersRead:
 def folds(folder: Path) -> dict[str, Fold]:
     """Return the folds by take-away, in the order of the papers.
 
-    Raises
-    ------
-    ConfigError : a file is missing, or a line cannot be: file, line, what is allowed
+    Raises ConfigError: a file is missing, or a line cannot be: file, line, what is allowed.
     """
     rows = judged(folder)
     leaks = load_leaks(folder, rows)

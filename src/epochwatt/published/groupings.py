@@ -39,9 +39,7 @@ def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
 
     Only of the main paper: nothing else is fitted.
 
-    Raises
-    ------
-    ConfigError : as of `folds.folds`
+    Raises ConfigError: as of `folds.folds`.
     """
     rows = judged(folder)
     leaks = load_leaks(folder, rows)

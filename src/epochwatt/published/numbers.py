@@ -201,15 +201,10 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement(Fact):
-    """One absolute value.
+    """One absolute value."""
 
-    Attributes
-    ----------
-    aggregation : how the paper made one number of many
-    config : keys of `KEYS` that are known; a tuple where the number speaks of several settings
-    """
-
-    aggregation: str = ""
+    aggregation: str = ""  # how the paper made one number of many
+    # keys of `KEYS` that are known; a tuple where the number speaks of several settings
     config: ParsedConfig
 
     @property
@@ -220,14 +215,9 @@ class Measurement(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Relation(Fact):
-    """One ratio, change, share or spread.
+    """One ratio, change, share or spread."""
 
-    Attributes
-    ----------
-    config_a, config_b : as of a measurement; B is empty where the formula has one side
-    """
-
-    config_a: ParsedConfig
+    config_a: ParsedConfig  # as of a measurement; B is empty where the formula has one side
     config_b: ParsedConfig
 
     def __post_init__(self) -> None:
@@ -262,9 +252,7 @@ class Published:
 def load_published(folder: Path) -> Published:
     """Read both tables.
 
-    Raises
-    ------
-    ConfigError : a table is missing, or a row cannot be: file, line, column, what is allowed
+    Raises ConfigError: a table is missing, or a row cannot be: file, line, column, what is allowed.
     """
     measurements = checked_rows(Measurement, folder / MEASUREMENTS, _with_config)
     relations = checked_rows(Relation, folder / RELATIONS)
@@ -272,12 +260,7 @@ def load_published(folder: Path) -> Published:
 
 
 def load_seen(folder: Path) -> frozenset[str]:
-    """Return the ids of the numbers that the fit of the simulated boards sees.
-
-    Parameters
-    ----------
-    folder : config/twin
-    """
+    """Return the ids of the numbers that the fit of the simulated boards sees."""
     return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
 
 

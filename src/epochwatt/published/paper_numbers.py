@@ -17,33 +17,20 @@ SIGNS = {"exact": "", "approx": "\u2248 ", "less_than": "< "}
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """One number.
-
-    Attributes
-    ----------
-    place : where the paper has it
-    exactness : how we know it
-    group : of the rows of our tables that it belongs to
-    reference, workload : names of ours; empty: none of ours is meant
-    paper_workload : what the paper ran
-    device : board of the paper, by our name
-    n_profiled : modes that were profiled; empty: not said, or all
-    target : time_s, power_w, or limit
-    statistic : column of ours that it stands beside
-    """
+    """One number."""
 
     id: str
-    place: str
-    exactness: Exactness
-    group: str
-    reference: str
+    place: str  # where the paper has it
+    exactness: Exactness  # how we know it
+    group: str  # of the rows of our tables that it belongs to
+    reference: str  # names of ours; empty: none of ours is meant
     workload: str
-    paper_workload: str
-    device: str
+    paper_workload: str  # what the paper ran
+    device: str  # board of the paper, by our name
     method: str
-    n_profiled: str
-    target: str
-    statistic: str
+    n_profiled: str  # modes that were profiled; empty: not said, or all
+    target: str  # time_s, power_w, or limit
+    statistic: str  # column of ours that it stands beside
     value: float
     unit: str
     qualifier: Qualifier

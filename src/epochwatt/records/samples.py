@@ -175,10 +175,6 @@ def read_source(folder: str, source: str, statistics: Document) -> "Dict[str, np
 
     A file that was not written to its end (`write_error`) is not damaged, whatever it holds: its
     columns are empty where it cannot be read.
-
-    Parameters
-    ----------
-    folder, source : as for `read_samples`
     """
     import numpy as np
 

@@ -30,19 +30,13 @@ FEWEST_READINGS = 3  # of power, in a mean
 
 
 class Place(NamedTuple):
-    """One device whose ceilings were measured.
+    """One device whose ceilings were measured."""
 
-    Attributes
-    ----------
-    id : of its folder in `measured/`
-    modes : what was set in each, as it names the folder of the mode
-    """
-
-    id: str
+    id: str  # of its folder in `measured/`
     provenance: Provenance
     device: str
     instance: str
-    modes: list[dict[str, float]]
+    modes: list[dict[str, float]]  # what was set in each, as it names the folder of the mode
 
 
 def collect_ceilings(
@@ -50,15 +44,13 @@ def collect_ceilings(
 ) -> None:
     """Write a row for each micro-kernel in each mode of each device.
 
+    Raises RecordError: a record is missing or damaged, or the flags are of another version;
+    RecordWriteError: the table cannot be written.
+
     Parameters
     ----------
     places : `Place` as plain values
     flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-
-    Raises
-    ------
-    RecordError : a record is missing or damaged, or the flags are of another version
-    RecordWriteError : the table cannot be written
     """
     rows: list[CeilingRow] = []
     for place in (Place(**values) for values in places):
@@ -177,10 +169,8 @@ def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
 
     `runs`: `RunInMode` as plain values.
 
-    Raises
-    ------
-    RecordError : a table or the counts of a network cannot be read
-    RecordWriteError : the points cannot be written
+    Raises RecordError: a table or the counts of a network cannot be read; RecordWriteError: the
+    points cannot be written.
     """
     points = []
     for run in (RunInMode(**values) for values in runs):

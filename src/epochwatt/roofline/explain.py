@@ -50,26 +50,19 @@ GPU = "gpu"
 
 @dataclass(frozen=True)
 class Observed:
-    """Means over epochs of a run.
-
-    Attributes
-    ----------
-    batch_size : the mean of an epoch, as its last mini-batch may be smaller
-    fetch_s, preprocess_s : of an epoch, summed over the workers; None: not recorded
-    energy_j : of an epoch; None: not measured
-    """
+    """Means over epochs of a run."""
 
     n_minibatches: float
-    batch_size: float
+    batch_size: float  # the mean of an epoch, as its last mini-batch may be smaller
     num_workers: int
     e2e_s: float
     wait_s: float
     copy_s: float
     compute_s: float
     overhead_s: float
-    fetch_s: float | None = None
+    fetch_s: float | None = None  # of an epoch, summed over the workers; None: not recorded
     preprocess_s: float | None = None
-    energy_j: float | None = None
+    energy_j: float | None = None  # of an epoch; None: not measured
 
 
 @dataclass(frozen=True)
@@ -82,40 +75,26 @@ class Roof:
 
 
 class Group(NamedTuple):
-    """Kernels of one class of operators.
+    """Kernels of one class of operators."""
 
-    Attributes
-    ----------
-    launches, flops, bytes : of one mini-batch
-    time_s : of an epoch, by part, the least that it takes
-    energy_j : of an epoch, by part, without constant power and rest; empty: not known
-    """
-
-    launches: int
+    launches: int  # of one mini-batch
     flops: float
     bytes: float
-    time_s: Mapping[str, float]
+    time_s: Mapping[str, float]  # of an epoch, by part, the least that it takes
+    # of an epoch, by part, without constant power and rest; empty: not known
     energy_j: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Time and energy of an epoch, split.
+    """Time and energy of an epoch, split."""
 
-    Attributes
-    ----------
-    time_s : by part of `TIME_PARTS`; they add up to the epoch
-    energy_j : by part of `ENERGY_PARTS`; they add up to its energy; empty: not known
-    groups : by class of operators
-    roof_share : least time over measured time of computing; above 1: the parts were scaled
-    energy_scale : what the parts of the energy were multiplied by; 1: nothing
-    """
-
-    time_s: Mapping[str, float]
+    time_s: Mapping[str, float]  # by part of `TIME_PARTS`; they add up to the epoch
+    # by part of `ENERGY_PARTS`; they add up to its energy; empty: not known
     energy_j: Mapping[str, float]
-    groups: Mapping[str, Group]
-    roof_share: float
-    energy_scale: float = 1.0
+    groups: Mapping[str, Group]  # by class of operators
+    roof_share: float  # least time over measured time of computing; above 1: the parts were scaled
+    energy_scale: float = 1.0  # what the parts of the energy were multiplied by; 1: nothing
 
     @property
     def bottleneck(self) -> Bottleneck:

@@ -162,19 +162,12 @@ def fit_relative(terms: Numbers, values: Numbers) -> Numbers:
 
 
 class ModeFit(NamedTuple):
-    """The rooflines of one mode with their bootstrap.
+    """The rooflines of one mode with their bootstrap."""
 
-    Attributes
-    ----------
-    ceilings, costs : the fits; None: power was not measured
-    ranges : name of a constant -> value, low, high
-    n_kernels, n_energies : that were fitted to
-    """
-
-    ceilings: Ceilings
+    ceilings: Ceilings  # the fits; None: power was not measured
     costs: EnergyCosts | None
-    ranges: dict[str, Range]
-    n_kernels: int
+    ranges: dict[str, Range]  # name of a constant -> value, low, high
+    n_kernels: int  # that were fitted to
     n_energies: int
 
 

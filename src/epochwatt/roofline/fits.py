@@ -117,10 +117,8 @@ def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitR
 def write_fits_of(ceilings: Iterable[str], path: str) -> None:
     """Fit every device, mode and precision of tables of ceilings: rule fit_roofline.
 
-    Raises
-    ------
-    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
-    RecordWriteError : the fits cannot be written
+    Raises EpochwattError: a table cannot be read, or a mode has no kernel of one kind;
+    RecordWriteError: the fits cannot be written.
     """
     write_fits(path, fit_tables(ceilings))
 

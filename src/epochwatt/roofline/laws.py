@@ -21,36 +21,22 @@ from epochwatt.roofline.model import Ceilings, Numbers
 
 
 class Clocks(NamedTuple):
-    """Cores and clocks of modes, each (n,); NaN where it is not known.
+    """Cores and clocks of modes, each (n,); NaN where it is not known."""
 
-    Attributes
-    ----------
-    core_mhz : of what computes: the GPU's clock, or the CPU's times its cores
-    cores, cpu_mhz : of the CPU, which launches
-    emc_mhz : of the memory
-    """
-
-    core_mhz: Numbers
-    cores: Numbers
+    core_mhz: Numbers  # of what computes: the GPU's clock, or the CPU's times its cores
+    cores: Numbers  # of the CPU, which launches
     cpu_mhz: Numbers
-    emc_mhz: Numbers
+    emc_mhz: Numbers  # of the memory
 
 
 @dataclass(frozen=True)
 class CeilingLaws:
-    """Ceilings over clocks.
+    """Ceilings over clocks."""
 
-    Attributes
-    ----------
-    flops_per_cycle : of what computes
-    bytes_per_emc_cycle, bytes_per_core_cycle : the lesser limits; infinite where it never did
-    launch_cycles : of the CPU
-    """
-
-    flops_per_cycle: float
-    bytes_per_emc_cycle: float
+    flops_per_cycle: float  # of what computes
+    bytes_per_emc_cycle: float  # the lesser limits; infinite where it never did
     bytes_per_core_cycle: float
-    launch_cycles: float
+    launch_cycles: float  # of the CPU
 
     def at(self, clocks: Clocks) -> Ceilings:
         """Return the ceilings of one mode."""

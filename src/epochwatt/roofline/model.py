@@ -43,22 +43,13 @@ class InMode:
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Rates that one mode reaches at best.
+    """Rates that one mode reaches at best."""
 
-    Attributes
-    ----------
-    flops_per_s : floating-point operations, a multiply-add being two
-    bytes_per_s : to and from memory
-    launch_s : of one kernel that does nothing
-    cache_bytes : of one kernel's data, which may lie in a cache
-    cached_bytes_per_s : of these, at most
-    """
-
-    flops_per_s: float
-    bytes_per_s: float
-    launch_s: float = 0.0
-    cache_bytes: float = 0.0
-    cached_bytes_per_s: float = float("inf")
+    flops_per_s: float  # floating-point operations, a multiply-add being two
+    bytes_per_s: float  # to and from memory
+    launch_s: float = 0.0  # of one kernel that does nothing
+    cache_bytes: float = 0.0  # of one kernel's data, which may lie in a cache
+    cached_bytes_per_s: float = float("inf")  # of these, at most
 
     @property
     def ridge_flop_per_byte(self) -> float:
@@ -79,17 +70,11 @@ class Ceilings:
 
 @dataclass(frozen=True)
 class EnergyCosts:
-    """Energy that one mode's work costs.
+    """Energy that one mode's work costs."""
 
-    Attributes
-    ----------
-    j_per_flop, j_per_byte : of the work itself
-    constant_w : drawn whatever is done
-    """
-
-    j_per_flop: float
+    j_per_flop: float  # of the work itself
     j_per_byte: float
-    constant_w: float
+    constant_w: float  # drawn whatever is done
 
     def energy_j(self, flops: ArrayLike, moved_bytes: ArrayLike, time_s: ArrayLike) -> Numbers:
         """Return the energy of work that took `time_s`, J, in the shape of all three."""

@@ -33,23 +33,14 @@ KEEPS_UP = 0.8  # of an epoch without overhead; a loader that needs less keeps u
 
 @dataclass(frozen=True)
 class Step:
-    """One knob turned one step up.
+    """One knob turned one step up."""
 
-    Attributes
-    ----------
-    knob : of `KNOBS`
-    old, new : its values
-    basis : where the new rooflines come from: `FITTED` or `LAWS`
-    e2e_s : predicted epoch
-    energy_j : predicted energy; None: not known
-    """
-
-    knob: str
-    old: float
+    knob: str  # of `KNOBS`
+    old: float  # its values
     new: float
-    basis: str
-    e2e_s: float
-    energy_j: float | None
+    basis: str  # where the new rooflines come from: `FITTED` or `LAWS`
+    e2e_s: float  # predicted epoch
+    energy_j: float | None  # predicted energy; None: not known
 
 
 def roof_of(row: FitRow) -> Roof:

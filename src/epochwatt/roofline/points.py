@@ -17,16 +17,10 @@ POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "p
 
 @dataclass(frozen=True, kw_only=True)
 class RunInMode(InMode):
-    """A run with its workload and the mode of its device.
+    """A run with its workload and the mode of its device."""
 
-    Attributes
-    ----------
-    run : its id
-    epochs, counts : paths of its epochs.csv and of the counted kernels; empty: not needed
-    """
-
-    run: str
-    epochs: str = ""
+    run: str  # its id
+    epochs: str = ""  # paths of its epochs.csv and of the counted kernels; empty: not needed
     counts: str = ""
     precision: Precision
     workload: str
@@ -36,30 +30,20 @@ class RunInMode(InMode):
 
 @dataclass(frozen=True, kw_only=True)
 class Point(InMode):
-    """One workload in one mode: a row of the file, in its order and units.
-
-    Attributes
-    ----------
-    workload : network, or kernel of one
-    flops, bytes : of the whole of it, counted; each array read or written once
-    launches : kernels; None: not known
-    time_s : of a mini-batch on the processor, or of the kernel
-    power_w : mean during it; None: not measured
-    source : who measured, where it was not this tool
-    """
+    """One workload in one mode: a row of the file, in its order and units."""
 
     processor: Processor
     precision: Precision
-    workload: str
+    workload: str  # network, or kernel of one
     task: Task
     batch_size: int | None = None
-    flops: float
+    flops: float  # of the whole of it, counted; each array read or written once
     bytes: float
-    launches: int | None = None
-    time_s: float
-    power_w: float | None = None
+    launches: int | None = None  # kernels; None: not known
+    time_s: float  # of a mini-batch on the processor, or of the kernel
+    power_w: float | None = None  # mean during it; None: not measured
     power_scope: Literal["", "socket", "board", "module", "gpu", "cpu_package"] = ""
-    source: str = ""
+    source: str = ""  # who measured, where it was not this tool
 
     def __post_init__(self) -> None:
         for name in POSITIVE:

@@ -28,15 +28,12 @@ def write_public(
 ) -> None:
     """Fit what others measured, and write their points as one table: rule fit_public_rooflines.
 
+    Raises EpochwattError: a table cannot be read; RecordWriteError: one cannot be written.
+
     Parameters
     ----------
     ceilings, points, work : of config/rooflines/
     kernels : table of modes of the TX2's kernels, which are points and fitted to as well
-
-    Raises
-    ------
-    EpochwattError : a table cannot be read
-    RecordWriteError : one cannot be written
     """
     measured = tx2_points(read_mode_tables(Path(kernels)), Path(work))
     write_fits(fits, [*fit_tables([ceilings]), *fit_points(measured)])

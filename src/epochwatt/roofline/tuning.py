@@ -24,16 +24,7 @@ LEAST = "least_energy"
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """One choice: a row of results/pagoda/tuning.csv.
-
-    Attributes
-    ----------
-    aim : maxn, fastest, least_energy, or least_energy_within_N: at most N % slower than `against`
-    against : maxn or fastest, the yardstick
-    time_s, power_w, energy_j : of its mini-batch, or of the work that the table is about
-    slower_pct, saved_pct : time and energy against it
-    n_modes : that were chosen from
-    """
+    """One choice: a row of results/pagoda/tuning.csv."""
 
     provenance: str
     sweep: str
@@ -42,18 +33,19 @@ class Tuned:
     task: str
     batch_size: int | None
     power_scope: str
+    # maxn, fastest, least_energy, or least_energy_within_N: at most N % slower than `against`
     aim: str
-    against: str
+    against: str  # maxn or fastest, the yardstick
     cores: int | None
     cpu_mhz: float | None
     gpu_mhz: float | None
     emc_mhz: float | None
-    time_s: float
+    time_s: float  # of its mini-batch, or of the work that the table is about
     power_w: float
     energy_j: float
-    slower_pct: float
+    slower_pct: float  # time and energy against it
     saved_pct: float
-    n_modes: int
+    n_modes: int  # that were chosen from
 
 
 def tune(table: ModeTable) -> Iterator[Tuned]:
@@ -105,12 +97,7 @@ def _by_mode(rows: Sequence[SweepRow]) -> dict[tuple[float | None, ...], tuple[f
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """Ridge and balance of a mode: a row of results/pagoda/balances.csv.
-
-    Attributes
-    ----------
-    is_efficient_where_fast : 1: time-efficient implies energy-efficient; 0: it does not
-    """
+    """Ridge and balance of a mode: a row of results/pagoda/balances.csv."""
 
     provenance: str
     device: str
@@ -121,7 +108,7 @@ class Balance:
     emc_mhz: float | None
     ridge_flop_per_byte: float
     balance_flop_per_byte: float
-    is_efficient_where_fast: int
+    is_efficient_where_fast: int  # 1: time-efficient implies energy-efficient; 0: it does not
 
 
 def balance_of(row: FitRow) -> Balance | None:
@@ -140,10 +127,7 @@ def balance_of(row: FitRow) -> Balance | None:
 def write_tuning(sweeps: Iterable[str], fits: Iterable[str], tuning: str, balances: str) -> None:
     """Write the best modes of tables of modes, and the balances of fits: rule tune_modes.
 
-    Raises
-    ------
-    ConfigError : a table cannot be read
-    RecordWriteError : one cannot be written
+    Raises ConfigError: a table cannot be read; RecordWriteError: one cannot be written.
     """
     tables = [table for path in sweeps for table in read_mode_tables(Path(path))]
     chosen = [row for table in tables for row in tune(table)]

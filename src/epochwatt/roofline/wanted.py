@@ -34,33 +34,20 @@ _SAME = ("backend", "device", "instance", "dvfs", "board_settings")  # of the fa
 
 @dataclass(frozen=True)
 class WantedCeilings:
-    """One device, and the modes in which its ceilings are measured by one job.
+    """One device, and the modes in which its ceilings are measured by one job."""
 
-    Attributes
-    ----------
-    id : everything that would cause a new measurement of a mode; which modes there are is not in it
-    name : for messages
-    backend : host, jetson or fake
-    device, instance : as in the tables of sweeps
-    dvfs : on or off
-    precisions : of matrix products
-    modes : to measure, or measured
-    python : words that start the interpreter owning torch; empty: ours
-    machine : JSON that tells the measuring side about its machine
-    node : features of the Slurm node that measures them; empty: none is asked for
-    """
-
+    # everything that would cause a new measurement of a mode; which modes there are is not in it
     id: str
-    name: str
-    backend: str
-    device: str
+    name: str  # for messages
+    backend: str  # host, jetson or fake
+    device: str  # as in the tables of sweeps
     instance: str
-    dvfs: str
-    precisions: tuple[str, ...]
-    modes: tuple[SweepMode, ...]
-    python: tuple[str, ...]
-    machine: str
-    node: str
+    dvfs: str  # on or off
+    precisions: tuple[str, ...]  # of matrix products
+    modes: tuple[SweepMode, ...]  # to measure, or measured
+    python: tuple[str, ...]  # words that start the interpreter owning torch; empty: ours
+    machine: str  # JSON that tells the measuring side about its machine
+    node: str  # features of the Slurm node that measures them; empty: none is asked for
 
     @property
     def settings(self) -> list[dict[str, float]]:

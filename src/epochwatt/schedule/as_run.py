@@ -20,18 +20,11 @@ N_EVENTS = 40_000  # requests, and mini-batches of training between them
 
 
 class AsRun(NamedTuple):
-    """Outcome of a plan.
+    """Outcome of a plan."""
 
-    Attributes
-    ----------
-    share_late : of the requests; refused ones are late
-    p99_s : what 99 % of the answered ones wait at most
-    throughput_per_s : mini-batches of training a second
-    """
-
-    share_late: float
-    p99_s: float
-    throughput_per_s: float
+    share_late: float  # of the requests; refused ones are late
+    p99_s: float  # what 99 % of the answered ones wait at most
+    throughput_per_s: float  # mini-batches of training a second
 
 
 class _PlayedClock:

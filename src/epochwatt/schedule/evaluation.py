@@ -46,18 +46,11 @@ Solver = Callable[[Space, Problems, int], Answers]  # space, problems, number of
 
 
 class Part(NamedTuple):
-    """One set of jobs that is judged.
+    """One set of jobs that is judged."""
 
-    Attributes
-    ----------
-    jobs : kind, as of `Problem.jobs`
-    train : the network that trains; empty: none
-    infer : the networks that serve
-    """
-
-    jobs: str
-    train: str = ""
-    infer: tuple[str, ...] = ()
+    jobs: str  # kind, as of `Problem.jobs`
+    train: str = ""  # the network that trains; empty: none
+    infer: tuple[str, ...] = ()  # the networks that serve
 
     @property
     def names(self) -> list[str]:
@@ -79,20 +72,14 @@ class SetRow:
 
 @dataclass(frozen=True, eq=False)
 class Set:
-    """A part with the mode tables that it is judged on.
-
-    Attributes
-    ----------
-    train, infer : tables of each mini-batch size: of the network that trains, of each that serves
-    study : what the part is of
-    assumed : of the tables; empty: nothing
-    """
+    """A part with the mode tables that it is judged on."""
 
     part: Part
+    # tables of each mini-batch size: of the network that trains, of each that serves
     train: list[ModeTable]
     infer: list[list[ModeTable]]
-    study: Jobs
-    assumed: str = ""
+    study: Jobs  # what the part is of
+    assumed: str = ""  # of the tables; empty: nothing
 
     @cached_property
     def space(self) -> Space:
@@ -161,16 +148,10 @@ def tables_of(job: str, by_job: Mapping[str, list[ModeTable]]) -> list[ModeTable
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Profiles and predictions of one workload.
+    """Profiles and predictions of one workload."""
 
-    Attributes
-    ----------
-    modes : places of the modes that were profiled, at every mini-batch size
-    workload : observed in these modes, predicted in all others
-    """
-
-    modes: Places
-    workload: Workload
+    modes: Places  # places of the modes that were profiled, at every mini-batch size
+    workload: Workload  # observed in these modes, predicted in all others
 
     @property
     def n_profiles(self) -> int:
@@ -246,22 +227,15 @@ def read_learned(path: Path, workload: Workload) -> dict[str, list[Learned]]:
 
 
 class Named(NamedTuple):
-    """A solver of the evaluation.
-
-    Attributes
-    ----------
-    is_drawn : whether its profiles are drawn, so that several draws say more than one
-    serves : `all`: its profiles are the same for all problems of these jobs, and stay; `each`: each
-        problem needs its own, some or all
-    n_draws : how often, where not as often as the others
-    n_sampled : solvable problems that it is judged on, drawn; None: all
-    """
+    """A solver of the evaluation."""
 
     solve: Solver
-    is_drawn: bool
+    is_drawn: bool  # whether its profiles are drawn, so that several draws say more than one
+    # `all`: its profiles are the same for all problems of these jobs, and stay; `each`: each
+    # problem needs its own, some or all
     serves: str = "all"
-    n_draws: int | None = None
-    n_sampled: int | None = None
+    n_draws: int | None = None  # how often, where not as often as the others
+    n_sampled: int | None = None  # solvable problems that it is judged on, drawn; None: all
 
 
 def named_solvers(

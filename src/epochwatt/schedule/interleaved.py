@@ -99,20 +99,13 @@ def _left_to_the_child() -> Iterator[None]:
 
 
 class Expected(NamedTuple):
-    """Expectation of a plan on this machine, by times of single mini-batches taken before it.
+    """Expectation of a plan on this machine, by times of single mini-batches taken before it."""
 
-    Attributes
-    ----------
-    latency_s : longest of constant arrivals, with the median times: the formula of `plans`
-    margin_s : what disturbs the machine may add to it
-    throughput_per_s : mini-batches of training a second, beside the arrivals that there were
-    is_stable : whether requests are served as fast as they arrive
-    """
-
-    latency_s: float
-    margin_s: float
+    latency_s: float  # longest of constant arrivals, with the median times: the formula of `plans`
+    margin_s: float  # what disturbs the machine may add to it
+    # mini-batches of training a second, beside the arrivals that there were
     throughput_per_s: float
-    is_stable: bool
+    is_stable: bool  # whether requests are served as fast as they arrive
 
 
 def expected(
@@ -161,18 +154,12 @@ def expected(
 
 
 class Outcome(NamedTuple):
-    """Measurement beside expectation.
+    """Measurement beside expectation."""
 
-    Attributes
-    ----------
-    latency_s : median, 99th percentile and longest, of served requests; NaN: none was served
-    throughput_per_s : mini-batches of training a second
-    expected : by the times taken before
-    """
-
+    # median, 99th percentile and longest, of served requests; NaN: none was served
     latency_s: tuple[float, float, float]
-    throughput_per_s: float
-    expected: Expected
+    throughput_per_s: float  # mini-batches of training a second
+    expected: Expected  # by the times taken before
 
 
 def outcome(record: InterleavedRecord) -> Outcome:

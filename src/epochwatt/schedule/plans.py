@@ -28,22 +28,13 @@ SLACK = 1e-9  # relative: times that fit to the last digit fit
 
 
 class Outcome(NamedTuple):
-    """Outcomes of plans, arrays of one shape.
+    """Outcomes of plans, arrays of one shape."""
 
-    Attributes
-    ----------
-    throughput_per_s : mini-batches of training a second; 0 without training
-    latency_s : of the request that waits longest; 0 without inference
-    power_w : by the rule of the problem
-    n_train : mini-batches of training in each period
-    is_stable : whether the streams are served as fast as they arrive
-    """
-
-    throughput_per_s: Numbers
-    latency_s: Numbers
-    power_w: Numbers
-    n_train: Numbers
-    is_stable: NDArray[np.bool_]
+    throughput_per_s: Numbers  # mini-batches of training a second; 0 without training
+    latency_s: Numbers  # of the request that waits longest; 0 without inference
+    power_w: Numbers  # by the rule of the problem
+    n_train: Numbers  # mini-batches of training in each period
+    is_stable: NDArray[np.bool_]  # whether the streams are served as fast as they arrive
 
 
 def train_alone(train_s: ArrayLike, train_w: ArrayLike) -> Outcome:

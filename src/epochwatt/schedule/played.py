@@ -36,21 +36,16 @@ PERCENTILES = (*range(100), 99.5, 99.9, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalRow(SetRow):
-    """Outcome of a solver's plans with one kind of arrivals: a row of arrivals.csv.
-
-    Attributes
-    ----------
-    late_pct, late_p90_pct : mean share of late requests, and that which a tenth of plans exceeds
-    kept_p99_pct, kept_worst_pct : plans with 99 % of requests in time, and with all of them
-    """
+    """Outcome of a solver's plans with one kind of arrivals: a row of arrivals.csv."""
 
     solver: str
     arrivals: Arrivals
     n_plans: int
     n_requests: int
+    # mean share of late requests, and that which a tenth of plans exceeds
     late_pct: float | None = None
     late_p90_pct: float | None = None
-    kept_p99_pct: float | None = None
+    kept_p99_pct: float | None = None  # plans with 99 % of requests in time, and with all of them
     kept_worst_pct: float | None = None
     assumed: str = ""
 

@@ -22,16 +22,10 @@ PowerRule = Literal["highest", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Requests of inference that arrive at a steady rate.
+    """Requests of inference that arrive at a steady rate."""
 
-    Attributes
-    ----------
-    rate_per_s : requests a second
-    max_latency_s : from a request's arrival until its answer, of every request
-    """
-
-    rate_per_s: float
-    max_latency_s: float
+    rate_per_s: float  # requests a second
+    max_latency_s: float  # from a request's arrival until its answer, of every request
 
     def __post_init__(self) -> None:
         _positive(self, "rate_per_s", "max_latency_s")
@@ -39,21 +33,14 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Jobs of one board, and their budgets.
+    """Jobs of one board, and their budgets."""
 
-    Attributes
-    ----------
-    max_power_w : of the board
-    streams : of inference; none, one or two
-    trains : whether a training job takes the time that inference leaves
-    power_rule : `highest`: no job may draw more than the budget while it runs; `mean`: the mean
-        over the time in which something runs may not. Idle gaps are left out, so it is an upper
-        bound of the mean over all time
-    """
-
-    max_power_w: float
-    streams: tuple[Stream, ...] = ()
-    trains: bool = False
+    max_power_w: float  # of the board
+    streams: tuple[Stream, ...] = ()  # of inference; none, one or two
+    trains: bool = False  # whether a training job takes the time that inference leaves
+    # `highest`: no job may draw more than the budget while it runs; `mean`: the mean over the time
+    # in which something runs may not. Idle gaps are left out, so it is an upper bound of the mean
+    # over all time
     power_rule: PowerRule = "highest"
 
     def __post_init__(self) -> None:
@@ -89,17 +76,12 @@ NONE = -1  # in place of a choice: the solver saw none that keeps the budgets
 
 
 class Answers(NamedTuple):
-    """Of one solver to many problems.
+    """Of one solver to many problems."""
 
-    Attributes
-    ----------
-    choice : (p,), place among the choices of the space, or `NONE`
-    n_profiles : (p,), mini-batches that were measured: pairs of job, mode and mini-batch size
-    board_s : (p,), what these take on a board, s (`Space.board_s`); None: not worked out
-    """
-
-    choice: NDArray[np.intp]
+    choice: NDArray[np.intp]  # (p,), place among the choices of the space, or `NONE`
+    # (p,), mini-batches that were measured: pairs of job, mode and mini-batch size
     n_profiles: NDArray[np.intp]
+    # (p,), what these take on a board, s (`Space.board_s`); None: not worked out
     board_s: NDArray[np.float64] | None = None
 
 
@@ -110,23 +92,13 @@ def joined(parts: Sequence[Answers]) -> Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A mode, mini-batch sizes and a share of training, with what they are expected to give.
+    """A mode, mini-batch sizes and a share of training, with what they are expected to give."""
 
-    Attributes
-    ----------
-    place : of the mode among those of the workloads
-    mode : its parts
-    batch_sizes : of each stream, in the order of the problem
-    n_train : mini-batches of training after each of inference; 1 of training alone
-    throughput_per_s, latency_s, power_w : as of `plans.Outcome`; the worst latency of each stream
-    is_profiled : whether all of it was run, so that the numbers are measurements
-    """
-
-    place: int
-    mode: Mode
-    batch_sizes: tuple[int, ...] = ()
-    n_train: int = 0
-    throughput_per_s: float = 0.0
+    place: int  # of the mode among those of the workloads
+    mode: Mode  # its parts
+    batch_sizes: tuple[int, ...] = ()  # of each stream, in the order of the problem
+    n_train: int = 0  # mini-batches of training after each of inference; 1 of training alone
+    throughput_per_s: float = 0.0  # as of `plans.Outcome`; the worst latency of each stream
     latency_s: tuple[float, ...] = ()
     power_w: float
-    is_profiled: bool
+    is_profiled: bool  # whether all of it was run, so that the numbers are measurements

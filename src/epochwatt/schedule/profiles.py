@@ -20,23 +20,14 @@ AROUND_S = 14.0
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """One network in every mode and at every mini-batch size; the truth that solvers ask for.
+    """One network in every mode and at every mini-batch size; the truth that solvers ask for."""
 
-    Attributes
-    ----------
-    name : of the network
-    modes : (m, 6) parts of each mode, `prediction.data.modes.Mode`
-    batch_sizes : (k,) ascending; one of a training job
-    time_s : (m, k), of one mini-batch
-    power_w : (m, k), while it runs
-    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
-    """
-
-    name: str
-    modes: Numbers
-    batch_sizes: NDArray[np.int64]
-    time_s: Numbers
-    power_w: Numbers
+    name: str  # of the network
+    modes: Numbers  # (m, 6) parts of each mode, `prediction.data.modes.Mode`
+    batch_sizes: NDArray[np.int64]  # (k,) ascending; one of a training job
+    time_s: Numbers  # (m, k), of one mini-batch
+    power_w: Numbers  # (m, k), while it runs
+    # of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     parts: tuple[str, ...] = MODE_PARTS
 
     def board_s(self, modes: NDArray[np.intp]) -> float:

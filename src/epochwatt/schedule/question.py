@@ -47,27 +47,17 @@ SolverName = Literal["gain", "gmd", "verified", "exhaustive"]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Question of `epochwatt schedule`.
+    """Question of `epochwatt schedule`."""
 
-    Attributes
-    ----------
-    train, infer : networks; None: no such job
-    rate_per_s, max_latency_ms : of the stream of requests
-    max_power_w, power_rule : as of `Problem`
-    device : simulated; of tables the one to take, where they have several
-    solver : by which the plan is looked for
-    tables : a sweep or file of mode tables; None: the board is simulated
-    """
-
-    train: str | None = None
+    train: str | None = None  # networks; None: no such job
     infer: str | None = None
-    rate_per_s: float | None = None
+    rate_per_s: float | None = None  # of the stream of requests
     max_latency_ms: float | None = None
-    max_power_w: float
+    max_power_w: float  # as of `Problem`
     power_rule: PowerRule = "highest"
-    device: str | None = None
-    solver: SolverName = "gain"
-    tables: str | None = None
+    device: str | None = None  # simulated; of tables the one to take, where they have several
+    solver: SolverName = "gain"  # by which the plan is looked for
+    tables: str | None = None  # a sweep or file of mode tables; None: the board is simulated
 
     @property
     def problem(self) -> Problem:
@@ -92,21 +82,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer.
-
-    Attributes
-    ----------
-    plan : None: the solver saw none that keeps the budgets
-    n_profiles : mini-batches that the solver asked for
-    best : of all choices; None: no choice keeps the budgets, and neither does serving alone
-    """
+    """The answer."""
 
     problem: Problem
     space: Space
     provenance: str
     device: str
-    plan: Plan | None
-    n_profiles: int
+    plan: Plan | None  # None: the solver saw none that keeps the budgets
+    n_profiles: int  # mini-batches that the solver asked for
+    # of all choices; None: no choice keeps the budgets, and neither does serving alone
     best: Plan | None
 
 
@@ -225,20 +209,12 @@ def _tables_of(tables: Sequence[ModeTable], name: str, task: str) -> list[ModeTa
 
 
 class Least(NamedTuple):
-    """The least budgets that would do; NaN: no such budget helps.
+    """The least budgets that would do; NaN: no such budget helps."""
 
-    Attributes
-    ----------
-    power_w : with the latency as it is
-    latency_s : with the power as it is; NaN without a stream
-    any_latency_s : with any power
-    rate_per_s : the highest that some mode and mini-batch size serves, whatever it draws
-    """
-
-    power_w: float
-    latency_s: float
-    any_latency_s: float
-    rate_per_s: float
+    power_w: float  # with the latency as it is
+    latency_s: float  # with the power as it is; NaN without a stream
+    any_latency_s: float  # with any power
+    rate_per_s: float  # the highest that some mode and mini-batch size serves, whatever it draws
 
 
 def least_budgets(space: Space, problem: Problem) -> Least:

@@ -35,33 +35,19 @@ class Interleaved(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A stretch of time that begins at 0 with nothing waiting, while clocks may still settle.
+    """A stretch of time that begins at 0 with nothing waiting, while clocks may still settle."""
 
-    Attributes
-    ----------
-    end_s : no training begins later
-    settled_s : (r,), no training begins earlier
-    settling_infer_s : (r,), time of a mini-batch of inference that begins earlier
-    queue : mini-batches that may wait; a further one is refused
-    """
-
-    end_s: float
-    settled_s: Numbers
-    settling_infer_s: Numbers
-    queue: int
+    end_s: float  # no training begins later
+    settled_s: Numbers  # (r,), no training begins earlier
+    settling_infer_s: Numbers  # (r,), time of a mini-batch of inference that begins earlier
+    queue: int  # mini-batches that may wait; a further one is refused
 
 
 class Played(NamedTuple):
-    """Outcome of arrivals under a plan.
+    """Outcome of arrivals under a plan."""
 
-    Attributes
-    ----------
-    latency_s : (r, k), from each request's arrival to its answer; infinite: refused
-    n_trained : (r,), mini-batches of training
-    """
-
-    latency_s: Numbers
-    n_trained: Numbers
+    latency_s: Numbers  # (r, k), from each request's arrival to its answer; infinite: refused
+    n_trained: Numbers  # (r,), mini-batches of training
 
 
 def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) -> Numbers:

@@ -33,19 +33,12 @@ Cost = tuple[Numbers, Numbers]  # of one mini-batch: s, W
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """Many problems of the same jobs.
+    """Many problems of the same jobs."""
 
-    Attributes
-    ----------
-    max_power_w : (p,)
-    rates_per_s, max_latencies_s : (p, s), of each of the s streams
-    power_rule : of all of them
-    """
-
-    max_power_w: Numbers
-    rates_per_s: Numbers
+    max_power_w: Numbers  # (p,)
+    rates_per_s: Numbers  # (p, s), of each of the s streams
     max_latencies_s: Numbers
-    power_rule: PowerRule = "highest"
+    power_rule: PowerRule = "highest"  # of all of them
 
     @classmethod
     def from_one(cls, problem: Problem) -> "Problems":
@@ -85,21 +78,15 @@ class Problems:
 
 
 class Judged(NamedTuple):
-    """Effect of choices on problems, arrays of one shape.
+    """Effect of choices on problems, arrays of one shape."""
 
-    Attributes
-    ----------
-    cost : less is better: training throughput, negative; without training the worst latency over
-        its budget, of two streams the worse
-    keeps_power, keeps_latency, is_stable : the conditions
-    power_w : by the rule of the problems
-    """
-
+    # less is better: training throughput, negative; without training the worst latency over its
+    # budget, of two streams the worse
     cost: Numbers
-    keeps_power: Bools
+    keeps_power: Bools  # the conditions
     keeps_latency: Bools
     is_stable: Bools
-    power_w: Numbers
+    power_w: Numbers  # by the rule of the problems
 
     @property
     def holds(self) -> Bools:
@@ -109,16 +96,10 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The choices for one set of jobs.
+    """The choices for one set of jobs."""
 
-    Attributes
-    ----------
-    train : the training job, of one mini-batch size; None without one
-    infer : the network of each stream, in the same modes
-    """
-
-    train: Workload | None
-    infer: tuple[Workload, ...] = ()
+    train: Workload | None  # the training job, of one mini-batch size; None without one
+    infer: tuple[Workload, ...] = ()  # the network of each stream, in the same modes
 
     def __post_init__(self) -> None:
         first, *others = self.workloads

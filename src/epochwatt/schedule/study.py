@@ -124,15 +124,13 @@ def write_played(
 ) -> None:
     """Write arrivals.csv, power.csv and latencies.csv.
 
+    Raises ConfigError: the tables lack a network of the study; RecordError: a record cannot be
+    read.
+
     Parameters
     ----------
     paths : of the three tables, in this order
     records : folders of measurements of `epochwatt serve-and-train`
-
-    Raises
-    ------
-    ConfigError : the tables lack a network of the study
-    RecordError : a record cannot be read
     """
     jobs = [(jobs, root) for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
     arrivals, powers, latencies = list[ArrivalRow](), list[PowerRow](), list[LatencyRow]()

@@ -8,13 +8,7 @@ from epochwatt.served.ask import run
 
 
 def count(log: str, **job: Any) -> None:
-    """Count a network for the rules count_workload and count_work; end this process if that fails.
-
-    Parameters
-    ----------
-    log : path of the log file
-    job : arguments of `counting.count_workload.write_workload`
-    """
+    """Count a network for the rules count_workload and count_work; exit where that fails."""
     run("counts", [log, json.dumps(job)], main)
 
 

@@ -8,13 +8,7 @@ from epochwatt.served.ask import run
 
 
 def draw(log: str, **job: Any) -> None:
-    """Draw a figure for one of the rules plot_{figure}; end this process where that fails.
-
-    Parameters
-    ----------
-    log : path of the log file
-    job : fields of `figures.common.job.Job`, plain values
-    """
+    """Draw a figure for one of the rules plot_{figure}; end this process where that fails."""
     run("figures", [log, json.dumps(job)], main)
 
 

@@ -17,23 +17,14 @@ CATEGORIES = 91  # ids 1 to 90, and 0 for what is none
 
 
 class Picture(NamedTuple):
-    """A picture and the objects on it.
+    """A picture and the objects on it."""
 
-    Attributes
-    ----------
-    id : of the picture
-    file_name : inside `val2017/`
-    width, height : in pixels
-    boxes : (n, 4) float32: left, top, right, bottom, pixels
-    labels : (n,) int64: ids of the categories
-    """
-
-    id: int
-    file_name: str
-    width: int
+    id: int  # of the picture
+    file_name: str  # inside `val2017/`
+    width: int  # in pixels
     height: int
-    boxes: np.ndarray
-    labels: np.ndarray
+    boxes: np.ndarray  # (n, 4) float32: left, top, right, bottom, pixels
+    labels: np.ndarray  # (n,) int64: ids of the categories
 
 
 class Annotated(NamedTuple):

@@ -110,15 +110,13 @@ def dataset_paths(root: str, factors: Factors, manifest: Document) -> List[str]:
 def open_dataset(root: str, factors: Factors) -> Tuple[Any, Dict[str, Any]]:
     """Open the data set that a run names; return its reader and its manifest.
 
+    Raises DataError: the data set is missing, cut short, altered or made by another recipe;
+    ConfigError: an own reader lacks a length or `read`.
+
     Parameters
     ----------
     root : folder of the storage medium that holds data sets
     factors : the run's complete factors, with `recipe`
-
-    Raises
-    ------
-    DataError : the data set is missing, cut short, altered or made by another recipe
-    ConfigError : an own reader lacks a length or `read`
     """
     folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])

@@ -33,14 +33,12 @@ def measure_idle(
 ) -> str:
     """Measure the idle power of a board in one mode, unless it has been measured; return where.
 
+    Raises BoardError: the mode cannot be set; TrainingError: the sampler was lost, or no power
+    sensor is there.
+
     Parameters
     ----------
     settings : `power_mode_settings`, `dvfs` and `board_settings`, as in a run's factors
-
-    Raises
-    ------
-    BoardError : the mode cannot be set
-    TrainingError : the sampler was lost, or no power sensor is there
     """
     folder = os.path.join(measured, idle, "idle")
     if os.path.isdir(folder):

@@ -25,6 +25,9 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
 
     Call it under the machine's lock: what a crashed job left behind is put back first.
 
+    Raises BoardError: this is not the run's board, unit or medium, or a setting was not met;
+    RebootNeeded: the board has to be restarted first.
+
     Parameters
     ----------
     factors : the run's factors
@@ -34,11 +37,6 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
     ------
     dict : what the record says of the board: `power_mode` as it was set and read back, `busy_pct`
         before the start, `settled`; empty on a host, where a run sets nothing
-
-    Raises
-    ------
-    BoardError : this is not the run's board, unit or medium, or a setting was not met
-    RebootNeeded : the board has to be restarted first
     """
     with put_back(machine):
         yield _conditions(machine, factors, first_epoch)

@@ -45,17 +45,15 @@ def measure_modes(
 
     Waits for the machine's lock, naming its holder. Every mode is checked before anything is set.
 
+    Raises ConfigError: the machine lacks a mode, or the numbers of the procedure cannot be;
+    EpochwattError: any other of the layers below; what was finished before it stays.
+
     Parameters
     ----------
     folder : where they are kept
     factors : all of the sweep's factors, with `recipe`
     first, last : numbers in `modes`, both included
     data_root : folder of the storage medium that holds the data set
-
-    Raises
-    ------
-    ConfigError : the machine lacks a mode, or the numbers of the procedure cannot be
-    EpochwattError : any other of the layers below; what was finished before it stays
     """
 
     def opened(busy_pct: Optional[float]) -> Any:

@@ -68,15 +68,13 @@ class SweepSession(Session):
     ) -> str:
         """Measure one mode, which is set, and keep its record; return in words what came of it.
 
+        Raises TrainingError: a loader worker died; RecordWriteError: the mode does not count as
+        measured.
+
         Parameters
         ----------
         applied : what `Machine.change` returned
         settled : what came of settling before it; None: it was not waited for
-
-        Raises
-        ------
-        TrainingError : a loader worker died
-        RecordWriteError : the mode does not count as measured
         """
         threads = self._set_threads(mode)
         measurement_id = uuid.uuid4().hex

@@ -22,10 +22,8 @@ def write_simulated_sweep(
 
     `facts`: `epochwatt.sweeps.facts.SweepFacts` as plain values.
 
-    Raises
-    ------
-    EpochwattError : a board, a network or a mode that cannot be simulated
-    RecordWriteError : the table cannot be written
+    Raises EpochwattError: a board, a network or a mode that cannot be simulated; RecordWriteError:
+    the table cannot be written.
     """
     sweep = SweepFacts(**facts)
     write_mode_tables(table, tables_of(simulated_rows(sweep, load_twin(config, [workload]))))

@@ -48,10 +48,6 @@ def of_epochs(runs: Sequence[RunData], epoch_set: str = "all") -> list[RunData]:
 
     Of the paper's set-up they are those of its numbers, which claims are judged on, too: a run of
     15 hours has more.
-
-    Parameters
-    ----------
-    epoch_set : 0, 1+ or all
     """
     first = 1 if epoch_set == "1+" else 0
 
@@ -122,12 +118,7 @@ def positions(groups: Sequence[str]) -> NDArray[np.floating]:
 
 
 def places(bars: Sequence[Bar], offset: float = 0.0) -> Callable[[Config], float | None]:
-    """Return the function that finds the x of a run's bar, for brackets over bars.
-
-    Parameters
-    ----------
-    offset : of the bar from its place
-    """
+    """Return the function that finds the x of a run's bar, for brackets over bars."""
     x = positions([bar.group for bar in bars])
     by_key = {key_of(b.run): float(at) + offset for b, at in zip(bars, x, strict=True)}
     return lambda config: by_key.get(run_key({**config, "epoch": None}))
@@ -270,11 +261,6 @@ def model_facets(
 
     The bars are labelled: ticks below bars, groups below ticks. Where all ticks are one and the
     same, the groups take their place.
-
-    Parameters
-    ----------
-    labels : of x, of y
-    turned : as of `label_axes`
     """
     x_label, y_label = labels
     of_models = by_model(bars) or [[]]

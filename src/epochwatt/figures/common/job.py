@@ -237,10 +237,6 @@ class Job:
 
         At most two lines below say what it is and how many take-aways do not hold. A panel without
         a number is not drawn: its picture says why.
-
-        Parameters
-        ----------
-        rows : of the CSV
         """
         self.drawn[name].rows = rows
         if reason := why_empty(rows):

@@ -73,21 +73,13 @@ SHORTEST = 16  # letters of a bracket's line
 
 
 class Mark(NamedTuple):
-    """One published number.
+    """One published number."""
 
-    Attributes
-    ----------
-    value, value_hi : in the unit of its metric; value_hi is the upper end of a range
-    id : of its row in config/published/measurements.csv, of a range of both rows
-    qualifier : exact, approx, range, or a bound: less_than, at_most, at_least
-    seen_by_fit : whether the simulated boards were fitted to it
-    """
-
-    value: float
+    value: float  # in the unit of its metric; value_hi is the upper end of a range
     value_hi: float | None
-    id: str
-    qualifier: str
-    seen_by_fit: bool
+    id: str  # of its row in config/published/measurements.csv, of a range of both rows
+    qualifier: str  # exact, approx, range, or a bound: less_than, at_most, at_least
+    seen_by_fit: bool  # whether the simulated boards were fitted to it
 
 
 Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> mark
@@ -263,12 +255,7 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
 def handles(
     rows: Iterable[Mapping[str, Any]], colour: str, *, together: bool = False
 ) -> list[Line2D]:
-    """Return a legend's entry for each kind of mark, filled where the fit has seen all of it.
-
-    Parameters
-    ----------
-    together : one entry for all
-    """
+    """Return a legend's entry for each kind of mark, filled where the fit has seen all of it."""
     kinds: dict[str, list[tuple[str, bool]]] = {}
     for row in filter(is_marked, rows):
         _, words = SHAPES.get(row.get("quantity", ""), OTHER)
@@ -283,12 +270,7 @@ def handles(
 
 
 def inferred(published: str) -> dict[str, Measurement]:
-    """Return by id the numbers of whose setting the paper does not say all; their notes say what.
-
-    Parameters
-    ----------
-    published : folder config/published
-    """
+    """Return by id the numbers whose setting the paper does not fully say; their notes say what."""
     facts = load_published(Path(published)).measurements
     return {name: fact for name, fact in facts.items() if fact.note.startswith(INFERRED)}
 
@@ -298,18 +280,12 @@ def inferred(published: str) -> dict[str, Measurement]:
 
 @dataclass(frozen=True)
 class Related:
-    """A published relation and what it is here.
+    """A published relation and what it is here."""
 
-    Attributes
-    ----------
-    relation : as printed
-    here : one number, or the lowest and the highest where the relation is of several runs
-    seen_by_fit : whether the simulated boards were fitted to it
-    """
-
-    relation: Relation
+    relation: Relation  # as printed
+    # one number, or the lowest and the highest where the relation is of several runs
     here: tuple[float, ...]
-    seen_by_fit: bool
+    seen_by_fit: bool  # whether the simulated boards were fitted to it
 
     @property
     def linestyle(self) -> Any:
@@ -425,10 +401,6 @@ def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ..
     """Return a spread of section 5.4, %: of all values together, or of the worst board's epochs.
 
     There is none about a median of zero.
-
-    Parameters
-    ----------
-    of_boards : values of each board
     """
     boards = [values for values in of_boards if values.size]
     if not boards:
@@ -464,19 +436,14 @@ def relation_row(one: Related) -> dict[str, Any]:
 
 
 class Bracket(NamedTuple):
-    """A bracket over bars: x of both ends, the lines of its text, its look.
-
-    Attributes
-    ----------
-    gaps : ends of bars in its middle that it is not of
-    """
+    """A bracket over bars: x of both ends, the lines of its text, its look."""
 
     left: float
     right: float
     lines: Sequence[str]
     colour: str
     linestyle: Any = "-"
-    gaps: Sequence[tuple[float, float]] = ()
+    gaps: Sequence[tuple[float, float]] = ()  # ends of bars in its middle that it is not of
 
 
 def brackets_of(

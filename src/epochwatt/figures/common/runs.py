@@ -41,21 +41,14 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True)
 class RunData:
-    """One run.
+    """One run."""
 
-    Attributes
-    ----------
-    id : of the run
-    factors : all of `columns.FACTORS`; those that hold nothing are None
-    epochs : a row per epoch, columns of `epochs.csv`; empty cells are None. No rows where the run
-        is not available
-    reason : why it is not available
-    """
-
-    id: str
-    factors: Mapping[str, Any]
+    id: str  # of the run
+    factors: Mapping[str, Any]  # all of `columns.FACTORS`; those that hold nothing are None
+    # a row per epoch, columns of `epochs.csv`; empty cells are None. No rows where the run is not
+    # available
     epochs: Sequence[Mapping[str, Any]]
-    reason: str = ""
+    reason: str = ""  # why it is not available
 
     def valid(self, epoch_set: str) -> list[Mapping[str, Any]]:
         """Return the valid epochs of a set: `0` the first, `1+` those after it, `all`."""
@@ -84,14 +77,12 @@ class RunData:
 def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> list[RunData]:
     """Read the runs of a figure: those with epochs, in order, then those that are not available.
 
+    Raises EpochwattError: runs of several backends.
+
     Parameters
     ----------
     paths : one `epochs.csv` per run
     missing : factors, `run` and `reason` of runs that are not available
-
-    Raises
-    ------
-    EpochwattError : runs of several backends
     """
     tables = [rows for rows in map(read_rows, paths) if rows]
     runs = [

@@ -17,22 +17,14 @@ _WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION
 
 
 class Series(NamedTuple):
-    """One column of a source over the valid epochs that have records.
+    """One column of a source over the valid epochs that have records."""
 
-    Attributes
-    ----------
-    t_s : float (n,), training time: the epochs are put together, what lay between them is left out
-    values : float (n,)
-    epoch : int (n,), which epoch
-    bounds_s : where an epoch ends
-    missing : why there is nothing; empty when there is
-    """
-
+    # float (n,), training time: the epochs are put together, what lay between them is left out
     t_s: NDArray[np.floating]
-    values: NDArray[np.floating]
-    epoch: NDArray[np.integer]
-    bounds_s: list[float]
-    missing: str = ""
+    values: NDArray[np.floating]  # float (n,)
+    epoch: NDArray[np.integer]  # int (n,), which epoch
+    bounds_s: list[float]  # where an epoch ends
+    missing: str = ""  # why there is nothing; empty when there is
 
 
 def series(run: RunData, folder: str, source: str, column: str) -> Series:

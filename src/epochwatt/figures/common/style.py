@@ -283,12 +283,7 @@ def _write_powers(figure: Figure) -> None:
 
 
 def set_log(axes: Axes, *names: str) -> None:
-    """Make axes logarithmic, after all is drawn; one without a number above zero shows 0.1 to 1.
-
-    Parameters
-    ----------
-    names : x, y
-    """
+    """Make axes logarithmic, after all is drawn; one without a number above zero shows 0.1 to 1."""
     for name in names:
         if not np.isfinite(getattr(axes.dataLim, f"minpos{name}")):
             axes.set(**{f"{name}lim": (0.1, 1.0)})

@@ -40,12 +40,7 @@ def label_rows(drawn: Sequence[Axes], label: str) -> None:
 
 
 def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Cells], **axes: Any) -> None:
-    """Write the interactive form: lines by `color` in a field for each pair.
-
-    Parameters
-    ----------
-    axes : encoding of x, y and color
-    """
+    """Write the interactive form: lines by `color` in a field for each pair."""
     shown = [{**row, "field": title} for title, some in by_field(rows).items() for row in some]
     line = {"type": "line", "point": True}
     lines = vega.layer(line, **axes, tooltip=vega.tooltip(shown[0] if shown else ()))

@@ -59,22 +59,14 @@ STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
 
 
 class Points(NamedTuple):
-    """A quantity over the training of one run.
+    """A quantity over the training of one run."""
 
-    Attributes
-    ----------
-    x : float (n,), increasing: training time or mini-batches since the run began
-    values : float (n,)
-    bounds : where an epoch ends, in x
-    epochs : which epochs these are
-    missing : why there is nothing; empty when there is
-    """
-
+    # float (n,), increasing: training time or mini-batches since the run began
     x: NDArray[np.floating]
-    values: NDArray[np.floating]
-    bounds: Sequence[float]
-    epochs: Sequence[int]
-    missing: str = ""
+    values: NDArray[np.floating]  # float (n,)
+    bounds: Sequence[float]  # where an epoch ends, in x
+    epochs: Sequence[int]  # which epochs these are
+    missing: str = ""  # why there is nothing; empty when there is
 
 
 class Bin(NamedTuple):

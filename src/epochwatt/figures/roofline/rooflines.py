@@ -41,21 +41,13 @@ ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
 
 
 class Field(NamedTuple):
-    """A device with what is drawn of it.
-
-    Attributes
-    ----------
-    modes : label -> fit
-    points : label -> workloads in that mode
-    peaks : label -> ceilings of the data sheet
-    title : its device, for people
-    """
+    """A device with what is drawn of it."""
 
     device: str
-    modes: dict[str, FitRow]
-    points: dict[str, list[Point]]
-    peaks: dict[str, Ceilings]
-    title: str
+    modes: dict[str, FitRow]  # label -> fit
+    points: dict[str, list[Point]]  # label -> workloads in that mode
+    peaks: dict[str, Ceilings]  # label -> ceilings of the data sheet
+    title: str  # its device, for people
 
     @property
     def lone(self) -> FitRow | None:

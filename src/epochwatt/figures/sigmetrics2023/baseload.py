@@ -103,12 +103,7 @@ def _energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Nu
 def draw_shares(
     bars: Sequence[Bar], axes: Axes, rows: Rows, shares: Sequence[Related], job: Job
 ) -> Rows:
-    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
-
-    Parameters
-    ----------
-    rows : of the bars above
-    """
+    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows."""
     colour = job.colours("baseload", "published")
     x, place = positions([bar.group for bar in bars]), places(bars)
     percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]

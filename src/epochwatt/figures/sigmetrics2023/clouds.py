@@ -19,21 +19,13 @@ PALE_NOTE = "; pale: not compared"
 
 @dataclass(frozen=True)
 class Cloud:
-    """Runs that differ in their power mode only.
+    """Runs that differ in their power mode only."""
 
-    Attributes
-    ----------
-    label, model : whose they are
-    runs : one per power mode
-    x : quantity on the x axis; E2E is on the other
-    outside : power modes that the front is not made of
-    """
-
-    label: str
+    label: str  # whose they are
     model: str
-    runs: Sequence[RunData]
-    x: str
-    outside: frozenset[str] = frozenset()
+    runs: Sequence[RunData]  # one per power mode
+    x: str  # quantity on the x axis; E2E is on the other
+    outside: frozenset[str] = frozenset()  # power modes that the front is not made of
 
     @cached_property
     def points(self) -> list[Place | None]:

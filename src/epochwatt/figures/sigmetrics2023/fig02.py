@@ -219,12 +219,7 @@ def beyond(bar: Bar, bars: Sequence[Bar]) -> bool:
 
 
 def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
-    """Return the bars in groups of equal factors, and what their ticks say.
-
-    Parameters
-    ----------
-    epoch_set : that is drawn
-    """
+    """Return the bars in groups of equal factors, and what their ticks say."""
     runs = of_epochs(job.runs, epoch_set)
     several = len({r.factors["prefetch_factor"] for r in runs if r.factors["num_workers"]}) > 1
 

@@ -83,12 +83,7 @@ def of_panel(changes: Sequence[Related], epoch_set: str) -> list[Related]:
 
 
 def bars_of(job: Job, workers: int, epoch_set: str = "all") -> list[Bar]:
-    """Return the runs with a number of workers, a group for each model and device.
-
-    Parameters
-    ----------
-    epoch_set : that is drawn
-    """
+    """Return the runs with a number of workers, a group for each model and device."""
     order = list(NAMES)
     return grouped(
         of_epochs([run for run in job.runs if run.factors["num_workers"] == workers], epoch_set),

@@ -83,13 +83,7 @@ def draw(job: Job) -> None:
 def draw_sizes(
     top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part: str, sizes: Sequence[int]
 ) -> Rows:
-    """Draw one part of a network's epoch over the mini-batch size; return the CSV's rows.
-
-    Parameters
-    ----------
-    top, bottom : of the epoch, of the mini-batch
-    runs : of one network
-    """
+    """Draw one part of a network's epoch over the mini-batch size; return the CSV's rows."""
     model = runs[0].factors["model"]
     colour = job.colours(model, "missing", "published")
     x = [sizes.index(run.factors["batch_size"]) for run in runs]

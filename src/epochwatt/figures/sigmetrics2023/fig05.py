@@ -152,13 +152,7 @@ def _share_scale(
 
 
 def spread_of(runs: Sequence[RunData], job: Job, metric: str, quantity: str) -> Related | None:
-    """Return what is printed of a type's spread and what it is here; None: nothing is printed.
-
-    Parameters
-    ----------
-    metric : of the relation
-    quantity : column of `epochs.csv`
-    """
+    """Return what is printed of a type's spread and what it is here; None: nothing is printed."""
     printed = [r for r in job.relations if _is_spread(r, metric, runs[0])]
     boards = [run.values(quantity, "1+") for run in runs]
     if metric.startswith("median_"):

@@ -83,12 +83,7 @@ def draw(job: Job) -> None:
 
 
 def draw_time_and_energy(job: Job, later: Sequence[RunData]) -> None:
-    """Draw panel a: time above, energy below, each network on axes of its own.
-
-    Parameters
-    ----------
-    later : runs, with their epochs 1+
-    """
+    """Draw panel a: time above, energy below, each network on axes of its own."""
     models, black = models_of(job), job.palette["published"]
     changes = job.related("e2e_s", "energy_wh", number_of=numbers_of(later))
     with job.panel("fig06a", later) as (figure, axes):
@@ -141,12 +136,7 @@ def _bracket(
 
 
 def change_pct(metric: str, rows: Sequence[Mapping[str, Any]], model: str) -> float | None:
-    """Return by how much a network's number changes with DVFS, %; None: it has not both.
-
-    Parameters
-    ----------
-    rows : of the CSV
-    """
+    """Return by how much a network's number changes with DVFS, %; None: it has not both."""
     values = {
         row["dvfs"]: row["value"]
         for row in rows

@@ -27,17 +27,12 @@ Place = tuple[float, float]
 
 @dataclass
 class Taken:
-    """What letters of one plane keep away from.
+    """What letters of one plane keep away from."""
 
-    Attributes
-    ----------
-    plane : its limits no longer change
-    places : x, y, and how far a letter has to keep away; points of the page
-    rivals : points that have letters of their own, and lines of letters, on the page
-    """
-
-    plane: Axes
+    plane: Axes  # its limits no longer change
+    # x, y, and how far a letter has to keep away; points of the page
     places: list[tuple[float, float, float]] = field(default_factory=list)
+    # points that have letters of their own, and lines of letters, on the page
     rivals: list[Place] = field(default_factory=list)
 
     def add_points(self, points: Iterable[Place], room_pt: float = POINT_PT) -> None:
@@ -131,12 +126,7 @@ def free_place(
 def _certain(
     point: Place, places: Sequence[Place], rivals: Sequence[Place]
 ) -> NDArray[np.floating]:
-    """Return how far each place is from seeming to name a rival, in points; below 0: it does.
-
-    Parameters
-    ----------
-    places : from the point
-    """
+    """Return how far each place is from seeming to name a rival, in points; below 0: it does."""
     away = np.array(places)
     if not rivals:
         return np.full(len(away), math.inf)

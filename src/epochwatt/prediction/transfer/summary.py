@@ -29,13 +29,7 @@ N_TRANSFERRED = 50  # profiled modes of it, as in the paper
 
 
 def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
-    """Join the tables of all jobs, and make of them what is about several.
-
-    Parameters
-    ----------
-    folders : of the jobs, in order
-    example : `config.PowertrainExample` as plain values
-    """
+    """Join the tables of all jobs, and make of them what is about several."""
     paths = list(folders)
     frames = {name: pd.concat([read_frame(path, name) for path in paths]) for name in OF_JOBS}
     frames["transfer"] = transfer_matrix(frames["errors"])

@@ -34,18 +34,11 @@ SHARE = 1e-9  # of a request: one that is due at the very end comes
 
 
 class Arrivals(NamedTuple):
-    """Requests of a stream.
+    """Requests of a stream."""
 
-    Attributes
-    ----------
-    times_s : (n,), ascending, from 0
-    slot_s : length of a slot
-    n_slots : how many
-    """
-
-    times_s: Numbers
-    slot_s: float
-    n_slots: int
+    times_s: Numbers  # (n,), ascending, from 0
+    slot_s: float  # length of a slot
+    n_slots: int  # how many
 
     @property
     def bounds(self) -> Places:
@@ -113,35 +106,23 @@ N_RATES = 12  # from the lowest to the highest; the best mode of each is one to 
 
 
 class Best(NamedTuple):
-    """Best choice in each of c modes at k rates, (k, c) each.
+    """Best choice in each of c modes at k rates, (k, c) each."""
 
-    Attributes
-    ----------
-    choice : place in the space's choices; where none keeps the budgets, of most requests a second
-    holds : whether it keeps the budgets, with steady arrivals
-    throughput_per_s : of training; 0 where it does not hold
-    """
-
+    # place in the space's choices; where none keeps the budgets, of most requests a second
     choice: Places
-    holds: Bools
-    throughput_per_s: Numbers
+    holds: Bools  # whether it keeps the budgets, with steady arrivals
+    throughput_per_s: Numbers  # of training; 0 where it does not hold
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """Modes to choose from, for one training job and one stream within budgets.
-
-    Attributes
-    ----------
-    modes : (c,), places of the modes
-    rates_per_s : (c,), the highest rate that each was found best for, ascending
-    """
+    """Modes to choose from, for one training job and one stream within budgets."""
 
     space: Space
     max_power_w: float
     max_latency_s: float
-    modes: Places
-    rates_per_s: Numbers
+    modes: Places  # (c,), places of the modes
+    rates_per_s: Numbers  # (c,), the highest rate that each was found best for, ascending
 
     def at(self, rates_per_s: Numbers) -> Best:
         """Return what the modes are good for at some rates, (k,)."""
@@ -205,20 +186,12 @@ LATE_COST = 10.0
 
 
 class Slots(NamedTuple):
-    """Outcome of k slots, by mode before (c) and mode in it (c): (k, c, c).
+    """Outcome of k slots, by mode before (c) and mode in it (c): (k, c, c)."""
 
-    Attributes
-    ----------
-    n_trained : mini-batches of training
-    n_late : requests that were refused or answered after the budget
-    worst_s : longest latency of an answered request; 0: none was
-    over_s : time in which the budget of power is exceeded
-    """
-
-    n_trained: Numbers
-    n_late: Numbers
-    worst_s: Numbers
-    over_s: Numbers
+    n_trained: Numbers  # mini-batches of training
+    n_late: Numbers  # requests that were refused or answered after the budget
+    worst_s: Numbers  # longest latency of an answered request; 0: none was
+    over_s: Numbers  # time in which the budget of power is exceeded
 
     @property
     def value(self) -> Numbers:

@@ -33,19 +33,12 @@ BAND = 0.2  # relative; a rate that differs by less from that of the plan is tak
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Knowledge as each slot begins.
-
-    Attributes
-    ----------
-    rates_per_s : (k,), of each slot as it came
-    slot_s : length of a slot
-    switch_s : time that clocks need to settle
-    """
+    """Knowledge as each slot begins."""
 
     options: Options
-    rates_per_s: Numbers
-    slot_s: float
-    switch_s: float
+    rates_per_s: Numbers  # (k,), of each slot as it came
+    slot_s: float  # length of a slot
+    switch_s: float  # time that clocks need to settle
 
     @property
     def estimates_per_s(self) -> Numbers:

@@ -169,18 +169,11 @@ def _worth_looking_at(seen: Space, modes: Places, most: int, power_rule: PowerRu
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Choices in the order in which they are tried: one order for all problems of equal streams.
+    """Choices in the order in which they are tried: one order for all problems of equal streams."""
 
-    Attributes
-    ----------
-    row : (p,), which order is that of each problem
-    choice : (g, q), of each order; the best first
-    cost, power_w : (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
-    """
-
-    row: Places
-    choice: Places
-    cost: Numbers
+    row: Places  # (p,), which order is that of each problem
+    choice: Places  # (g, q), of each order; the best first
+    cost: Numbers  # (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
     power_w: Numbers
 
     @classmethod

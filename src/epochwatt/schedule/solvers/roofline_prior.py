@@ -46,23 +46,14 @@ class Prior:
     """A Gaussian belief about logarithms of times, then powers, of all runs of a space.
 
     A run is a job in a mode at a mini-batch size; its place: jobs in order, modes, then sizes.
-
-    Attributes
-    ----------
-    mean : (2 r,), of r runs: times, s, then powers, W
-    columns : (2 r, q), whose products are what deviations share
-    first : of each job, the place of its first run
-    n_sizes : of each job
-    alike_modes : (m, m), correlation of deviations from the form
-    alike_sizes : of each job, (k, k)
     """
 
-    mean: Numbers
-    columns: Numbers
-    first: tuple[int, ...]
-    n_sizes: tuple[int, ...]
-    alike_modes: Numbers
-    alike_sizes: tuple[Numbers, ...]
+    mean: Numbers  # (2 r,), of r runs: times, s, then powers, W
+    columns: Numbers  # (2 r, q), whose products are what deviations share
+    first: tuple[int, ...]  # of each job, the place of its first run
+    n_sizes: tuple[int, ...]  # of each job
+    alike_modes: Numbers  # (m, m), correlation of deviations from the form
+    alike_sizes: tuple[Numbers, ...]  # of each job, (k, k)
 
     @property
     def variance(self) -> Numbers:

@@ -44,20 +44,12 @@ STEP = 1e-5  # of a derivative, widths
 
 
 class Calibration(NamedTuple):
-    """The outcome of a calibration.
+    """The outcome of a calibration."""
 
-    Attributes
-    ----------
-    parameters : with the fitted values
-    cost : the objective at its end, halved
-    n_facts : how many numbers it saw
-    costs : the objective at the end of each start, the priors first
-    """
-
-    parameters: Parameters
-    cost: float
-    n_facts: int
-    costs: tuple[float, ...] = ()
+    parameters: Parameters  # with the fitted values
+    cost: float  # the objective at its end, halved
+    n_facts: int  # how many numbers it saw
+    costs: tuple[float, ...] = ()  # the objective at the end of each start, the priors first
 
 
 def visible(published: Published, rows: Mapping[str, Judged], twin: Twin) -> list[Fact]:

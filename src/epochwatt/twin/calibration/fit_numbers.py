@@ -41,10 +41,8 @@ def seen_by_setups(published: Published, rows: Mapping[str, Judged]) -> list[Fac
 def write_seen(root: Path = Path()) -> None:
     """Write seen.csv of a checkout, whole or not at all.
 
-    Raises
-    ------
-    ConfigError : a table of published numbers is missing or wrong
-    RecordWriteError : the file cannot be written
+    Raises ConfigError: a table of published numbers is missing or wrong; RecordWriteError: the file
+    cannot be written.
     """
     folder = root / "config/twin"
     evidence = load_published(root / "config/published"), judged(folder)

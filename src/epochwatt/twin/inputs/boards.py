@@ -21,43 +21,28 @@ class Board:
     """One kind of board.
 
     Its title, cores, clocks and rails are those of its kind, where `boards.yaml` states no others.
-
-    Attributes
-    ----------
-    cores, cluster_cores : CPU cores, and how many share a clock
-    ipc : instructions per clock relative to a Carmel core
-    cuda_cores : of the GPU; each does one multiply-add (2 FLOP) a clock
-    gpu_power : power of one of them relative to a Volta core at the same clock and voltage
-    emc_bytes_per_clock : what the memory moves per cycle of its clock (both edges)
-    ram_mib : of CPU and GPU together
-    cpu_mhz, gpu_mhz, emc_mhz : lowest and highest clock
-    cpu_v, gpu_v : voltage at those clocks, V
-    power : prefix of its own power parameters
-    kind : of board, a name of `device.kinds`
-    rails : rail -> share that it sees of each part's power
-    units : instance -> its time and its power, relative to the one that the parameters describe;
-        those not named are like it
-    sources : where a number is from that no data sheet tells
     """
 
     title: str
-    cores: int
+    cores: int  # CPU cores, and how many share a clock
     cluster_cores: int
-    ipc: float
-    cuda_cores: int
-    gpu_power: float
-    emc_bytes_per_clock: float
-    ram_mib: float
-    cpu_mhz: tuple[float, float]
+    ipc: float  # instructions per clock relative to a Carmel core
+    cuda_cores: int  # of the GPU; each does one multiply-add (2 FLOP) a clock
+    gpu_power: float  # power of one of them relative to a Volta core at the same clock and voltage
+    emc_bytes_per_clock: float  # what the memory moves per cycle of its clock (both edges)
+    ram_mib: float  # of CPU and GPU together
+    cpu_mhz: tuple[float, float]  # lowest and highest clock
     gpu_mhz: tuple[float, float]
     emc_mhz: tuple[float, float]
-    cpu_v: tuple[float, float]
+    cpu_v: tuple[float, float]  # voltage at those clocks, V
     gpu_v: tuple[float, float]
-    power: str
-    kind: str
-    rails: dict[str, dict[str, float]]
+    power: str  # prefix of its own power parameters
+    kind: str  # of board, a name of `device.kinds`
+    rails: dict[str, dict[str, float]]  # rail -> share that it sees of each part's power
+    # instance -> its time and its power, relative to the one that the parameters describe; those
+    # not named are like it
     units: dict[str, list[float]]
-    sources: dict[str, str]
+    sources: dict[str, str]  # where a number is from that no data sheet tells
 
 
 def load_boards(folder: Path) -> dict[str, Board]:
@@ -115,22 +100,13 @@ SAMPLES = "samples.yaml"
 
 @dataclass(frozen=True)
 class SampleFacts:
-    """One data set.
+    """One data set."""
 
-    Attributes
-    ----------
-    n_samples : of an epoch at scale 1
-    file_bytes : read per sample; 0: all samples were read before the loop
-    pixels : decoded and transformed per sample
-    mib : of the whole data set on the disk
-    source : where the numbers are from
-    """
-
-    n_samples: int
-    file_bytes: float
-    pixels: float
-    mib: float
-    source: str
+    n_samples: int  # of an epoch at scale 1
+    file_bytes: float  # read per sample; 0: all samples were read before the loop
+    pixels: float  # decoded and transformed per sample
+    mib: float  # of the whole data set on the disk
+    source: str  # where the numbers are from
 
 
 def load_samples(folder: Path) -> dict[str, SampleFacts]:

@@ -23,32 +23,22 @@ DIGITS = 4  # of a fitted value
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number of the simulation.
+    """One number of the simulation."""
 
-    Attributes
-    ----------
-    group : of the file
-    value : in `unit`
-    source : one of `SOURCES`: datasheet; fitted to the main paper's numbers; setup: to another
-        paper's alone (`validation/paper_setups.py`); or assumed
-    about : what it is
-    prior, factor : of one that is fitted, or would be if enough numbers spoke of it: where a fit
-        begins, chosen by people who knew the papers, and how many times more or less it may be
-    serves : of a fitted one, published ids that speak of it
-    spread : of a fitted one, standard deviation of ln(value) over the folds
-    private_to : the one board and network that it serves; empty: it is shared
-    """
-
-    group: str
-    value: float
+    group: str  # of the file
+    value: float  # in `unit`
     unit: str
+    # one of `SOURCES`: datasheet; fitted to the main paper's numbers; setup: to another paper's
+    # alone (`validation/paper_setups.py`); or assumed
     source: str
-    about: str
+    about: str  # what it is
+    # of one that is fitted, or would be if enough numbers spoke of it: where a fit begins, chosen
+    # by people who knew the papers, and how many times more or less it may be
     prior: float = 0.0
     factor: float = 0.0
-    serves: tuple[str, ...] = ()
-    spread: float = 0.0
-    private_to: str = ""
+    serves: tuple[str, ...] = ()  # of a fitted one, published ids that speak of it
+    spread: float = 0.0  # of a fitted one, standard deviation of ln(value) over the folds
+    private_to: str = ""  # the one board and network that it serves; empty: it is shared
 
 
 class Parameters(Mapping[str, float]):

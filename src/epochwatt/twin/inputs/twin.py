@@ -13,21 +13,15 @@ from epochwatt.twin.inputs.parameters import Parameters, load_parameters
 
 @dataclass(frozen=True)
 class Twin:
-    """The simulated boards with their parameters, and the networks that are known.
-
-    Attributes
-    ----------
-    works : kernel counts of training, by network
-    inferred : the same of inference
-    modes : clocks of the boards' power modes, where they are needed by name
-    """
+    """The simulated boards with their parameters, and the networks that are known."""
 
     boards: dict[str, Board]
     samples: dict[str, SampleFacts]
     parameters: Parameters
-    works: dict[str, KernelCounts]
+    works: dict[str, KernelCounts]  # kernel counts of training, by network
+    # clocks of the boards' power modes, where they are needed by name
     modes: Modes = field(default_factory=dict)
-    inferred: dict[str, KernelCounts] = field(default_factory=dict)
+    inferred: dict[str, KernelCounts] = field(default_factory=dict)  # the same of inference
 
     def knowing(self, *works: KernelCounts) -> "Twin":
         """Return the same boards with more networks, each by its name and task."""

@@ -42,20 +42,12 @@ FLOP_PER_CORE_CLOCK = 2.0
 
 
 class Compute(NamedTuple):
-    """Of one mini-batch; each a number per configuration.
+    """Of one mini-batch; each a number per configuration."""
 
-    Attributes
-    ----------
-    compute_s : from the first launch until the last kernel has ended and the CPU knows
-    launch_s : the CPU launches
-    gpu_busy_s : kernels execute
-    moved_bytes : what the kernels read and write in memory
-    """
-
-    compute_s: Array
-    launch_s: Array
-    gpu_busy_s: Array
-    moved_bytes: Array
+    compute_s: Array  # from the first launch until the last kernel has ended and the CPU knows
+    launch_s: Array  # the CPU launches
+    gpu_busy_s: Array  # kernels execute
+    moved_bytes: Array  # what the kernels read and write in memory
 
 
 def kernels_s(

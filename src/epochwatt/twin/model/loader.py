@@ -25,24 +25,14 @@ from epochwatt.twin.inputs.numbers import Array
 
 
 class Stages(NamedTuple):
-    """Times of one mini-batch, s.
+    """Times of one mini-batch, s."""
 
-    Attributes
-    ----------
-    fetch_s : one worker gets the files, while the others want theirs
-    preprocess_s : one worker decodes and transforms
-    handover_s : the loop takes the mini-batch from its queue; 0 without workers
-    copy_s : the loop copies it to the GPU
-    compute_s : as in `compute`
-    loop_s : the rest of the loop
-    """
-
-    fetch_s: Array
-    preprocess_s: Array
-    handover_s: Array
-    copy_s: Array
-    compute_s: Array
-    loop_s: Array
+    fetch_s: Array  # one worker gets the files, while the others want theirs
+    preprocess_s: Array  # one worker decodes and transforms
+    handover_s: Array  # the loop takes the mini-batch from its queue; 0 without workers
+    copy_s: Array  # the loop copies it to the GPU
+    compute_s: Array  # as in `compute`
+    loop_s: Array  # the rest of the loop
 
 
 def steady_wait_s(stages: Stages, num_workers: Array) -> Array:

@@ -41,18 +41,11 @@ def check_clocks(board: Board, clocks: Clocks) -> None:
 
 
 class Load(NamedTuple):
-    """The load of a board, as a mean over some time.
+    """The load of a board, as a mean over some time."""
 
-    Attributes
-    ----------
-    busy_cores : CPU cores at work, 0 to cores
-    gpu_util : share of the time in which kernels execute, 0 to 1
-    bytes_per_s : moved in memory
-    """
-
-    busy_cores: Array
-    gpu_util: Array
-    bytes_per_s: Array
+    busy_cores: Array  # CPU cores at work, 0 to cores
+    gpu_util: Array  # share of the time in which kernels execute, 0 to 1
+    bytes_per_s: Array  # moved in memory
 
 
 class Parts(NamedTuple):

@@ -31,13 +31,7 @@ PERIOD_S = {"module": 1.0, "socket": 20.0}  # of jtop; of the papers' meter
 
 
 def simulate_idle(idles: str, config: Path, output: str) -> None:
-    """Write the idle powers of simulated boards, a job of the workflow.
-
-    Parameters
-    ----------
-    idles : JSON, as of `study.idle_studies.simulated_idles`
-    output : folder of all of them
-    """
+    """Write the idle powers of simulated boards, a job of the workflow."""
     write_idles(json.loads(idles), load_twin(config, []), output)
 
 
@@ -46,10 +40,8 @@ def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> Non
 
     `idles`: `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`.
 
-    Raises
-    ------
-    EpochwattError : a board or a state that the twin lacks
-    RecordWriteError : a file cannot be written
+    Raises EpochwattError: a board or a state that the twin lacks; RecordWriteError: a file cannot
+    be written.
     """
     unfinished = output.rstrip("/") + ".unfinished"
     with files.writing("simulated idle powers", output):

@@ -31,31 +31,19 @@ YOUNGER = ("imported", "task", "precision", "compile", "container")
 
 
 class Mean(NamedTuple):
-    """An epoch without any spread.
+    """An epoch without any spread."""
 
-    Attributes
-    ----------
-    setting : what it is of
-    epoch : as the closed form tells it
-    last : stages of its last mini-batch, which may be smaller
-    """
-
-    setting: Setting
-    epoch: Epoch
-    last: Stages
+    setting: Setting  # what it is of
+    epoch: Epoch  # as the closed form tells it
+    last: Stages  # stages of its last mini-batch, which may be smaller
 
 
 class Played(NamedTuple):
-    """The times of all epochs of a run, s.
+    """The times of all epochs of a run, s."""
 
-    Attributes
-    ----------
-    times_s : wait, copy, compute and the rest of the loop, shape (mini-batches, 4, epochs)
-    fetch_s, preprocess_s : summed over mini-batches, shape (epochs,)
-    """
-
+    # wait, copy, compute and the rest of the loop, shape (mini-batches, 4, epochs)
     times_s: NDArray[np.floating]
-    fetch_s: NDArray[np.floating]
+    fetch_s: NDArray[np.floating]  # summed over mini-batches, shape (epochs,)
     preprocess_s: NDArray[np.floating]
 
 

@@ -28,18 +28,11 @@ _MIB = 2.0**20
 
 
 class Timeline(NamedTuple):
-    """Power of an epoch as a step function.
+    """Power of an epoch as a step function."""
 
-    Attributes
-    ----------
-    bounds_s : (intervals + 1,) from 0 to the epoch's end
-    parts_w : (2, parts) power of each part outside and inside compute
-    computing : (intervals,) whether the interval is one of compute
-    """
-
-    bounds_s: NDArray[np.floating]
-    parts_w: NDArray[np.floating]
-    computing: NDArray[np.bool_]
+    bounds_s: NDArray[np.floating]  # (intervals + 1,) from 0 to the epoch's end
+    parts_w: NDArray[np.floating]  # (2, parts) power of each part outside and inside compute
+    computing: NDArray[np.bool_]  # (intervals,) whether the interval is one of compute
 
     def at(self, t_s: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the power of each part at instants, W: shape (instants, parts)."""

@@ -36,16 +36,10 @@ AT_ONCE = 256  # modes: more do not fit into a CPU's cache, and large networks g
 
 
 class Sweep(NamedTuple):
-    """Time and power of each mode of a sweep.
+    """Time and power of each mode of a sweep."""
 
-    Attributes
-    ----------
-    time_s : mean of one mini-batch, from its request to the next one's, s: shape (modes,)
-    power_w : mean of the module, W: shape (modes,)
-    """
-
-    time_s: Numbers
-    power_w: Numbers
+    time_s: Numbers  # mean of one mini-batch, from its request to the next one's, s: shape (modes,)
+    power_w: Numbers  # mean of the module, W: shape (modes,)
 
 
 def simulate_sweep(modes: Numbers, factors: Factors, twin: Twin, parameters: Values) -> Sweep:

@@ -37,26 +37,17 @@ INTERVAL_PCT = 90.0
 
 @dataclass(frozen=True)
 class Accuracy:
-    """One line of groupings.csv.
+    """One line of groupings.csv."""
 
-    Attributes
-    ----------
-    grouping, left_out : a key of `LABELS`, and in words
-    class_ : one of `CLASSES`
-    n, n_groups : numbers, and the groups that were left out, one after the other
-    median_error_pct, low_pct, high_pct : of the held-out errors, and its interval; None: too few
-    worst_id, worst_error_pct : the number that is furthest off
-    """
-
-    grouping: str
+    grouping: str  # a key of `LABELS`, and in words
     left_out: str
-    class_: str
-    n: int
+    class_: str  # one of `CLASSES`
+    n: int  # numbers, and the groups that were left out, one after the other
     n_groups: int
-    median_error_pct: float
+    median_error_pct: float  # of the held-out errors, and its interval; None: too few
     low_pct: float | None
     high_pct: float | None
-    worst_id: str
+    worst_id: str  # the number that is furthest off
     worst_error_pct: float
 
 
@@ -157,22 +148,14 @@ def _cell(row: Accuracy) -> str:
 
 @dataclass(frozen=True)
 class PriorRow:
-    """One line of priors.csv.
+    """One line of priors.csv."""
 
-    Attributes
-    ----------
-    priors : as chosen, shifted, or widths doubled
-    fitted : yes: each take-away predicted by a fit that saw the others; no: by the priors alone
-    seed : of the shifts
-    class_ : of the numbers, one of `GOAL_CLASSES`
-    n, median_error_pct : how many, and their median held-out error
-    """
-
-    priors: str
+    priors: str  # as chosen, shifted, or widths doubled
+    # yes: each take-away predicted by a fit that saw the others; no: by the priors alone
     fitted: str
-    seed: int
-    class_: str
-    n: int
+    seed: int  # of the shifts
+    class_: str  # of the numbers, one of `GOAL_CLASSES`
+    n: int  # how many, and their median held-out error
     median_error_pct: float
 
 

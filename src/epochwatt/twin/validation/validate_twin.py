@@ -41,26 +41,18 @@ N_RANDOM_OF_ALL = 5  # starts of the fit that everything simulated comes of
 
 @dataclass(frozen=True)
 class Evidence:
-    """The published numbers and the simulated boards that they are held against.
+    """The published numbers and the simulated boards that they are held against."""
 
-    Attributes
-    ----------
-    folder : config/twin
-    folds : of the cross-validation, by take-away
-    claim_folds : of the take-aways that claims alone judge
-    other_folds : by grouping (`published/groupings.py`, `near`), then by name
-    facts : published numbers that a fit may see
-    """
-
-    folder: Path
+    folder: Path  # config/twin
     published: Published
     rows: dict[str, Judged]
-    folds: dict[str, Fold]
-    claim_folds: dict[str, Fold]
+    folds: dict[str, Fold]  # of the cross-validation, by take-away
+    claim_folds: dict[str, Fold]  # of the take-aways that claims alone judge
+    # by grouping (`published/groupings.py`, `near`), then by name
     other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin
-    facts: list[Fact]
+    facts: list[Fact]  # published numbers that a fit may see
 
     @property
     def groups(self) -> dict[str, dict[str, str]]:

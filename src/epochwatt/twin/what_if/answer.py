@@ -34,26 +34,17 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """The simulated epochs of a question and of the default, and what they rest on.
+    """The simulated epochs of a question and of the default, and what they rest on."""
 
-    Attributes
-    ----------
-    request, default : the configuration in question and the paper's default
-    changes : each setting that differs, by its field of `Question`: the default with this change
-        alone, and what was asked without it
-    twin : all boards, with the clocks of their modes
-    source : where the network's counts come from
-    out_of_memory : the network did not fit on this board in the papers
-    root : the checkout, for the published numbers
-    """
-
-    request: Side
+    request: Side  # the configuration in question and the paper's default
     default: Side
+    # each setting that differs, by its field of `Question`: the default with this change alone, and
+    # what was asked without it
     changes: Mapping[str, tuple[Side, Side]]
-    twin: Twin
-    source: str
-    out_of_memory: bool
-    root: Path
+    twin: Twin  # all boards, with the clocks of their modes
+    source: str  # where the network's counts come from
+    out_of_memory: bool  # the network did not fit on this board in the papers
+    root: Path  # the checkout, for the published numbers
 
 
 def answer_lines(answer: Answer) -> list[str]:

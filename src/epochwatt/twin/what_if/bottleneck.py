@@ -36,18 +36,11 @@ IN_PLAY_PCT = 0.25  # least change of time or energy for 10 % more of an assumed
 
 
 class Resource(NamedTuple):
-    """Something that takes time.
+    """Something that takes time."""
 
-    Attributes
-    ----------
-    part : of the epoch, as in `epochwatt.epochs.bottleneck`
-    costs : parameters that are its times, or work to be done
-    rates : parameters that are its speeds
-    """
-
-    part: str
-    costs: tuple[str, ...] = ()
-    rates: tuple[str, ...] = ()
+    part: str  # of the epoch, as in `epochwatt.epochs.bottleneck`
+    costs: tuple[str, ...] = ()  # parameters that are its times, or work to be done
+    rates: tuple[str, ...] = ()  # parameters that are its speeds
 
 
 RESOURCES = {  # {} is the medium

@@ -65,12 +65,7 @@ def train(
     loss: str,
     keeps_best: bool = True,
 ) -> tuple[Layer, ...]:
-    """Return the layers after `EPOCHS` epochs, or after the best of them.
-
-    Parameters
-    ----------
-    loss : `MSE` or `MAPE`
-    """
+    """Return the layers after `EPOCHS` epochs, or after the best of them."""
     with threadpool_limits(1, "blas"):  # several threads would wait for each other at such sizes
         return _train(layers, learned, validation, rng, loss, keeps_best)
 
