@@ -1,4 +1,4 @@
-"""Fit the rooflines of each device, mode and precision: results/roofline/fits_*.csv."""
+"""Fit the rooflines of each device, mode and precision: `results/roofline/fits_*.csv`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
