@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads, training_logs
+from epochwatt.columns import CLOCKS
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.simulation.sweep import simulate_sweep
 
 Numbers = NDArray[np.float64]
 
-KNOBS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-TITLES = dict(zip(KNOBS, ("CPU cores", "CPU clock", "GPU clock", "memory clock"), strict=True))
+TITLES = dict(zip(CLOCKS, ("CPU cores", "CPU clock", "GPU clock", "memory clock"), strict=True))
 MARGIN = 0.05  # of an exponent or a ratio
 ORIN_BATCH_SIZES = (16, 128)
 # SOURCE: nvpmodel -p --verbose of AGX Orin: cores, clocks of CPU, GPU, memory; the whole GPU is on
@@ -31,7 +31,7 @@ SMOOTHER = 0.5  # a simulated table this much closer to the law than the real on
 def findings(name: str, inputs: Inputs) -> Iterator[Finding]:
     """Yield exponents of time and power of real tables beside the simulated ones'."""
     for table in inputs.tables(name):
-        rows = np.column_stack([table.column(knob) for knob in KNOBS])
+        rows = np.column_stack([table.column(knob) for knob in CLOCKS])
         swept = list(_simulated(rows, inputs))
         targets = {"time_s": ("time", 0)}
         if table.power_scope == "module":
@@ -39,7 +39,7 @@ def findings(name: str, inputs: Inputs) -> Iterator[Finding]:
         for column, (title, place) in targets.items():
             measured = exponents(rows, table.column(column))
             simulated = [exponents(modes, values[place]) for modes, values in swept]
-            for i, knob in enumerate(KNOBS):
+            for i, knob in enumerate(CLOCKS):
                 yield in_range(
                     f"{_title(table)}: exponent of {title} by {TITLES[knob]}",
                     "",

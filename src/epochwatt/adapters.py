@@ -1,4 +1,4 @@
-"""What the scripts of `workflow/scripts/` share: the only module that serves Snakemake's object."""
+"""Serve Snakemake's object to the scripts of `workflow/scripts/`; no other module does."""
 
 import logging
 import os

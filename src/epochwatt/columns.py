@@ -471,7 +471,7 @@ SWEEP_COLUMNS = (
 # The parts of a mode in that table; an empty cell: not known, or not a part of the device's modes.
 MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limit_w")
 
-CLOCKS = MODE_PARTS[:4]  # those that a board sets
+CLOCKS = MODE_PARTS[:4]  # those that a board sets: cores online and three clocks
 
 # results/roofline/ceilings.csv: what a device reached with micro-kernels, a row for each.
 CEILING_KERNELS = ("copy", "triad", "matmul", "fma", "launch")

@@ -1,4 +1,4 @@
-"""What the workflow plans to measure, as the screen needs it."""
+"""Sum up what the workflow plans to measure, for the screen."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -94,9 +94,8 @@ def test_the_command_of_the_wheel_gives_its_version(installed, tmp_path):
 def test_a_figure_of_simulated_runs_is_drawn(elsewhere, installed):
     figure = "results/figures/twin/fig02a.svg"
     jobs = elsewhere.make(figure).jobs
-    assert [job.split()[0].removeprefix("epochwatt_") for job in jobs] == [
-        *("count_workload", "plot_fig02", "simulate_run", "simulate_run")
-    ]
+    rules = {job.split()[0].removeprefix("epochwatt_") for job in jobs}
+    assert rules >= {"count_workload", "plot_fig02", "simulate_run", "check_claims"}
     assert {row["model"] for row in elsewhere.table(figure.replace("svg", "csv"))} == {"lenet"}
     assert elsewhere.make(figure).jobs == []
     where = "import epochwatt; print(epochwatt.__file__)"

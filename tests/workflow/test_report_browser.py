@@ -73,9 +73,9 @@ def test_statistics_show_how_long_the_rules_took(page):
     assert colours_drawn(page) > 3
 
 
-@pytest.mark.parametrize("figure", ["2a", "2b", "2c"])
+@pytest.mark.parametrize("figure", ["fig02a", "fig02b", "fig02c"])
 def test_every_figure_is_drawn_and_says_what_is_seen(page, figure):
-    open_list(page, "SIGMETRICS 2023")
+    open_list(page, "Own figures")
     row = row_of(page, figure)
     assert "measured, host" in row.inner_text()
     show, explain = row.locator("a").all()

@@ -20,7 +20,7 @@ from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.number_sources import ENERGIES, METRICS, EpochTable, Row, statistic
 from epochwatt.claims.tolerances import KEYWORDS, Terms
 from epochwatt.claims.verdict import Judgement, NotEvaluable, all_of
-from epochwatt.study.runs import MODE_NUMBERS
+from epochwatt.columns import CLOCKS
 
 BOARD = ("setup", "device", "instance")
 # factors that follow from another, and so vary with it
@@ -198,14 +198,14 @@ class _Runs:
         """
         settings = {m: self.modes_settings.get(m, {}) for m in self.modes()}
         return {
-            mode: tuple(numbers.get(name) or math.inf for name in MODE_NUMBERS)
+            mode: tuple(numbers.get(name) or math.inf for name in CLOCKS)
             for mode, numbers in settings.items()
-            if any(numbers.get(name) for name in MODE_NUMBERS)
+            if any(numbers.get(name) for name in CLOCKS)
         }
 
     def modes_apart_in(self, setting: str) -> list[tuple[str, str]]:
         """Return pairs of modes (lower, higher) that differ in one setting and in no other."""
-        place, modes = MODE_NUMBERS.index(setting), self.settings()
+        place, modes = CLOCKS.index(setting), self.settings()
         pairs = [
             (low, high)
             for low, a in modes.items()

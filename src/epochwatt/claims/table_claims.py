@@ -137,7 +137,7 @@ def judge_claims(
 
 
 class Tables:
-    """What expressions may ask of tables, of the rows of one provenance.
+    """Answer what expressions ask of tables, of the rows of one provenance.
 
     Parameters
     ----------

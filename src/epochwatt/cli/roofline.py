@@ -23,7 +23,7 @@ def explain(run: str) -> None:
     machine, those of a simulated run from its simulated board.
     """
     from epochwatt.roofline.explain_run import explain_run, explanation_lines
-    from epochwatt.roofline.wanted import find_counts, find_run, measured_fits
+    from epochwatt.roofline.find_run import find_counts, find_run, measured_fits
 
     found, epochs = find_run(run)
     if found.provenance == "simulated":

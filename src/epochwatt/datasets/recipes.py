@@ -17,7 +17,7 @@ from epochwatt.training.references import is_reference, resolve
 
 
 class Maker(NamedTuple):
-    """How one source of one data set is made."""
+    """Recipe that makes one source of one data set."""
 
     version: int  # of what `make` writes; an original is told by its checksums
     n_samples: int  # at scale 1

@@ -6,11 +6,10 @@ is always the result of `board_files.read_clocks`.
 
 from typing import Any, Dict, List, Optional, Tuple
 
+from epochwatt.columns import CLOCKS
 from epochwatt.device.board_files import Mode
 from epochwatt.device.frequencies import WITHIN
 from epochwatt.errors import ConfigError
-
-KEYS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 
 MET = 0.05  # what is read back may differ by this share: the paper counts 95 % as met
 
@@ -26,7 +25,7 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
 
     Returns
     -------
-    dict : those of KEYS that the mode limits; clusters of CPUs with different limits have no
+    dict : those of CLOCKS that the mode limits; clusters of CPUs with different limits have no
         `cpu_mhz`
     """
     result: Dict[str, Any] = {}
@@ -60,10 +59,10 @@ def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
 
     Raises ConfigError: a number differs by more than nominal and real clocks do.
     """
-    if not any(key in mode for key in KEYS):
+    if not any(key in mode for key in CLOCKS):
         return
     actual = dict({"gpu_share": 1.0}, **actual)
-    for key in KEYS + ("gpu_share",):
+    for key in CLOCKS + ("gpu_share",):
         number, limit = mode.get(key, 1.0 if key == "gpu_share" else None), actual.get(key)
         if number is None or limit is None:
             continue
@@ -116,7 +115,7 @@ def compare(
 
     Parameters
     ----------
-    wanted : KEYS -> numbers; a missing key is not compared
+    wanted : CLOCKS -> numbers; a missing key is not compared
     dvfs : `on` or `off`
     emc_top_mhz : highest memory clock, which no cap (0) means
 
@@ -126,7 +125,7 @@ def compare(
     list of str : keys that cannot be read back
     """
     unmet, unread = {}, []
-    for key in KEYS:
+    for key in CLOCKS:
         if key not in wanted:
             continue
         values = _values(key, clocks, dvfs == "off", emc_top_mhz)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from epochwatt.columns import CLOCKS
 from epochwatt.device import alarms, board_files, clocks
 from epochwatt.device.identity import module
 from epochwatt.device.jetson import JetsonBoard
@@ -132,10 +133,9 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
 def _readable(values: dict[str, object], by_helper: bool) -> Iterator[Finding]:
     """List the clocks that can be read, and those that the root helper or this user cannot."""
     how = "through the helper" if by_helper else "by this user"
-    keys = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-    now = ", ".join(f"{key} {values[key]:g}" for key in keys if values[key] is not None)
+    now = ", ".join(f"{key} {values[key]:g}" for key in CLOCKS if values[key] is not None)
     yield ok(_CLOCKS, f"read {how}: {now}")
-    missing = [key for key in keys if values[key] is None]
+    missing = [key for key in CLOCKS if values[key] is None]
     if missing:
         yield info(
             _CLOCKS,

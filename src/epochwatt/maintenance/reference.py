@@ -20,6 +20,7 @@ from typing import Any
 
 from epochwatt.columns import (
     CEILING_COLUMNS,
+    CLOCKS,
     EPOCH_COLUMNS,
     FACTORS,
     FLAGS,
@@ -55,7 +56,7 @@ BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 DEFAULTS = {
     **dict.fromkeys(("instance", "storage", "power_mode", "dvfs"), "the device's first"),
     "torch_threads": "the device's",
-    **dict.fromkeys(("cores", "cpu_mhz", "gpu_mhz", "emc_mhz"), "as in the strongest mode"),
+    **dict.fromkeys(CLOCKS, "as in the strongest mode"),
     "dataset_source": "the workload's",
     "device": "the study's",
     "nvpmodel": "none",

@@ -1,4 +1,4 @@
-"""What a package holds: names of its files, its statement of provenance, its licence."""
+"""Name the files of a package, its statement of provenance, its licence."""
 
 import re
 from collections.abc import Collection

@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What it holds, the provenance first."""
+        """Title of its content, the provenance first."""
         state = layout.STATEMENTS[self.provenance]
         return f"{state[0].upper()}{state[1:]}. A row is {self.table.title}."
 
@@ -47,7 +47,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a package says of itself; texts may be empty where nobody gave them."""
+    """Description of a package; texts may be empty where nobody gave them."""
 
     name: str  # lower case, digits and hyphens; it says what is not measured
     title: str  # a line
@@ -60,7 +60,7 @@ class Labels:
 
     @property
     def description(self) -> str:
-        """What it is, where its rows come from first."""
+        """Title of a table, where its rows come from first."""
         state = layout.statement(self.provenances)
         return f"{state[0].upper()}{state[1:]}. {self.title}."
 

@@ -1,4 +1,4 @@
-"""What `epochwatt validate` prints of a package or a plain table of modes."""
+"""Print what `epochwatt validate` saw in a package or a plain table of modes."""
 
 from collections import defaultdict
 from collections.abc import Sequence

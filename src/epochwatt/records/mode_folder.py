@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 import numpy as np
 
 from epochwatt import columns
+from epochwatt.columns import CLOCKS
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
 from epochwatt.records.run_folder import EpochRecord, new_trash, read_arrays, write_record
@@ -29,7 +30,6 @@ from epochwatt.records.samples import names_cut
 from epochwatt.records.shapes import Document
 
 RECORD = "mode.json"
-PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
 UNMEASURED = "this mode does not count as measured"
 _NAME = re.compile(r"mode-c[^-]+(-[^-]+){3}$")
 
@@ -40,7 +40,7 @@ def mode_name(mode: Mapping[str, float]) -> str:
     >>> mode_name({"cores": 4, "gpu_mhz": 318.75})
     'mode-c4-x-318.75-x'
     """
-    parts = ["x" if mode.get(part) is None else f"{mode[part]:.10g}" for part in PARTS]
+    parts = ["x" if mode.get(part) is None else f"{mode[part]:.10g}" for part in CLOCKS]
     return "mode-c" + "-".join(parts)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.epochs.bottleneck import (
     BELOW_ROOF,
@@ -20,7 +21,7 @@ from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.explain import ENERGY_PARTS, TIME_PARTS, Explanation, Observed, explain
 from epochwatt.roofline.fits import FitRow, read_fits
-from epochwatt.roofline.next_mode import FITTED, KNOBS, Step, next_steps, roof_of
+from epochwatt.roofline.next_mode import FITTED, Step, next_steps, roof_of
 from epochwatt.roofline.points import RunInMode
 from epochwatt.tables import write_entries
 from epochwatt.text import aligned
@@ -116,7 +117,7 @@ def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[Fit
     for row in fitted:
         if row.mode == run.mode:
             return row, fitted
-    mode = zip(KNOBS, run.mode, strict=True)
+    mode = zip(CLOCKS, run.mode, strict=True)
     words = ", ".join(f"{knob} {value:g}" for knob, value in mode if value is not None)
     raise EpochwattError(
         f"the ceilings of {run.device}/{run.instance} in this mode ({words or 'as it is'}) were "

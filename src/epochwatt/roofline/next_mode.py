@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.roofline.explain import (
     REST,
@@ -26,7 +27,6 @@ from epochwatt.roofline.fits import FitRow
 from epochwatt.roofline.laws import Clocks, fit_ceiling_laws
 from epochwatt.roofline.model import Ceilings
 
-KNOBS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 FITTED, LAWS = "fitted mode", "clock laws"
 KEEPS_UP = 0.8  # of an epoch without overhead; a loader that needs less keeps up with training
 
@@ -35,7 +35,7 @@ KEEPS_UP = 0.8  # of an epoch without overhead; a loader that needs less keeps u
 class Step:
     """One knob turned one step up."""
 
-    knob: str  # of `KNOBS`
+    knob: str  # of `CLOCKS`
     old: float  # its values
     new: float
     basis: str  # where the new rooflines come from: `FITTED` or `LAWS`
@@ -56,7 +56,7 @@ def next_steps(
     `fitted`: those of all modes of the same device, processor and precision.
     """
     steps = []
-    for knob in KNOBS:
+    for knob in CLOCKS:
         old = getattr(here, knob)
         values = {getattr(row, knob) for row in fitted} - {None}
         higher = sorted(value for value in values if old is not None and value > old)
@@ -74,7 +74,7 @@ def _step(
     new: float,
 ) -> Step | None:
     """Return what a knob would change; None where nothing tells."""
-    basis, mode = FITTED, {name: getattr(here, name) for name in KNOBS} | {knob: new}
+    basis, mode = FITTED, {name: getattr(here, name) for name in CLOCKS} | {knob: new}
     there = next((row for row in fitted if row.mode == tuple(mode.values())), None)
     if there is not None:
         roof = roof_of(there)
@@ -113,7 +113,7 @@ def _clocks(modes: Sequence[FitRow | dict[str, float | None]]) -> Clocks:
     """Return the clocks of modes; NaN where one is not now."""
     table = np.array(
         [
-            [mode[knob] if isinstance(mode, dict) else getattr(mode, knob) for knob in KNOBS]
+            [mode[knob] if isinstance(mode, dict) else getattr(mode, knob) for knob in CLOCKS]
             for mode in modes
         ],
         float,

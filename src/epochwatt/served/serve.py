@@ -24,7 +24,7 @@ CHUNK = 65536  # bytes
 
 
 class _Call(NamedTuple):
-    """What was asked for, and with which stdout and stderr."""
+    """A request, with its stdout and stderr."""
 
     words: list[str]
     environment: dict[str, str]

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from epochwatt import columns
+from epochwatt.columns import CLOCKS
 from epochwatt.device.kinds import KINDS
-from epochwatt.study.runs import MODE_NUMBERS
 
 
 class Closed(BaseModel):
@@ -191,10 +191,10 @@ class PowerMode(Closed):
     @model_validator(mode="after")
     def _one_way(self) -> "PowerMode":
         numbers = self.model_dump(exclude_none=True).keys() - {"nvpmodel"}
-        if self.nvpmodel is not None and numbers and not numbers >= set(MODE_NUMBERS):
+        if self.nvpmodel is not None and numbers and not numbers >= set(CLOCKS):
             raise ValueError(
                 "either the name of an nvpmodel mode or numbers, not both, except all of "
-                f"{', '.join(MODE_NUMBERS)}: they say what the named mode is"
+                f"{', '.join(CLOCKS)}: they say what the named mode is"
             )
         if self.gpu_share is not None and self.nvpmodel is None:
             raise ValueError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.columns import Factors
+from epochwatt.columns import CLOCKS, Factors
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
@@ -17,7 +17,7 @@ from epochwatt.study.config import Device, Exclusion, FactorValues, Pairs, Study
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
-from epochwatt.study.runs import MODE_NUMBERS, TWIN, Run, RunTable, canonical_json, run_id
+from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -175,8 +175,8 @@ def _backend(backend: str, device: Device) -> str:
 def _settings(factors: Factors, device: Device, where: str) -> dict[str, Any]:
     """Return the factors that say what a power mode and a board are, where there is anything."""
     mode = device.power_modes[factors["power_mode"]].model_dump(exclude_none=True)
-    if factors["backend"] == TWIN and not mode.keys() >= set(MODE_NUMBERS):
-        numeric = f"on the twin: a mode with all of {', '.join(MODE_NUMBERS)}"
+    if factors["backend"] == TWIN and not mode.keys() >= set(CLOCKS):
+        numeric = f"on the twin: a mode with all of {', '.join(CLOCKS)}"
         raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [numeric])
     if factors["backend"] == TWIN and mode.get("gpu_share", 1) != 1:
         whole = "on the twin: a mode that leaves the whole GPU on (gpu_share)"

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from epochwatt import columns
+from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device
 from epochwatt.study.devices import Devices
-from epochwatt.study.runs import MODE_NUMBERS, TWIN
+from epochwatt.study.runs import TWIN
 
 FILE = "config/idle_simulated.yaml"
 _DVFS = {"i": "off", "ii": "off", "iii": "on", "iv": ""}  # by state; asleep there is none
@@ -79,10 +80,10 @@ def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
     """Return cores and clocks of a device's power mode."""
     settings = device.power_modes.get(mode)
     numbers = settings.model_dump(exclude_none=True) if settings else {}
-    if not numbers.keys() >= set(MODE_NUMBERS):
+    if not numbers.keys() >= set(CLOCKS):
         raise ConfigError(
             f"{where}.power_mode is {mode!r}",
-            allowed=f"a mode of the device with all of {', '.join(MODE_NUMBERS)}: "
+            allowed=f"a mode of the device with all of {', '.join(CLOCKS)}: "
             + ", ".join(device.power_modes),
         )
     return numbers

@@ -15,7 +15,6 @@ from epochwatt.columns import Factors
 from epochwatt.records.dataset_folder import folder_name
 
 TWIN = columns.TWIN
-MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a power mode; the twin needs all
 
 
 @dataclass(frozen=True)

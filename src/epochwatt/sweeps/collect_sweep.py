@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
@@ -17,7 +18,6 @@ from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.shapes import ANY_KEY, NUMBER
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
-from epochwatt.sweeps.modes import PARTS
 from epochwatt.text import counted
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def recorded_modes(folder: SweepFolder) -> list[dict[str, float]]:
     """Return the modes of all records, weakest first."""
     paths = (Path(folder.path, name, RECORD) for name in folder.measured())
     modes = [files.read_json(str(path), {"mode": {ANY_KEY: NUMBER}})["mode"] for path in paths]
-    return sorted(modes, key=lambda mode: [mode.get(part, 0.0) for part in PARTS])
+    return sorted(modes, key=lambda mode: [mode.get(part, 0.0) for part in CLOCKS])
 
 
 def _whole(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord:
@@ -118,9 +118,9 @@ def mode_columns(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a mode: as they were set, and as read where they were left alone."""
     board = meta.get("board")
     if not board:
-        return {part: meta["mode"].get(part) for part in PARTS}
+        return {part: meta["mode"].get(part) for part in CLOCKS}
     read_back = board["power_mode"]["read_back"] or {}
-    parts = {part: meta["mode"].get(part, read_back.get(part)) for part in PARTS}
+    parts = {part: meta["mode"].get(part, read_back.get(part)) for part in CLOCKS}
     return {**parts, "gpu_share": 1.0}  # modes made of numbers gate no part of the GPU off
 
 

@@ -12,7 +12,7 @@ Positive = Annotated[float, Field(gt=0)]
 
 
 class Grid(Closed):
-    """Which modes a sweep measures."""
+    """Grid of modes that a sweep measures."""
 
     name: str = Field(
         ALL,

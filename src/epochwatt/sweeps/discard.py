@@ -73,7 +73,7 @@ def _forget_receipts(sweep_id: str, gone: set[str]) -> None:
 
 
 class Swept(Protocol):
-    """What was measured mode by mode: a `Sweep`, or the ceilings of a device."""
+    """Measurements mode by mode: of a `Sweep`, or the ceilings of a device."""
 
     @property
     def id(self) -> str:

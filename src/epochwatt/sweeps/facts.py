@@ -1,4 +1,4 @@
-"""What jobs of a sweep have to know of it: plain values for its table, the list of its modes."""
+"""Pass the facts of a sweep to its jobs: plain values for its table, the list of its modes."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -15,19 +15,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from epochwatt.columns import CLOCKS
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
-from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.sweeps.modes import SweepMode
 from epochwatt.text import counted
 
 ALL = "all"
 
 
 class Steps(NamedTuple):
-    """What modes of a machine are made of; each part ascending, empty where it cannot be set."""
+    """Steps that modes of a machine are made of, ascending; empty where a part cannot be set."""
 
     title: str  # whose steps they are, for messages
     cores: tuple[int, ...]
@@ -39,7 +40,7 @@ class Steps(NamedTuple):
 
     def settable(self) -> tuple[str, ...]:
         """Return the parts that have steps."""
-        return tuple(part for part in PARTS if getattr(self, part))
+        return tuple(part for part in CLOCKS if getattr(self, part))
 
 
 class Every(NamedTuple):
@@ -67,7 +68,7 @@ class NamedGrid(NamedTuple):
 
     def rules(self) -> dict[str, Every]:
         """Return the rule of each part."""
-        return {part: getattr(self, part) for part in PARTS}
+        return {part: getattr(self, part) for part in CLOCKS}
 
 
 _EVEN = Every(2, first=1)  # of 1, 2, 3, ... cores
@@ -187,7 +188,7 @@ def _compared(steps: Steps, usual: Steps) -> str:
     return ", ".join(
         f"{len(getattr(steps, part))} steps of {part}, {len(getattr(usual, part))} in the "
         "printed grid's tables"
-        for part in PARTS
+        for part in CLOCKS
         if len(getattr(steps, part)) != len(getattr(usual, part))
     )
 
@@ -235,7 +236,7 @@ def sample(modes: Sequence[SweepMode], n: int, seed: int) -> list[SweepMode]:
 
 def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepMode]:
     """Return all combinations of the chosen steps, and of all steps of each part not chosen."""
-    parts = PARTS if steps.has_clocks else steps.settable()
+    parts = CLOCKS if steps.has_clocks else steps.settable()
     if unknown := [part for part in parts if part not in chosen and not getattr(steps, part)]:
         raise ConfigError(
             f"the steps of {', '.join(unknown)} are not known for {steps.title}",

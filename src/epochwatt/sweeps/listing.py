@@ -1,4 +1,4 @@
-"""What `epochwatt sweeps` prints: the sweeps that are known, and one of them in detail."""
+"""Print the sweeps that are known, or one of them in detail, for `epochwatt sweeps`."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,7 @@ POSITIVE = (*columns.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power
 
 
 class Workload(NamedTuple):
-    """What rows of one table share: the columns of `columns.SWEEP_COLUMNS` of the same names."""
+    """Columns that all rows of a table share, named as in `columns.SWEEP_COLUMNS`."""
 
     sweep: str
     provenance: str
@@ -101,7 +101,7 @@ class ModeTable:
 
     @property
     def power_scope(self) -> str:
-        """What the power is that of; empty: no row has one."""
+        """Scope of the power; empty: no row has one."""
         return next((row.power_scope for row in self.rows if row.power_scope), "")
 
     @property

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
+from epochwatt.columns import CLOCKS
 
 
 class SweepMode(NamedTuple):
-    """What a machine is set to for one row of a sweep; None: left as it is.
+    """Settings of a machine for one row of a sweep; None: left as it is.
 
     On a host `cores` is the number of threads of the training process, and of the clocks only that
     of the CPU can be set.
@@ -30,4 +30,4 @@ class SweepMode(NamedTuple):
 def mode_rows(modes: Iterable[SweepMode]) -> NDArray[np.float64]:
     """Return modes as numbers, shape (n, 5): `SweepMode` and the whole GPU; NaN: left alone."""
     rows = [[math.nan if part is None else float(part) for part in mode] + [1.0] for mode in modes]
-    return np.array(rows, float).reshape(-1, len(PARTS) + 1)
+    return np.array(rows, float).reshape(-1, len(CLOCKS) + 1)

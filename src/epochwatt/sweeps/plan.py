@@ -1,4 +1,4 @@
-"""What `epochwatt plan` says of sweeps: modes, those measured, how long the rest may take."""
+"""Plan sweeps: their modes, those measured, how long the rest may take."""
 
 import json
 from statistics import fmean
@@ -87,7 +87,7 @@ def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], st
 
 
 class ModeTime(NamedTuple):
-    """What a mode takes."""
+    """Duration of a mode."""
 
     around_s: float  # besides the mini-batches that count: setting, rest, following
     training_s: float  # these mini-batches, at the highest GPU clock of the sweep

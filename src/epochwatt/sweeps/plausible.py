@@ -24,7 +24,7 @@ MOST_JETSON_W, LEAST_RAIL_W = 200.0, 0.1  # AGX Thor takes up to 130 W, a TX2's 
 
 
 class Range(NamedTuple):
-    """What a number can be."""
+    """Range that a number can be in."""
 
     least: float  # in `unit`
     most: float

@@ -15,24 +15,25 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from epochwatt import columns
+from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
-from epochwatt.study.runs import MODE_NUMBERS, TWIN, Run, canonical_json, run_id
+from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.validation import validated
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import Grid, Part, SweepEntry
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.grids import Steps
-from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.sweeps.modes import SweepMode
 from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
-TWIN_MODE = PowerMode.model_validate(dict.fromkeys(MODE_NUMBERS, 1))  # one that a twin takes
+TWIN_MODE = PowerMode.model_validate(dict.fromkeys(CLOCKS, 1))  # one that a twin takes
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 # factors that a sweep does not have
@@ -72,19 +73,19 @@ class Sweep:
 
     @property
     def command(self) -> str:
-        """What starts the program that measures: interpreter, folder of the data, machine."""
+        """Command of the program that measures: interpreter, folder of the data, machine."""
         words = [*(self.run.python or ["python3"]), "-m", "epochwatt.training.sweep"]
         words += ["--data-root", self.run.data_root, "--machine", self.run.machine]
         return shlex.join(words)
 
     @property
     def settings(self) -> list[dict[str, float]]:
-        """What each mode sets, as the measuring side takes it."""
+        """Settings of each mode, as the measuring side takes them."""
         return [mode.settings() for mode in self.modes]
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a job has to know of it to make its table (`SweepFacts`), as plain values."""
+        """Facts from which a job makes its table (`SweepFacts`), as plain values."""
         f = self.run.factors
         facts = SweepFacts(
             name=self.name,
@@ -258,7 +259,7 @@ def _sweep(
         raise ConfigError(
             f"{name}.grid has modes that leave a part as it is",
             where=SWEEPS,
-            allowed=f"on the twin: modes with all of {', '.join(PARTS)}",
+            allowed=f"on the twin: modes with all of {', '.join(CLOCKS)}",
         )
     if run.is_simulated and entry.ceilings:
         raise ConfigError(

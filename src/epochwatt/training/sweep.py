@@ -12,12 +12,12 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from epochwatt import columns
-from epochwatt.columns import Factors
+from epochwatt.columns import CLOCKS, Factors
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import ConfigError, DamagedError
 from epochwatt.records import files, shapes
-from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
+from epochwatt.records.mode_folder import RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
 from epochwatt.training.exit_status import exit_status, importing, measuring_parser
 from epochwatt.training.job import log_waiting
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 Mode = Dict[str, Any]
 
-MODES = [{part + "?": shapes.NUMBER for part in PARTS}]  # shape of the file of modes
+MODES = [{part + "?": shapes.NUMBER for part in CLOCKS}]  # shape of the file of modes
 
 
 def measure_modes(
@@ -179,10 +179,10 @@ def read_modes(path: str) -> List[Mode]:
     modes: List[Mode] = files.read_json(path, MODES)
     seen: Set[str] = set()
     for mode in modes:
-        odd, name = sorted(set(mode) - set(PARTS)), mode_name(mode)
+        odd, name = sorted(set(mode) - set(CLOCKS)), mode_name(mode)
         if odd or name in seen:
             fault = f"has {', '.join(odd)}" if odd else "is there twice"
-            raise ConfigError(f"a mode {fault}", where=path, found=str(mode), allowed=PARTS)
+            raise ConfigError(f"a mode {fault}", where=path, found=str(mode), allowed=CLOCKS)
         seen.add(name)
     return modes
 

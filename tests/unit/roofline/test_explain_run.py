@@ -15,8 +15,8 @@ from epochwatt.roofline.explain_run import (
     observed,
     table_rows,
 )
+from epochwatt.roofline.find_run import RUNS, find_run
 from epochwatt.roofline.points import RunInMode
-from epochwatt.roofline.wanted import RUNS, find_run
 from epochwatt.tables import write_entries
 
 COLUMNS = {

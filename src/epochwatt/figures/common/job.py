@@ -1,4 +1,4 @@
-"""What a figure is drawn from, and the way its panels are opened and saved."""
+"""Give a figure its runs and marks; open and save its panels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ class Failing:
 
 @dataclass
 class Drawn:
-    """What the caption of a panel is made of."""
+    """Parts of a panel's caption."""
 
     rows: Sequence[Mapping[str, Any]]
     note: str
@@ -122,12 +122,12 @@ class Job:
 
     @cached_property
     def marks(self) -> Marks:
-        """What its paper printed."""
+        """Numbers that its paper printed."""
         return published_marks(self.published, self.twin, self.paper, self.backend)
 
     @cached_property
     def relations(self) -> list[Relation]:
-        """What its paper printed of two runs or more: ratios, changes, shares, spreads."""
+        """Ratios, changes, shares and spreads of several runs that its paper printed."""
         return load_relations(self.published, self.paper)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the papers print about runs: marks of single numbers, and relations of several as brackets.
+"""Draw what the papers print: single numbers as marks, relations of several as brackets.
 
 `config/published/` has the numbers. What is printed is black where it holds and red where
 `results/tables/comparisons.csv` says that it does not; filled and solid where the simulation was

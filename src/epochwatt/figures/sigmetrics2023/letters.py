@@ -27,7 +27,7 @@ Place = tuple[float, float]
 
 @dataclass
 class Taken:
-    """What letters of one plane keep away from."""
+    """Obstacles that letters of one plane keep away from."""
 
     plane: Axes  # its limits no longer change
     # x, y, and how far a letter has to keep away; points of the page

@@ -4,7 +4,8 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from epochwatt import columns
-from epochwatt.study.runs import MODE_NUMBERS, Run, RunTable
+from epochwatt.columns import CLOCKS
+from epochwatt.study.runs import Run, RunTable
 
 PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
 LEAST_MODES = 2
@@ -24,7 +25,7 @@ def fitted_runs(table: RunTable, backend: str) -> Fitted:
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in table.of_backend(backend):
         settings = run.factors.get("power_mode_settings", {})
-        if run.factors["dvfs"] == "off" and settings.keys() >= set(MODE_NUMBERS):
+        if run.factors["dvfs"] == "off" and settings.keys() >= set(CLOCKS):
             groups[_workload(run)].append(run)
     kept = {
         run.id
@@ -50,4 +51,4 @@ def _workload(run: Run) -> tuple[Any, ...]:
 def _numbers(run: Run) -> list[float]:
     """Return the numbers of a run's mode; without a share of the GPU all of it is on."""
     settings = run.factors["power_mode_settings"]
-    return [*(float(settings[name]) for name in MODE_NUMBERS), float(settings.get("gpu_share", 1))]
+    return [*(float(settings[name]) for name in CLOCKS), float(settings.get("gpu_share", 1))]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from epochwatt.columns import Factors
+from epochwatt.columns import CLOCKS, Factors
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
@@ -32,7 +32,7 @@ from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
 from epochwatt.telemetry.process import die_with_parent
@@ -74,7 +74,7 @@ class Board(Bench):
         factors = sweep.run.factors
         self._sweep, self._entry, self._effects = sweep, entry, settings.flag_effects
         self.modes = as_rows([_as_mode(mode) for mode in sweep.modes])
-        self.parts = [name for name in PARTS if any(getattr(mode, name) for mode in sweep.modes)]
+        self.parts = [name for name in CLOCKS if any(getattr(mode, name) for mode in sweep.modes)]
         self._settings = {_as_mode(mode): mode.settings() for mode in sweep.modes}
         self.provenance, self.kind = PROVENANCE[factors["backend"]], sweep.board or "host"
         self.processes = factors["num_workers"] + 1

@@ -6,12 +6,11 @@ from typing import Any
 
 import yaml
 
-from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
+from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.recommend.verify import labels
 from epochwatt.study.config import Config, Device, FactorValues
-from epochwatt.study.runs import MODE_NUMBERS
 from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -58,7 +57,7 @@ def study_lines(
 
 
 def _numbers(mode: Mode) -> dict[str, float]:
-    return {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
+    return {"cores": int(mode.cores)} | dict(zip(CLOCKS[1:], mode[1:4], strict=True))
 
 
 def _yaml(content: Any, flow: bool | None = False) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.columns import TWIN
+from epochwatt.columns import CLOCKS, TWIN
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.prediction.data.observations import Observations
@@ -14,7 +14,6 @@ from epochwatt.prediction.data.workloads import ProfiledWorkload, read_workloads
 from epochwatt.prediction.recommend.command import NAMES, Advice, run_prefix
 from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.study.config import Device, PowerMode
-from epochwatt.study.runs import MODE_NUMBERS
 from epochwatt.text import aligned, counted
 
 RUNS = Path("results/runs")
@@ -30,9 +29,9 @@ def labels(mode: Mode, device: Device, board: Board) -> list[str]:
 
 def _on_steps(row: PowerMode, board: Board) -> Mode | None:
     """Return the mode that an entry of a device file sets; None: it leaves a number open."""
-    numbers = row.model_dump(include=set(MODE_NUMBERS), exclude_none=True)
+    numbers = row.model_dump(include=set(CLOCKS), exclude_none=True)
     try:
-        return board.resolve(Mode(**numbers)) if len(numbers) == len(MODE_NUMBERS) else None
+        return board.resolve(Mode(**numbers)) if len(numbers) == len(CLOCKS) else None
     except EpochwattError:  # of another board's tables
         return None
 

@@ -1,12 +1,13 @@
 """Words of results/powertrain/: the columns of its tables, groups, and baselines."""
 
+from epochwatt.columns import CLOCKS
+
 ALL_MODES = "all-modes"  # the group whose methods need no reference and no draws
 NO_REFERENCE = "none"  # in paths, in place of a reference's name
 
 _TRIAL = (
     *("provenance", "group", "reference", "workload", "device", "method", "n_profiled", "draw"),
 )
-_MODE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 _PREDICTED = ("predicted_time_s", "predicted_power_w")
 _OBSERVED = ("time_s", "power_w")
 
@@ -16,11 +17,11 @@ _OBSERVED = ("time_s", "power_w")
 ERRORS = (*_TRIAL, "target", "n_judged", "median_pct", "p90_pct", "mape_pct", "minutes")
 # A row per power limit: the fastest mode by prediction within it. Without a mode: no answer.
 CHOICES = (
-    *(*_TRIAL, "limit_w", *_MODE, *_PREDICTED, *_OBSERVED),
+    *(*_TRIAL, "limit_w", *CLOCKS, *_PREDICTED, *_OBSERVED),
     *("best_time_s", "best_power_w", "penalty_pct", "over_w"),
 )
 # A row per mode that no other beats in both predicted time and predicted power.
-FRONTS = (*_TRIAL, *_MODE, *_PREDICTED, *_OBSERVED)
+FRONTS = (*_TRIAL, *CLOCKS, *_PREDICTED, *_OBSERVED)
 # A row per draw, over all limits: see `limits.Judgement`.
 PENALTIES = (
     *(*_TRIAL, "n_limits", "n_answered", "penalty_pct"),
@@ -35,7 +36,7 @@ TRANSFER = (
 # One limit for one workload, in whole epochs: the optimum, and each method's reported draw.
 EXAMPLE = (
     *("provenance", "workload", "device", "limit_w", "minibatches", "method", "n_profiled"),
-    *("draw", *_MODE, "predicted_epoch_s", "predicted_power_w", "epoch_s", "power_w"),
+    *("draw", *CLOCKS, "predicted_epoch_s", "predicted_power_w", "epoch_s", "power_w"),
     *("penalty_pct", "over_w"),
 )
 TABLES = {

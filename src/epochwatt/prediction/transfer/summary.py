@@ -129,7 +129,7 @@ def example_choices(
             chosen.append(part.iloc[order.iloc[len(part) // 2]])
     if own.empty:
         return pd.DataFrame()
-    frame = pd.DataFrame(chosen).assign(minibatches=example.minibatches)
+    frame = pd.DataFrame(chosen, columns=choices.columns).assign(minibatches=example.minibatches)
     for name, time in (("epoch_s", "time_s"), ("predicted_epoch_s", "predicted_time_s")):
         frame[name] = example.minibatches * pd.to_numeric(frame[time])
     first = own.iloc[0]

@@ -38,7 +38,7 @@ Rows = Iterator[SweepRow | str]  # a row, or why a line has none
 
 
 class Wanted(NamedTuple):
-    """What the caller says of files that do not say it themselves."""
+    """Facts that the caller states of files that do not state them."""
 
     sweep: str
     device: str = ""  # board or GPU; empty: as the file or its name says
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def table(self) -> str:
-        """Which of the authors' tables it is of: a column says it, or the file's name."""
+        """Name of the authors' table: from a column, or the file's name."""
         return next((self.cells[name] for name in TABLE_NAMES if name in self.cells), self.stem)
 
     def has(self, *names: str) -> bool:

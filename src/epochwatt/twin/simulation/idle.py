@@ -55,7 +55,7 @@ def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> Non
 def idle_power_w(idle: dict[str, Any], twin: Twin) -> float:
     """Return the power of one idle state, W."""
     place, mode = idle["place"], idle["mode"]
-    clocks = Clocks(*(float(mode[k]) for k in ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")))
+    clocks = Clocks(*(float(mode[k]) for k in columns.CLOCKS))
     if place["device"] not in twin.boards:
         problem = f"no simulated board {place['device']!r}"
         raise EpochwattError(problem, where="idle power", allowed=list(twin.boards))
