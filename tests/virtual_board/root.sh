@@ -15,6 +15,7 @@ rm -rf "$tree/usr/share/doc" "$tree/usr/share/man" "$tree/usr/share/locale"
 cd "$tree"
 mkdir -p board data proc sys dev run tmp etc/pam.d etc/sudoers.d home/me var/lib/nvpmodel usr/local/sbin
 ln -sf busybox usr/bin/sh
+ln -sf busybox usr/bin/which # of Debian's essential packages; Snakemake's plugin for Slurm asks it
 for library in blas lapack; do # alternatives
   ln -sf $library/lib$library.so.3 usr/lib/aarch64-linux-gnu/
 done
