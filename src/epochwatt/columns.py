@@ -49,8 +49,14 @@ UNIT_OF_ENDING = {
     "iops": "1/s",
     "x": "times",
 }
-_WRITTEN = {"cpu": "CPU", "gpu": "GPU", "emc": "memory", "ram": "memory", "dvfs": "DVFS"}
-_WRITTEN["cpus"] = "CPUs"
+_WRITTEN = {
+    "cpu": "CPU",
+    "cpus": "CPUs",
+    "gpu": "GPU",
+    "emc": "memory",
+    "ram": "memory",
+    "dvfs": "DVFS",
+}
 
 
 def _column(
@@ -477,7 +483,7 @@ CLOCKS = MODE_PARTS[:4]  # those that a board sets: cores online and three clock
 CEILING_KERNELS = ("copy", "triad", "matmul", "fma", "launch")
 CEILING_COLUMNS = (
     *(f for f in SWEEP_COLUMNS if f.name in ("provenance", "device", "instance")),
-    *(f for f in SWEEP_COLUMNS if f.name in ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")),
+    *(f for f in SWEEP_COLUMNS if f.name in CLOCKS),
     _column("processor", "str", "", "cpu or gpu: which of them computed"),
     _column("precision", "str", "", "fp32, tf32, fp16 or bf16"),
     _column(

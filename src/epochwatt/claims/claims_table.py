@@ -1,13 +1,10 @@
 """`results/claims.csv`, a row per claim, backend and board, and its comparisons one by one."""
 
-import csv
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from epochwatt.records import files
-from epochwatt.tables import write_table
+from epochwatt.tables import read_cells, write_entries
 
 HOLDS, FAILS = "holds", "does_not_hold"  # status of a claim that could be evaluated
 PAPER, GENERAL = "paper", "general"  # forms of a claim
@@ -49,18 +46,12 @@ class ClaimRow(NamedTuple):
 
 def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:
     """Write claims.csv."""
-    with files.writing("the claims", path), open(path, "w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(ClaimRow._fields)
-        writer.writerows(findings)
+    write_entries(path, "the claims", ClaimRow, findings)
 
 
 def read_claims_table(path: str) -> list[ClaimRow]:
     """Return the rows of claims.csv; none where the path is empty, since it was not made."""
-    if not path:
-        return []
-    with open(path, newline="", encoding="utf-8") as handle:
-        return [ClaimRow(**row) for row in csv.DictReader(handle)]
+    return [ClaimRow(**row) for row in read_cells(path)] if path else []
 
 
 @dataclass(frozen=True)
@@ -103,15 +94,9 @@ class ComparisonRow:
 
 def write_comparisons(path: str, rows: Iterable[ComparisonRow]) -> None:
     """Write comparisons.csv."""
-    names = [field.name for field in fields(ComparisonRow)]
-    write_table(
-        Path(path), "the comparisons of claims", names, (asdict(row).values() for row in rows)
-    )
+    write_entries(path, "the comparisons of claims", ComparisonRow, rows)
 
 
 def read_comparisons(path: str) -> list[ComparisonRow]:
     """Return the rows of comparisons.csv; none where the path is empty, since it was not made."""
-    if not path:
-        return []
-    with open(path, newline="", encoding="utf-8") as handle:
-        return [ComparisonRow(**row) for row in csv.DictReader(handle)]
+    return [ComparisonRow(**row) for row in read_cells(path)] if path else []
