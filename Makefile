@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 UV_VERSION := 0.13.8
 export PYTHONPATH := $(CURDIR)/src
 # runs on the board, so it keeps Python 3.6 grammar (docs/decisions/0003)
-BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py records device telemetry training)
+BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py board)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
@@ -91,7 +91,7 @@ bench: $(VENV)/dev-ready ## measure the instrument and the workflow: a table and
 	@$(PY) -m benchmarks
 
 COSMIC_RAY := 8.7.0
-mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in small ways; a test has to notice (hours): COUNT=30 PACKAGES="records claims"
+mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in small ways; a test has to notice (hours): COUNT=30 PACKAGES="board/records claims"
 	@$(PY) -m benchmarks.mutation $(if $(COUNT),--count $(COUNT)) $(PACKAGES)
 
 .cache/mutation/$(COSMIC_RAY):

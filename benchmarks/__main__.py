@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks import tables
 from benchmarks.measured import FOLDER
 from benchmarks.results import REPOSITORY, Result, Row, save, table
-from epochwatt.device import host
-from epochwatt.device.locks import machine_lock
+from epochwatt.board.device import host
+from epochwatt.board.device.locks import machine_lock
 from epochwatt.errors import EpochwattError
 
 # in the order in which they run

@@ -12,7 +12,7 @@ from epochwatt.errors import EpochwattError
 BUDGET = at_most(100.0)
 N_ROUNDS = 15
 OURS = ("epochwatt --help", "epochwatt plan --help", "epochwatt.twin --help")
-OURS += ("epochwatt.training --help",)
+OURS += ("epochwatt.board.training --help",)
 
 
 def run(quick: bool = False) -> Result:

@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.results import REPOSITORY
+from epochwatt.board.training.workloads import WORKLOADS
 from epochwatt.counting.count_workload import launches, made_on_meta
 from epochwatt.counting.recorder import TASKS
 from epochwatt.counting.summary import totals
-from epochwatt.training.workloads import WORKLOADS
 
 FOLDER = REPOSITORY / "benchmarks/tables/counting"
 SIZE = 8  # samples of a mini-batch

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 
 from benchmarks.results import Budget, Result, Row, at_most
+from epochwatt.board.device import page_cache
+from epochwatt.board.training.data import dataset_folder, dataset_paths, open_dataset
+from epochwatt.board.training.loaders import TimedMinibatches, make_loader
+from epochwatt.board.training.loop import run_epoch
+from epochwatt.board.training.timing import HostTimer
+from epochwatt.board.training.workloads import WORKLOADS, Trainer, workload_of
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device import page_cache
-from epochwatt.training.data import dataset_folder, dataset_paths, open_dataset
-from epochwatt.training.loaders import TimedMinibatches, make_loader
-from epochwatt.training.loop import run_epoch
-from epochwatt.training.timing import HostTimer
-from epochwatt.training.workloads import WORKLOADS, Trainer, workload_of
 
 SCALE, BATCH_SIZE = 0.002, 8  # 46 photographs, 6 mini-batches
 N_PAIRS, N_DROPS = 5, 3

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import gpu_parts
 from benchmarks.gpu_work import RealGpu
 from benchmarks.results import REPOSITORY, Result, Row, save, table
-from epochwatt.device.locks import machine_lock
+from epochwatt.board.device.locks import machine_lock
 
 OUT = REPOSITORY / "benchmarks/gpu"
 PARTS: tuple[tuple[str, Callable[[Any], Result]], ...] = (

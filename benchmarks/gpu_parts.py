@@ -12,14 +12,14 @@ import numpy as np
 
 from benchmarks.gpu_work import Epoch, Plan, bare_epoch_s, timed_epoch
 from benchmarks.results import Budget, Result, Row, at_most, near
+from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.samples import read_samples
+from epochwatt.board.telemetry.client import Sampler
+from epochwatt.board.telemetry.nvml import open_gpu
+from epochwatt.board.training.gpu import gpu_of
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.placement import laid_out
-from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import read_samples
-from epochwatt.telemetry.client import Sampler
-from epochwatt.telemetry.nvml import open_gpu
-from epochwatt.training.gpu import gpu_of
 
 TIMINGS = ("synchronised", "pooled")
 LOADER_BOUND = Plan(60, load_s=0.020, compute_s=0.005)
@@ -270,8 +270,8 @@ def flops(gpu: Any, models: Sequence[str] = MODELS) -> Result:
     ratio = _counted(lambda: network(inputs).sum().backward()) / by_hand
     rows = [Row("FLOPs of two layers, torch / by hand", [ratio], "", 4, near(1.0, 0.001))]
     try:
+        from epochwatt.board.training.workloads import WORKLOADS, Trainer
         from epochwatt.counting.count_workload import launches
-        from epochwatt.training.workloads import WORKLOADS, Trainer
     except ImportError:  # a system's own torch: neither torchvision nor what configuration needs
         return Result(rows)
     for model in models:

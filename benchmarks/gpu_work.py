@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epochwatt.training import timing
-from epochwatt.training.loop import Bounds, run_epoch
+from epochwatt.board.training import timing
+from epochwatt.board.training.loop import Bounds, run_epoch
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 SHORTEST_S = 1e-4  # of a product: launching it costs the host a tenth

@@ -25,14 +25,14 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from benchmarks.results import Result, Row, at_most
 from benchmarks.turns import Loop, Turns, take_turns
 from benchmarks.workplace import Workplace
+from epochwatt.board.training import timing
+from epochwatt.board.training.data import open_dataset
+from epochwatt.board.training.loaders import TimedMinibatches, make_loader
+from epochwatt.board.training.loop import run_epoch
+from epochwatt.board.training.progress import Progress
+from epochwatt.board.training.workloads import WORKLOADS, Trainer
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import EpochwattError
-from epochwatt.training import timing
-from epochwatt.training.data import open_dataset
-from epochwatt.training.loaders import TimedMinibatches, make_loader
-from epochwatt.training.loop import run_epoch
-from epochwatt.training.progress import Progress
-from epochwatt.training.workloads import WORKLOADS, Trainer
 
 BUDGET = at_most(1.005)
 SEED = 0

@@ -28,10 +28,10 @@ import numpy as np
 import torch
 
 from benchmarks.results import Budget, Result, Row, at_most
+from epochwatt.board.training.interleave.arrivals import CONSTANT, arrivals
+from epochwatt.board.training.interleave.jobs import Job, make_job, time_before
+from epochwatt.board.training.interleave.scheduler import HostClock, Interleaver, Log, Plan
 from epochwatt.schedule.interleaved import Expected, expected
-from epochwatt.training.interleave.arrivals import CONSTANT, arrivals
-from epochwatt.training.interleave.jobs import Job, make_job, time_before
-from epochwatt.training.interleave.scheduler import HostClock, Interleaver, Log, Plan
 
 N_ROUNDS, SECONDS = 6, 3.0
 TRAIN, TRAIN_SIZE = "lenet", 16

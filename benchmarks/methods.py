@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.results import REPOSITORY
+from epochwatt.board.records import files
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Numbers, PredictionError
@@ -34,7 +35,6 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor, Reference
 from epochwatt.prediction.recommend.recommend import safe_mode
 from epochwatt.prediction.registry import load_method
-from epochwatt.records import files
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import ModeTable
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from benchmarks.results import REPOSITORY
 
-PACKAGES = ("records", "epochs", "claims", "prediction")
+PACKAGES = ("board/records", "epochs", "claims", "prediction")
 TOOL = REPOSITORY / ".cache/mutation/bin/cosmic-ray"
 EXPLAINED = REPOSITORY / "benchmarks/tables/instrument/mutation-survivors.csv"
 TIMEOUT_S = 900.0  # of the tests of a package; a mutant may loop for ever

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.methods import CASES, OUT, units
+from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.score_sweeps import draws_of
@@ -19,7 +20,6 @@ from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import TIME
 from epochwatt.prediction.predictor import Context, Predictor
 from epochwatt.prediction.registry import load_method
-from epochwatt.records import files
 
 FIRST, LAST, N_DRAWS = 10, 25, 10
 NAMES = ("tx1", "tx2-20000", "tx2-5000")

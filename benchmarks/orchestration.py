@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.results import Result, Row, at_most
 from benchmarks.workplace import Workplace
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import RunFolder
 
 BUDGET = at_most(4.0)
 N_JOBS = 9  # the first follows no other and is left out

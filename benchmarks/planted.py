@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from benchmarks.results import Budget, Result, Row, near
-from epochwatt.training.loaders import TimedMinibatches, make_loader
-from epochwatt.training.loop import run_epoch
-from epochwatt.training.timing import HostTimer
+from epochwatt.board.training.loaders import TimedMinibatches, make_loader
+from epochwatt.board.training.loop import run_epoch
+from epochwatt.board.training.timing import HostTimer
 
 LOADER_MS, COMPUTE_MS, OTHER_MS = 24.0, 15.0, 2.0
 TRUE_WAIT_MS = {0: 24.0, 1: 7.0, 2: 0.0}  # by number of workers

@@ -25,8 +25,8 @@ from benchmarks.prediction_measured import (
 )
 from benchmarks.results import REPOSITORY, Budget, Result, Row, Table, write_tables
 from benchmarks.synthetic_truth import World
+from epochwatt.board.device.kinds import AGX_XAVIER
 from epochwatt.counting.count_workload import write_workload
-from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.harness import Split, board_minutes, cross_validate, score

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt import columns
-from epochwatt.device.kinds import KINDS, Kind
+from epochwatt.board.device.kinds import KINDS, Kind
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE

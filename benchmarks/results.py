@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.device import host
-from epochwatt.records import files
+from epochwatt.board.device import host
+from epochwatt.board.records import files
 from epochwatt.text import aligned
 
 REPOSITORY = Path(__file__).resolve().parents[1]

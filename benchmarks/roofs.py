@@ -18,17 +18,17 @@ import torch
 
 from benchmarks.results import REPOSITORY
 from epochwatt import columns
+from epochwatt.board.device.machine import open_machine
+from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.training.ceilings.session import CeilingSession
+from epochwatt.board.training.loaders import TimedMinibatches
+from epochwatt.board.training.session import MadeUpSamples
+from epochwatt.board.training.workloads import WORKLOADS, make_trainer
 from epochwatt.counting.count_workload import launches
-from epochwatt.device.machine import open_machine
-from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow
 from epochwatt.roofline.collect import Place, ceiling_rows
 from epochwatt.roofline.fit import fit_ceilings
 from epochwatt.roofline.model import Ceilings
-from epochwatt.training.ceilings.session import CeilingSession
-from epochwatt.training.loaders import TimedMinibatches
-from epochwatt.training.session import MadeUpSamples
-from epochwatt.training.workloads import WORKLOADS, make_trainer
 
 TABLE = REPOSITORY / "benchmarks/tables/instrument/roofs.csv"
 SIZES = {"lenet": (1, 4, 16, 64, 256), "mobilenet": (1, 4), "resnet": (1, 4), "lstm": (1, 8)}

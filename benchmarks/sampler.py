@@ -22,10 +22,10 @@ from typing import Any
 
 from benchmarks.results import Result, Row, at_most
 from benchmarks.synthetic import sampler_with
+from epochwatt.board.telemetry import process
+from epochwatt.board.telemetry.client import Sampler
+from epochwatt.board.telemetry.schedule import Schedule
 from epochwatt.errors import EpochwattError
-from epochwatt.telemetry import process
-from epochwatt.telemetry.client import Sampler
-from epochwatt.telemetry.schedule import Schedule
 from tests.fakeboard.board import make_board
 
 CPU_BUDGET = at_most(0.12)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from epochwatt.telemetry.source import NAN, WRITTEN_W, Source, sensor_facts
+from epochwatt.board.telemetry.source import NAN, WRITTEN_W, Source, sensor_facts
 
 # 350 ms as in a training with 17.2 W on average: 120 ms wait at 8 W, 230 ms compute at 22 W
 TRAINING = ((0.12, 8.0), (0.23, 22.0))
@@ -151,7 +151,7 @@ def sampler_with(*sources: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    from epochwatt.telemetry.__main__ import main
+    from epochwatt.board.telemetry.__main__ import main
 
     made = [SyntheticSource(**arguments) for arguments in json.loads(sys.argv[1])]
     clocks = [source.unix_s for source in made if source.spoils_the_clock]

@@ -16,14 +16,14 @@ from typing import Any
 from benchmarks.results import REPOSITORY
 from benchmarks.synthetic import sampler_with
 from epochwatt import columns
+from epochwatt.board.device.machine import Machine, open_machine
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.telemetry.client import Sampler
+from epochwatt.board.training.data import folder_name
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device.machine import Machine, open_machine
 from epochwatt.epochs.collect import collect_run
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.telemetry.client import Sampler
-from epochwatt.training.data import folder_name
 
 RUN, SCALE, EPOCHS = "host-local-lenet-ssd-w0-bs16-native-p1-0123abcd", 0.02, 3
 POWER = {"period_s": 0.002, "rails": 3, "signal": [[0.004, 8.0], [0.007, 22.0]]}
@@ -54,7 +54,7 @@ def machine(folder: Path) -> Machine:
 
 def measure(folder: Path, run_factors: dict[str, Any], epochs: int = EPOCHS) -> None:
     """Measure the epochs that are missing, in this process, and write the receipt."""
-    from epochwatt.training.job import run_part
+    from epochwatt.board.training.job import run_part
 
     runs = RunFolder(str(folder / "measured"), RUN)
     data, receipt = str(folder / "data"), str(folder / "receipt.json")

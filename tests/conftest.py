@@ -15,9 +15,9 @@ import yaml
 from xdist.scheduler import LoadFileScheduling
 
 from epochwatt import columns
-from epochwatt.device import host
-from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.device import host
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.study.settings import Settings, load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, near
+from epochwatt.board.telemetry.rails import ModulePower
+from epochwatt.board.telemetry.tegrastats_line import parse_line
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import ConfigError
-from epochwatt.telemetry.rails import ModulePower
-from epochwatt.telemetry.tegrastats_line import parse_line
 
 SWEEP = "broncospace-agx-orin"  # of the registry
 BOARD = "agx_orin"

@@ -254,7 +254,7 @@ def ready() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch
 
-    importlib.import_module("epochwatt.training.session")
+    importlib.import_module("epochwatt.board.training.session")
     torch.set_num_threads(1)
     template.with_power()
 

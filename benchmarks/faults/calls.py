@@ -93,7 +93,7 @@ def sampler_failing(plan: Plan, *sources: dict[str, Any]) -> list[str]:
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from benchmarks.synthetic import SyntheticSource
-    from epochwatt.telemetry.__main__ import main
+    from epochwatt.board.telemetry.__main__ import main
 
     made = [SyntheticSource(**arguments) for arguments in json.loads(sys.argv[2])]
     install(Plan(*json.loads(sys.argv[1])))

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import template
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.training import __main__ as training
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import RunFolder
-from epochwatt.training import __main__ as training
 
 PATIENCE_S = 120.0  # of a start; normally one second
 ORPHAN_S = 8.0  # until all children have to be gone

@@ -19,8 +19,8 @@ from benchmarks.faults.calls import CODES, LASTING, ONCE, SHORT, Plan, install, 
 from benchmarks.faults.damage import NOTHING, Injected
 from benchmarks.faults.place import Place, Start, command_of, descendants
 from benchmarks.synthetic import sampler_with
-from epochwatt.records import files
-from epochwatt.telemetry.client import Sampler
+from epochwatt.board.records import files
+from epochwatt.board.telemetry.client import Sampler
 
 Random = random.Random
 LONGEST_S = 1.6  # of an undisturbed job that trains three epochs, and a little more
@@ -47,7 +47,7 @@ def signalled(number: int, whom: str, place: Place, rng: Random) -> tuple[Inject
         start.send_group(number)
     else:
         for pid in descendants(start.pid):
-            is_sampler = "epochwatt.telemetry" in command_of(pid)
+            is_sampler = "epochwatt.board.telemetry" in command_of(pid)
             if is_sampler == (whom == "sampler"):
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.target import Target, on_file
-from epochwatt.device import alarms, board_files, clocks, host, root_helper, storage
-from epochwatt.device.identity import identify
-from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.machine import Machine
-from epochwatt.telemetry import jtop_source
-from epochwatt.telemetry.board import BoardSource
-from epochwatt.telemetry.host import HostSource
-from epochwatt.telemetry.ina3221 import Ina3221Source
-from epochwatt.telemetry.rapl import RaplSource
-from epochwatt.telemetry.source import READ_ERRORS
-from epochwatt.telemetry.tegrastats import parse_line
+from epochwatt.board.device import alarms, board_files, clocks, host, root_helper, storage
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.machine import Machine
+from epochwatt.board.telemetry import jtop_source
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.host import HostSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.rapl import RaplSource
+from epochwatt.board.telemetry.source import READ_ERRORS
+from epochwatt.board.telemetry.tegrastats import parse_line
 from tests.fakeboard.board import make_board
 
 BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")

@@ -28,6 +28,13 @@ from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
+from epochwatt.board.device import last_measurement
+from epochwatt.board.records import checksums
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.training import cifar, idx, landmarks
+from epochwatt.board.training.data import JpegTree, folder_name, open_dataset
+from epochwatt.board.training.sweep import read_modes
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
@@ -35,18 +42,11 @@ from epochwatt.claims.required_runs import QuestionLog
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device import last_measurement
 from epochwatt.published import numbers as published
-from epochwatt.records import checksums
-from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps import collect_sweep
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.training import cifar, idx, landmarks
-from epochwatt.training.data import JpegTree, folder_name, open_dataset
-from epochwatt.training.sweep import read_modes
 from epochwatt.twin.inputs.boards import load_boards, load_samples
 from epochwatt.twin.inputs.parameters import load_parameters
 from tests.fakeboard import replay
@@ -356,8 +356,8 @@ def others(folder: Path) -> Iterator[Target]:
 def _load(path: str) -> bool:
     import torch
 
-    from epochwatt.training import checkpoint
-    from epochwatt.training.workloads import WORKLOADS, Trainer
+    from epochwatt.board.training import checkpoint
+    from epochwatt.board.training.workloads import WORKLOADS, Trainer
 
     torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
     return checkpoint.load(path, Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))

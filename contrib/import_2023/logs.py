@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from epochwatt.board.records import files
 from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
-from epochwatt.records import files
 from epochwatt.text import counted
 
 NEEDED = ("epoch_stats", "fetch", "compute")

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from contrib.import_2023.logs import LoggedEpoch, Logs, Series, read_folder
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import TELEMETRY, RunFolder
+from epochwatt.board.records.samples import write_samples
+from epochwatt.board.records.shapes import ANY
+from epochwatt.board.telemetry.source_statistics import Tally
 from epochwatt.columns import FACTOR_NAMES, PROTOCOL, SCHEMA_VERSION, with_defaults
 from epochwatt.datasets.recipes import n_samples, recipe
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.records import files
-from epochwatt.records.run_folder import TELEMETRY, RunFolder
-from epochwatt.records.samples import write_samples
-from epochwatt.records.shapes import ANY
 from epochwatt.study.config import Device, FactorValues, WorkloadRow
 from epochwatt.study.imported import SOURCE
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import canonical_json, run_id
 from epochwatt.study.settings import load_settings
 from epochwatt.study.validation import validated
-from epochwatt.telemetry.source_statistics import Tally
 from epochwatt.text import counted
 
 SETUPS = ("own", "sigmetrics2023", "hipcw2021")

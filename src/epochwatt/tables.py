@@ -17,9 +17,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from epochwatt.board.records import files
 from epochwatt.columns import COLUMNS
 from epochwatt.errors import ConfigError
-from epochwatt.records import files
 
 if TYPE_CHECKING:
     import pandas as pd

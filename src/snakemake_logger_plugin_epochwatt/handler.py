@@ -151,7 +151,7 @@ def in_short(text: str) -> str:
     match = _REFUSED.search(text)
     if match is None or not text.startswith("Traceback (most recent call last)"):
         return text
-    from epochwatt.records.files import ADVICE  # not at every start of any workflow
+    from epochwatt.board.records.files import ADVICE  # not at every start of any workflow
     from epochwatt.study.place import CACHE_ELSEWHERE
 
     what, do = "Snakemake cannot write a file", ADVICE.get(int(match[2]), "see `ulimit -a`")

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from epochwatt.analysis.summary import SETTING
-from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.study import plan
 from epochwatt.study.place import MEASURED
 from epochwatt.study.settings import Settings

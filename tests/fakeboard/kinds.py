@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from epochwatt.device.board_files import Mode, conf_text, parse_conf
-from epochwatt.device.identity import jetpack
-from epochwatt.device.kinds import KINDS as BOARD_KINDS
-from epochwatt.device.kinds import PARTS, Rail, Release, StockMode
-from epochwatt.device.kinds import Kind as BoardKind
-from epochwatt.device.stock_modes import gpu_folder, stock_conf
+from epochwatt.board.device.board_files import Mode, conf_text, parse_conf
+from epochwatt.board.device.identity import jetpack
+from epochwatt.board.device.kinds import KINDS as BOARD_KINDS
+from epochwatt.board.device.kinds import PARTS, Rail, Release, StockMode
+from epochwatt.board.device.kinds import Kind as BoardKind
+from epochwatt.board.device.stock_modes import gpu_folder, stock_conf
 from epochwatt.errors import ConfigError
 
 INPUT_LOSSES = 1.12  # an input rail measures the losses of the module's converters as well

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from epochwatt.board.telemetry.process_tree import ProcessTree
 from epochwatt.errors import LockedError
-from epochwatt.telemetry.process_tree import ProcessTree
 from tests.fakeboard.model import Model
 from tests.fakeboard.tree import RUN
 

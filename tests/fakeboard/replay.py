@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from epochwatt.device.board_files import NVPMODEL_CONF, Mode, Param, conf_text
+from epochwatt.board.device.board_files import NVPMODEL_CONF, Mode, Param, conf_text
 from epochwatt.errors import ConfigError, DataError
 from tests.fakeboard.tree import IO_ERROR
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import epochwatt
-from epochwatt.device.board_files import NVPMODEL_CONF
-from epochwatt.device.helper_file import helper_file
-from epochwatt.device.kinds import Kind as BoardKind
-from epochwatt.device.root_helper import INSTALLED as INSTALLED_HELPER
-from epochwatt.device.stock_modes import GPU_MASK
+from epochwatt.board.device.board_files import NVPMODEL_CONF
+from epochwatt.board.device.helper_file import helper_file
+from epochwatt.board.device.kinds import Kind as BoardKind
+from epochwatt.board.device.root_helper import INSTALLED as INSTALLED_HELPER
+from epochwatt.board.device.stock_modes import GPU_MASK
 from tests.fakeboard.kinds import NC, Channel, FakeKind
 from tests.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.records.run_folder import write_receipt
+from epochwatt.board.records.run_folder import write_receipt
 
 
 @pytest.fixture

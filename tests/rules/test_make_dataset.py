@@ -1,6 +1,6 @@
 """Rule make_dataset: from a recipe to files that the training reads."""
 
-from epochwatt.training.data import open_dataset
+from epochwatt.board.training.data import open_dataset
 
 
 def test_data_set_can_be_opened_by_the_training(checkout, run_rule):

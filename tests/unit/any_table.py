@@ -17,12 +17,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from epochwatt import columns as columns
+from epochwatt.board.records.run_folder import write_record
+from epochwatt.board.records.samples import SampleWriter
 from epochwatt.claims.claims_table import ClaimRow
 from epochwatt.columns import CEILING_KERNELS
 from epochwatt.epochs.collect import write_rows
 from epochwatt.epochs.table import read_rows
-from epochwatt.records.run_folder import write_record
-from epochwatt.records.samples import SampleWriter
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.fits import PLACE, FitRow, write_fits
 from epochwatt.roofline.points import Point, write_points

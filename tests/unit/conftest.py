@@ -14,8 +14,8 @@ import pytest
 
 import epochwatt
 from epochwatt import columns
-from epochwatt.device import host
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.device import host
+from epochwatt.board.records.run_folder import RunFolder
 
 # Networks this small gain nothing from threads, which only wait for each other on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -48,8 +48,8 @@ def recipe():
 @pytest.fixture(scope="session")
 def data_root(tmp_path_factory, recipe):
     """A storage medium that holds the tiny data set; copy it before changing anything."""
+    from epochwatt.board.records.dataset_folder import folder_name
     from epochwatt.datasets.make import make_dataset
-    from epochwatt.records.dataset_folder import folder_name
 
     root = tmp_path_factory.mktemp("data")
     make_dataset(root / folder_name("mnist", "digits", SCALE), recipe)
@@ -59,7 +59,7 @@ def data_root(tmp_path_factory, recipe):
 @pytest.fixture
 def machine(data_root):
     """The machine at hand, as a row of the run table describes it."""
-    from epochwatt.device.machine import open_machine
+    from epochwatt.board.device.machine import open_machine
 
     return open_machine(
         {
@@ -209,8 +209,8 @@ def on_the_cpu(monkeypatch):
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    if importlib.util.find_spec("epochwatt.device.page_cache"):
-        monkeypatch.setattr("epochwatt.device.page_cache.drop", lambda paths: "dropped")
+    if importlib.util.find_spec("epochwatt.board.device.page_cache"):
+        monkeypatch.setattr("epochwatt.board.device.page_cache.drop", lambda paths: "dropped")
 
 
 @pytest.fixture

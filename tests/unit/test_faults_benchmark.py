@@ -15,7 +15,7 @@ from benchmarks import template
 from benchmarks.faults import __main__ as campaign
 from benchmarks.faults import damage, invariants, place
 from benchmarks.faults.place import Place
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.records.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (

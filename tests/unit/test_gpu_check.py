@@ -15,8 +15,8 @@ from benchmarks import gpu_check, gpu_parts, gpu_work
 from benchmarks.gpu_parts import Sampled, Skipped
 from benchmarks.gpu_work import Plan, timed_epoch
 from benchmarks.results import REPOSITORY, Result, Row, at_most
-from epochwatt.training import loop, timing
-from epochwatt.training.timing import PooledCudaEventTimer, placed
+from epochwatt.board.training import loop, timing
+from epochwatt.board.training.timing import PooledCudaEventTimer, placed
 
 IDLE_W, BUSY_W = 60.0, 300.0
 
@@ -216,7 +216,7 @@ def second_card(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("epochwatt.training.gpu.DRIVER", "libno-such-driver.so.1")
+    monkeypatch.setattr("epochwatt.board.training.gpu.DRIVER", "libno-such-driver.so.1")
     properties = SimpleNamespace(name="NVIDIA Test", uuid=UUID)
     cuda = SimpleNamespace(get_device_properties=lambda index: properties, synchronize=lambda: None)
     yield SimpleNamespace(

@@ -20,7 +20,7 @@ FILES = sorted(SOURCE.glob("epochwatt/**/*.py"))
 SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 
-BOARD_LAYERS = {"", "columns", "errors", "records", "device", "telemetry", "training"}
+BOARD_LAYERS = {"", "columns", "errors", "board"}
 OF_ONE_NETWORK = {"transformers"}  # imported when BERT is built: a board may do without
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
 
@@ -71,6 +71,8 @@ def test_the_page_for_contributors_names_every_layer_in_order():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
     contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
     layers = [each for line in contracts["layers"]["layers"] for each in line.split(" : ")[::-1]]
+    board = layers.index("board")
+    layers[board : board + 1] = [f"board/{each}" for each in contracts["board"]["layers"]]
     page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
     named = [
         name.removesuffix(".py").rstrip("/")

@@ -9,7 +9,7 @@ from benchmarks import __main__ as command
 from benchmarks import measured, prediction, prediction_measured
 from benchmarks.results import REPOSITORY, Result
 from benchmarks.synthetic_truth import World
-from epochwatt.device.kinds import KINDS
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.models import physical
 from epochwatt.prediction.recommend.board_tables import board_of_kind

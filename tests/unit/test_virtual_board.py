@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from epochwatt.device.kinds import KINDS
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import EpochwattError
 from tests.fakeboard.kinds import find_kind
 from tests.virtual_board import build, run
@@ -187,7 +187,9 @@ def test_missing_packages_are_named_before_anything_is_built(monkeypatch, tmp_pa
 def test_our_own_session_can_be_had_without_torch():
     """What the virtual board trains with, which has no torch, follows what our modules import."""
     code = "import sys, trainer; sys.meta_path.insert(0, trainer.MadeUpTorch()); "
-    code += "from epochwatt.training import __main__, session; print(session.torch.__version__)"
+    code += (
+        "from epochwatt.board.training import __main__, session; print(session.torch.__version__)"
+    )
     paths = [str(build.HERE), str(build.HERE.parents[1] / "src")]
     done = subprocess.run(
         [sys.executable, "-c", code],

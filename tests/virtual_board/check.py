@@ -16,15 +16,15 @@ sys.path.insert(0, "/board/src")
 
 import numpy as np
 
-from epochwatt.device import board_files, page_cache, storage
-from epochwatt.device.helper_file import helper_file
-from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
+from epochwatt.board.device import board_files, page_cache, storage
+from epochwatt.board.device.helper_file import helper_file
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.root_helper import FOLDER, INSTALLED, STATE
+from epochwatt.board.records.samples import read_source
+from epochwatt.board.telemetry import open_files
+from epochwatt.board.telemetry.client import Sampler
 from epochwatt.epochs.telemetry import scope_energy
 from epochwatt.errors import EpochwattError
-from epochwatt.records.samples import read_source
-from epochwatt.telemetry import open_files
-from epochwatt.telemetry.client import Sampler
 from tests.fakeboard.kinds import find_kind
 from tests.fakeboard.tools.board_files import FACTS, NVFANCONTROL
 from tests.fakeboard.tools.nvpmodel import GPU_IN_USE

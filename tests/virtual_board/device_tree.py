@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from epochwatt.device.kinds import Kind, Release
+from epochwatt.board.device.kinds import Kind, Release
 
 SERIAL = "1420521000001"
 SHUNT_UOHM = 2000

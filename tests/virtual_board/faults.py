@@ -34,9 +34,9 @@ from check import (
     truth_j,
 )
 
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import RunFolder
 
 RUN = "r"
 EFFECTS = json.loads(Path("/board/flags.json").read_text())
@@ -61,7 +61,7 @@ class Job:
         words += ["--machine", json.dumps(settings), "--factors", json.dumps(factors)]
         words += ["--first", str(first), "--last", str(last), "--measured", f"{point}/measured"]
         words += ["--receipt", f"{point}/receipt.json"]
-        ended = "python3 -m epochwatt.training.ended $?"
+        ended = "python3 -m epochwatt.board.training.ended $?"
         self.log = Path(f"/tmp/job-{next(numbers)}.log")
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
@@ -255,7 +255,7 @@ def pid_of_sampler():
             words = Path(path).read_bytes().split(b"\0")
         except OSError:  # it has ended
             continue
-        if b"epochwatt.telemetry" in words:
+        if b"epochwatt.board.telemetry" in words:
             return int(path.split("/")[2])
     return None
 

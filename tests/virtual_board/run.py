@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from epochwatt.device.kinds import Kind
+from epochwatt.board.device.kinds import Kind
 from epochwatt.errors import EpochwattError
 from tests.fakeboard.board import make_board
 from tests.fakeboard.kinds import FakeKind
@@ -33,7 +33,7 @@ FLAGS = REPOSITORY / "config/flags.yaml"
 MEMORY_MIB = 1536
 BOARD_PYTHON = (3, 11)
 LIMIT_S = 900  # of a board; its checks take two to four minutes, on a busy machine longer
-N_AT_ONCE = 2  # boards: each waits for seconds at a time
+N_AT_ONCE = 3  # boards: each waits for seconds at a time
 FIRST_ADDRESS = 0x40
 N_CUTS, SEED = 5, 0
 LATEST_CUT_S = 5.0  # after an epoch has ended; the next takes two seconds, its record one or two

@@ -1,4 +1,4 @@
-"""`python -m epochwatt.training` where there is no torch: our own job, with a trainer that sleeps.
+"""Run our own job, `-m epochwatt.board.training`, without torch: the trainer sleeps.
 
 Session, sampler, records, checkpoints, locks and the power mode are the ones that a real run uses.
 Only torch is made up: what our modules import of it is anything, and a mini-batch takes STEP_S.
@@ -168,8 +168,8 @@ def make_data(root):
 def main():
     """Measure as the job of a run does, and tell of each epoch that begins and ends."""
     sys.meta_path.insert(0, MadeUpTorch())
-    from epochwatt.training import __main__ as job
-    from epochwatt.training import session
+    from epochwatt.board.training import __main__ as job
+    from epochwatt.board.training import session
 
     class Session(session.Session):
         def measure(self, epoch):

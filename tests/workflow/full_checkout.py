@@ -307,7 +307,7 @@ class FullCheckout:
         parents = {
             pid: parent
             for pid, (parent, words) in self.processes().items()
-            if "epochwatt.training" in words and run in words
+            if "epochwatt.board.training" in words and run in words
         }
         return sorted(parents, key=lambda pid: (parents[pid] in parents, pid))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.records.mode_folder import SweepFolder
-from epochwatt.records.run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
 MACHINE = json.dumps(
@@ -55,7 +55,7 @@ def test_three_epochs_in_two_processes(tmp_path_factory, num_workers):
         "recipe": data_recipe,
     }
     for first, last in ((0, 1), (2, 2)):
-        command = [PYTHON, "-m", "epochwatt.training", "--run", "old", "--first", str(first)]
+        command = [PYTHON, "-m", "epochwatt.board.training", "--run", "old", "--first", str(first)]
         command += ["--last", str(last), "--factors", json.dumps(factors)]
         command += ["--measured", tmp_path / "measured", "--data-root", tmp_path / "data"]
         command += ["--receipt", tmp_path / f"part-{first}.json", "--machine", MACHINE]
@@ -83,7 +83,7 @@ def test_two_modes_of_a_sweep(tmp_path_factory):
     }
     modes = [{"cores": n} for n in range(1, min(2, os.cpu_count() or 1) + 1)]
     (tmp_path / "modes.json").write_text(json.dumps(modes), "utf-8")
-    command = [PYTHON, "-m", "epochwatt.training.sweep", "--sweep", "old", "--first", "0"]
+    command = [PYTHON, "-m", "epochwatt.board.training.sweep", "--sweep", "old", "--first", "0"]
     command += ["--last", str(len(modes) - 1), "--modes", tmp_path / "modes.json"]
     command += ["--factors", json.dumps(factors), "--measured", tmp_path / "measured"]
     command += ["--data-root", tmp_path / "data", "--receipt", tmp_path / "chunk.json"]

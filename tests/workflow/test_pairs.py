@@ -48,7 +48,7 @@ def test_a_container_changes_no_loss_and_each_record_says_where_it_ran(study):
 
 
 def test_what_takes_three_times_as_long_in_a_container_is_caught(study):
-    loop = study.root / "src/epochwatt/training/loop.py"
+    loop = study.root / "src/epochwatt/board/training/loop.py"
     text = (
         loop.read_text()
         .replace(STEP, STEP + AGAIN)

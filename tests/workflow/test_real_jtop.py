@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from jtop_service import HWMON, JtopService, make_board, write
 
-from epochwatt.records.samples import read_samples
-from epochwatt.telemetry.client import QUIT_S, Sampler
+from epochwatt.board.records.samples import read_samples
+from epochwatt.board.telemetry.client import QUIT_S, Sampler
 
 VERSIONS = {"7.2.2": ["nvidia-ml-py==13.615.71"], "4.3.2": []}
 USED_BY_BOTH = ["smbus2==0.6.1", "distro==1.9.0"]

@@ -157,7 +157,7 @@ def edit_code(checkout, *folders, judged=False):
 def test_editing_measuring_code_reruns_nothing(shop, finished):
     """A comment does not, nor does code that only measures: `PROTOCOL` says when it should."""
     checkout = shop.copy_of(finished.checkout)
-    for path in (checkout.root / "src/epochwatt/records").glob("*.py"):
+    for path in (checkout.root / "src/epochwatt/board/records").glob("*.py"):
         checkout.append(str(path), "# a comment")
     assert edit_code(checkout, "training", "telemetry", "device") > 40
     outcome = checkout.make()

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from fake_board import make_board
 
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.records.mode_folder import SweepFolder, mode_name
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.epochs.board import board_flags
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.telemetry import energies, read_all, telemetry_flags
-from epochwatt.records.dataset_folder import folder_name
-from epochwatt.records.mode_folder import SweepFolder, mode_name
 from epochwatt.study.settings import FLAGS
 from epochwatt.study.yaml_files import read_yaml
 
@@ -64,7 +64,7 @@ class FakeSweep:
         """Return the words that measure a chunk."""
         path = self.folder / "modes.json"
         path.write_text(json.dumps(modes), "utf-8")
-        words = [sys.executable, "-m", "epochwatt.training.sweep", "--sweep", SWEEP]
+        words = [sys.executable, "-m", "epochwatt.board.training.sweep", "--sweep", SWEEP]
         words += ["--factors", json.dumps(self.factors), "--modes", str(path)]
         words += ["--first", str(first), "--last", str(last), "--measured", self.modes.root]
         words += ["--data-root", str(self.folder / "data"), "--machine", json.dumps(self.machine)]

@@ -27,7 +27,7 @@ rule measure_idle:
     params:
         seconds=lambda wildcards: IDLES[wildcards.idle].seconds,
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
-        "{resources.python} -m epochwatt.training.idle --idle {wildcards.idle} --measured measured"
+        "{resources.python} -m epochwatt.board.training.idle --idle {wildcards.idle} --measured measured"
         " --settings {resources.settings:q} --seconds {params.seconds}"
         " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'

@@ -25,7 +25,7 @@ def before_part(wildcards):
 def training_command(wildcards):
     """Return the command that trains: interpreter, folder of the data, what to know of the machine."""
     run = TABLE[wildcards.run]
-    words = [*interpreter(run), "-m", "epochwatt.training"]
+    words = [*interpreter(run), "-m", "epochwatt.board.training"]
     return shlex.join([*words, "--data-root", run.data_root, "--machine", run.machine])
 
 

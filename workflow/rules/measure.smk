@@ -31,5 +31,5 @@ rule train_epoch:
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
         "( {resources.command} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --receipt {output.receipt:q} || python3 -m epochwatt.training.ended $? ) 2>&1"
+        " --receipt {output.receipt:q} || python3 -m epochwatt.board.training.ended $? ) 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'

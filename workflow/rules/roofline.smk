@@ -64,7 +64,7 @@ rule measure_ceilings:
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
         "( {resources.command} --ceilings {wildcards.ceilings} --modes {input.modes:q}"
         " --measured measured --receipt {output.receipt:q}"
-        " || python3 -m epochwatt.training.ended $? ) 2>&1"
+        " || python3 -m epochwatt.board.training.ended $? ) 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 
 

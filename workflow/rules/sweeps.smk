@@ -63,7 +63,7 @@ rule measure_modes:
         "( {resources.command} --sweep {wildcards.sweep} --factors {params.factors:q}"
         " --modes {input.modes:q} --first {wildcards.first} --last {wildcards.last}"
         " --measured measured --receipt {output.receipt:q}"
-        " || python3 -m epochwatt.training.ended $? ) 2>&1"
+        " || python3 -m epochwatt.board.training.ended $? ) 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 
 

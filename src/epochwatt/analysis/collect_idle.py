@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.board.records import checksums, files
+from epochwatt.board.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
+from epochwatt.board.records.samples import read_source, samples_path
+from epochwatt.board.records.shapes import NUMBER
 from epochwatt.columns import IDLE_COLUMNS, names
 from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.records import checksums, files
-from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
-from epochwatt.records.samples import read_source, samples_path
-from epochwatt.records.shapes import NUMBER
 from epochwatt.tables import read_table, write_table
 
 DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}

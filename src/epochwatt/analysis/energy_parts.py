@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.energy import J_PER_WH, trapezoid
 from epochwatt.epochs.telemetry import read_all
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.tables import read_cells, write_entries
 
 MODULE, GPU, PACKAGE = "module", "gpu", "cpu_package"

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.columns import FACTOR_NAMES
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.tables import write_frame
 
 ALPHA = 0.05  # of each one-sided test; the interval is of 1 - 2 ALPHA

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import files
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import (
     FAILS,
@@ -31,7 +32,6 @@ from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.summary import headline
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.published.numbers import load_published
-from epochwatt.records import files
 from epochwatt.study.runs import TWIN
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.validation.cross_validation_fits import CLAIMS, FOLD, load_refits

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.claims.number_sources import Row
 from epochwatt.epochs.board import MET, pinned_mhz
 from epochwatt.epochs.telemetry import Samples, read_all
 from epochwatt.epochs.windows import window_mean
-from epochwatt.records.run_folder import EpochRecord, RunFolder
 
 CPU_PEAK = 0.9  # of the mode's clock
 

@@ -7,6 +7,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from epochwatt.board.records import files
 from epochwatt.claims.number_sources import BEST, Row
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.data.modes import PredictionError
@@ -14,7 +15,6 @@ from epochwatt.prediction.data.workloads import board_groups, workloads_of
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER
-from epochwatt.records import files
 from epochwatt.twin.calibration.closed_form_rows import runs_of
 from epochwatt.twin.inputs.numbers import Modes
 

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _of_the_system(error: OSError | MemoryError) -> str:
     """Return what the system refused, of which file, and what to do."""
-    from epochwatt.records.files import ADVICE
+    from epochwatt.board.records.files import ADVICE
 
     if isinstance(error, MemoryError):
         return f"{str(error) or 'out of memory'}\n  do: end other programs, or ask for less"

@@ -155,7 +155,7 @@ def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | 
     """
     if shared == bool(run):
         raise click.UsageError("name a RUN, or give --shared")
-    from epochwatt.device.locks import machine_lock
+    from epochwatt.board.device.locks import machine_lock
     from epochwatt.study.discard import discard
     from epochwatt.sweeps.discard import discard_modes
 

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from epochwatt.board.records import files
+from epochwatt.board.training.transforms import Sample
+from epochwatt.board.training.workloads import Workload, workload_of
 from epochwatt.counting.kernel_counts import COUNTS, SCHEMA_VERSION
 from epochwatt.counting.operators import Kernel
 from epochwatt.counting.recorder import META, record
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.records import files
 from epochwatt.study.config import WorkloadRow
-from epochwatt.training.transforms import Sample
-from epochwatt.training.workloads import Workload, workload_of
 
 SIZES = (8, 16, 40)  # mini-batch sizes: two give the counts, the third checks them
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.board.records import files
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.records import files
 
 SCHEMA_VERSION = 1
 KINDS = (

@@ -23,10 +23,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from epochwatt.board.training.arithmetic import AUTOCAST
+from epochwatt.board.training.optimisers import ADAM, ADAMW, LEARNING_RATE, MOMENTUM, SGD
 from epochwatt.counting.operators import Call, Kernel, kernels_of
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.training.arithmetic import AUTOCAST
-from epochwatt.training.optimisers import ADAM, ADAMW, LEARNING_RATE, MOMENTUM, SGD
 
 META = torch.device("meta")
 TASKS = ("train", "infer")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from epochwatt.board.training.references import is_reference
+from epochwatt.board.training.workloads import workload_of
 from epochwatt.counting.count_workload import launches, network_factors
 from epochwatt.counting.kernel_counts import KINDS, PHASES
 from epochwatt.counting.operators import Kernel
@@ -11,8 +13,6 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.text import aligned, counted
-from epochwatt.training.references import is_reference
-from epochwatt.training.workloads import workload_of
 
 ALL = "all"
 HEADER = ("launches", "GFLOP", "share", "MB", "share", "FLOP/byte")

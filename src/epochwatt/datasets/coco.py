@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from PIL import Image, ImageDraw
 
+from epochwatt.board.training import coco
 from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.datasets.photographs import Painter, paint
 from epochwatt.errors import DataError
-from epochwatt.training import coco
 
 SIZE, QUALITY = (640, 480), 100  # 167 kB on average; the original's pictures have 163
 OBJECTS = (1, 14)  # on a picture: least, and one more than most

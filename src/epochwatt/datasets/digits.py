@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.training import idx
-from epochwatt.training.data import MNIST_IMAGES, MNIST_LABELS
+from epochwatt.board.training import idx
+from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
 
 SIDE, INNER = 28, 20  # MNIST: digits of 20x20 pixels in a field of 28x28
 MAX_SHIFT = 3  # pixels, of the copies

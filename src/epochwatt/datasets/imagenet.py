@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.training import pictures
 from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.datasets.photographs import Painter, paint
 from epochwatt.errors import DataError
-from epochwatt.training import pictures
 
 SIZE, QUALITY = (500, 375), 100  # 139 kB on average; the original's pictures have 135
 TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"

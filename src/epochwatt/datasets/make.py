@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import files
+from epochwatt.board.training.data import MANIFEST
 from epochwatt.datasets.recipes import SEED, maker_of, n_samples
-from epochwatt.records import files
-from epochwatt.training.data import MANIFEST
 
 MANY = 100  # files
 

@@ -23,10 +23,10 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from epochwatt.board.training import landmarks
+from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
 from epochwatt.datasets.downloads import Wanted, md5_of, obtain
 from epochwatt.errors import DataError
-from epochwatt.training import landmarks
-from epochwatt.training.data import MNIST_IMAGES, MNIST_LABELS
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from epochwatt.training import landmarks
+from epochwatt.board.training import landmarks
 
 log = logging.getLogger(__name__)
 

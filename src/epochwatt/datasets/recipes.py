@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from epochwatt.board.training.data import READERS
+from epochwatt.board.training.references import is_reference, resolve
 from epochwatt.datasets import official, synthetic
 from epochwatt.datasets.digits import make_digits
 from epochwatt.errors import ConfigError
-from epochwatt.training.data import READERS
-from epochwatt.training.references import is_reference, resolve
 
 
 class Maker(NamedTuple):

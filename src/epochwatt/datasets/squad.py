@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.board.training import text
 from epochwatt.datasets import made_up_text, official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.errors import DataError
-from epochwatt.training import text
 
 QUESTIONS_A_TEXT = 5  # 4.6 in the original
 WORDS_OF_TEXT = (60, 190)  # least, and one more than most

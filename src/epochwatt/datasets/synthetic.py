@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.training import cifar, idx
-from epochwatt.training.data import CIFAR_BATCHES, MNIST_IMAGES, MNIST_LABELS
+from epochwatt.board.training import cifar, idx
+from epochwatt.board.training.data import CIFAR_BATCHES, MNIST_IMAGES, MNIST_LABELS
 
 BLOCK = 1000  # images with one generator; part of the recipe
 CLASSES = 10

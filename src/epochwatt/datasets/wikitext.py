@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from epochwatt.board.training.text import SEQUENCE, WIKITEXT
 from epochwatt.datasets import made_up_text, official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.errors import DataError
-from epochwatt.training.text import SEQUENCE, WIKITEXT
 
 MEMBER = f"wikitext-2/{WIKITEXT}"
 WORDS_A_LINE = (1, 112)  # made up; least, and one more than most: 57 with the line's end

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from epochwatt.board.device import alarms, board_files, clocks
+from epochwatt.board.device.identity import module
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.root_helper import VERSION
 from epochwatt.columns import CLOCKS
-from epochwatt.device import alarms, board_files, clocks
-from epochwatt.device.identity import module
-from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, info, ok, problem, warning
 from epochwatt.doctor.subject import Subject
 from epochwatt.errors import BoardError, ConfigError

@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import __version__
-from epochwatt.device import board_files
-from epochwatt.device.board_files import text
-from epochwatt.device.identity import identify
-from epochwatt.device.locks import machine_lock
+from epochwatt.board.device import board_files
+from epochwatt.board.device.board_files import text
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.locks import machine_lock
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.subject import Recording, Subject, choose
 from epochwatt.errors import EpochwattError

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import __version__
-from epochwatt.device import host, page_cache, remedies, storage
-from epochwatt.device.board_files import text
-from epochwatt.device.host import meminfo_kib
-from epochwatt.device.identity import identify
-from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.locks import machine_lock
-from epochwatt.device.storage import Medium
+from epochwatt.board.device import host, page_cache, remedies, storage
+from epochwatt.board.device.board_files import text
+from epochwatt.board.device.host import meminfo_kib
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.device.storage import Medium
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning

@@ -2,7 +2,7 @@
 
 The boards are Slurm's nodes whose features a device file asks for (`constraint`), and those that
 device files reach by themselves (`remote: true`). On each one the device's own interpreter runs
-`epochwatt.training.trial node`. No setting is changed, and a node that is at work is left alone.
+`epochwatt.board.training.trial node`. No setting is changed, and a busy node is left alone.
 """
 
 import json
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt import __version__
-from epochwatt.device import remedies
-from epochwatt.device.node import HEAD, leave_file, workflow_of
-from epochwatt.device.root_helper import VERSION
+from epochwatt.board.device import remedies
+from epochwatt.board.device.node import HEAD, leave_file, workflow_of
+from epochwatt.board.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
 from epochwatt.doctor.subject import IMPORTS_S, tried
 from epochwatt.errors import EpochwattError
@@ -130,7 +130,7 @@ class Board:
     device_name: str
     device: Device
     node: Node | None = None  # None: the device's own command reaches it
-    answer: dict[str, Any] = field(default_factory=dict)  # of `epochwatt.device.node.look`
+    answer: dict[str, Any] = field(default_factory=dict)  # of `epochwatt.board.device.node.look`
     error: str = ""  # why it did not answer
     seen_s: float | None = None  # until its file was seen here; None: it was not
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.device import board_files, remedies
+from epochwatt.board.device import board_files, remedies
+from epochwatt.board.records.samples import read_samples
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.source import READ_ERRORS, Source
+from epochwatt.board.telemetry.tegrastats import TegrastatsSource
 from epochwatt.doctor.finding import Finding, info, ok, warning
 from epochwatt.doctor.subject import Recording, Subject
-from epochwatt.records.samples import read_samples
-from epochwatt.telemetry.ina3221 import Ina3221Source
-from epochwatt.telemetry.source import READ_ERRORS, Source
-from epochwatt.telemetry.tegrastats import TegrastatsSource
 from epochwatt.text import counted
 
 # Budgets of docs/decisions/0014; the CPU's holds for four rails at 10 Hz on a PC and is ASSUMEd

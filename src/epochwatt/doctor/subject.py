@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import epochwatt
-from epochwatt.device import remedies
-from epochwatt.device.locks import machine_lock
-from epochwatt.device.machine import Machine, open_machine
+from epochwatt.board.device import remedies
+from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.device.machine import Machine, open_machine
+from epochwatt.board.records.files import ADVICE
 from epochwatt.errors import EpochwattError
-from epochwatt.records.files import ADVICE
 from epochwatt.study.config import Device
 from epochwatt.study.devices import DEVICES, Devices
 from epochwatt.study.expand import machine_settings
@@ -123,13 +123,13 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
 
 
 def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> dict[str, Any]:
-    """Run a part of `epochwatt.training.trial` and return its answer.
+    """Run a part of `epochwatt.board.training.trial` and return its answer.
 
     Where a library ended the process or took too long, the answer is what was known before that.
 
     Raises EpochwattError: the interpreter cannot be started, fails or does not answer.
     """
-    command = [*python, "-m", "epochwatt.training.trial", *words]
+    command = [*python, "-m", "epochwatt.board.training.trial", *words]
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     shown = " ".join(python)
     try:

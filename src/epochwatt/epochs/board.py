@@ -4,8 +4,8 @@ import math
 import re
 from typing import Any
 
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.epochs.windows import window_mean
-from epochwatt.records.run_folder import EpochRecord
 
 MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
 BUSY_PCT = 10.0  # of all cores, taken by other programs before the start

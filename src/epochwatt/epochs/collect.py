@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import EpochRecord, RunFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     FORMER_BOARDS,
     RUN_ENERGY_COLUMNS,
@@ -14,9 +17,6 @@ from epochwatt.columns import (
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.records import files
-from epochwatt.records.run_folder import EpochRecord, RunFolder
-from epochwatt.records.shapes import Document
 from epochwatt.tables import write_table
 
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached

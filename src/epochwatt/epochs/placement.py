@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
-from epochwatt.records.shapes import Document
 
 POOLED = "cuda_events_pooled"
 

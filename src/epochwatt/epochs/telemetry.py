@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.samples import read_source, samples_path
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.counter import counted
 from epochwatt.epochs.energy import (
@@ -21,9 +24,6 @@ from epochwatt.epochs.sensor import AGE, Sensor, recorded_sensor, sensor_in
 from epochwatt.epochs.stalls import StallEnergy, stall_energy
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import read_source, samples_path
-from epochwatt.records.shapes import Document
 
 # The widest scope is in epochs.csv; all of them are in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")

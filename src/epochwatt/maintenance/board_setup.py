@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from epochwatt.device.board_files import board_kind
-from epochwatt.device.helper_file import helper_file
-from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
+from epochwatt.board.device.board_files import board_kind
+from epochwatt.board.device.helper_file import helper_file
+from epochwatt.board.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.errors import BoardError, EpochwattError
 
 SUDOERS = "etc/sudoers.d/epochwatt"

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.device.machine import open_machine
+from epochwatt.board.records.ceiling_folder import CeilingFolder
 from epochwatt.columns import SHARED_FLAGS
-from epochwatt.device.locks import machine_lock
-from epochwatt.device.machine import open_machine
 from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.table import read_rows
-from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
 from epochwatt.study.discard import discard
 from epochwatt.study.place import MEASURED

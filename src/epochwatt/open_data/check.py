@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import shapes
+from epochwatt.board.records.checksums import SUMS, fault, read_sums
 from epochwatt.errors import DamagedError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check_table import check_table, read_metadata, wrong_at
-from epochwatt.records import shapes
-from epochwatt.records.checksums import SUMS, fault, read_sums
 from epochwatt.tables import LARGEST
 
 DESCRIPTOR_SHAPE = {

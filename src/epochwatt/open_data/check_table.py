@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import files, shapes
 from epochwatt.columns import PROVENANCES
 from epochwatt.errors import DamagedError, DataError, RecordError
 from epochwatt.open_data import layout
 from epochwatt.open_data.schema import TABLES, Column, Table
-from epochwatt.records import files, shapes
 from epochwatt.text import CELL_TEXT_ADVICE
 
 RECORDS_SHAPE = {"*": {"*": shapes.WORD}}

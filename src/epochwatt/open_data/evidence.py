@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
+from epochwatt.board.records import files
+from epochwatt.board.records.checksums import SUMS
+from epochwatt.board.records.mode_folder import RECORD as MODE
+from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
-from epochwatt.records import files
-from epochwatt.records.checksums import SUMS
-from epochwatt.records.mode_folder import RECORD as MODE
-from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.sweeps.mode_table import ModeTable, Workload
 
 MEASURED = Path("measured")

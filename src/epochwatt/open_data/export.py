@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.device.kinds import KINDS
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.evidence import Records, machines, records_of

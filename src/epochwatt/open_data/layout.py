@@ -6,7 +6,7 @@ from collections.abc import Collection
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from epochwatt import columns
-from epochwatt.records.checksums import SUMS
+from epochwatt.board.records.checksums import SUMS
 
 # of the package; a reader refuses those that are younger than itself. 1 had an RO-Crate and a
 # checksum of each line and column as well; they stay in it, and SHA256SUMS covers them

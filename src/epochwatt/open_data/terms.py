@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochwatt.board.records import files
 from epochwatt.errors import ConfigError
 from epochwatt.open_data import layout
 from epochwatt.open_data.read import is_package, unpacked
-from epochwatt.records import files
 from epochwatt.sweeps.public.registry import licence_path, load_registry
 
 NO_LICENCE = "none"  # of a public sweep

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import files
+from epochwatt.board.records.checksums import write_sums
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout, metadata
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.metadata import File, Labels, Part
-from epochwatt.records import files
-from epochwatt.records.checksums import write_sums
 from epochwatt.text import counted
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # time of each file in a .zip, so that equal packages are equal

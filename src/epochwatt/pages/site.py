@@ -16,6 +16,7 @@ from typing import NamedTuple, TypedDict
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import TIME_PARTS
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
 from epochwatt.pages import studies
@@ -24,7 +25,6 @@ from epochwatt.pages.gallery import FigureEntry, gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.runs import TWIN
 from epochwatt.templates import Rows, index, render
 from epochwatt.text import first_of, label

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.epochs.placement import stall_times
 from epochwatt.epochs.telemetry import RATES, Samples, read_all
 from epochwatt.errors import RecordError
-from epochwatt.records.run_folder import EpochRecord, RunFolder
 
 MOST = 200  # mini-batches or samples shown one by one
 ENDINGS = {  # what the name of a column ends with -> where it is drawn

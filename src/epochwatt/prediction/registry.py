@@ -7,12 +7,12 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from epochwatt.board.training.references import resolve
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.predictor import Method
 from epochwatt.study.config import PredictorRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.training.references import resolve
 
 CONFIG = Path("config/predictors.yaml")
 

@@ -1,7 +1,7 @@
 """Read and write tables of ceilings: what a device reached with micro-kernels of known work.
 
 A CSV file of `columns.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
-measured: `epochwatt.training.ceilings`.
+measured: `epochwatt.board.training.ceilings`.
 """
 
 from collections.abc import Iterable

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from epochwatt.board.records.ceiling_folder import CeilingFolder, CeilingRecord
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags, mean_clocks_mhz
@@ -15,8 +17,6 @@ from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
 from epochwatt.errors import RecordError
-from epochwatt.records.ceiling_folder import CeilingFolder, CeilingRecord
-from epochwatt.records.run_folder import EpochRecord
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.points import Point, RunInMode, write_points
 from epochwatt.sweeps.collect_sweep import mode_columns

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
+from epochwatt.board.records.ceiling_folder import CeilingFolder
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
-from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.points import RunInMode
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
@@ -68,7 +68,7 @@ class WantedCeilings:
     @property
     def command(self) -> str:
         """Command of the program that measures."""
-        words = [*(self.python or ["python3"]), "-m", "epochwatt.training.ceilings"]
+        words = [*(self.python or ["python3"]), "-m", "epochwatt.board.training.ceilings"]
         words += ["--dvfs", self.dvfs, "--precisions", *self.precisions, "--machine", self.machine]
         return shlex.join(words)
 

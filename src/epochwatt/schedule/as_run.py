@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epochwatt.board.training.interleave.arrivals import POISSON, arrivals
+from epochwatt.board.training.interleave.plan import QUEUE
+from epochwatt.board.training.interleave.scheduler import Interleaver, Plan
 from epochwatt.schedule.plans import SLACK
-from epochwatt.training.interleave.arrivals import POISSON, arrivals
-from epochwatt.training.interleave.plan import QUEUE
-from epochwatt.training.interleave.scheduler import Interleaver, Plan
 
 N_EVENTS = 40_000  # requests, and mini-batches of training between them
 

@@ -1,7 +1,7 @@
 """Measure training beside a stream of requests on the machine at hand.
 
-The program that measures is `epochwatt.training.interleave`; it runs in the interpreter that the
-device's file names. Here its plan is put together, and its record held against the formulas of
+`epochwatt.board.training.interleave` measures, in the interpreter that the device's file names.
+Here its plan is put together, and its record held against the formulas of
 `schedule.plans`, with the times of single mini-batches that were taken just before it.
 """
 
@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import epochwatt
+from epochwatt.board.records.interleaved_folder import InterleavedRecord, read
+from epochwatt.board.training.interleave.arrivals import CONSTANT
+from epochwatt.board.training.interleave.plan import checked
+from epochwatt.board.training.interleave.scheduler import Plan
 from epochwatt.doctor.subject import Subject, choose
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.records.interleaved_folder import InterleavedRecord, read
 from epochwatt.schedule.as_run import run_as
 from epochwatt.schedule.plans import serve_and_train
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network
 from epochwatt.study.place import MEASURED, other_board
-from epochwatt.training.interleave.arrivals import CONSTANT
-from epochwatt.training.interleave.plan import checked
-from epochwatt.training.interleave.scheduler import Plan
 
 SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
 MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and meets longer delays
@@ -80,7 +80,7 @@ def measure(plan: dict[str, Any], device: str | None) -> tuple[InterleavedRecord
 def _run(subject: Subject, words: list[str]) -> int:
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    command = [*subject.python, "-m", "epochwatt.training.interleave", *words]
+    command = [*subject.python, "-m", "epochwatt.board.training.interleave", *words]
     with _left_to_the_child():
         try:
             return subprocess.run(command, env=environment, check=False).returncode

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.records.interleaved_folder import read
+from epochwatt.board.records.interleaved_folder import read
 from epochwatt.schedule import simulation
 from epochwatt.schedule.evaluation import Named, Set, SetRow
 from epochwatt.schedule.plans import SLACK, Numbers

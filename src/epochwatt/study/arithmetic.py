@@ -1,12 +1,12 @@
 """Refuse task, precision and compile where it is known beforehand that they cannot be had.
 
 What only the measuring interpreter knows, its torch and its GPU, is checked when a job starts
-(`epochwatt.training.arithmetic`).
+(`epochwatt.board.training.arithmetic`).
 """
 
 from epochwatt import columns
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import Factors
-from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device
 

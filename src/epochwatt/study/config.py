@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from epochwatt import columns
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import CLOCKS
-from epochwatt.device.kinds import KINDS
 
 
 class Closed(BaseModel):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from epochwatt.device.container import NONE
+from epochwatt.board.device.container import NONE
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device, PowerMode
 from epochwatt.study.place import is_board

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 from epochwatt.text import first_of

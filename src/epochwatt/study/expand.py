@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
+from epochwatt.board.device.container import NONE
 from epochwatt.columns import CLOCKS, Factors
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
 from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device, Exclusion, FactorValues, Pairs, Study, WorkloadRow

@@ -6,11 +6,11 @@ Their records lie in `measured/` like all others; `source.json` beside them says
 from pathlib import Path
 
 from epochwatt import columns
+from epochwatt.board.records import files
+from epochwatt.board.records.record_shapes import FACTORS
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.shapes import TEXT, WHOLE, WORD
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.records import files
-from epochwatt.records.record_shapes import FACTORS
-from epochwatt.records.run_folder import RunFolder
-from epochwatt.records.shapes import TEXT, WHOLE, WORD
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from epochwatt.records import files
+from epochwatt.board.records import files
 from epochwatt.study.runs import RunTable
 
 FILE = Path("results/not_made.json")

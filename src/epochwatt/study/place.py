@@ -5,9 +5,9 @@ import platform
 from functools import lru_cache
 from pathlib import Path
 
-from epochwatt.device.identity import Identity, identify
-from epochwatt.device.storage import medium_of
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.device.identity import Identity, identify
+from epochwatt.board.device.storage import medium_of
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.study.config import Device, Storage
 from epochwatt.study.runs import Run
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.arithmetic import ARITHMETIC
 from epochwatt.study.expand import EXCLUSIONS
 from epochwatt.study.place import MEASURED

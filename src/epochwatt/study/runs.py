@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, field
 
 from epochwatt import columns
+from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.columns import Factors
-from epochwatt.records.dataset_folder import folder_name
 
 TWIN = columns.TWIN
 

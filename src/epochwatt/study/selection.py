@@ -3,7 +3,7 @@
 import difflib
 from typing import Any
 
-from epochwatt.device.identity import identify
+from epochwatt.board.device.identity import identify
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, Study
 from epochwatt.study.devices import DEVICES, Devices, read_rows

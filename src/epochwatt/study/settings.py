@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.device.locks import HolderLock
+from epochwatt.board.device.locks import HolderLock
+from epochwatt.board.records import files
 from epochwatt.errors import ConfigError, LockedError
-from epochwatt.records import files
 from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table

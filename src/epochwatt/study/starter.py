@@ -5,7 +5,7 @@ the mini-batch size do on each medium, and what each of the four settings of a p
 data set is scaled so that all of it takes about two hours.
 """
 
-from epochwatt.device.board_files import Tables, cpus, tables
+from epochwatt.board.device.board_files import Tables, cpus, tables
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device, PowerMode, Study
 from epochwatt.study.place import medium_is_here, no_medium

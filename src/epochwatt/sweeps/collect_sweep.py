@@ -7,15 +7,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from epochwatt.board.records import files
+from epochwatt.board.records.mode_folder import RECORD, SweepFolder
+from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.shapes import ANY_KEY, NUMBER
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.records import files
-from epochwatt.records.mode_folder import RECORD, SweepFolder
-from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.shapes import ANY_KEY, NUMBER
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.text import counted

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from epochwatt.board.records.mode_folder import ModeFolders, SweepFolder, mode_name
+from epochwatt.board.records.run_folder import new_trash
 from epochwatt.errors import EpochwattError
-from epochwatt.records.mode_folder import ModeFolders, SweepFolder, mode_name
-from epochwatt.records.run_folder import new_trash
 from epochwatt.study.place import MEASURED
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import load_sweeps, sweep_names

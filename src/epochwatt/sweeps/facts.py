@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from epochwatt.records import files
+from epochwatt.board.records import files
 from epochwatt.sweeps.modes import SweepMode
 
 

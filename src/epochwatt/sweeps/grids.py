@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from epochwatt.board.device.board_files import Tables, cpus, tables
+from epochwatt.board.device.cpu_clocks import CpuClocks
+from epochwatt.board.device.frequencies import resolve
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import CLOCKS
-from epochwatt.device.board_files import Tables, cpus, tables
-from epochwatt.device.cpu_clocks import CpuClocks
-from epochwatt.device.frequencies import resolve
-from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.text import counted
@@ -110,7 +110,7 @@ NAMED: Mapping[str, NamedGrid] = {
 
 
 def steps_of_kind(kind: str) -> Steps:
-    """Return the steps of a kind of board, as `epochwatt.device.kinds` has them."""
+    """Return the steps of a kind of board, as `epochwatt.board.device.kinds` has them."""
     row = KINDS[kind]
     return _board_steps(row.title, row.cores, Tables(row.cpu_khz, row.gpu_hz, row.emc_hz))
 

@@ -4,16 +4,16 @@ import json
 from statistics import fmean
 from typing import NamedTuple
 
-from epochwatt.device.cpu_clocks import CpuClocks
+from epochwatt.board.device.cpu_clocks import CpuClocks
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.training.procedure import procedure_of
 from epochwatt.errors import RecordError
-from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import GUESS, JOB_S, duration
 from epochwatt.study.settings import Settings
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import Sweep, SweepTable
 from epochwatt.text import aligned
-from epochwatt.training.procedure import procedure_of
 
 # ASSUME: to set a mode and read it back; until the power has followed. PowerTrain collects in 12 to
 # 24 s a mode, 54 s with all that is around it (FGCS 2024: 16.3 h for a quarter of 4,368).

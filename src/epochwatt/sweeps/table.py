@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from epochwatt import columns
+from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.training.procedure import procedure_of
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
-from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
@@ -30,7 +31,6 @@ from epochwatt.sweeps.config import Grid, Part, SweepEntry
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.grids import Steps
 from epochwatt.sweeps.modes import SweepMode
-from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
 TWIN_MODE = PowerMode.model_validate(dict.fromkeys(CLOCKS, 1))  # one that a twin takes
@@ -74,7 +74,7 @@ class Sweep:
     @property
     def command(self) -> str:
         """Command of the program that measures: interpreter, folder of the data, machine."""
-        words = [*(self.run.python or ["python3"]), "-m", "epochwatt.training.sweep"]
+        words = [*(self.run.python or ["python3"]), "-m", "epochwatt.board.training.sweep"]
         words += ["--data-root", self.run.data_root, "--machine", self.run.machine]
         return shlex.join(words)
 

@@ -17,7 +17,7 @@ import sys
 import uuid
 from typing import NamedTuple
 
-from epochwatt.device.board_files import Conf, Mode, parse_conf
+from epochwatt.board.device.board_files import Conf, Mode, parse_conf
 from tests.fakeboard.tools.board_files import BoardFiles, nearest
 
 STATUS = "var/lib/nvpmodel/status"

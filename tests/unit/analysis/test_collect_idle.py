@@ -7,9 +7,9 @@ import pytest
 
 from epochwatt import columns
 from epochwatt.analysis.collect_idle import plug_rows, recorded_row, write_idle_table
+from epochwatt.board.records import files
+from epochwatt.board.records.samples import SampleWriter
 from epochwatt.errors import ConfigError, RecordError, RecordWriteError
-from epochwatt.records import files
-from epochwatt.records.samples import SampleWriter
 
 PLACE = {
     **{"backend": "fake", "device": "agx", "instance": "d1"},

@@ -9,8 +9,8 @@ import pytest
 
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.energy_parts import rail_parts, write_energy_parts
-from epochwatt.records.run_folder import RunFolder
-from epochwatt.records.samples import write_samples
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.samples import write_samples
 
 IDLE = {"backend": "host", "device": "host", "instance": "local", "power_mode": "asis"}
 IDLE |= {"dvfs": "on", "state": "i", "power_scope": "module", "power_w": "9"}

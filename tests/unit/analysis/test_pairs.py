@@ -18,7 +18,7 @@ from epochwatt.analysis.pairs import (
     pairs_needed,
     software_difference,
 )
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.board.records.run_folder import RunFolder
 
 MARGIN_PCT = 3.0
 STUDIES = 400  # simulated studies of each kind

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from epochwatt.board.records.checksums import write_sums
+from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.samples import write_samples
 from epochwatt.claims.clocks import in_closed_form, sampled, with_clocks
-from epochwatt.records.checksums import write_sums
-from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import write_samples
 
 TOP = {"cpu_mhz": 2000.0, "gpu_mhz": 1000.0, "emc_mhz": 2000.0}
 RECORD = EpochRecord({"t_start_mono_s": 0.0, "t_end_mono_s": 10.0}, np.zeros((0, 3)), {}, "")

@@ -97,5 +97,7 @@ def test_the_command_line_alone_imports_no_library_but_click(python):
 
 
 def test_measuring_imports_no_click(python):
-    loaded = set(python("import sys, epochwatt.training.__main__; print(*sys.modules)").split())
+    loaded = set(
+        python("import sys, epochwatt.board.training.__main__; print(*sys.modules)").split()
+    )
     assert "click" not in loaded

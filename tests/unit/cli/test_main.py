@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt import cli
-from epochwatt.device.locks import HolderLock, machine_lock
+from epochwatt.board.device.locks import HolderLock, machine_lock
 
 
 @pytest.fixture

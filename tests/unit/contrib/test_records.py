@@ -13,9 +13,9 @@ from contrib.import_2023.logs import LoggedEpoch
 from contrib.import_2023.records import RunOptions, clock_jumped, import_folder
 from epochwatt import cli, columns
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import imported_runs
 from epochwatt.study.runs import canonical_json, run_id
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from epochwatt.board.training.workloads import Workload
 from epochwatt.counting.count_workload import (
     count_workload,
     launches,
@@ -19,7 +20,6 @@ from epochwatt.counting.count_workload import (
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.errors import TrainingError
 from epochwatt.study.config import WorkloadRow
-from epochwatt.training.workloads import Workload
 
 MODELS = ("lenet", "mobilenet", "resnet", "vgg11")
 MULTIPLIES = ("convolution", "depthwise", "gemm")
@@ -103,7 +103,7 @@ def test_every_depthwise_convolution_of_mobilenet_is_told_from_the_dense(counted
 
 @pytest.mark.parametrize("model", MODELS)
 def test_counts_hold_for_a_size_that_was_not_looked_at(counted, model):
-    from epochwatt.training.workloads import WORKLOADS
+    from epochwatt.board.training.workloads import WORKLOADS
 
     work, size = counted[model], 23
     found = [kernel for _, kernel in launches(WORKLOADS[model], size)]
@@ -218,7 +218,7 @@ class Uneven(nn.Module):
     ("how", "said"), [("pairs", "aten.mm is"), ("large", "launches other kernels")]
 )
 def test_a_network_that_is_not_linear_in_the_mini_batch_is_refused(how, said, monkeypatch):
-    from epochwatt.training.workloads import WORKLOADS
+    from epochwatt.board.training.workloads import WORKLOADS
 
     monkeypatch.setitem(WORKLOADS, "uneven", small(Uneven(how)))
     with pytest.raises(TrainingError, match=said):

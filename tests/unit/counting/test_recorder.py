@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from epochwatt.board.training.modern_networks import LanguageModel
 from epochwatt.counting.recorder import PRECISIONS, record
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.training.modern_networks import LanguageModel
 
 PRODUCTS = ("convolution", "depthwise", "gemm")
 

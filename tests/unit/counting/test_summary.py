@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.board.training.workloads import WORKLOADS
 from epochwatt.counting.count_workload import launches
 from epochwatt.counting.summary import count_lines, totals
 from epochwatt.errors import ConfigError
-from epochwatt.training.workloads import WORKLOADS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -32,7 +32,7 @@ def test_the_lines_add_up_to_all_kernels():
 
 
 def test_a_network_from_a_library_needs_one_of_the_same_input():
-    name = "epochwatt.training.networks.lenet5"
+    name = "epochwatt.board.training.networks.lenet5"
     ours = count_lines(name, like="lenet", root=REPOSITORY)
     assert ours[1:] == count_lines("lenet", root=REPOSITORY)[1:]
     with pytest.raises(ConfigError, match=r"of unknown input\n.*add --like"):

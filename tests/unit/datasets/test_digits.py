@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from epochwatt.board.training import idx
 from epochwatt.datasets.digits import MAX_SHIFT, enlarge, make_digits
-from epochwatt.training import idx
 
 N_ORIGINALS = 1797
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import RecordWriteError
-from epochwatt.records.dataset_folder import folder_name
-from epochwatt.training.data import open_dataset
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_manifest_comes_last(made, factors, monkeypatch):
     def fail(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("epochwatt.records.files.sync_file", fail)
+    monkeypatch.setattr("epochwatt.board.records.files.sync_file", fail)
     with pytest.raises(RecordWriteError, match="disk is full"):
         make_dataset(made, factors["recipe"])
     assert not (made / "manifest.json").exists()

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training import coco, pictures, text
+from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets import coco as make_coco
 from epochwatt.datasets import imagenet as make_imagenet
 from epochwatt.datasets import official, recipes, squad, wikitext
 from epochwatt.datasets.downloads import md5_of
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
-from epochwatt.records.dataset_folder import folder_name
-from epochwatt.training import coco, pictures, text
-from epochwatt.training.data import open_dataset
 
 SCALES = {"imagenet": 1e-4, "wikitext": 2e-4, "squad": 2e-4, "coco": 8e-4}
 SYNSETS = [f"n{n:08d}" for n in range(1000)]
@@ -155,7 +155,7 @@ def test_imagenets_archives_become_synset_folders(validation):
     assert set(names[1:]) == expected
     assert pictures.decode_synsets((folder / pictures.SYNSETS).read_bytes(), "f") == SYNSETS
     label = sorted(SYNSETS).index(synset_of[2])
-    from epochwatt.training.pictures import ImagenetTree
+    from epochwatt.board.training.pictures import ImagenetTree
 
     manifest = {"files": {n: {"bytes": (folder / n).stat().st_size} for n in names}}
     manifest["files"][pictures.SYNSETS]["sha256"] = recipes_sha(folder / pictures.SYNSETS)
@@ -166,7 +166,7 @@ def test_imagenets_archives_become_synset_folders(validation):
 
 
 def recipes_sha(path):
-    from epochwatt.records import files
+    from epochwatt.board.records import files
 
     return files.sha256_of(str(path))
 

@@ -14,14 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training import cifar, idx, landmarks
+from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets import downloads, official, recipes
 from epochwatt.datasets.downloads import Wanted
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.records.dataset_folder import folder_name
 from epochwatt.study.runs import canonical_json
-from epochwatt.training import cifar, idx, landmarks
-from epochwatt.training.data import open_dataset
 
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nobody listens
 

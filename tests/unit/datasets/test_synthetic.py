@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training import landmarks
+from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets import photographs, synthetic
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import n_samples, recipe
-from epochwatt.records.dataset_folder import folder_name
-from epochwatt.training import landmarks
-from epochwatt.training.data import open_dataset
 
 SETS = ("mnist", "cifar10", "gld23k")
 SMALL = {"mnist": 0.02, "cifar10": 0.024, "gld23k": 0.0003}  # 1200, 1200 and 7 samples

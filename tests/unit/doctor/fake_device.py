@@ -12,7 +12,7 @@ power_modes: {{{modes}}}
 dvfs: ["on"]
 """
 
-# as `epochwatt.training.trial libraries` answers on a board's CPU
+# as `epochwatt.board.training.trial libraries` answers on a board's CPU
 LIBRARIES = {
     "executable": "python3",
     "python": "3.8.10",

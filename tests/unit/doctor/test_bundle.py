@@ -18,7 +18,7 @@ TOP = "epochwatt-bundle/"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(examine, "libraries", lambda subject: LIBRARIES)
-    monkeypatch.setattr("epochwatt.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
+    monkeypatch.setattr("epochwatt.board.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
     monkeypatch.setattr(examine.sensors, "other_sources", lambda *_: iter(()))
     monkeypatch.setattr(bundle, "TEGRASTATS_LINES", 1)
     monkeypatch.setattr(platform, "node", lambda: "garden-shed")

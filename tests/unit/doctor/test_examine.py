@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from fake_device import LIBRARIES
 
-from epochwatt.device.locks import machine_lock
-from epochwatt.device.storage import Medium
+from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.device.storage import Medium
 from epochwatt.doctor import examine
 from epochwatt.doctor.finding import finding_lines, ok, problem, warning
 from epochwatt.doctor.subject import choose
@@ -112,7 +112,7 @@ def test_a_medium_that_is_not_mounted_is_reported(checkout, tmp_path):
 def quick(monkeypatch):
     """No second of load, no import of torch."""
     monkeypatch.setattr(examine, "libraries", lambda subject: LIBRARIES)
-    monkeypatch.setattr("epochwatt.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
+    monkeypatch.setattr("epochwatt.board.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
 
 
 def test_a_host_is_looked_at_for_real(checkout, quick):
@@ -149,7 +149,7 @@ def test_a_check_that_fails_ends_no_other(checkout, quick, monkeypatch):
 
 
 def test_beside_a_running_measurement_it_examines_what_does_not_disturb(checkout, monkeypatch):
-    monkeypatch.setattr("epochwatt.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
+    monkeypatch.setattr("epochwatt.board.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
     started = []
     monkeypatch.setattr(subprocess, "run", lambda words, **rest: started.append(words))
     with machine_lock().acquire({"run": "another"}):
@@ -176,6 +176,8 @@ def test_no_setting_is_changed(checkout, quick, monkeypatch):
     monkeypatch.setattr(
         subprocess, "run", lambda words, **rest: started.append(words) or run(words, **rest)
     )
-    monkeypatch.setattr("epochwatt.device.page_cache.drop", None)
+    monkeypatch.setattr("epochwatt.board.device.page_cache.drop", None)
     examine.doctor_lines(None, 0.1, checkout.path)
-    assert [words[1:4] for words in started] == [["-m", "epochwatt.training.trial", "sampler"]]
+    assert [words[1:4] for words in started] == [
+        ["-m", "epochwatt.board.training.trial", "sampler"]
+    ]

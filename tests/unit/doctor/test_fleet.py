@@ -7,7 +7,7 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE, LIBRARIES
 
-from epochwatt.device.root_helper import VERSION
+from epochwatt.board.device.root_helper import VERSION
 from epochwatt.doctor import fleet
 from epochwatt.doctor.fleet import Board, Node, Partition
 from epochwatt.study.config import Device

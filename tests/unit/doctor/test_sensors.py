@@ -4,9 +4,9 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE
 
+from epochwatt.board.records.samples import SampleWriter
 from epochwatt.doctor import sensors
 from epochwatt.doctor.subject import Recording, choose
-from epochwatt.records.samples import SampleWriter
 
 NOTHING = {"settings": {}, "scope": None, "total": None, "nan_cells": {}, "error": None}
 COUNTS = {"n_samples": 12, "n_gaps": 0, "n_late": 0, "n_failed": 0}

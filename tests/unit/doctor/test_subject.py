@@ -6,7 +6,7 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE
 
-from epochwatt.device.locks import machine_lock
+from epochwatt.board.device.locks import machine_lock
 from epochwatt.doctor.subject import choose, libraries, recording
 from epochwatt.errors import EpochwattError, LockedError
 

@@ -4,13 +4,13 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE
 
-from epochwatt.device import board_files
-from epochwatt.device.identity import identify
-from epochwatt.device.kinds import AGX_THOR
+from epochwatt.board.device import board_files
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.kinds import AGX_THOR
+from epochwatt.board.telemetry.rails import ModulePower
+from epochwatt.board.telemetry.tegrastats_line import parse_line
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.telemetry.rails import ModulePower
-from epochwatt.telemetry.tegrastats_line import parse_line
 
 # SOURCE: dkreinov/blackwell-autoresearch@1d895cb5bbe3 (MIT), a benchmark's start in mode MAXN
 LINE = (

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pytest
 
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.epochs.board import BUSY_PCT, MET, SWAP_KIB, board_flags, event_flags
-from epochwatt.records.run_folder import EpochRecord
 
 START, END = 100.0, 110.0
 SOUND = {

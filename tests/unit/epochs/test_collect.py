@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from epochwatt import columns
+from epochwatt.board.records import files
+from epochwatt.board.records.checksums import write_sums
 from epochwatt.epochs.collect import collect_run, mark_cache
 from epochwatt.errors import RecordError
-from epochwatt.records import files
-from epochwatt.records.checksums import write_sums
 
 EFFECTS = {
     **dict.fromkeys(columns.FLAGS, "informs"),

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.samples import SampleWriter, samples_path
+from epochwatt.board.telemetry.channel import Channel
+from epochwatt.board.telemetry.source import Source, sensor_facts
 from epochwatt.columns import FLAGS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError
-from epochwatt.records import files
-from epochwatt.records.run_folder import RunFolder
-from epochwatt.records.samples import SampleWriter, samples_path
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.telemetry.channel import Channel
-from epochwatt.telemetry.source import Source, sensor_facts
 
 ROOT = Path(__file__).resolve().parents[3]
 EFFECTS = {k: row["effect"] for k, row in read_yaml(ROOT / "config/flags.yaml").items()}
@@ -139,7 +139,7 @@ def test_samples_that_did_not_reach_the_disk_cost_the_energy_only(sampled, monke
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr("epochwatt.records.samples.os.fsync", fsync)
+        patch.setattr("epochwatt.board.records.samples.os.fsync", fsync)
         patch.setattr(files, "sync_file", lambda *arguments, **named: None)
         patch.setattr(
             files, "write_bytes", lambda path, content, *_: Path(path).write_bytes(content)

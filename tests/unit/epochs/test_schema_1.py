@@ -14,11 +14,11 @@ import pytest
 
 from epochwatt import columns
 from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.epochs.collect import collect_run
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.prediction.data.workloads import read_workloads
-from epochwatt.records.run_folder import RunFolder
 
 OLD = Path(__file__).parents[2] / "data/schema-1"
 TABLE = OLD / "tables/epochs.csv"
@@ -60,7 +60,7 @@ def test_old_records_give_todays_columns_and_the_same_numbers(measured):
 def test_a_run_goes_on_where_the_older_version_stopped(
     measured, data_root, machine, on_the_cpu, monkeypatch
 ):
-    from epochwatt.training.job import run_part
+    from epochwatt.board.training.job import run_part
 
     monkeypatch.setattr(sys, "path", [*sys.path, str(OLD)])  # the run's own network
     before = {path: path.read_bytes() for path in measured.rglob("*.*") if path.suffix != ".npz"}

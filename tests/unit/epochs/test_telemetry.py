@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt import columns
+from epochwatt.board.records.checksums import write_sums
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import collect_run
-from epochwatt.records.checksums import write_sums
-from epochwatt.records.run_folder import EpochRecord
 
 EFFECTS = dict.fromkeys(columns.FLAGS, "informs") | {"power_negative": "voids_energy"}
 START, END = 100.0, 110.0

@@ -6,8 +6,8 @@ import time
 import pytest
 from fake_board import FakeBoard, make_board
 
-from epochwatt.device import board_files
-from epochwatt.device.root_helper import INSTALLED as HELPER
+from epochwatt.board.device import board_files
+from epochwatt.board.device.root_helper import INSTALLED as HELPER
 from epochwatt.errors import BoardError, ConfigError
 from tests.fakeboard.kinds import KINDS
 from tests.fakeboard.tree import INSTALLED, IO_ERROR

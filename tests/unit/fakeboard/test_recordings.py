@@ -15,11 +15,11 @@ from typing import ClassVar
 import pytest
 from fake_board import make_board
 
-from epochwatt.device import alarms, board_files, identity, root_helper
-from epochwatt.device.board_files import parse_conf
-from epochwatt.device.stock_modes import stock_conf
-from epochwatt.telemetry.board import BoardSource
-from epochwatt.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.device import alarms, board_files, identity, root_helper
+from epochwatt.board.device.board_files import parse_conf
+from epochwatt.board.device.stock_modes import stock_conf
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
 from tests.fakeboard.kinds import _RECORDED, KINDS
 from tests.fakeboard.kinds import RECORDED as RECORDED_CONFS
 

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from epochwatt.device import alarms, board_files
-from epochwatt.device.identity import identify
-from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.kinds import KINDS
-from epochwatt.device.machine import open_machine
+from epochwatt.board.device import alarms, board_files
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.kinds import KINDS
+from epochwatt.board.device.machine import open_machine
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.tegrastats import TegrastatsSource
 from epochwatt.doctor import bundle as writer
 from epochwatt.doctor.bundle import read_all
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.telemetry.board import BoardSource
-from epochwatt.telemetry.ina3221 import Ina3221Source
-from epochwatt.telemetry.tegrastats import TegrastatsSource
 from tests.fakeboard.model import Model
 from tests.fakeboard.replay import TOP, unpack
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_board import make_board
 
-from epochwatt.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import AGX_XAVIER
 from tests.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from epochwatt import columns
-from epochwatt.device.board_files import Tables
+from epochwatt.board.device.board_files import Tables
 from epochwatt.figures import front
 from epochwatt.prediction.data.modes import Board, Mode, as_rows
 from epochwatt.prediction.models.features import POWER, TIME

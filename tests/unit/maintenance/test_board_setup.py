@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
+from epochwatt.board.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.errors import BoardError
 from epochwatt.maintenance import board_setup
 from epochwatt.maintenance.board_setup import PROFILE, SUDOERS, remove_jetson, setup_jetson, sudoers

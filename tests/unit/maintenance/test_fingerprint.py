@@ -213,7 +213,7 @@ EDITED = [
     if path.stem != "references"
 ]
 # finds networks and prediction methods of one's own
-EDITED.append(("epochwatt.training.references", NETWORKS | MODES | {"score_predictions"}))
+EDITED.append(("epochwatt.board.training.references", NETWORKS | MODES | {"score_predictions"}))
 
 
 @pytest.mark.parametrize(("edited", "rules"), EDITED, ids=[edited for edited, _ in EDITED])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt import columns
+from epochwatt.board.records.ceiling_folder import CeilingFolder
 from epochwatt.maintenance import shared
-from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.wanted import wanted_ceilings
 from epochwatt.sweeps.table import SweepTable

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from epochwatt.board.records.checksums import write_sums
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.read import read_package, unpacked
 from epochwatt.open_data.report import report_lines
-from epochwatt.records.checksums import write_sums
 
 from .conftest import sweep_rows
 

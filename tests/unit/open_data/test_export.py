@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from epochwatt import columns
 from epochwatt.analysis.collect_study import export_tables
+from epochwatt.board.records.files import sha256_of
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
@@ -20,7 +21,6 @@ from epochwatt.open_data.export import export
 from epochwatt.open_data.read import find_tables, read_package
 from epochwatt.open_data.schema import TABLES
 from epochwatt.open_data.terms import Terms
-from epochwatt.records.files import sha256_of
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 
 from .conftest import GPU_MHZ, sweep_rows

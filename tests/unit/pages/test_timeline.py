@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.pages.timeline import (
     MOST,
     clocks_of,
@@ -14,7 +15,6 @@ from epochwatt.pages.timeline import (
     thinned,
     timeline,
 )
-from epochwatt.records.run_folder import EpochRecord
 
 OLD_RUN = Path(__file__).resolve().parents[2] / (
     "data/schema-1/measured/host-local-slow-ssd-w0-bs16-native-p1-0123abcd"

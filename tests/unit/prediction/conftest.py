@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import measured
 from epochwatt import columns
-from epochwatt.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.evaluation.fit_models import fit_models

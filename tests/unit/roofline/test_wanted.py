@@ -47,7 +47,9 @@ def test_runs_of_a_host_ask_for_each_number_of_threads_once(wanted):
     assert job.id.startswith("ceilings-host-local-fp32-p1-")
     assert job.chunks == [(0, 1)]
     assert job.receipts[0].startswith(f"results/roofline/{job.id}/{job.digest}/")
-    assert "-m epochwatt.training.ceilings --dvfs on --precisions fp32 --machine" in job.command
+    assert (
+        "-m epochwatt.board.training.ceilings --dvfs on --precisions fp32 --machine" in job.command
+    )
     assert job.place["modes"] == job.settings
     assert job.place["provenance"] == "measured"
 

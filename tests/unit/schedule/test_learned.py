@@ -95,8 +95,8 @@ def test_what_is_learned_comes_back_from_its_file(space, known, tmp_path):
 
 
 def test_a_profile_takes_as_long_as_the_search_of_one_mode_assumes(workload):
+    from epochwatt.board.training.procedure import DEFAULTS
     from epochwatt.prediction.profile.bench import AROUND_S
-    from epochwatt.training.procedure import DEFAULTS
 
     assert (AROUND_S, DEFAULTS.minibatches) == (profiles.AROUND_S, profiles.MINIBATCHES)
     one = workload(1, SIZES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.records import interleaved_folder
+from epochwatt.board.records import interleaved_folder
 from epochwatt.schedule import played
 from epochwatt.schedule.config import Jobs
 from epochwatt.schedule.evaluation import Part, Set, solvers

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from epochwatt.board.training.interleave import scheduler
+from epochwatt.board.training.interleave.arrivals import arrivals
+from epochwatt.board.training.interleave.plan import QUEUE
 from epochwatt.cli import main
 from epochwatt.schedule.as_run import run_as
 from epochwatt.schedule.problem import Problem, Stream
 from epochwatt.schedule.question import least_budgets
 from epochwatt.schedule.space import Space
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
-from epochwatt.training.interleave import scheduler
-from epochwatt.training.interleave.arrivals import arrivals
-from epochwatt.training.interleave.plan import QUEUE
 
 ASK = ["schedule", "--train", "net", "--infer", "served", "--rate", "10"]
 JOBS = (("net", "train", 16), ("served", "infer", 1), ("served", "infer", 4))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.device.kinds import KINDS
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.board.records.run_folder import write_receipt
 from epochwatt.errors import EpochwattError
-from epochwatt.records.run_folder import write_receipt
 from epochwatt.study.discard import discard, forget_lost
 
 

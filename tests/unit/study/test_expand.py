@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from epochwatt.device.identity import Identity
+from epochwatt.board.device.identity import Identity
 from epochwatt.errors import ConfigError
 from epochwatt.study.devices import Devices
 from epochwatt.study.selection import HOST_STUDIES, STARTER, asked_names, selected

@@ -2,8 +2,8 @@
 
 import pytest
 
-from epochwatt.device.board_files import Tables, cpus, tables
-from epochwatt.device.jetson import JetsonBoard
+from epochwatt.board.device.board_files import Tables, cpus, tables
+from epochwatt.board.device.jetson import JetsonBoard
 from epochwatt.study import starter as module
 from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
 

@@ -8,7 +8,7 @@ from cpufreq_tree import make_cpufreq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.device.kinds import AGX_ORIN, KINDS
+from epochwatt.board.device.kinds import AGX_ORIN, KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.grids import NAMED, Every, Steps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.device.cpu_clocks import CpuClocks
+from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.study.plan import JOB_S
 from epochwatt.sweeps.plan import chunk_estimates_s, clock_ratios, modes_left, sweep_lines
 

@@ -145,7 +145,7 @@ def test_jobs_come_after_runs_and_in_order(sweeps):
 
 def test_the_command_has_interpreter_data_and_machine(sweeps):
     words = shlex.split(sweeps.sweep().command)
-    assert words[:5] == ["python3", "-m", "epochwatt.training.sweep", "--data-root", "data"]
+    assert words[:5] == ["python3", "-m", "epochwatt.board.training.sweep", "--data-root", "data"]
     assert json.loads(words[6])["backend"] == "host"
 
 

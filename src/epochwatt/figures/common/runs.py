@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
+from epochwatt.board.records import files
+from epochwatt.board.records.shapes import COUNT, TEXT
 from epochwatt.columns import TWIN
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.records import files
-from epochwatt.records.shapes import COUNT, TEXT
 from epochwatt.text import POWER_SENSORS, counted, origin
 
 SHOWN = (  # factors in the CSV beside a panel

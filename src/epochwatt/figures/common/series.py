@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.board.records import files, record_shapes
+from epochwatt.board.records.record_shapes import DURATION, INSTANT
+from epochwatt.board.records.run_folder import TELEMETRY
+from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.epochs.telemetry import RATES
 from epochwatt.figures.common.runs import RunData
-from epochwatt.records import files, record_shapes
-from epochwatt.records.record_shapes import DURATION, INSTANT
-from epochwatt.records.run_folder import TELEMETRY
-from epochwatt.records.samples import read_source, samples_path
 
 _WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION}
 

@@ -20,6 +20,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.columns import MINIBATCH_COLUMNS, TWIN
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
@@ -27,7 +28,6 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import SEEN, draw_mark, is_marked, mark
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
-from epochwatt.records.run_folder import RunFolder
 from epochwatt.text import counted
 
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart

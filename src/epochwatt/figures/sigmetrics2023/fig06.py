@@ -16,6 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from epochwatt.board.records import files
+from epochwatt.board.records.shapes import NUMBER
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     draw_missing,
@@ -40,8 +42,6 @@ from epochwatt.figures.common.published import (
 )
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import Series, series
-from epochwatt.records import files
-from epochwatt.records.shapes import NUMBER
 
 DVFS = ("off", "on")
 HATCH = {"off": "", "on": "////"}

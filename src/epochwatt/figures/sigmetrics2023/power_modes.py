@@ -20,6 +20,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from epochwatt.board.records import files
+from epochwatt.board.records.shapes import OBJECT
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, marked_row
 from epochwatt.figures.common.job import Job
@@ -27,8 +29,6 @@ from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, is_marked
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, Cloud, group_runs, ranges
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken, along, on_page
-from epochwatt.records import files
-from epochwatt.records.shapes import OBJECT
 from epochwatt.text import counted
 
 STRONGEST = "g"  # AGX's MAXN: a diamond

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.device.frequencies import resolve
+from epochwatt.board.device.kinds import KINDS, Kind
 from epochwatt.columns import CLOCKS
-from epochwatt.device.frequencies import resolve
-from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_table
 from epochwatt.templates import save_tables

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epochwatt.device.board_files import Tables
-from epochwatt.device.frequencies import resolve
+from epochwatt.board.device.board_files import Tables
+from epochwatt.board.device.frequencies import resolve
 from epochwatt.errors import EpochwattError
 from epochwatt.text import counted
 

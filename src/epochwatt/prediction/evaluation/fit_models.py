@@ -8,6 +8,7 @@ accurate energy. Models that cannot be fitted are left out, and `missing` says w
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import ProfiledWorkload, board_groups, read_workloads
@@ -16,7 +17,6 @@ from epochwatt.prediction.names import ALL, LEFT_OUT, SEARCHED
 from epochwatt.prediction.predictor import Context, Json, Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, Chosen
-from epochwatt.records import files
 
 LEAST_MODES = 2  # of a fit to all modes
 

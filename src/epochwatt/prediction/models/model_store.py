@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochwatt.board.records import files
 from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.names import ALL, POWER, TIME
 from epochwatt.prediction.predictor import Json, Method, Predictor
-from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
 SCHEMA_VERSION = 5  # of both files, of the predictors in them and of power_modes.json

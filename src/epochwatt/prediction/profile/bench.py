@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from epochwatt.board.training.procedure import DEFAULTS as PROCEDURE
 from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S
-from epochwatt.training.procedure import DEFAULTS as PROCEDURE
 
 # ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
 AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S

@@ -19,14 +19,15 @@ from pathlib import Path
 
 import yaml
 
+from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.records import files
+from epochwatt.board.records.mode_folder import SweepFolder, mode_name
+from epochwatt.board.telemetry.process import die_with_parent
 from epochwatt.columns import CLOCKS, Factors
-from epochwatt.device.locks import machine_lock
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.profile.bench import AROUND_S, BUSY, Bench, Measured
-from epochwatt.records import files
-from epochwatt.records.mode_folder import SweepFolder, mode_name
 from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
@@ -35,7 +36,6 @@ from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
-from epochwatt.telemetry.process import die_with_parent
 from epochwatt.text import counted
 
 FOLDER = Path("results/profile")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from epochwatt.board.training.procedure import DEFAULTS as PROCEDURE
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.mode_tables import name_of, observations_of
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
@@ -15,7 +16,6 @@ from epochwatt.study.plan import JOB_S
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.sweeps.table import Sweep
-from epochwatt.training.procedure import DEFAULTS as PROCEDURE
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.simulation.sweep import simulate_sweep
 from epochwatt.twin.what_if.question import WORKLOADS, network_of

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from epochwatt.board.device.board_files import Conf, Tables, board_conf, cpus, tables
+from epochwatt.board.device.kinds import KINDS, Kind
+from epochwatt.board.device.stock_modes import stock_conf
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import RECORD, RunFolder
+from epochwatt.board.records.shapes import COUNT, NUMBER
 from epochwatt.columns import TWIN
-from epochwatt.device.board_files import Conf, Tables, board_conf, cpus, tables
-from epochwatt.device.kinds import KINDS, Kind
-from epochwatt.device.stock_modes import stock_conf
 from epochwatt.prediction.data.modes import Board, PredictionError
-from epochwatt.records import files
-from epochwatt.records.run_folder import RECORD, RunFolder
-from epochwatt.records.shapes import COUNT, NUMBER
 from epochwatt.study.config import Device
 from epochwatt.study.place import MEASURED, is_board
 

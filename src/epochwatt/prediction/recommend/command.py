@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
-from epochwatt.device.board_files import custom_conf, strongest
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.models.model_store import TIME_FILE, FittedWorkload, load_fitted

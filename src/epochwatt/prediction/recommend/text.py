@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.recommend.command import (
     NAMES,
@@ -12,7 +13,6 @@ from epochwatt.prediction.recommend.command import (
 )
 from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.prediction.recommend.verify import profiled_means
-from epochwatt.records import files
 from epochwatt.tables import write_table
 from epochwatt.text import aligned, counted
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.board.records import files
 from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
@@ -34,7 +35,6 @@ from epochwatt.prediction.models.paper import least_norm
 from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
 from epochwatt.prediction.predictor import Json
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
-from epochwatt.records import files
 from epochwatt.tables import write_frame
 from epochwatt.text import counted
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.device.board_files import Tables
+from epochwatt.board.device.board_files import Tables
 from epochwatt.prediction.data.modes import (
     N_PARTS,
     Board,

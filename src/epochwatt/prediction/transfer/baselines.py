@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from epochwatt.device.kinds import KINDS, StockMode
+from epochwatt.board.device.kinds import KINDS, StockMode
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.harness import NONE, Places

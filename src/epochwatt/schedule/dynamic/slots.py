@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epochwatt.board.training.interleave.arrivals import read_times
+from epochwatt.board.training.interleave.plan import QUEUE
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import Rates
 from epochwatt.schedule.plans import SLACK, Numbers
@@ -27,8 +29,6 @@ from epochwatt.schedule.problem import NONE
 from epochwatt.schedule.simulation import Interleaved, Slot, play
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.space import Bools, Places, Problems, Space
-from epochwatt.training.interleave.arrivals import read_times
-from epochwatt.training.interleave.plan import QUEUE
 
 SHARE = 1e-9  # of a request: one that is due at the very end comes
 

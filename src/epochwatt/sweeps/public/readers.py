@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epochwatt.device.kinds import AGX_ORIN, StockMode
+from epochwatt.board.device.kinds import AGX_ORIN, StockMode
+from epochwatt.board.telemetry.rails import ModulePower
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import SweepRow
 from epochwatt.tables import read_table
-from epochwatt.telemetry.rails import ModulePower
 from epochwatt.text import CELL_TEXT, CELL_TEXT_ADVICE
 
 HZ, KHZ, MHZ = 1e6, 1e3, 1.0  # how many of the unit are one MHz

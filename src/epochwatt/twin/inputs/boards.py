@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.device.kinds import KINDS, Kind
+from epochwatt.board.device.kinds import KINDS, Kind
 from epochwatt.errors import ConfigError
 from epochwatt.twin.inputs.yaml_rows import entry, read_rows
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records import files
 from epochwatt.errors import ConfigError
-from epochwatt.records import files
 from epochwatt.twin.inputs.yaml_rows import entry, read_rows
 
 FILE = "parameters.yaml"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epochwatt.device.frequencies import WITHIN
+from epochwatt.board.device.frequencies import WITHIN
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.numbers import Array, Clocks, Values

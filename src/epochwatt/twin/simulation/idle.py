@@ -17,9 +17,9 @@ import numpy as np
 
 import epochwatt
 from epochwatt import columns
+from epochwatt.board.records import files
+from epochwatt.board.records.samples import write_samples
 from epochwatt.errors import EpochwattError
-from epochwatt.records import files
-from epochwatt.records.samples import write_samples
 from epochwatt.twin.inputs.numbers import Clocks, number
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.power import STATE, idle_w

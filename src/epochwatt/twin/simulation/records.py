@@ -22,11 +22,8 @@ from typing import Any
 import numpy as np
 
 import epochwatt
-from epochwatt.columns import MINIBATCH_COLUMNS, PROTOCOL, SCHEMA_VERSION, TWIN
-from epochwatt.epochs import telemetry
-from epochwatt.epochs.collect import write_tables
-from epochwatt.records import files
-from epochwatt.records.run_folder import (
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import (
     TELEMETRY,
     EpochRecord,
     RunFolder,
@@ -34,8 +31,11 @@ from epochwatt.records.run_folder import (
     check_minibatches,
     write_record,
 )
-from epochwatt.records.samples import write_samples
-from epochwatt.telemetry.source import WRITTEN_W, sensor_facts
+from epochwatt.board.records.samples import write_samples
+from epochwatt.board.telemetry.source import WRITTEN_W, sensor_facts
+from epochwatt.columns import MINIBATCH_COLUMNS, PROTOCOL, SCHEMA_VERSION, TWIN
+from epochwatt.epochs import telemetry
+from epochwatt.epochs.collect import write_tables
 from epochwatt.twin.inputs.numbers import Factors
 from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
 

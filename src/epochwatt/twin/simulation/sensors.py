@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.telemetry.rails import ModulePower
+from epochwatt.board.telemetry.rails import ModulePower
 from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.model import power
 from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import epochwatt
+from epochwatt.board.records import files
 from epochwatt.counting.kernel_counts import (
     KernelCounts,
     generic_kernel_counts,
@@ -23,7 +24,6 @@ from epochwatt.counting.kernel_counts import (
 )
 from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
-from epochwatt.records import files
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.runs import counts_path
@@ -249,7 +249,7 @@ def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCo
 def _counted_by() -> str:
     """Return a digest of what counts depend on: this code, the networks, the versions of torch."""
     code = Path(epochwatt.__file__).parent
-    sources = sorted([*code.glob("counting/*.py"), *code.glob("training/*.py")])
+    sources = sorted([*code.glob("counting/*.py"), *code.glob("board/training/*.py")])
     versions = [metadata.version(name) for name in ("torch", "torchvision")]
     parts = [*versions, *(source.read_text("utf-8") for source in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

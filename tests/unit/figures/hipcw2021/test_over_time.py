@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from epochwatt.board.records.checksums import write_sums
+from epochwatt.board.records.samples import write_samples
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.draw_figure import draw_figure
@@ -20,8 +22,6 @@ from epochwatt.figures.hipcw2021.over_time import (
     binned,
     draw_series,
 )
-from epochwatt.records.checksums import write_sums
-from epochwatt.records.samples import write_samples
 
 ALONE = {"num_workers": 0, "prefetch_factor": None}
 QUARTER = {"dataset_scale": 0.25, "dataset_source": "synthetic"}

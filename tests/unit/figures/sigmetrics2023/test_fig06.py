@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from epochwatt.board.records import files
+from epochwatt.board.records.samples import write_samples
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.sigmetrics2023.fig06 import draw
-from epochwatt.records import files
-from epochwatt.records.samples import write_samples
 
 CPU_MHZ = 1000.0
 T_S = np.array([99.0, 100.0, 101.0, 102.0, 103.0, 105.0])  # the epoch is from 100 to 104

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochwatt.board.records import files
 from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.sigmetrics2023 import letters
 from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, ranges
@@ -20,7 +21,6 @@ from epochwatt.figures.sigmetrics2023.power_modes import (
     draw_arrow,
     marker_styles,
 )
-from epochwatt.records import files
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
 PAPER = {"setup": "sigmetrics2023"}

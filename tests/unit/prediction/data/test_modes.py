@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.device.board_files import Tables
+from epochwatt.board.device.board_files import Tables
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.modes import NO_LIMIT, Board, Mode, PredictionError, as_rows
 

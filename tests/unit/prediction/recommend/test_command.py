@@ -13,7 +13,7 @@ import pytest
 from fake_board import make_board
 
 from epochwatt import cli, columns
-from epochwatt.device.board_files import parse_conf
+from epochwatt.board.device.board_files import parse_conf
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.data.required_runs import fitted_runs

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from epochwatt.device.board_files import Tables
+from epochwatt.board.device.board_files import Tables
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from epochwatt.device.kinds import KINDS
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.twin.inputs.boards import load_boards, load_samples
 

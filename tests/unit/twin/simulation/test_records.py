@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from made_up import FACTORS, MODE, RUN, STEP_S, TIMES_S, epoch
 
 from epochwatt import columns
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.samples import read_samples
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
-from epochwatt.records.run_folder import RunFolder
-from epochwatt.records.samples import read_samples
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.simulation import records as write
 from epochwatt.twin.simulation.records import KEPT_EPOCHS, stuck_s, write_run

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import FACTORS
 
+from epochwatt.board.telemetry.rails import TOTAL
 from epochwatt.errors import EpochwattError
-from epochwatt.telemetry.rails import TOTAL
 from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.loader import Stages, steady_wait_s, waits_s
 from epochwatt.twin.simulation import run

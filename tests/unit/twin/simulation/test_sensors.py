@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from epochwatt.board.telemetry.rails import TOTAL, ModulePower
 from epochwatt.epochs.energy import trapezoid
-from epochwatt.telemetry.rails import TOTAL, ModulePower
 from epochwatt.twin.model.epoch import epoch, first_cluster
 from epochwatt.twin.simulation.sensors import PERIOD_S, Timeline, sources, timeline
 

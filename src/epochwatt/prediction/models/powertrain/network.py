@@ -11,8 +11,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
-from epochwatt.records import files
 
 Reals = NDArray[np.floating[Any]]  # in training of single precision
 

@@ -1,0 +1,1 @@
+"""Board side: measure training epochs (Python 3.6 grammar, torch >= 1.8)."""

@@ -1,0 +1,190 @@
+"""Compare a power mode with the clocks read back (board side: Python 3.6 grammar).
+
+A mode has the keys `cores` (how many are on), `cpu_mhz`, `gpu_mhz` and `emc_mhz` (memory). `clocks`
+is always the result of `board_files.read_clocks`.
+"""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from epochwatt.board.device.board_files import Mode
+from epochwatt.board.device.frequencies import WITHIN
+from epochwatt.columns import CLOCKS
+from epochwatt.errors import ConfigError
+
+MET = 0.05  # what is read back may differ by this share: the paper counts 95 % as met
+
+
+def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
+    """Return the limits that a mode of nvpmodel.conf sets.
+
+    Parameters
+    ----------
+    mode : a mode of the configuration; its clocks may be round numbers, which nvpmodel rounds to
+        steps without a word
+    steps_mhz : the board's clocks: what `no limit` (-1; for the memory 0) stands for
+
+    Returns
+    -------
+    dict : those of CLOCKS that the mode limits; clusters of CPUs with different limits have no
+        `cpu_mhz`
+    """
+    result: Dict[str, Any] = {}
+    cores = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
+    if cores:
+        result["cores"] = sum(value != "0" for value in cores)
+    for key, beginning, unit in (
+        ("cpu_mhz", "CPU_", 1e3),
+        ("gpu_mhz", "GPU", 1e6),
+        ("emc_mhz", "EMC", 1e6),
+    ):
+        top = max(steps_mhz[key]) if steps_mhz[key] else None
+        values = {
+            _limit(int(value), unit, top)
+            for param, argument, value in mode.settings
+            if argument == "MAX_FREQ" and param.startswith(beginning)
+        }
+        if len(values) == 1 and None not in values:
+            result[key] = values.pop()
+    return result
+
+
+def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
+    """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
+
+    Parameters
+    ----------
+    mode : as a device file has it: its name in `nvpmodel`, and perhaps numbers
+    actual : its `limits`, and `gpu_share` where parts of the GPU are gated off; a number that is
+        missing or None is not known, and not compared
+
+    Raises ConfigError: a number differs by more than nominal and real clocks do.
+    """
+    if not any(key in mode for key in CLOCKS):
+        return
+    actual = dict({"gpu_share": 1.0}, **actual)
+    for key in CLOCKS + ("gpu_share",):
+        number, limit = mode.get(key, 1.0 if key == "gpu_share" else None), actual.get(key)
+        if number is None or limit is None:
+            continue
+        if abs(number - limit) > (0 if key == "cores" else WITHIN * limit):
+            raise ConfigError(
+                "power mode {}: {} differs from this board's nvpmodel.conf".format(
+                    mode["nvpmodel"], key
+                ),
+                found=f"{number:g}",
+                allowed=f"{limit:g}",
+                do="correct it in config/devices/, or leave all numbers out",
+            )
+
+
+def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]:
+    if value <= 0:
+        return top_mhz
+    return value / unit if top_mhz is None else min(value / unit, top_mhz)
+
+
+def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
+    """Return cores, CPU kHz, GPU Hz and EMC Hz for the root helper; 0: not set by the mode."""
+    return (
+        resolved.get("cores", 0),
+        round(resolved.get("cpu_mhz", 0) * 1e3),
+        round(resolved.get("gpu_mhz", 0) * 1e6),
+        round(resolved.get("emc_mhz", 0) * 1e6),
+    )
+
+
+def pinned(clocks: Dict[str, Any]) -> Dict[str, float]:
+    """Return where the clocks are with DVFS off: at the upper limits of the mode."""
+    limits_mhz = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    return {key: value for key, value in limits_mhz.items() if value is not None}
+
+
+def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
+    """Return the limit of all CPUs; None where they differ, as in `limits`."""
+    limits_khz = {value for value in khz.values() if value is not None}
+    return limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None
+
+
+def compare(
+    clocks: Dict[str, Any], wanted: Dict[str, Any], dvfs: str, emc_top_mhz: Optional[float]
+) -> Tuple[Dict[str, float], List[str]]:
+    """Compare the clocks read back with those wanted.
+
+    With DVFS off the clocks themselves are compared; with DVFS on they vary, so their upper limits
+    are.
+
+    Parameters
+    ----------
+    wanted : CLOCKS -> numbers; a missing key is not compared
+    dvfs : `on` or `off`
+    emc_top_mhz : highest memory clock, which no cap (0) means
+
+    Returns
+    -------
+    dict : what was read back of each key that is not met, the value furthest from it
+    list of str : keys that cannot be read back
+    """
+    unmet, unread = {}, []
+    for key in CLOCKS:
+        if key not in wanted:
+            continue
+        values = _values(key, clocks, dvfs == "off", emc_top_mhz)
+        if not values or None in values:
+            unread.append(key)
+            continue
+        tolerance = 0 if key == "cores" else MET * wanted[key]
+        furthest = max((value for value in values if value is not None), key=_away(wanted[key]))
+        if abs(furthest - wanted[key]) > tolerance:
+            unmet[key] = furthest
+    return unmet, unread
+
+
+def complaints(unmet: Dict[str, float], wanted: Dict[str, Any]) -> str:
+    """Return in words what `compare` gave."""
+    return "; ".join(f"{key} is {value:g}, wanted {wanted[key]:g}" for key, value in unmet.items())
+
+
+def _away(wanted: float) -> Any:
+    return lambda value: abs(value - wanted)
+
+
+def _values(
+    key: str, clocks: Dict[str, Any], is_pinned: bool, emc_top_mhz: Optional[float]
+) -> List[Optional[float]]:
+    """Return the readings to compare; None for one that cannot be read."""
+    if key == "cores":
+        return [float(len(clocks["cores_online"]))]
+    if key == "cpu_mhz":
+        khz = clocks["cpu_khz" if is_pinned else "cpu_max_khz"]
+        return [None if value is None else value / 1e3 for value in khz.values()]
+    if key == "gpu_mhz":
+        return [_mhz(clocks["gpu_hz" if is_pinned else "gpu_max_hz"])]
+    if is_pinned:
+        return [_mhz(clocks["emc_hz"])]
+    cap_mhz = _mhz(clocks["emc_cap_hz"])
+    if cap_mhz is None or emc_top_mhz is None:
+        return [cap_mhz or None]
+    return [min(cap_mhz or emc_top_mhz, emc_top_mhz)]
+
+
+def _mhz(hz: Optional[int]) -> Optional[float]:
+    return None if hz is None else hz / 1e6
+
+
+def summary(clocks: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the clocks for a record, MHz; of the CPUs that are on the lowest; None: not read."""
+    return {
+        "cores": len(clocks["cores_online"]),
+        "cores_online": clocks["cores_online"],
+        "cpu_mhz": _lowest(clocks["cpu_khz"]),
+        "cpu_max_mhz": _lowest(clocks["cpu_max_khz"]),
+        "gpu_mhz": _mhz(clocks["gpu_hz"]),
+        "gpu_max_mhz": _mhz(clocks["gpu_max_hz"]),
+        "emc_mhz": _mhz(clocks["emc_hz"]),
+        "emc_cap_mhz": _mhz(clocks["emc_cap_hz"]),  # 0: no cap
+    }
+
+
+def _lowest(khz: Dict[str, Optional[int]]) -> Optional[float]:
+    readings = [value for value in khz.values() if value is not None]
+    return min(readings) / 1e3 if readings else None

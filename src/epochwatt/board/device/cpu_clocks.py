@@ -1,0 +1,223 @@
+"""Set CPU clocks of a machine that is no board, by cpufreq (board side: Python 3.6 grammar).
+
+The limits of a CPU (`scaling_min_freq`, `scaling_max_freq`) are both set to the clock. What they
+were is noted before the first of them is changed (`device.notes`), so that the next job can put it
+back after a kill. A start of the machine forgets limits and note alike. All of it is done under the
+machine's lock, and only by a user whom the system lets write these files: nothing here asks for
+more rights.
+
+The limits are what is compared afterwards. The clock itself (`scaling_cur_freq`) is recorded only:
+of an idle CPU many drivers report whatever it had last.
+"""
+
+import logging
+import os
+import re
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from epochwatt.board.device import board_files, clocks, notes
+from epochwatt.board.device.root_helper import write
+from epochwatt.board.device.undisturbed import undisturbed
+from epochwatt.errors import BoardError, RecordWriteError
+
+log = logging.getLogger(__name__)
+
+NOTE = "cpu-clocks.json"  # of the limits before the first change
+LIMITS = ("scaling_min_freq", "scaling_max_freq")
+N_STEPS = 5  # from the lowest clock to the highest, where cpufreq lists none
+GRAIN_KHZ = 100000  # of those in between: the step of most drivers that list none
+
+_Limits = Dict[int, Tuple[int, int]]  # CPU -> lowest and highest clock that it may have, kHz
+
+
+class CpuClocks:
+    """The clocks of all CPUs of a machine, set together.
+
+    Parameters
+    ----------
+    root : `/`, or a folder with files like those of a machine
+    """
+
+    patience_s = 2.0  # kernels since 5.3 follow a moment later
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def why_fixed(self) -> str:
+        """Return why this user cannot set the clocks; empty: they can be set."""
+        cpus = board_files.online(self.root)
+        if not cpus:
+            return "no CPU is listed in {}".format(
+                os.path.join(self.root, "sys/devices/system/cpu")
+            )
+        for path in (self._path(cpu, name) for cpu in cpus for name in LIMITS):
+            if not os.path.exists(path):
+                return f"there is no {path}"
+            if not os.access(path, os.W_OK):
+                return f"this user may not write {path}"
+        if len(self._steps_khz()) < 2:
+            return "cpufreq names no two clocks that all CPUs have"
+        return ""
+
+    def steps_mhz(self) -> List[float]:
+        """Return the clocks that all CPUs can be set to, ascending, MHz; empty: none.
+
+        They are those that cpufreq lists. Where it lists none, they are five from the lowest clock
+        to the highest, those in between whole 100 MHz.
+        """
+        return [] if self.why_fixed() else [khz / 1e3 for khz in self._steps_khz()]
+
+    def _steps_khz(self) -> List[int]:
+        cpus = board_files.online(self.root)
+        tables = [set(self._numbers(cpu, "scaling_available_frequencies")) for cpu in cpus]
+        if any(tables):
+            return sorted(set.intersection(*tables))
+        lowest = [self._number(cpu, "cpuinfo_min_freq") for cpu in cpus]
+        highest = [self._number(cpu, "cpuinfo_max_freq") for cpu in cpus]
+        if None in lowest or None in highest:
+            return []
+        low, high = max(khz or 0 for khz in lowest), min(khz or 0 for khz in highest)
+        even = [low + (high - low) * k / (N_STEPS - 1) for k in range(1, N_STEPS - 1)]
+        between = [round(khz / GRAIN_KHZ) * GRAIN_KHZ for khz in even]
+        return sorted({low, high}.union(khz for khz in between if low < khz < high))
+
+    def pin(self, mhz: float) -> None:
+        """Set both limits of all CPUs that are online to one of the steps, MHz.
+
+        What cannot be written is no error here: `read_back` shows it.
+
+        Raises BoardError: the limits before cannot be read; RecordWriteError: they cannot be noted;
+        nothing was set.
+        """
+        if not self.left_over():
+            self._note(self._limits())
+        khz = round(mhz * 1e3)
+        for cpu in board_files.online(self.root):
+            self._limit(cpu, khz, khz)
+
+    def read_back(
+        self, wanted: Dict[str, float], patience_s: Optional[float] = None
+    ) -> Tuple[Dict[str, Any], Dict[str, float], List[str]]:
+        """Compare both limits of each CPU with the clock that is wanted.
+
+        Parameters
+        ----------
+        wanted : `cpu_mhz`
+        patience_s : how long to wait for it; None: as long as clocks may take
+
+        Returns
+        -------
+        dict : `board_files.read_clocks`
+        dict : what was read back of a key that is not met
+        list of str : keys that cannot be read back
+        """
+        deadline_s = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
+        while True:
+            readings = board_files.read_clocks(self.root)
+            of_min = dict(readings, cpu_max_khz=readings["cpu_min_khz"])
+            too_low, unread_min = clocks.compare(of_min, wanted, "on", None)
+            unmet, unread = clocks.compare(readings, wanted, "on", None)
+            unmet = dict(too_low, **unmet)
+            if not unmet or time.monotonic() >= deadline_s:
+                return readings, unmet, unread or unread_min
+            time.sleep(0.05)
+
+    def left_over(self) -> bool:
+        """Return whether limits that this user has changed are not put back yet."""
+        return self._noted() is not None
+
+    def restore(self) -> None:
+        """Put the limits back as the first `pin` found them.
+
+        It may be called again. Signals that end a process wait until it is done. Raises BoardError.
+        """
+        before = self._noted()
+        if before is None:
+            return
+        with undisturbed():
+            for cpu, (low, high) in before.items():
+                self._limit(cpu, low, high)
+            deadline_s = time.monotonic() + self.patience_s
+            while self._changed(before) and time.monotonic() < deadline_s:
+                time.sleep(0.05)
+            changed = self._changed(before)
+            if changed:
+                raise BoardError(
+                    "limits of CPU clocks could not be put back",
+                    found="; ".join(changed[:3]),
+                    do="write them there as root, or start the machine again",
+                )
+            notes.remove_note(NOTE)
+
+    def _changed(self, before: _Limits) -> List[str]:
+        """Return in words the limits of CPUs that are online and not as before."""
+        online = board_files.online(self.root)
+        return [
+            "{} is {}, it was {}".format(self._path(cpu, name), self._number(cpu, name), khz)
+            for cpu, limits in before.items()
+            for name, khz in zip(LIMITS, limits)
+            if cpu in online and self._number(cpu, name) != khz
+        ]
+
+    def _limit(self, cpu: int, low: int, high: int) -> None:
+        """Write both limits, in the order in which no minimum is ever above its maximum."""
+        order = [(LIMITS[1], high), (LIMITS[0], low)]
+        if high < (self._number(cpu, LIMITS[0]) or 0):
+            order.reverse()
+        for name, khz in order:
+            path = self._path(cpu, name)
+            if not write(path, str(khz)):
+                log.warning("%s cannot be set to %d", path, khz)
+
+    # -- the note of what was before ------------------------------------------------------------
+    def _limits(self) -> _Limits:
+        """Return the limits of the CPUs that are online now."""
+        limits = {}
+        for cpu in board_files.online(self.root):
+            low, high = [self._number(cpu, name) for name in LIMITS]
+            if low is None or high is None:
+                raise BoardError(f"the clock limits of CPU {cpu} cannot be read; nothing was set")
+            limits[cpu] = (low, high)
+        return limits
+
+    def _note(self, limits: _Limits) -> None:
+        """Note the limits, and make sure that they will be understood."""
+        groups: Dict[Tuple[int, int], List[int]] = {}
+        for cpu, pair in limits.items():
+            groups.setdefault(pair, []).append(cpu)
+        rows = [[low, high, cpus] for (low, high), cpus in sorted(groups.items())]
+        notes.write_note(NOTE, {"root": os.path.realpath(self.root), "limits": rows})
+        if self._noted() != limits:
+            raise RecordWriteError(
+                "the limits of the CPU clocks cannot be noted; nothing was set",
+                do="leave cpu_mhz as it is in config/sweeps.yaml: `parts: {cpu_mhz: []}`",
+            )
+
+    def _noted(self) -> Optional[_Limits]:
+        """Return the limits that this user noted since this start; None: all are put back."""
+        note = notes.own_note(NOTE)
+        if note is None or note.get("root") != os.path.realpath(self.root):
+            return None
+        try:
+            return {
+                int(cpu): (int(low), int(high))
+                for low, high, cpus in note["limits"]
+                for cpu in cpus
+            }
+        except (KeyError, TypeError, ValueError):
+            raise BoardError(
+                f"the note {NOTE} of clocks to put back is not as epochwatt writes it",
+                do="start the machine again: that puts all limits back",
+            ) from None
+
+    # -- files ----------------------------------------------------------------------------------
+    def _path(self, cpu: int, name: str) -> str:
+        return os.path.join(board_files.cpu_folder(self.root, cpu), "cpufreq", name)
+
+    def _numbers(self, cpu: int, name: str) -> List[int]:
+        words = board_files.text(os.path.dirname(self._path(cpu, name)), name).split()
+        return [int(word) for word in words if re.match(r"[0-9]{1,12}$", word)]
+
+    def _number(self, cpu: int, name: str) -> Optional[int]:
+        return next(iter(self._numbers(cpu, name)), None)

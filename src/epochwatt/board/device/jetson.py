@@ -1,0 +1,425 @@
+"""Control a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
+
+The root helper (`root_helper.py`, installed by `make setup-jetson`) does what needs root. Every
+setting is read back and compared, because exit codes of nvpmodel prove nothing and clocks that are
+in no table are rounded silently (docs/reference/sources.md).
+"""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import time
+from typing import Any, Dict, List, Sequence, Tuple
+
+from epochwatt.board.device import alarms, board_files, clocks, identity
+from epochwatt.board.device.frequencies import resolve
+from epochwatt.board.device.machine import Machine, outcome
+from epochwatt.board.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
+from epochwatt.board.device.undisturbed import undisturbed
+from epochwatt.board.records.shapes import Document
+from epochwatt.errors import BoardError, ConfigError, RebootNeeded
+
+log = logging.getLogger(__name__)
+
+TOOLS = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats")
+STAND_IN = b"epochwatt stand-in"  # in the first 512 bytes of a tool of a fake board
+
+_ReadBack = Tuple[Dict[str, Any], Dict[str, float], List[str]]
+
+
+class JetsonBoard(Machine):
+    """A Jetson board, or a folder and stand-in tools that look like one.
+
+    Parameters
+    ----------
+    settings : as in `Machine`
+    """
+
+    patience_s = 5.0  # clocks need a moment to follow
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        super().__init__(settings)
+        self.identity = identity.identify(self.root)
+        self.backend = "fake" if self._fake_because() else "jetson"
+        self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
+        self._fan = ""  # how this process set it; empty: it did not
+
+    def _fake_because(self) -> str:
+        """Return why this board is a fake one; empty: it is real."""
+        if os.path.realpath(self.root) != "/":
+            return f"its files lie in {self.root}"
+        for tool in (os.path.join(self.root, name) for name in TOOLS):
+            try:
+                with open(tool, "rb") as handle:
+                    if STAND_IN in handle.read(512):
+                        return f"{tool} is a stand-in"
+            except OSError:
+                pass
+        return ""
+
+    # -- description -----------------------------------------------------------------------------
+    def describe(self) -> Dict[str, Any]:
+        """Return `host.describe` with the board, its software and its tables of clocks."""
+        description = super().describe()
+        description["machine"]["n_cpus"] = len(
+            board_files.cpus(self.root)
+        )  # also those that are offline
+        if self.identity is not None:
+            description["machine"]["board"] = self.identity.kind
+            description["machine"]["model"] = self.identity.model
+            description["machine"]["serial"] = self.identity.serial
+            description["software"]["l4t"] = self.identity.l4t
+            description["software"]["jetpack"] = self.identity.jetpack
+        for key, steps_mhz in self.steps_mhz().items():
+            description["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
+        return description
+
+    def steps_mhz(self) -> Dict[str, List[float]]:
+        """Return the clocks, MHz, that the board can be set to; empty: its table is not known."""
+        tables = board_files.tables(self.root)
+        return {
+            "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
+            "gpu_mhz": [hz / 1e6 for hz in tables.gpu_hz],
+            "emc_mhz": [hz / 1e6 for hz in tables.emc_hz],
+        }
+
+    def check(self) -> None:
+        """Check backend, kind of board, unit and storage medium, as `Machine.check` says."""
+        wanted = self.settings["kind"]
+        if self.identity is None:
+            raise BoardError(
+                "no Jetson board is described in {}; nothing was measured".format(
+                    os.path.join(self.root, "proc/device-tree")
+                ),
+                do=f"run it on a board of kind {wanted}, which the row is of",
+            )
+        if self.backend != self.settings["backend"]:
+            raise BoardError(
+                "the row is of backend {}, but this board is {} ({}); nothing was measured".format(
+                    self.settings["backend"], self.backend, self._fake_because() or "a real one"
+                ),
+                do="correct `sysroot` in config/devices/",
+            )
+        if self.identity.kind != wanted:
+            is_known = self.identity.kind != "unknown"
+            name = self.identity.model if is_known else identity.module(self.root)
+            raise BoardError(
+                f"the row is of a board of kind {wanted}; nothing was measured",
+                found="{} ({})".format(self.identity.kind, name or self.identity.model),
+                do="measure it on such a board, or correct `board` in config/devices/",
+            )
+        super().check()
+
+    def unit_names(self) -> List[str]:
+        """Return the names by which a row may be bound to this board: serial number, host name."""
+        serial = self.identity.serial if self.identity is not None else ""
+        return ([serial] if serial else []) + super().unit_names()
+
+    # -- power mode and clocks -------------------------------------------------------------------
+    def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a power mode and the fan to its maximum (see `Machine.apply`).
+
+        Settings left over from an earlier process are put back first. An empty mode changes nothing
+        with DVFS on, and pins the clocks of the present mode with DVFS off.
+        """
+        if self.left_over():
+            log.warning("the board still has settings of an earlier process; putting them back")
+            self.restore()
+        if not mode and dvfs == "on":
+            now = clocks.summary(board_files.read_clocks(self.root))
+            return outcome(mode, dvfs, read_back=now)
+        resolved = self._set(mode, dvfs)
+        fan = self._fan_to_maximum()
+        readings, unmet, unverified = self._read_back(resolved, dvfs)
+        if unmet:
+            raise BoardError(
+                "the board did not take the power mode; nothing was measured",
+                found=clocks.complaints(unmet, resolved),
+                do="look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
+            )
+        return outcome(
+            mode,
+            dvfs,
+            resolved=resolved,
+            read_back=clocks.summary(readings),
+            unverified=unverified,
+            fan=fan,
+        )
+
+    def _set(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
+        resolved = self.resolved(mode)
+        if "nvpmodel" in mode:
+            answer = self.ask_helper("named-mode", resolved["nvpmodel_id"])
+            self._check_mode(resolved["nvpmodel_id"], answer.get("output", ""))
+        elif mode:
+            answer = self.ask_helper("custom-mode", *clocks.exact(resolved))
+            _check_words("the mode of these clocks", answer.get("output", ""))
+        if dvfs == "off":
+            self.ask_helper("pin-clocks")
+            if not {"cpu_mhz", "gpu_mhz"} <= set(resolved):
+                resolved = dict(clocks.pinned(self.ask_helper("read-clocks")), **resolved)
+        return resolved
+
+    def check_modes(self, modes: Sequence[Dict[str, Any]], dvfs: str) -> None:
+        """Check that nvpmodel of this board can set each mode (see `Machine.check_modes`)."""
+        tables, conf = board_files.tables(self.root), self._conf()
+        for mode in modes:
+            try:
+                board_files.custom_conf(conf, *clocks.exact(self.resolved(mode)), tables)
+            except (ConfigError, ValueError) as error:
+                raise ConfigError(
+                    f"this board has no mode {mode}: {error}; nothing was measured",
+                    do="take it out of the grid in config/sweeps.yaml",
+                ) from error
+
+    def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a mode of a sweep (see `Machine.change`)."""
+        resolved = self._set(mode, dvfs)
+        self._fan = self._fan or self._fan_to_maximum()  # it stays so for all modes of a sweep
+        readings, unmet, unverified = self._read_back(resolved, dvfs)
+        return outcome(
+            mode,
+            dvfs,
+            resolved=resolved,
+            read_back=clocks.summary(readings),
+            unverified=unverified,
+            fan=self._fan,
+            unmet=unmet,
+        )
+
+    def unmet(self, applied: Document) -> Dict[str, float]:
+        """Return what is not as a mode wants it now (see `Machine.unmet`)."""
+        return self._compared(applied["resolved"], applied["dvfs"])[1]
+
+    def resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
+        """Return the steps that a mode's nominal clocks stand for, or a named mode's limits.
+
+        Raises ConfigError where the board has no such mode, step or number of cores, BoardError
+        where its nvpmodel.conf cannot be read.
+        """
+        if "nvpmodel" in mode:
+            named = self._named(mode["nvpmodel"])
+            clocks.need_same(mode, named)
+            return named
+        steps = self.steps_mhz()
+        resolved: Dict[str, Any] = {
+            key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
+        }
+        if "cores" in mode:
+            n_cpus = len(board_files.cpus(self.root))
+            if not 1 <= mode["cores"] <= n_cpus:
+                raise ConfigError(
+                    "cores: the board does not have that many",
+                    found=str(mode["cores"]),
+                    allowed=f"1 to {n_cpus}",
+                )
+            resolved["cores"] = mode["cores"]
+        return resolved
+
+    def _named(self, name: str) -> Dict[str, Any]:
+        """Return id and limits of a mode of the board's own nvpmodel.conf."""
+        path = os.path.join(self.root, board_files.NVPMODEL_CONF)
+        conf = self._conf()
+        for mode in conf.modes:
+            if mode.name == name:
+                limits = clocks.limits(mode, self.steps_mhz())
+                kind = self.identity.kind if self.identity is not None else ""
+                share = board_files.gpu_share(conf, mode, kind)
+                if share != 1:  # None: the number of parts that are gated off is not known
+                    limits["gpu_share"] = share
+                return dict(limits, nvpmodel=name, nvpmodel_id=mode.id)
+        raise ConfigError(
+            f"nvpmodel: this board has no power mode {name}",
+            where=path,
+            allowed=[mode.name for mode in conf.modes],
+        )
+
+    def _conf(self) -> board_files.Conf:
+        try:
+            return board_files.board_conf(self.root)
+        except ValueError as error:
+            path = os.path.join(self.root, board_files.NVPMODEL_CONF)
+            raise BoardError(f"{path}: {error}") from error
+
+    def _check_mode(self, wanted: int, output: str) -> None:
+        mode = self.ask_helper("status")["nvpmodel"]
+        _check_words(f"mode {wanted}", output)
+        if mode["id"] != wanted:
+            raise BoardError(
+                f"nvpmodel did not switch to mode {wanted}",
+                found="mode {} ({})".format(mode["id"], mode["name"]) + (output and f"; {output}"),
+                do=f"try it by hand: sudo nvpmodel -m {wanted}",
+            )
+
+    def _fan_to_maximum(self) -> str:
+        """Return `maximum`, or why the fan was left alone: there are boards without one."""
+        try:
+            self.ask_helper("fan-max")
+        except BoardError as error:
+            log.warning("the fan is left as it is: %s", error)
+            return error.problem
+        return "maximum"
+
+    def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+        """Return the clocks read back, what is not met after `patience_s`, what cannot be read."""
+        deadline_s = time.monotonic() + self.patience_s
+        while True:
+            readings, unmet, unread = self._compared(wanted, dvfs)
+            if not unmet or time.monotonic() >= deadline_s:
+                break
+            time.sleep(0.5)
+        if unread:
+            log.warning("%s cannot be read back on this board", ", ".join(unread))
+        return readings, unmet, unread
+
+    def _compared(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+        emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
+        readings = self.ask_helper("read-clocks")
+        return (readings, *clocks.compare(readings, wanted, dvfs, emc_top_mhz))
+
+    def restore(self) -> None:
+        """Put back mode, clocks and fan as the first `apply` found them.
+
+        It may be called again. SIGINT, SIGTERM and SIGHUP do not interrupt it: they arrive when it
+        is done. Raises BoardError, RebootNeeded.
+        """
+        with undisturbed():
+            if self.left_over():
+                self.ask_helper("restore")
+            self._fan = ""
+
+    def left_over(self) -> bool:
+        """Return whether the helper has settings that are not put back yet."""
+        return os.path.lexists(os.path.join(self.root, FOLDER, STATE))
+
+    def drop_page_cache(self, paths: List[str]) -> str:
+        """Empty the page cache through the helper; without it as any machine does."""
+        try:
+            self.ask_helper("drop-caches")
+        except BoardError as error:
+            log.warning("%s", error)
+            return super().drop_page_cache(paths)
+        return "dropped"
+
+    def ask_helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
+        """Run a verb of the root helper and return its answer.
+
+        It runs in another session, so that Ctrl-C or a lost ssh connection does not interrupt it;
+        it limits its run time itself.
+
+        Raises BoardError: it is not installed or not allowed, it refused, or it failed;
+        RebootNeeded: the board has to be restarted first.
+        """
+        helper = os.path.join(self.root, INSTALLED)
+        command = [helper, verb] + [str(number) for number in numbers]
+        if os.path.realpath(self.root) == "/" and os.geteuid() != 0:
+            command = ["sudo", "-n"] + command
+        if not os.path.exists(helper):
+            raise BoardError(
+                f"{helper} is missing, and {verb} needs it",
+                do="install it once: make setup-jetson (see docs/explanation/root-helper.md)",
+            )
+        done = _run(command)
+        answer = _answer(done.stdout)
+        if done.returncode == 0 and answer.get("ok"):
+            return answer
+        reason = answer.get("error") or done.stderr.strip() or "no reason given"
+        if done.returncode == REBOOT:
+            raise RebootNeeded(
+                f"the board has to be restarted first: {reason}",
+                do="then start the same command again; it resumes where it stopped",
+            )
+        how = "was refused" if done.returncode == REFUSED else "failed"
+        raise BoardError(
+            "`{}` {}: {}".format(" ".join(command), how, reason),
+            # without an answer it was sudo that spoke
+            do=None if answer else "allow it to this user once: make setup-jetson, as this user",
+        )
+
+    # -- events ----------------------------------------------------------------------------------
+    def events(self) -> Dict[str, int]:
+        """Return counters (see `Machine.events`); an alarm that is active now counts at each call.
+
+        Not every alarm has a counter in the kernel.
+        """
+        counters = super().events()
+        for key, alarm in (
+            ("throttle", alarms.throttling(self.root)),
+            ("over_current", alarms.over_current(self.root)),
+        ):
+            if alarm is not None:
+                self._seen[key] += alarm.active
+                counters[key] = alarm.events + self._seen[key]
+        return counters
+
+
+_NOT_SET = r"failed to (set power mode|parse)|(no request for|bad) power mode|ignoring request"
+
+# what nvpmodel says -> what follows from it
+_REMEDIES = (
+    (
+        r"ignoring request",
+        "nvpmodel does nothing in a container: measure on the board itself, or set the mode there "
+        "and leave power modes out of the device file",
+    ),
+    (
+        r"Error opening \S+: 2\b",
+        "a file that /etc/nvpmodel.conf names is not there: it is not the configuration of this "
+        "module or JetPack. Link the right one of /etc/nvpmodel/ to /etc/nvpmodel.conf",
+    ),
+    (
+        r"Error writing \S+ to \S+/cpufreq/\S+: 16\b",
+        "the mode limits the clock of a core that it switches off: correct it in "
+        "/etc/nvpmodel.conf",
+    ),
+    (
+        r"Error writing \S+ to \S+: 16\b",
+        "something holds it, as a program that uses the GPU: end it, or restart the board",
+    ),
+    (
+        r"Error writing \S+ to \S+: (19|22)\b",
+        "the board does not take that value: correct the mode in /etc/nvpmodel.conf, or set "
+        "another one",
+    ),
+    (r"failed to parse|bad power mode", "correct /etc/nvpmodel.conf"),
+)
+
+
+def _check_words(what: str, output: str) -> None:
+    """Raise BoardError with nvpmodel's own words where it says that it did not set a mode."""
+    if re.search(_NOT_SET, output):
+        remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
+        raise BoardError(
+            f"nvpmodel did not set {what}; nothing was measured",
+            found=output,
+            do=next(remedies, "try it by hand: sudo nvpmodel -m ID"),
+        )
+
+
+def _run(command: List[str]) -> "subprocess.CompletedProcess":
+    """Run the helper without interruption; BoardError if it cannot be run."""
+    try:
+        with undisturbed():
+            return subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+                start_new_session=True,
+                check=False,
+            )
+    except (OSError, UnicodeError) as error:
+        raise BoardError("`{}` cannot be run: {}".format(" ".join(command), error)) from error
+
+
+def _answer(line: str) -> Dict[str, Any]:
+    """Return the helper's answer; empty when it gave none (sudo asked for a password)."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}

@@ -1,0 +1,311 @@
+"""Talk to the sampler without ever harming the training (board side: Python 3.6)."""
+
+import json
+import logging
+import os
+import select
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+import epochwatt
+from epochwatt.board.records import files, shapes
+from epochwatt.board.records.shapes import (
+    ANY,
+    ANY_KEY,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Document,
+    Kind,
+    is_number,
+)
+from epochwatt.board.telemetry import which_gpu
+from epochwatt.board.telemetry.sampler import SCHEMA_VERSION, STATISTICS
+
+log = logging.getLogger(__name__)
+
+START_S = 30.0  # to be ready; normally 0.2
+AGAIN_S = 90.0  # the same at the second try: a Python that starts slowly must not cost all energies
+TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
+REWRITE_S = 1.0  # until statistics that could not be written are tried once more
+QUIT_S = 2.0  # to end by itself, and again when it is killed
+PROGRAM = ("-m", "epochwatt.board.telemetry")
+ODD_CHARS = 120  # of an answer that nobody understands, in the log
+
+# Answers of the process.
+_DONE = {
+    "ok": Kind("true", lambda value: value is True),
+    "sources?": OBJECT,
+    "refused?": OBJECT,
+}
+_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": TEXT}
+_SOURCE = {"scope": ANY, "step_mean_s": ANY}
+_READING = Kind(
+    "a stamp and a power",
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_number, value)),
+)
+_POWER = {
+    "power": {"scope": (None, TEXT), "period_s": (None, NUMBER), "readings": [_READING]},
+}
+_ENDED = {"statistics": {"lost": ANY, "sources": {ANY_KEY: _SOURCE}}}
+
+
+Power = NamedTuple(
+    "Power",
+    [
+        ("scope", Optional[str]),  # None: no sensor whose power is that of all it feeds
+        ("period_s", float),  # of its readings; 0: none
+        ("t_s", List[float]),  # stamps, s, on the monotonic clock
+        ("power_w", List[float]),
+    ],
+)
+NO_POWER = Power(None, 0.0, [], [])
+
+
+class Sampler:
+    """The sampler process, started, commanded and ended by the trainer.
+
+    No method raises. When the process dies, is silent or refuses, that is logged once, and the
+    statistics of each epoch from then on say `lost` and why.
+
+    Start it from the main thread: the process dies with the thread that started it.
+    """
+
+    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+        self.sources: Dict[str, Optional[str]] = {}  # name -> power scope
+        self.refused: Dict[str, str] = {}  # name -> why it is not read though it is there
+        self._timeout_s = timeout_s
+        self._process: Optional[subprocess.Popen] = None
+        self._lost: Optional[str] = None  # why it is lost for good
+        self._missed: Optional[str] = None  # why it is lost for this epoch
+        self._folder: Optional[str] = None
+        self._answers = b""
+
+    @classmethod
+    def start(
+        cls,
+        pid: int,
+        data_path: str,
+        seed: int,
+        timeout_s: float = TIMEOUT_S,
+        root: str = "/",
+        power: str = "none",
+        gpu: str = which_gpu.ANY,
+        program: Sequence[str] = PROGRAM,
+    ) -> "Sampler":
+        """Start the process and wait until it is ready.
+
+        Parameters
+        ----------
+        pid : the trainer; its process tree is counted separately
+        data_path : any path on the file system that holds the data set
+        timeout_s : for each answer to a command, s
+        root : `/`, or the folder of a fake board
+        power : which of a board's power sources is asked for: `discover.POWER`
+        gpu : which GPU of a host trains: `which_gpu.choose`
+        program : what the interpreter runs, for tests and benchmarks
+        """
+        words = [sys.executable, *program, "--parent", str(os.getpid())]
+        words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
+        words += ["--root", root, "--power", power, "--gpu", gpu]
+        for within_s in (START_S, AGAIN_S):
+            sampler = cls(timeout_s)
+            try:
+                sampler._process = _opened(words)
+            except OSError as error:
+                sampler._lose(f"it cannot be started: {error}")
+                return sampler
+            if within_s == AGAIN_S or sampler._speaks(within_s):
+                break
+            log.warning("the sampler is not ready after %g s: it is started once more", within_s)
+            sampler._process.kill()
+            sampler.stop()
+        answer = sampler._answer(within_s) or {}
+        sampler.sources = answer.get("sources", {})
+        sampler.refused = answer.get("refused", {})
+        return sampler
+
+    @property
+    def pid(self) -> Optional[int]:
+        """Process id of the sampler; None when it is lost."""
+        return self._process.pid if self._process is not None else None
+
+    def begin(self, folder: str) -> None:
+        """Sample into an epoch's folder from now on: returns once every source has been read."""
+        self._missed = None
+        self._folder = str(folder)
+        answer = self._ask(b"begin " + os.fsencode(self._folder))
+        if answer is not None and not answer["ok"]:
+            self._miss(answer["error"])
+
+    def power(self) -> Power:
+        """Return what the widest power sensor has read since the last time, or since `begin`."""
+        answer = self._ask(b"power") if self._missed is None else None
+        if answer is None or not answer["ok"]:
+            return NO_POWER
+        if shapes.problem(answer, _POWER) is not None:
+            self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
+            return NO_POWER
+        power = answer["power"]
+        t_s, power_w = [[reading[i] for reading in power["readings"]] for i in (0, 1)]
+        return Power(power["scope"], power["period_s"] or 0.0, t_s, power_w)
+
+    def end(self) -> Dict[str, Any]:
+        """Read every source once more and close the files; return the epoch's statistics."""
+        answer = self._ask(b"end") if self._missed is None else None
+        if answer is not None and not answer["ok"]:
+            self._miss(answer["error"])
+        elif answer is not None:
+            if shapes.problem(answer, _ENDED) is None:
+                return self._kept(answer["statistics"])
+            self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
+        return self._nothing()
+
+    def _kept(self, statistics: Document) -> Dict[str, Any]:
+        """Say which samples are lost; write the statistics where the sampler could not.
+
+        Nobody could read the samples without them, so they are lost where that fails once more.
+        """
+        for name, source in statistics["sources"].items():
+            if source.get("write_error"):
+                log.warning(
+                    "samples of %s cannot be written, so some or all are lost: %s",
+                    name,
+                    source["write_error"],
+                )
+        why = statistics.pop("write_error", None)
+        if why is None:
+            return statistics
+        log.warning("%s cannot be written: %s; it is tried once more", STATISTICS, why)
+        time.sleep(REWRITE_S)
+        try:
+            files.write_json(os.path.join(str(self._folder), STATISTICS), statistics)
+        except (OSError, ValueError) as error:
+            self._miss(f"{STATISTICS} cannot be written: {error}")
+            return self._nothing()
+        return statistics
+
+    def stop(self) -> None:
+        """End the process; kill it when it does not end by itself."""
+        process, self._process = self._process, None
+        if self._lost is None:
+            self._lost = "it was stopped"
+        if process is None:
+            return
+        try:
+            process.stdin.write(b"quit\n")  # type: ignore[union-attr]
+        except OSError:
+            pass
+        _end(process)
+
+    def _ask(self, command: bytes) -> Optional[Dict[str, Any]]:
+        """Send a command; return its answer, or None when the sampler is lost."""
+        if self._process is None:
+            return None
+        try:
+            self._process.stdin.write(command + b"\n")  # type: ignore[union-attr]
+        except OSError as error:
+            self._lose(f"it takes no command: {error}")
+            return None
+        return self._answer(self._timeout_s)
+
+    def _speaks(self, within_s: float) -> bool:
+        """Return whether the process says anything within a time, or ends."""
+        poll = select.poll()  # select() cannot watch a number above 1023
+        poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
+        return bool(poll.poll(1000 * within_s))
+
+    def _answer(self, timeout_s: float) -> Optional[Dict[str, Any]]:
+        """Read one line of JSON within the time allowed; None when there is none."""
+        deadline_s = time.monotonic() + timeout_s
+        fd = self._process.stdout.fileno()  # type: ignore[union-attr]
+        while b"\n" not in self._answers:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not self._speaks(left_s):
+                self._lose(f"no answer within {timeout_s:g} s")
+                return None
+            try:
+                block = os.read(fd, 65536)
+            except OSError:
+                block = b""
+            if not block:
+                self._lose("the process ended")
+                return None
+            self._answers += block
+        line, _, self._answers = self._answers.partition(b"\n")
+        try:
+            answer = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            answer = None
+        if shapes.problem(answer, (_DONE, _REFUSED)) is not None:
+            self._lose(f"it answers nonsense: {line!r}"[:ODD_CHARS])
+            return None
+        return dict(answer)
+
+    def _lose(self, why: str) -> None:
+        """Give the sampler up for good."""
+        self._lost = why
+        log.warning("telemetry is lost, the training goes on without: %s", why)
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            _end(process)
+
+    def _miss(self, why: str) -> None:
+        self._missed = why
+        log.warning("no telemetry of this epoch: %s", why)
+
+    def _nothing(self) -> Dict[str, Any]:
+        """Return, and leave in the epoch's folder, the statistics of an epoch that was lost."""
+        statistics = {
+            "schema_version": SCHEMA_VERSION,
+            "epochwatt": epochwatt.__version__,
+            "lost": True,
+            "reason": self._missed or self._lost or "nothing was begun",
+            "sources": {},
+        }
+        if self._folder is not None:
+            try:
+                files.write_json(os.path.join(self._folder, STATISTICS), statistics)
+            except OSError:
+                pass  # the record says it as well
+        return statistics
+
+    def __enter__(self) -> "Sampler":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+
+def _opened(words: Sequence[str]) -> "subprocess.Popen":
+    """Start the process, with this package on its path and a pipe either way."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
+    paths = [package, os.environ.get("PYTHONPATH", "")]
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths))),
+        close_fds=True,
+        bufsize=0,
+        start_new_session=True,  # Ctrl-C in the terminal is not for it
+    )
+
+
+def _end(process: "subprocess.Popen") -> None:
+    """Close the pipes and wait for the process; kill it when that takes too long."""
+    for pipe in (process.stdin, process.stdout):
+        try:
+            pipe.close()  # type: ignore[union-attr]
+        except OSError:
+            pass
+    for _ in range(2):
+        try:
+            process.wait(QUIT_S)
+            return
+        except subprocess.TimeoutExpired:
+            process.kill()
+    log.warning("the sampler cannot be killed: a reading hangs in the kernel (pid %d)", process.pid)

@@ -1,0 +1,123 @@
+"""Find the telemetry sources of this machine (board side: Python 3.6 grammar)."""
+
+import logging
+import math
+from typing import Callable, Dict, List, Optional
+
+from epochwatt.board.device import board_files, remedies
+from epochwatt.board.telemetry import which_gpu
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.host import HostSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.nvml import open_gpu
+from epochwatt.board.telemetry.rapl import RaplSource
+from epochwatt.board.telemetry.source import READ_ERRORS, Source
+from epochwatt.board.telemetry.tegrastats import TegrastatsSource
+
+log = logging.getLogger(__name__)
+
+AUTO = "auto"  # sysfs where it can be read, else jtop
+POWER = ("none", AUTO, "sysfs", "jtop", "tegrastats")  # a board's power sources, by name
+JTOP_S = 1.0
+
+
+def sources(
+    pid: int,
+    data_path: str,
+    root: str = "/",
+    power: str = "none",
+    gpu: str = which_gpu.ANY,
+    refused: Optional[Dict[str, str]] = None,
+) -> List[Source]:
+    """Return the usable sources: host counters, then a board's or a processor's and a GPU's.
+
+    Parameters
+    ----------
+    data_path : any path on the file system that holds the data set
+    root : `/`, or the folder of a fake board; processes and disks are the real machine's
+    power : one of `POWER`; where it cannot be used, `sysfs` stands for it and says why, and jtop
+        for `AUTO`
+    gpu : which GPU of a host trains (`which_gpu.choose`)
+    refused : takes up why a source is not used that others would take for the run's: name -> reason
+    """
+    refused = {} if refused is None else refused
+    kind = board_files.board_kind(root)
+    makers: List[Callable[[], Optional[Source]]] = [
+        lambda: HostSource("/", pid, data_path, board_root=root)
+    ]
+    if kind:
+        makers.append(lambda: BoardSource(root))
+    else:
+        makers += [lambda: _gpu(gpu, refused), lambda: _usable(RaplSource(root))]
+    if power != "none":
+        makers.append(lambda: _power(root, kind, power))
+    usable = []
+    for make in makers:
+        try:
+            source = make()
+        except READ_ERRORS as error:
+            log.warning("a telemetry source cannot be used: %s", error)
+            continue
+        if source is not None:
+            usable.append(source)
+    return usable
+
+
+def _gpu(gpu: str, refused: Dict[str, str]) -> Optional[Source]:
+    try:
+        return open_gpu(gpu)
+    except ValueError as error:
+        refused["nvml"] = str(error)
+        raise
+
+
+def _power(root: str, kind: str, name: str) -> Source:
+    """Return the source of that name, or the sensors' files; raises OSError."""
+    if name == AUTO:
+        return _first_readable(root, kind)
+    try:
+        if name == "tegrastats":
+            return TegrastatsSource(root, kind)
+        if name == "jtop":
+            return _jtop(kind)
+    except READ_ERRORS as error:
+        why = f"{name} cannot be used: {error}"
+        log.warning("the sensors are read from sysfs: %s", remedies.in_full(why))
+        return Ina3221Source(root, kind, fallback=why)
+    return Ina3221Source(root, kind)
+
+
+def _first_readable(root: str, kind: str) -> Source:
+    """Return the sensors' files where this user reads a power in them, else jtop; raises OSError.
+
+    Ten readings a second at random instants bound an energy three times as tightly as jtop's one.
+    """
+    try:
+        files = Ina3221Source(root, kind)
+        values = dict(zip(files.columns, files.read()))
+        if files.total is None or not math.isnan(values[files.total]):
+            return files
+        files.close()
+        raise OSError("a rail of the total gives no reading")
+    except READ_ERRORS as error:
+        why = f"sysfs cannot be read: {error}"
+    try:
+        source = _jtop(kind, why)
+    except READ_ERRORS as error:
+        raise OSError(f"{why}; jtop cannot be used: {error}") from error
+    log.warning("%s; power is read from jtop, once a second: energies have wider bounds", why)
+    return source
+
+
+def _jtop(kind: str, not_sysfs: Optional[str] = None) -> Source:
+    # imported where it is wanted: few have jtop
+    from epochwatt.board.telemetry.jtop_source import open_jtop
+
+    return open_jtop(kind, JTOP_S, not_sysfs)
+
+
+def _usable(rapl: RaplSource) -> Optional[RaplSource]:
+    if rapl.usable():
+        return rapl
+    rapl.close()
+    return None

@@ -1,0 +1,246 @@
+"""Read power and load of an NVIDIA GPU by its library NVML (board side: Python 3.6 grammar).
+
+`pynvml` (nvidia-ml-py) is imported only where a GPU is looked for. On Jetson boards it starts and
+then answers NotSupported to every question: each such answer is a NaN, and a GPU that reports
+neither power nor utilisation does not count as a source.
+
+Source: NVML API reference, nvmlDeviceGetPowerUsage and nvmlFieldValueEnums; what a card's power is:
+Yang, Adamek, Armour, SC 2024 (arXiv 2312.02741), 70 cards beside a meter.
+"""
+
+import importlib
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from epochwatt.board.telemetry import which_gpu
+from epochwatt.board.telemetry.source import NAN, Source
+
+_POWER_INSTANT = 186  # NVML_FI_DEV_POWER_INSTANT; older modules do not name it
+REFRESH_S = 0.6  # how long a new source is looked at: six values of a counter that is slow
+LOOK_S = 0.001  # between two looks
+FEWEST = 3  # times between new values say how long these last
+
+# A card averages over `averaging_s` and renews the value each `update_s`. Where the first is the
+# shorter one, the rest of the time is not seen by the sensor at all.
+Sensor = NamedTuple("Sensor", [("update_s", float), ("averaging_s", float)])
+
+# SOURCE: arXiv 2312.02741, by NVML's number of the architecture; others are not known
+_SENSORS = {
+    4: Sensor(0.020, 0.010),  # Pascal
+    5: Sensor(0.020, 0.010),  # Volta
+    6: Sensor(0.100, 0.100),  # Turing
+    7: Sensor(0.100, 0.100),  # Ampere: RTX 3090
+    9: Sensor(0.100, 0.025),  # Hopper: H100
+}
+_SENSORS_BY_NAME = (  # ASSUME: cards of the same chip are alike
+    ("GH200", Sensor(0.100, 0.020)),
+    ("A100", Sensor(0.100, 0.025)),
+    ("A800", Sensor(0.100, 0.025)),
+    ("A30", Sensor(0.100, 0.025)),
+)
+_AMPERE, _GA100 = 7, ("A100", "A800", "A30")
+_MEAN_S = 1.0  # SOURCE: NVML: power of Ampere (but GA100) and later is averaged over 1 s
+
+
+def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
+    """Return the source of a GPU; None where there is none to read.
+
+    Parameters
+    ----------
+    gpu : which one: `which_gpu.choose`
+
+    Raises ValueError: there is one, but its power cannot be attributed: why.
+    """
+    try:
+        pynvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except (pynvml.NVMLError, OSError):
+        return None
+    try:
+        handle = which_gpu.choose(pynvml, gpu)
+    except ValueError:
+        _shut_down(pynvml)
+        raise
+    except pynvml.NVMLError:
+        handle = None
+    source = None if handle is None else NvmlSource(pynvml, handle)
+    if source is None or all(value != value for value in source.read()[:3]):
+        _shut_down(pynvml)
+        return None
+    source.watch()
+    return source
+
+
+def _shut_down(nvml: Any) -> None:
+    try:
+        nvml.nvmlShutdown()
+    except nvml.NVMLError:
+        pass
+
+
+class NvmlSource(Source):
+    """One GPU.
+
+    Parameters
+    ----------
+    nvml : the module `pynvml`, initialised, or what stands for it in a test
+    handle : the GPU's NVML handle
+    """
+
+    name = "nvml"
+    period_s = 0.1
+    columns = (
+        "power_gpu_w",
+        "energy_gpu_j",  # the card's own counter, since its driver was loaded
+        "gpu_util_pct",
+        "gpu_mhz",
+        "mem_mhz",
+        "gpu_temp_c",
+        "throttle_reasons",  # bit mask: nvmlClocksThrottleReason*
+    )
+    scope: Optional[str] = "gpu"
+    total: Optional[str] = "power_gpu_w"
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+        self._instant = self._power_instant_w() is not None
+        power = self._power_instant_w if self._instant else self._power_usage_w
+        self._questions: Tuple[Callable[[], Optional[float]], ...] = (
+            power,
+            lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3,  # mJ
+            lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+            lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_GRAPHICS),
+            lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
+            lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+            lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
+        )
+        self._not_supported: Dict[int, bool] = {}
+        self._refreshed_s: Dict[str, List[float]] = {}  # times between new values, by column
+
+    def _power_usage_w(self) -> float:
+        return float(self._nvml.nvmlDeviceGetPowerUsage(self._handle)) / 1e3  # mW
+
+    def _power_instant_w(self) -> Optional[float]:
+        """Return the power at this moment; None where the card reports only its mean over 1 s."""
+        try:
+            answer = self._nvml.nvmlDeviceGetFieldValues(self._handle, [_POWER_INSTANT])[0]
+        except (self._nvml.NVMLError, AttributeError, LookupError):
+            return None
+        if answer.nvmlReturn != 0 or not answer.value.uiVal:
+            return None
+        return float(answer.value.uiVal) / 1e3  # mW
+
+    def read(self) -> List[float]:
+        """Ask all questions; what is not supported, or fails now, is NaN."""
+        return [self._ask(n) for n in range(len(self._questions))]
+
+    def _ask(self, n: int) -> float:
+        if n in self._not_supported:
+            return NAN
+        try:
+            value = self._questions[n]()
+        except (self._nvml.NVMLError, AttributeError) as error:
+            if self._never(error):
+                self._not_supported[n] = True
+            return NAN
+        return NAN if value is None else float(value)
+
+    def _never(self, error: Exception) -> bool:
+        """Say whether asking again is of no use: the card or the module has no such thing."""
+        unknown = getattr(self._nvml, "NVML_ERROR_NOT_SUPPORTED", 3)
+        return isinstance(error, AttributeError) or getattr(error, "value", None) == unknown
+
+    def watch(self, clock: Any = time.monotonic, sleep: Any = time.sleep) -> None:
+        """Look for a moment how often power and counter are renewed; without power, claim none."""
+        seen: Dict[str, Tuple[float, float]] = {}  # latest value and since when
+        until_s = clock() + REFRESH_S
+        while clock() < until_s:
+            for n, column in enumerate(self.columns[:2]):
+                value, now_s = self._ask(n), clock()
+                latest, since_s = seen.get(column, (NAN, NAN))
+                if value == latest or value != value:
+                    continue
+                if since_s == since_s:
+                    self._refreshed_s.setdefault(column, []).append(now_s - since_s)
+                seen[column] = value, now_s
+            sleep(LOOK_S)
+        if set(range(2)) <= set(self._not_supported):
+            self.scope = self.total = None
+
+    def _refresh_s(self, column: str, choose: Callable[[List[float]], float]) -> Optional[float]:
+        """Return one of the times that values lasted; None: too few were seen.
+
+        The first is left out: it began before anybody looked.
+        """
+        lasted_s = self._refreshed_s.get(column, [])[1:]
+        return choose(lasted_s) if len(lasted_s) >= FEWEST else None
+
+    def sensor(self) -> Dict[str, Any]:
+        """Return what a value of the power says, for the bound of the energy.
+
+        `update_s` and `counter_update_s` are what was seen when the source was opened (of the
+        counter the longest time), else `update_s` is what is known of the card. `seen_share` is the
+        part of the time that the sensor looks at. None: not known.
+        """
+        name = str(self._property("nvmlDeviceGetName"))
+        architecture = self._property("nvmlDeviceGetArchitecture")
+        traits = _sensor(name, architecture)
+        mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
+        averaging_s = _MEAN_S if mean else traits and traits.averaging_s
+        update_s = self._refresh_s("power_gpu_w", _median) or (traits and traits.update_s)
+        share = None
+        if traits is not None and not mean:
+            share = round(min(1.0, traits.averaging_s / traits.update_s), 3)
+        return {
+            "reads": "mean" if mean else "held",
+            "averaging_s": averaging_s,
+            "update_s": update_s,
+            "step_w": {},
+            "seen_share": share,
+            "counter_update_s": self._refresh_s("energy_gpu_j", max),
+        }
+
+    def settings(self) -> Dict[str, Any]:
+        """Return which GPU it is and what its power is a mean of."""
+        instant, mean = "instant", "as the driver averages it (over 1 s from Ampere on)"
+        return {
+            "sensor": self.sensor(),
+            "power": instant if self._instant else mean,
+            "gpu": self._property("nvmlDeviceGetName"),
+            "uuid": self._property("nvmlDeviceGetUUID"),
+            "power_limit_mw": self._property("nvmlDeviceGetEnforcedPowerLimit"),
+            "not_supported": [self.columns[n] for n in sorted(self._not_supported)],
+        }
+
+    def _property(self, question: str) -> Any:
+        """Return what the card answers to a question; None: nothing."""
+        try:
+            answer = getattr(self._nvml, question)(self._handle)
+        except (self._nvml.NVMLError, AttributeError):
+            return None
+        return which_gpu.text(answer) if isinstance(answer, bytes) else answer
+
+    def close(self) -> None:
+        """Let the library go."""
+        _shut_down(self._nvml)
+
+
+def _sensor(name: str, architecture: Optional[int]) -> Optional[Sensor]:
+    for part, sensor in _SENSORS_BY_NAME:
+        if _holds(name, (part,)):
+            return sensor
+    return _SENSORS.get(architecture or 0)
+
+
+def _holds(name: str, parts: Tuple[str, ...]) -> bool:
+    """Say whether one of the parts is a word of a card's name: `A30` is none of `RTX A3000`."""
+    words = name.replace("-", " ").split()
+    return any(part in words for part in parts)
+
+
+def _median(values: List[float]) -> float:
+    return sorted(values)[len(values) // 2]

@@ -1,0 +1,278 @@
+"""Sample all sources in a loop (board side: Python 3.6 grammar).
+
+Each power source has its own instants. Sources without power are read one after the other at
+some of the instants of the fastest power source, after it: a wake-up costs more than a reading.
+"""
+
+import os
+import resource
+import select
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import epochwatt
+from epochwatt.board.records import files
+from epochwatt.board.telemetry import process
+from epochwatt.board.telemetry.channel import Channel, Clock, ServiceChannel, channel_of
+from epochwatt.board.telemetry.schedule import together
+from epochwatt.board.telemetry.source import Service, Source, in_words
+
+SCHEMA_VERSION = 1  # of telemetry.json
+STATISTICS = "telemetry.json"
+SCOPES = ("module", "socket", "gpu", "cpu_package")  # of power, the widest first
+FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
+IDLE_S = 3600.0  # to the next instant when there is none
+PATIENCE = 1.5  # intervals of a service until its first sample after a window; after one at most
+LOOKS = 20  # in an interval, for that sample
+
+Row = Tuple[float, Channel]  # the instant of a reading to come, and of what
+
+
+class Superseded(Exception):  # noqa: N818  it is no error
+    """Another thread serves in the place of this one, whose reading took too long."""
+
+
+class Recorder:
+    """Samples all sources between `begin` and `end`, and does nothing else in between.
+
+    Parameters
+    ----------
+    sources : what there is to read
+    seed : of the instants; they differ between sources and between epochs
+    clock, wall : the monotonic and the wall clock, s
+    rest : lets some seconds pass; None: until then or until a service has something
+
+    Attributes
+    ----------
+    services : the sources that sample by themselves
+    """
+
+    def __init__(
+        self,
+        sources: List[Source],
+        seed: int,
+        clock: Clock = time.monotonic,
+        wall: Clock = time.time,
+        rest: Optional[Callable[[float], None]] = None,
+    ) -> None:
+        self._sources = sources
+        self.services = [source for source in sources if isinstance(source, Service)]
+        self._rest = rest or self._watch
+        self._seed = seed
+        self._clock, self._wall = clock, wall
+        self._channels: List[Channel] = []
+        self._plan: List[Row] = []  # the next row is the last of the list
+        self._reading: List[
+            Row
+        ] = []  # since when, and of what; who takes it out serves from then on
+        self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
+
+    def begin(self, folder: str) -> Dict[str, Any]:
+        """Open the folder's sample files and take a row of every source; raises OSError."""
+        self._abandon()
+        self._folder = folder
+        self._cpu_s, self._start_s = _cpu_s(), self._clock()
+        try:
+            for source in self._usable():
+                self._channels.append(channel_of(source, folder, self._clock, self._wall))
+        except OSError:
+            self._abandon()
+            raise
+        epoch = os.path.basename(os.path.normpath(folder))
+        for channel in self._channels:
+            channel.sample(self._clock(), None)
+        self._strata_s = self._until_s = self._clock()
+        for channel in self._channels:
+            name = channel.source.name if channel.source.scope else "counters"
+            channel.begin(f"{self._seed}/{name}/{epoch}", self._until_s)
+        self._look_ahead()
+        return {"t_mono_s": self._clock()}
+
+    def step(self) -> float:
+        """Take the rows that are due, if any are; return the time to the next instant, s."""
+        plan = self._plan
+        if not plan:
+            return self._look_ahead()
+        now_s = self._clock()
+        if now_s < plan[-1][0]:
+            return plan[-1][0] - now_s
+        due = [plan.pop()]
+        if plan and plan[-1][0] <= now_s:
+            due = self._latest(due, now_s)
+        for planned_s, channel in due:
+            if channel is self._aside:
+                channel.schedule.n_late += 1
+            else:
+                now_s = self._sample(channel, now_s, planned_s)
+        return max(0.0, plan[-1][0] - now_s) if plan else self._look_ahead()
+
+    def _sample(self, channel: Channel, now_s: float, planned_s: float) -> float:
+        """Read a source; return the moment after that. Raises Superseded where it took too long."""
+        self._reading.append((now_s, channel))
+        now_s = channel.sample(now_s, planned_s)
+        try:
+            self._reading.pop()
+        except IndexError:
+            self._aside = None
+            raise Superseded from None
+        return now_s
+
+    def take_over(self, hang_s: float) -> bool:
+        """Put a source aside whose reading has lasted for longer; say whether there was one.
+
+        The caller goes on with the other sources in its thread. One reading may hang at a time.
+        """
+        reading = self._reading[:]
+        if self._aside or not reading or self._clock() - reading[0][0] <= hang_s:
+            return False
+        self._aside = reading[0][1]  # before it is taken out: the other thread may end it then
+        try:
+            self._reading.pop()
+        except IndexError:
+            self._aside = None
+            return False
+        return True
+
+    def _usable(self) -> List[Source]:
+        """Return the sources, except one that hangs."""
+        aside = self._aside
+        return [s for s in self._sources if aside is None or s is not aside.source]
+
+    def _look_ahead(self) -> float:
+        """Write the rows taken so far and plan the next; return the time to the first, s."""
+        if not self._channels:
+            return IDLE_S
+        now_s = self._clock()
+        self._until_s = max(now_s, self._until_s) + FLUSH_S
+        for channel in self._channels:
+            channel.flush()
+        self._plan = self._rows(now_s)
+        return max(0.0, self._plan[-1][0] - self._clock()) if self._plan else FLUSH_S
+
+    def _rows(self, now_s: float) -> List[Row]:
+        """Return the next rows, the last of them first."""
+        instants = {channel: channel.ahead(now_s, self._until_s) for channel in self._channels}
+        power = [
+            channel
+            for channel in instants
+            if channel.source.scope is not None and not isinstance(channel, ServiceChannel)
+        ]
+        others = [channel for channel in instants if channel.source.scope is None]
+        if power:
+            fastest = min(power, key=lambda channel: channel.source.period_s)
+            strata = self._strata_s, fastest.source.period_s
+            for channel in others:
+                instants[channel] = together(instants[channel], instants[fastest], *strata)
+        rows = [(t_s, channel) for channel in power + others for t_s in instants[channel]]
+        rows.sort(key=_instant)
+        return rows[::-1]  # where instants are equal, power comes first
+
+    def _latest(self, due: List[Row], now_s: float) -> List[Row]:
+        """Return each channel's latest row of those due; count the others as late."""
+        while self._plan and self._plan[-1][0] <= now_s:
+            due.append(self._plan.pop())
+        latest: Dict[Channel, float] = {}
+        for planned_s, channel in due:
+            if channel in latest:
+                channel.schedule.n_late += 1
+            latest[channel] = planned_s
+        return [(planned_s, channel) for channel, planned_s in latest.items()]
+
+    def power(self) -> Dict[str, Any]:
+        """Return the latest power of the widest scope that is measured.
+
+        Returns
+        -------
+        dict : `scope`, None where no source has a total; `period_s` of its readings; `readings`
+            since the last time: stamp, s, and power, W
+        """
+        channels = {
+            channel.source.scope: channel
+            for channel in self._channels
+            if channel.source.total is not None and channel is not self._aside
+        }
+        scope = next((scope for scope in SCOPES if scope in channels), None)
+        if scope is None:
+            return {"scope": None, "period_s": None, "readings": []}
+        period_s = channels[scope].source.period_s
+        return {"scope": scope, "period_s": period_s, "readings": channels[scope].power()}
+
+    def end(self) -> Dict[str, Any]:
+        """Take the last row of every source, close the files, write and return the statistics."""
+        if not self._channels:
+            raise ValueError("nothing was begun")
+        channels, self._channels, self._plan = self._channels, [], []
+        for channel in channels:
+            if channel is self._aside:
+                channel.hangs()
+            else:
+                channel.sample(self._clock(), None)
+        self._await_services(channels, self._clock())
+        for channel in channels:
+            channel.end()
+        cpu_s, end_s = _cpu_s() - self._cpu_s, self._clock()
+        sources = {channel.source.name: channel.statistics(end_s) for channel in channels}
+        statistics = {
+            "schema_version": SCHEMA_VERSION,
+            "epochwatt": epochwatt.__version__,
+            "lost": False,
+            "seed": self._seed,
+            "scheduling": process.scheduling(),
+            "t_begin_mono_s": self._start_s,
+            "t_end_mono_s": end_s,
+            "wall_s": end_s - self._start_s,
+            "cpu_s": cpu_s,
+            "clock_jumps": max([source["clock_jumps"] for source in sources.values()] or [0]),
+            "sources": sources,
+        }
+        try:
+            files.write_json(os.path.join(self._folder, STATISTICS), statistics)
+        except OSError as error:
+            statistics["write_error"] = in_words(error)  # the trainer hears them all the same
+        return statistics
+
+    def _await_services(self, channels: List[Channel], end_s: float) -> None:
+        """Wait until each service has taken a sample after `end_s`, or has had its time."""
+        for channel in channels:
+            if not isinstance(channel, ServiceChannel):
+                continue
+            period_s = channel.source.period_s
+            while not channel.has_reached(end_s):
+                if self._clock() - end_s > PATIENCE * period_s:
+                    channel.give_up(end_s)
+                    break
+                self._rest(period_s / LOOKS)
+
+    def files(self) -> List[int]:
+        """Return the descriptors that are ready when a service has something to listen to."""
+        descriptors = [service.file() for service in self.services]
+        return [file for file in descriptors if file is not None]
+
+    def listen(self) -> None:
+        """Take what the services have to say, within an epoch or between two."""
+        for service in self.services:
+            service.listen()
+
+    def _watch(self, seconds: float) -> None:
+        select.select(self.files(), [], [], seconds)
+
+    def close(self) -> None:
+        """Close all files and sources."""
+        self._abandon()
+        for source in self._usable():
+            source.close()
+
+    def _abandon(self) -> None:
+        """Forget an epoch that was begun and never ended."""
+        for channel in self._channels:
+            channel.end()
+        self._channels, self._plan = [], []
+
+
+def _instant(row: Row) -> float:
+    return row[0]
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,113 @@
+"""Time calls block by block (board side: Python 3.6 grammar; needs no torch)."""
+
+from time import perf_counter
+from typing import Any, Callable, List, NamedTuple
+
+from epochwatt.board.telemetry.client import Power
+
+Limits = NamedTuple(
+    "Limits",
+    [
+        ("blocks", int),  # at least
+        ("block_s", float),  # each, at least: short, so that some are not interrupted by others
+        ("least_s", float),  # all of them together
+        ("warm_up_s", float),  # before the first
+        ("follow_s", float),  # instead, where a power sensor has to follow the load
+        ("power_readings", int),  # during the blocks, at least, where there is a sensor
+        ("power_patience_s", float),  # for these
+    ],
+)
+LIMITS = Limits(
+    blocks=10,
+    block_s=0.004,
+    least_s=0.25,
+    warm_up_s=0.05,
+    follow_s=1.0,
+    power_readings=8,
+    power_patience_s=10.0,
+)
+
+Blocks = NamedTuple(
+    "Blocks",
+    [
+        ("n_calls", int),  # in each block
+        ("start_s", float),  # of the first, on the monotonic clock
+        ("end_s", float),  # of the last
+        ("blocks_s", List[float]),  # what each took
+        ("n_power", int),  # readings of power from the first begin to the last end
+    ],
+)
+
+
+def time_blocks(
+    call: Callable[[], Any],
+    wait: Callable[[], Any],
+    most_calls: int,
+    power: Callable[[], Power],
+    limits: Limits = LIMITS,
+    clock: Callable[[], float] = perf_counter,
+) -> Blocks:
+    """Warm a kernel up, then time blocks of calls until there are enough.
+
+    Where more calls than `most_calls` would be needed to fill a block, the block is shorter, and
+    it ends when the calls are made, not when the device has done with them: launches are timed so.
+
+    Parameters
+    ----------
+    wait : until the device has done all that was started
+    clock : monotonic, s
+    """
+    has_sensor = power().scope is not None
+    n_calls = min(_warmed_up(call, wait, has_sensor, limits, clock), most_calls)
+    is_queue = n_calls == most_calls
+    power()  # what was read so far is not of the blocks
+    blocks_s: List[float] = []
+    t_s: List[float] = []
+    start_s = end_s = clock()
+    while not _is_enough(len(blocks_s), end_s - start_s, len(t_s), has_sensor, limits):
+        begin_s = clock()
+        for _ in range(n_calls):
+            call()
+        if not is_queue:
+            wait()
+        end_s = clock()
+        blocks_s.append(end_s - begin_s)
+        if is_queue:
+            wait()
+        if has_sensor:
+            t_s += [one_s for one_s in power().t_s if one_s >= start_s]
+    return Blocks(n_calls, start_s, end_s, blocks_s, len(t_s))
+
+
+def _warmed_up(
+    call: Callable[[], Any],
+    wait: Callable[[], Any],
+    has_sensor: bool,
+    limits: Limits,
+    clock: Callable[[], float],
+) -> int:
+    """Call until the kernel is warm and power has followed; return how many calls fill a block."""
+    call()  # may compile, or allocate
+    wait()
+    start_s, n_calls = clock(), 1
+    for_s = limits.follow_s if has_sensor else limits.warm_up_s
+    while True:
+        begin_s = clock()
+        for _ in range(n_calls):
+            call()
+        wait()
+        now_s = clock()
+        if now_s - begin_s < limits.block_s:
+            n_calls *= 2
+        elif now_s - start_s >= for_s:
+            return n_calls
+
+
+def _is_enough(
+    n_blocks: int, timed_s: float, n_power: int, has_sensor: bool, limits: Limits
+) -> bool:
+    if n_blocks < limits.blocks or timed_s < limits.least_s:
+        return False
+    if not has_sensor or n_power >= limits.power_readings:
+        return True
+    return timed_s >= limits.power_patience_s

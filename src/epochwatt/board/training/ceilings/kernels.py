@@ -1,0 +1,218 @@
+"""Make micro-kernels of known work, in torch alone (board side: Python 3.6 grammar; imports torch).
+
+Operations are counted as computed, a multiply-add being two; bytes are those of all arrays, each
+read or written once (McCalpin's STREAM counts so), wherever they lie: small arrays stay in caches.
+
+* `copy` y = x and `triad` z = x + a y, from arrays that fit in a first-level cache to such that fit
+  in none. Nothing is allocated.
+* `matmul`: a product of square matrices.
+* `fma`: chains of multiply-adds on each element, of rising length. On a GPU torch fuses a chain to
+  one kernel, if this torch can. Else short chains go over blocks that stay in a cache while the
+  whole array comes from memory, and long ones are convolutions of 3 x 3 without padding: each of
+  their results is a chain of 9 multiply-adds per channel. torch fuses nothing on a CPU.
+* `launch`: an operation on one number.
+"""
+
+import os
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple
+
+import torch
+
+from epochwatt.board.training import arithmetic
+from epochwatt.errors import TrainingError
+
+FLOAT_BYTES = 4
+ARRAY_BYTES = [2**power for power in (14, 17, 19, 21, 23, 26, 28)]
+MEMORY_SHARE = 64  # no array is larger than that part of the memory
+MOST_BYTES = {"cpu": 2**26, "cuda": 2**28}  # past every cache that there is today
+MATRICES = {"cpu": (256, 512, 1024), "cuda": (512, 1024, 2048, 4096)}  # rows
+BLOCK = 2**15  # elements of a block and thread: torch gives no thread fewer
+LINKS_IN_BLOCKS = (1, 2, 4, 8)  # of a chain
+LINKS_FUSED = (1, 2, 4, 16, 64, 256)
+CHANNELS = (2, 4, 8, 16, 32, 64, 128, 256)  # of a convolution
+PICTURE = 16  # rows and columns of its input
+PICTURES = 2**18  # elements of all of them, for each thread
+FACTOR = 1e-9  # no value grows or vanishes, however often a kernel runs
+DTYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+Kernel = NamedTuple(
+    "Kernel",
+    [
+        ("kernel", str),  # fields.CEILING_KERNELS
+        ("precision", str),
+        ("size", int),  # fields.CEILING_COLUMNS
+        ("flops", float),
+        ("bytes", float),
+        ("way", str),  # how it is computed, where there are several
+        ("call", Callable[[], Any]),
+        ("most_calls", int),  # that may be under way at once
+    ],
+)
+MANY = 10**6
+QUEUE = 500  # launches that a GPU keeps waiting without holding up the CPU
+
+
+def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
+    """Yield the micro-kernels one after the other; each has its own arrays, made when it is due.
+
+    Parameters
+    ----------
+    precisions : of the products; all else is in fp32
+    """
+    largest = min(MOST_BYTES[device.type], _memory_bytes(device) // MEMORY_SHARE)
+    with _tf32(False):
+        for n_bytes in ARRAY_BYTES:
+            if n_bytes <= largest:
+                yield _copy(n_bytes // FLOAT_BYTES, device)
+                yield _triad(n_bytes // FLOAT_BYTES, device)
+        for kernel in _chains(largest // FLOAT_BYTES, device):
+            yield kernel
+        yield _launch(device)
+        for precision in precisions:
+            if precision != "tf32":
+                for n in MATRICES[device.type]:
+                    yield _matmul(n, precision, device)
+    if "tf32" in precisions:
+        with _tf32(True):
+            for n in MATRICES[device.type]:
+                yield _matmul(n, "tf32", device)
+
+
+def left_out(precisions: List[str], device: torch.device) -> Dict[str, str]:
+    """Return which of the precisions the device does not compute in, each with the reason."""
+    reasons = {}
+    for precision in precisions:
+        try:
+            arithmetic.check({"precision": precision}, device)
+        except TrainingError as error:
+            reasons[precision] = "{} ({})".format(error.problem, error.found)
+    return reasons
+
+
+def _memory_bytes(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
+
+
+@contextmanager
+def _tf32(allowed: bool) -> Iterator[None]:
+    """Allow or forbid TF32 in products and convolutions within the block."""
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    products.allow_tf32 = convolutions.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32 = before
+
+
+def _kernel(
+    kernel: str,
+    size: int,
+    flops: float,
+    n_bytes: float,
+    call: Callable[[], Any],
+    precision: str = "fp32",
+    way: str = "",
+    most_calls: int = MANY,
+) -> Kernel:
+    return Kernel(kernel, precision, size, float(flops), float(n_bytes), way, call, most_calls)
+
+
+def _copy(n: int, device: torch.device) -> Kernel:
+    x, y = [torch.ones(n, device=device) for _ in range(2)]
+    return _kernel("copy", n, 0, 2 * n * FLOAT_BYTES, lambda: y.copy_(x))
+
+
+def _triad(n: int, device: torch.device) -> Kernel:
+    x, y, z = [torch.ones(n, device=device) for _ in range(3)]
+    return _kernel(
+        "triad", n, 2 * n, 3 * n * FLOAT_BYTES, lambda: torch.add(x, y, alpha=FACTOR, out=z)
+    )
+
+
+def _launch(device: torch.device) -> Kernel:
+    x = torch.ones(1, device=device)
+    most = QUEUE if device.type == "cuda" else MANY
+    return _kernel("launch", 1, 0, 0, lambda: x.mul_(1.0), most_calls=most)
+
+
+def _matmul(n: int, precision: str, device: torch.device) -> Kernel:
+    dtype = getattr(torch, DTYPES[precision])
+    x, y, z = [torch.ones(n, n, device=device).to(dtype) for _ in range(3)]
+    n_bytes = 3 * n * n * x.element_size()
+    return _kernel("matmul", n, 2 * n**3, n_bytes, lambda: torch.mm(x, y, out=z), precision)
+
+
+def _chains(n: int, device: torch.device) -> Iterator[Kernel]:
+    if device.type == "cuda" and can_fuse(device):
+        for links in LINKS_FUSED:
+            yield _fused(n, links, device)
+        return
+    for links in LINKS_IN_BLOCKS:
+        yield _in_blocks(n, links, device)
+    for channels in CHANNELS:
+        yield _convolution(channels, device)
+
+
+def _in_blocks(n: int, links: int, device: torch.device) -> Kernel:
+    """Return a chain x = x + a x on each element, block by block; a link is two operations."""
+    blocks = torch.ones(n, device=device).split(BLOCK * torch.get_num_threads())
+
+    def call() -> None:
+        for block in blocks:
+            for _ in range(links):
+                block.add_(block, alpha=FACTOR)
+
+    return _kernel("fma", n, 2 * links * n, 2 * n * FLOAT_BYTES, call, way="blocks")
+
+
+def _convolution(channels: int, device: torch.device) -> Kernel:
+    """Return a convolution of as many channels as it makes: no border, so no operation is moot."""
+    n_pictures = max(1, PICTURES * torch.get_num_threads() // (channels * PICTURE**2))
+    x = torch.ones(n_pictures, channels, PICTURE, PICTURE, device=device)
+    weights = torch.ones(channels, channels, 3, 3, device=device)
+    n_results = n_pictures * channels * (PICTURE - 2) ** 2
+    n_bytes = FLOAT_BYTES * (x.numel() + weights.numel() + n_results)
+    flops = 2 * 9 * channels * n_results
+    return _kernel(
+        "fma", x.numel(), flops, n_bytes, lambda: torch.conv2d(x, weights), way="convolution"
+    )
+
+
+def chain(links: int) -> Callable[[torch.Tensor, float, float], torch.Tensor]:
+    """Return a scripted chain y = y a + b of so many links, which torch may fuse to one kernel."""
+    lines = ["def chain(x: Tensor, a: float, b: float) -> Tensor:", "    y = x"]
+    lines += ["    y = y * a + b"] * links
+    lines += ["    return y"]
+    unit = torch.jit.CompilationUnit("\n".join(lines) + "\n")
+    function: Callable[[torch.Tensor, float, float], torch.Tensor] = unit.chain
+    return function
+
+
+def _fused(n: int, links: int, device: torch.device) -> Kernel:
+    x, function = torch.ones(n, device=device), chain(links)
+    for _ in range(4):  # torch looks on for two calls, and compiles in the third
+        function(x, 1.0, FACTOR)
+    n_bytes = 2 * n * FLOAT_BYTES
+    return _kernel("fma", n, 2 * links * n, n_bytes, lambda: function(x, 1.0, FACTOR), way="fused")
+
+
+def can_fuse(device: torch.device, links: int = 16, least: float = 4.0) -> bool:
+    """Return whether this torch makes one kernel of a chain: unfused, 16 links take 16 times one.
+
+    Fused, both take the time of reading and writing the array once.
+    """
+    times_ms = []
+    for length in (1, links):
+        kernel = _fused(2**24, length, device)
+        begin, end = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        torch.cuda.synchronize(device)
+        begin.record()
+        kernel.call()
+        end.record()
+        torch.cuda.synchronize(device)
+        times_ms.append(begin.elapsed_time(end))
+    return times_ms[1] < least * times_ms[0]

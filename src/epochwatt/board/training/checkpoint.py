@@ -1,0 +1,87 @@
+"""Save and load weights and optimiser of a run (board side: Python 3.6; imports torch).
+
+A checkpoint is numpy's own archive, read without pickle: whatever somebody puts there, it is data
+and never code, with every torch. Its arrays are the tensors, `tree` says how they hang together.
+"""
+
+import inspect
+import json
+import logging
+import os
+from typing import Any, Dict, List
+
+import numpy as np
+import torch
+
+from epochwatt.board.records import files
+from epochwatt.board.training.workloads import Trainer
+from epochwatt.errors import RecordError
+
+log = logging.getLogger(__name__)
+
+TREE = "tree"
+# torch's own form is a pickle, which runs what it holds unless torch (>= 1.13) can be told not to
+_WEIGHTS_ONLY = "weights_only" in inspect.signature(torch.load).parameters
+
+
+def save(path: str, trainer: Trainer) -> None:
+    """Write the trainer's state; raises RecordWriteError when the disk does not take it."""
+    tensors: List[np.ndarray] = []
+    tree = _apart(trainer.state_dict(), tensors)
+    arrays: Dict[str, Any] = {str(n): tensor for n, tensor in enumerate(tensors)}
+    arrays[TREE] = np.frombuffer(json.dumps(tree).encode("utf-8"), np.uint8)
+    with files.writing("the checkpoint", path, files.UNMEASURED), open(path, "wb") as handle:
+        np.savez(handle, **arrays)
+
+
+def _apart(value: Any, tensors: List[np.ndarray]) -> Any:
+    """Return a state as JSON can hold it; its tensors go to the end of `tensors`."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value.detach().cpu().numpy())
+        return {"tensor": len(tensors) - 1}
+    if isinstance(value, dict):  # its keys may be numbers
+        return {"items": [[key, _apart(held, tensors)] for key, held in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return [_apart(held, tensors) for held in value]
+    return value
+
+
+def _together(tree: Any, archive: Any, device: torch.device) -> Any:
+    """Return the state that `_apart` took apart, on a device."""
+    if isinstance(tree, list):
+        return [_together(held, archive, device) for held in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if "tensor" in tree:
+        return torch.from_numpy(archive[str(tree["tensor"])]).to(device)
+    return {key: _together(held, archive, device) for key, held in tree["items"]}
+
+
+def load(path: str, trainer: Trainer) -> bool:
+    """Restore the trainer's state; False, said in the log, when there is none that can be read.
+
+    A lost checkpoint costs the carried weights, never the run: the epoch is flagged.
+    """
+    if not os.path.exists(path):
+        log.warning("no checkpoint at %s: fresh weights", path)
+        return False
+    try:
+        trainer.load_state_dict(_state(path, trainer.device))
+    except Exception as error:  # noqa: BLE001  a damaged archive raises nearly anything
+        log.warning("the checkpoint at %s cannot be read (%s): fresh weights", path, error)
+        return False
+    files.sync_file(path, drop_from_cache=True)  # the page cache belongs to the data set
+    return True
+
+
+def _state(path: str, device: torch.device) -> Any:
+    if not path.endswith(".npz"):
+        if not _WEIGHTS_ONLY:
+            raise RecordError(
+                f"torch {torch.__version__} wrote it as a pickle, which could run anything",
+                do="use torch 1.13 or newer, which reads such a file safely",
+            )
+        return torch.load(path, map_location=device, weights_only=True)
+    with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
+        tree = json.loads(archive[TREE].tobytes().decode("utf-8"))
+        return _together(tree, archive, device)

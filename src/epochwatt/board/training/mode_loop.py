@@ -1,0 +1,179 @@
+"""Train in one mode until there is enough (board side: Python 3.6 grammar).
+
+`ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them as
+the loop of an epoch does, with the timers of an epoch, so that times of both mean the same.
+"""
+
+from bisect import bisect_left
+from time import perf_counter
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+
+import numpy as np
+
+from epochwatt.board.telemetry.client import Power
+from epochwatt.board.telemetry.transition import Transition, find_transition
+from epochwatt.board.training import timing
+from epochwatt.board.training.procedure import Procedure
+
+POLL_S = 0.2  # between two looks at the power while it has not followed
+
+Timed = NamedTuple(
+    "Timed",
+    [
+        ("minibatch_s", np.ndarray),  # (n, 3): wait, copy, compute
+        ("starts_s", List[float]),  # (n + 1): when each was asked for, and what followed the last
+        ("method", str),
+    ],
+)
+
+
+class ModeWatch:
+    """Decides when power has followed the training, and when there is enough.
+
+    The first mini-batch that begins after power has followed is dropped, those after it are clean.
+
+    Parameters
+    ----------
+    power : gives the readings since the last time
+    procedure : how much is enough
+    clock : monotonic, s
+
+    Attributes
+    ----------
+    transition : when power followed; None: it did not, or no sensor tells
+    n_power : readings of power in the clean mini-batches
+    has_sensor : there is one
+    """
+
+    def __init__(
+        self,
+        power: Callable[[], Power],
+        procedure: Procedure,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._power, self._clock = power, clock
+        self._procedure = procedure
+        self._t_s: List[float] = []
+        self._power_w: List[float] = []
+        self._ends_s: List[float] = []  # of mini-batches
+        self._clean_s: Optional[float] = None  # from when on they may be clean
+        self.transition: Optional[Transition] = None
+        self.has_sensor = False
+        self.n_power = 0
+
+    def begin(self) -> None:
+        """Take what was read at rest; training begins now."""
+        self._look()
+        self._load_s = self._looked_s = self._clock()
+
+    def __call__(self, loss: Any = None) -> bool:
+        """Return whether another mini-batch is wanted; one has just ended."""
+        now_s = self._clock()
+        self._ends_s.append(now_s)
+        if self._clean_s is None:
+            self._follow(now_s)
+        return self._clean_s is None or not self._has_enough(now_s)
+
+    def _follow(self, now_s: float) -> None:
+        waited_s = now_s - self._load_s
+        if self._is_time(now_s):
+            examined = len(self._t_s)
+            self._look()
+            self.transition = find_transition(self._t_s, self._power_w, self._load_s, examined)
+        limits = self._procedure
+        if self.transition is not None:
+            self._clean_s = self.transition.followed_s
+        elif waited_s >= (limits.patience_s if self.has_sensor else limits.warm_up_s):
+            self._clean_s = now_s
+
+    def _is_time(self, now_s: float) -> bool:
+        if now_s - self._looked_s < POLL_S:
+            return False
+        self._looked_s = now_s
+        return True
+
+    def _look(self) -> None:
+        power = self._power()
+        self.has_sensor = power.scope is not None
+        self._t_s += power.t_s
+        self._power_w += power.power_w
+
+    def first(self) -> int:
+        """Return the number of the first clean mini-batch; it may be still to come."""
+        assert self._clean_s is not None
+        # each begins when the one before has ended
+        return bisect_left(self._ends_s, self._clean_s) + 2
+
+    def mean_power_w(self) -> Optional[float]:
+        """Return the mean of the readings since the first clean mini-batch; None: there are none.
+
+        For who watches: tables take the mean over time.
+        """
+        since_s = self._ends_s[self.first() - 1]
+        powers_w = [w for t_s, w in zip(self._t_s, self._power_w) if t_s >= since_s]
+        return sum(powers_w) / len(powers_w) if powers_w else None
+
+    def _has_enough(self, now_s: float) -> bool:
+        first, limits = self.first(), self._procedure
+        if len(self._ends_s) - first < limits.minibatches:
+            return False
+        if not self.has_sensor or self.n_power >= limits.power_readings:
+            return True
+        since_s = self._ends_s[first - 1]
+        if self._is_time(now_s):
+            self._look()
+            self.n_power = sum(t_s >= since_s for t_s in self._t_s)
+        return self.n_power >= limits.power_readings or now_s - since_s >= limits.power_patience_s
+
+
+def train_mode(
+    minibatches: Iterator[Any],
+    copy: Callable[[Any], Any],
+    step: Callable[[Any], Any],
+    more: Callable[[Any], bool],
+    make_timer: Callable[[int], Any],
+) -> Timed:
+    """Train until `more` says that it is enough.
+
+    Timers are made for a number of mini-batches, so these come in blocks; a block is as long as a
+    timer keeps the beginning of each. What is done between two mini-batches lies in no interval.
+
+    Parameters
+    ----------
+    more : takes the loss; says whether another mini-batch is wanted
+    """
+    times: List[np.ndarray] = []
+    starts_s: List[float] = []
+    wanted = True
+    while wanted:
+        timer = make_timer(timing.MARKS)
+        wanted = _train_block(minibatches, copy, step, more, timer)
+        times.append(timer.minibatch_s())
+        *begins_s, end_s = [t_s for _, t_s in timer.placement()["starts"]]
+        starts_s += begins_s
+    return Timed(np.concatenate(times), starts_s + [end_s], timer.method)
+
+
+def _train_block(
+    minibatches: Iterator[Any],
+    copy: Callable[[Any], Any],
+    step: Callable[[Any], Any],
+    more: Callable[[Any], bool],
+    timer: Any,
+) -> bool:
+    """Train on as many mini-batches as a timer takes, or fewer; return whether more are wanted."""
+    stamp = timer.stamp
+    stamp()  # ask
+    for _ in range(timing.MARKS):
+        minibatch = next(minibatches)
+        stamp()  # got
+        moved = copy(minibatch)
+        stamp()  # copied
+        loss = step(moved)
+        stamp()  # done
+        wanted = more(loss)
+        stamp()  # ask for the next
+        if not wanted:
+            break
+    timer.finish()
+    return wanted

@@ -1,0 +1,342 @@
+"""Measure epochs of one run in one process (board side: Python 3.6 grammar; imports torch)."""
+
+import copy
+import hashlib
+import json
+import logging
+import math
+import os
+import time
+import uuid
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+import torch
+
+from epochwatt import columns
+from epochwatt.board.device import host, last_measurement, page_cache, remedies
+from epochwatt.board.device.machine import Machine
+from epochwatt.board.records.run_folder import CHECKPOINT, RunFolder
+from epochwatt.board.records.shapes import Document
+from epochwatt.board.telemetry.discover import AUTO
+from epochwatt.board.training import arithmetic, checkpoint, timing
+from epochwatt.board.training.circumstances import circumstances, raised
+from epochwatt.board.training.data import dataset_paths, open_dataset
+from epochwatt.board.training.epoch_monitor import EpochMonitor
+from epochwatt.board.training.gpu import gpu_of, why_none
+from epochwatt.board.training.loaders import TimedMinibatches, make_loader
+from epochwatt.board.training.loop import Bounds, run_epoch
+from epochwatt.board.training.progress import Progress
+from epochwatt.board.training.stops import has_stopped, noticed_stops
+from epochwatt.board.training.workloads import Trainer, make_trainer, workload_of
+from epochwatt.columns import Factors
+from epochwatt.errors import DamagedError, RecordError, TrainingError
+
+log = logging.getLogger(__name__)
+
+WARMUP = -1  # stands for the number of an epoch
+WARMUP_MINIBATCHES = 3  # enough for context, kernels and allocators
+
+
+class MadeUpSamples:
+    """One raw sample in memory, again and again: the warm-up must read no disk."""
+
+    def __init__(self, raw: Any, n_samples: int) -> None:
+        self._raw = raw
+        self._n = n_samples
+
+    def __len__(self) -> int:
+        return self._n
+
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return a new raw sample and its label: a transform may change what it is given."""
+        return copy.deepcopy(self._raw), 0
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """Return the seed of one epoch: random state is derived, never carried from epoch to epoch."""
+    digest = hashlib.sha256(f"{seed}/{epoch}".encode("ascii")).digest()
+    return int.from_bytes(digest[:7], "big")
+
+
+class Session:
+    """Trains and measures epochs of one run, one after the other, in this process.
+
+    Parameters
+    ----------
+    folder : where the run's epochs are kept
+    factors : all of the run's factors, with `recipe`
+    data_root : folder of the storage medium that holds the data set
+    machine : the machine at hand, in the run's power mode
+    conditions : how it was made ready, for the records; empty on a host
+    inside : the container of this process, for the records; None: there is none
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        factors: Factors,
+        data_root: str,
+        machine: Machine,
+        conditions: Document,
+        inside: Optional[Document] = None,
+    ) -> None:
+        self.folder = folder
+        self.factors = factors
+        self.machine = machine
+        self.conditions = conditions
+        self.inside = inside
+        if factors["torch_threads"]:
+            torch.set_num_threads(factors["torch_threads"])
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        arithmetic.check(factors, self.device)
+        self.gpu = gpu_of(self.device, torch)
+        if self.device.type == "cpu" and machine.backend == "jetson":
+            why = why_none(torch)
+            log.warning("training runs on the CPU: %s", remedies.in_full(why))
+        self.source, self.manifest = open_dataset(data_root, factors)
+        paths = dataset_paths(data_root, factors, self.manifest)
+        for data_folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(data_folder)
+        self.monitor = EpochMonitor(
+            paths,
+            getattr(self.source, "in_memory", False),
+            factors,
+            machine,
+            self.gpu,
+            self._power_source(),
+        )
+        self.workload = workload_of(factors)
+        self.transform = self.workload.transform
+        if factors.get("task") == "infer" and self.workload.transform_to_infer is not None:
+            self.transform = self.workload.transform_to_infer
+        self.trainer: Optional[Trainer] = None
+        self.trained_epoch = -1  # the epoch after which the trainer's weights stand
+        self.first_epoch: Optional[int] = None
+        self.warmup_s = 0.0
+        self.set_aside: Optional[str] = None  # where a checkpoint went that cannot be used
+
+    def _power_source(self) -> str:
+        """Return where power is read; a run that began with jtop goes on with it."""
+        wanted = str(self.machine.settings["power_source"])
+        try:
+            began = self.folder.read(0).meta if self.folder.has(0) else {}
+        except RecordError:
+            began = {}  # collecting says what is wrong with it
+        is_jtop = wanted == AUTO and "jtop" in (began.get("sampler_periods_s") or {})
+        return "jtop" if is_jtop else wanted
+
+    def measure(self, epoch: int) -> None:
+        """Measure one epoch and keep its record; raises TrainingError, RecordWriteError."""
+        if self.first_epoch is None:
+            self.first_epoch = epoch
+            if epoch > 0:
+                self._warm_up()
+        resumed = self._begin(epoch)
+        measurement_id = uuid.uuid4().hex
+        last_measurement.remember(measurement_id, self.folder.run, epoch)
+        trainer, weights = self._take_up(epoch)
+        self.monitor.begin(epoch, self.folder.attempt_path(epoch))
+        with noticed_stops() as stops:
+            bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+        observed = self.monitor.end()
+        self.trainer, self.trained_epoch = trainer, epoch
+        checkpoint.save(os.path.join(self.folder.attempt_path(epoch), CHECKPOINT), trainer)
+        meta = self._meta(epoch, bounds, minibatch_s, sums)
+        meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
+        meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
+        meta["arithmetic"]["compile_s"] = trainer.compile_s
+        meta["flags"] = self._flags(epoch, meta)
+        self.folder.finish(epoch, meta, minibatch_s)
+        log.info(_summary(meta))
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.monitor.close()
+
+    def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
+        """Open the attempt; return reason and gap when something came in between."""
+        resumed: Optional[Dict[str, Any]] = None
+        unfinished = self.folder.begin(epoch)
+        if unfinished is not None:
+            gap_s = max(0.0, time.time() - unfinished["started_unix_s"])
+            resumed = {"reason": "an unfinished attempt of this epoch was found", "gap_s": gap_s}
+        elif epoch > 0 and self.folder.has(epoch - 1):
+            resumed = self._interruption(epoch)
+        elif epoch > 0:
+            resumed = {"reason": "the epoch before is not there", "gap_s": 0.0}
+        if resumed is not None:
+            log.warning(
+                "epoch %d is resumed: %s (%.0f s ago)", epoch, resumed["reason"], resumed["gap_s"]
+            )
+        return resumed
+
+    def _interruption(self, epoch: int) -> Optional[Dict[str, Any]]:
+        """Return what came between the epoch before and this one; None: nothing."""
+        try:
+            before = self.folder.read(epoch - 1).meta
+        except DamagedError as error:  # whoever reads it next has it measured again
+            log.warning("%s", error)
+            return {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
+        return last_measurement.interruption(before)
+
+    def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
+        """Return a trainer in the state before `epoch`, and where its weights come from."""
+        if self.trainer is not None and self.trained_epoch == epoch - 1:
+            return self.trainer, "carried"
+        trainer = self._new_trainer()
+        self.set_aside = None
+        if epoch == 0:
+            return trainer, "initial"
+        path = self.folder.checkpoint_path(epoch - 1)
+        is_there = os.path.exists(path)
+        damage = self.folder.checkpoint_fault(epoch - 1) if is_there else ""
+        if not damage and checkpoint.load(path, trainer):
+            return trainer, "checkpoint"
+        if is_there:
+            self.set_aside = self.folder.set_checkpoint_aside(epoch - 1)
+            log.warning("%s: fresh weights; it lies in %s now", damage or path, self.set_aside)
+        return self._new_trainer(), "fresh"  # a trainer that is half loaded is not fresh
+
+    def _new_trainer(self) -> Trainer:
+        trainer = make_trainer(self.factors, self.device)
+        if self.factors.get("compile") == "on":  # whole mini-batches, and the last of an epoch
+            n_samples, batch_size = len(self.source), self.factors["batch_size"]
+            for size in sorted({min(batch_size, n_samples), n_samples % batch_size} - {0}):
+                made_up = MadeUpSamples(self.workload.made_up(), size)
+                minibatches = TimedMinibatches(made_up, self.transform, 0)
+                trainer.rehearse(minibatches[list(range(size))])
+        return trainer
+
+    def _warm_up(self) -> None:
+        """Train a throw-away network on made-up data: context, kernels and workers get warm."""
+        start_s = time.perf_counter()
+        n_samples = WARMUP_MINIBATCHES * self.factors["batch_size"]
+        made_up = MadeUpSamples(self.workload.made_up(), n_samples)
+        self._train(self._new_trainer(), made_up, WARMUP)
+        self.warmup_s = time.perf_counter() - start_s
+
+    def _train(
+        self, trainer: Trainer, source: Any, epoch: int
+    ) -> Tuple[Bounds, np.ndarray, Dict[str, Any]]:
+        """Train one pass over `source`; return bounds, (n, 3) seconds and the epoch's sums."""
+        seed = epoch_seed(self.factors["seed"], epoch)
+        torch.manual_seed(seed)
+        generator = torch.Generator()
+        generator.manual_seed(seed)
+        minibatches = TimedMinibatches(source, self.transform, self.factors["num_workers"])
+        loader = make_loader(minibatches, len(source), self.factors, generator)
+        cuda = torch.cuda if self.device.type == "cuda" else None
+        timer = timing.make_timer(len(loader), self.factors["gpu_timing"], cuda)
+        losses: List[Any] = []
+        with Progress(timer, timing.STAMPS, epoch, len(loader)), explained(f"epoch {epoch}"):
+            bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
+        fetch_s, preprocess_s = minibatches.seconds()
+        placement = timer.placement()
+        sums = {
+            "fetch_s": fetch_s,
+            "preprocess_s": preprocess_s,
+            "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
+            "timing_method": timer.method,
+            "host_wait_s": timer.host_wait_s(),
+            "placement": placement,
+            # worker shut-down, behind all mini-batches on the clock that their times are of
+            "tail_s": bounds.t_end_mono_s - placement["starts"][-1][1],
+        }
+        return bounds, timer.minibatch_s(), sums
+
+    def _meta(
+        self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
+    ) -> Dict[str, Any]:
+        """Return the record of an epoch without its circumstances."""
+        meta: Document = circumstances(self.machine, self.device, self.gpu)
+        meta.update(
+            {
+                "run": self.folder.run,
+                "epoch": epoch,
+                "factors": self.factors,
+                "n_minibatches": len(minibatch_s),
+                "n_samples": len(self.source),
+                "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
+                "cold_process": epoch == self.first_epoch,
+                "warmup_s": self.warmup_s,
+                "epoch_seed": epoch_seed(self.factors["seed"], epoch),
+                "arithmetic": arithmetic.describe(self.factors, self.device),
+                "manifest_sha256": hashlib.sha256(
+                    json.dumps(self.manifest, sort_keys=True).encode("utf-8")
+                ).hexdigest(),
+            }
+        )
+        # summed from what is stored (float32), so that record and array always agree
+        totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
+        meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
+        meta.update(sums)
+        if meta["loss"] is not None and not math.isfinite(meta["loss"]):
+            meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
+        meta.update(bounds._asdict())
+        if self.conditions:
+            meta["board"] = dict(self.conditions)
+        if self.inside is not None:
+            meta["inside"] = dict(self.inside)
+        return meta
+
+    def _flags(self, epoch: int, meta: Document) -> List[str]:
+        flags = {
+            "cold_process": epoch == self.first_epoch,
+            "resumed": meta["resumed"] is not None,
+            "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
+            "fresh_weights": meta["weights"] == "fresh",
+            "checkpoint_damaged": meta["checkpoint_set_aside"] is not None,
+            "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
+            "sampler_lost": meta["telemetry_lost"],
+            "stopped": has_stopped(meta["stops"]),
+        }
+        return raised(flags)
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turn the death of a loader worker in `what` into a `TrainingError` that says what to do.
+
+    torch names the pid of a dead one; an error that was raised in one passes through.
+    """
+    kills = host.oom_kills()
+    try:
+        yield
+    except RuntimeError as error:
+        if "DataLoader worker (pid" not in str(error):
+            raise
+        # a worker's signal may be in the error that this one came of
+        texts = [str(e) for e in (error.__cause__ or error.__context__, error) if e is not None]
+        remedy = remedies.remedy_of("\n".join(texts), oom_kills=kills)
+        problem = f"a loader worker died in {what}; nothing of it counts"
+        raise TrainingError(
+            problem if remedy is None else f"{problem}: {remedy.cause}",
+            found=str(error),
+            do="look at what the kernel says of it (dmesg)" if remedy is None else remedy.do,
+        ) from error
+
+
+def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[float]:
+    """Return the mean loss over samples from the mean losses of the mini-batches, in order.
+
+    None where there are none: nothing was trained.
+    """
+    if losses[0] is None:
+        return None
+    sizes = [batch_size] * len(losses)
+    sizes[-1] = n_samples - batch_size * (len(losses) - 1)
+    per_minibatch = torch.stack(losses).to("cpu", torch.float64).tolist()
+    return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
+
+
+def _summary(meta: Document) -> str:
+    return (
+        "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
+        "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(
+            overhead_s=meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"], **meta
+        )
+    )

@@ -1,0 +1,110 @@
+"""Try what the measuring interpreter can do (board side: Python 3.6 grammar).
+
+`epochwatt doctor` and `epochwatt fleet-check` start it.
+
+`python -m epochwatt.board.training.trial libraries` tells which libraries it has;
+`... sampler FOLDER DATA ROOT POWER SECONDS` lets the sampler fill a folder, as a training does;
+`... node FOLDER NAME MACHINE WORKFLOW` tells what the machine is and sees, for `fleet-check`.
+The last line that it prints is JSON. Where a library ends the process, or takes longer than it may,
+the last line of `libraries` is what was known before, and `trying` names the library.
+"""
+
+import importlib
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from typing import Any, Callable, Dict, List
+
+# only what needs no library: one that is broken is to be named
+from epochwatt.board.telemetry.source import in_words
+from epochwatt.board.training.gpu import why_none
+
+LIBRARIES = ("numpy", "PIL", "torch", "torchvision", "pynvml", "jtop")
+STEP_S = 90  # each library: torch comes from a memory card; and the first computation on a GPU
+
+
+def libraries(tell: Callable[[Dict[str, Any]], None] = lambda known: None) -> Dict[str, Any]:
+    """Return versions by library (None: it cannot be imported, `errors` says why) and the GPU.
+
+    `cuda` is the version that torch was built for, `gpu` the name of the GPU that it computed on;
+    None: there is none, and `no_gpu` says why torch finds none, or `errors` under `gpu` why it
+    cannot be used. Under `together`, `errors` says why torch cannot use this numpy.
+
+    Parameters
+    ----------
+    tell : called before each step with what is known so far and the step, `trying`
+    """
+    versions: Dict[str, Any] = dict.fromkeys(LIBRARIES)
+    versions.update(executable=sys.executable, python=platform.python_version())
+    versions.update(cuda=None, gpu=None, no_gpu=None, errors={})
+
+    def step(name: str, trying: Callable[[], Dict[str, Any]]) -> None:
+        tell(dict(versions, trying=name))
+        signal.alarm(STEP_S)  # ends the process: nothing else stops a library that hangs
+        try:
+            versions.update(trying())
+        except Exception as error:  # noqa: BLE001  a broken library raises what it likes
+            versions["errors"][name] = in_words(error)
+        signal.alarm(0)
+
+    for name in LIBRARIES:
+        step(name, lambda name=name: {name: _version(name)})  # type: ignore[misc]
+    if versions["torch"] is not None:
+        step("together", _together)
+        step("gpu", _gpu)
+    return versions
+
+
+def _version(name: str) -> str:
+    return str(getattr(importlib.import_module(name), "__version__", "unknown"))
+
+
+def _together() -> Dict[str, Any]:
+    import numpy
+    import torch
+
+    torch.from_numpy(numpy.zeros(1)).numpy()
+    return {}
+
+
+def _gpu() -> Dict[str, Any]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return {"cuda": torch.version.cuda, "no_gpu": why_none(torch)}
+    torch.ones(2, device="cuda").sum().item()  # a build for other GPUs fails here and not before
+    return {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name(0)}
+
+
+def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Dict[str, Any]:
+    """Let the sampler fill a folder for some seconds; return its statistics."""
+    from epochwatt.board.telemetry.client import Sampler
+
+    with Sampler.start(os.getpid(), data_path, seed=0, root=root, power=power) as sampler:
+        sampler.begin(folder)
+        time.sleep(seconds)
+        return sampler.end()
+
+
+def main(words: List[str]) -> None:
+    """Do what the first word says and print the answer."""
+    if words[0] == "libraries":
+        answer = libraries(_print)
+    elif words[0] == "node":
+        from epochwatt.board.device.node import look
+
+        answer = dict(libraries(), **look(words[1], words[2], json.loads(words[3]), words[4]))
+    else:
+        answer = sample(words[1], words[2], words[3], words[4], float(words[5]))
+    _print(answer)
+
+
+def _print(answer: Dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,45 @@
+"""Heat and current: what slows a board down is seen, what does not is left out."""
+
+import pytest
+
+from epochwatt.board.device.alarms import Alarm, over_current, throttling
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes files of a made-up board: folder, then name=content."""
+
+    def files(folder, **contents):
+        path = tmp_path / "sys/class" / folder
+        for name, content in contents.items():
+            file = path / name.replace("__", "/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{content}\n")
+        return str(tmp_path)
+
+    return files
+
+
+def test_states_and_transitions_of_what_limits_clocks_count(write):
+    # types as boards show them: JetPack 5 and 6, then the governors' own
+    write("thermal/cooling_device0", type="cpu-throttle-alert", cur_state=1, stats__total_trans=3)
+    write("thermal/cooling_device1", type="gpu-throttle-alert", cur_state=0, stats__total_trans=0)
+    write("thermal/cooling_device2", type="cpufreq-cpu0", cur_state=7)
+    root = write("thermal/cooling_device3", type="devfreq-17000000.gpu", cur_state=0)
+    assert throttling(root) == Alarm(events=3, active=2)
+
+
+@pytest.mark.parametrize("kind", ["pwm-fan", "hot-surface-alert", "iwlwifi_1", "thermal-fan-est"])
+def test_what_slows_nothing_down_does_not_count(write, kind):
+    root = write("thermal/cooling_device0", type=kind, cur_state=3, stats__total_trans=90)
+    assert throttling(root) is None
+    write("thermal/cooling_device1", type="gpu-throttle-alert", cur_state=0)
+    assert throttling(root) == Alarm(events=0, active=0)
+
+
+def test_counters_of_soctherm_and_alarms_of_the_sensor_count(write):
+    write("hwmon/hwmon3", name="soctherm_oc", oc1_event_cnt=0, oc2_event_cnt=15, oc3_event_cnt=37)
+    write("hwmon/hwmon3", oc1_throt_en=1)
+    write("hwmon/hwmon1", name="ina3221", curr1_crit_alarm=1, curr1_max_alarm=0, curr2_max_alarm=1)
+    root = write("hwmon/hwmon0", name="another", curr1_crit_alarm=1, oc1_event_cnt=9)
+    assert over_current(root) == Alarm(events=52, active=2)

@@ -1,0 +1,143 @@
+"""The command of a container, what is wrong with it in words, and real ones where podman is."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+from itertools import pairwise
+
+import pytest
+
+from epochwatt.board.device import container, host
+from epochwatt.errors import TrainingError
+
+IMAGE = {"engine": "docker", "image": "epochwatt:r35", "rootfs": "", "runtime": "nvidia"}
+ROOTFS = {"engine": "podman", "image": "", "rootfs": "/", "runtime": "runc"}
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    """Return a function that puts a fake docker or podman on the PATH: a shell script."""
+
+    def make(name, script):
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    return make
+
+
+def words_of(settings, **folders):
+    given = {"readable": [], "writable": [], **folders}
+    return container.command(settings, ["-m", "job", "{}"], "epochwatt-7", **given)
+
+
+def following(words, option):
+    return [after for word, after in pairwise(words) if word == option]
+
+
+def test_a_run_has_a_container_only_where_its_settings_name_an_engine():
+    assert container.settings_of({}) is None
+    assert container.settings_of({"container_settings": {"engine": "none"}}) is None
+    assert container.settings_of({"container_settings": ROOTFS}) == ROOTFS
+
+
+@pytest.mark.parametrize("settings", [IMAGE, ROOTFS], ids=["docker", "podman"])
+def test_what_would_tell_inside_from_outside_is_the_same(settings):
+    words = words_of(settings)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert following(words, "--shm-size") == [f"{host.shm_mib()}m"]
+    assert f"--ulimit=nofile={files[0]}:{files[1]}" in words
+    assert following(words, "--network") == ["none"]
+    assert following(words, "--uts") == ["host"]
+    assert following(words, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
+
+
+def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
+    data, records = tmp_path / "data", tmp_path / "measured"
+    data.mkdir()
+    mounts = following(
+        words_of(IMAGE, readable=[str(data), str(tmp_path / "gone")], writable=[str(records)]),
+        "--volume",
+    )
+    assert f"{data}:{data}:ro" in mounts
+    assert not any("gone" in mount for mount in mounts)  # docker would make it
+    changing = [mount for mount in mounts if not mount.endswith(":ro")]
+    assert sorted(changing) == sorted([f"{p}:{p}" for p in (str(records), str(machine_tmp))])
+
+
+def test_a_record_says_engine_and_digest(engine):
+    engine("docker", '[ "$1" = image ] && echo sha256:12ab || echo Docker version 20.10.24')
+    told = container.describe(IMAGE)
+    assert told == {**IMAGE, "version": "Docker version 20.10.24", "digest": "sha256:12ab"}
+
+
+@pytest.mark.parametrize(
+    ("script", "problem", "do"),
+    [
+        ("echo No such image >&2; exit 1", "docker has no image epochwatt:r35", "make container"),
+        ("echo permission denied, docker.sock >&2; exit 1", "may not use docker", "usermod"),
+        ("echo Cannot connect to the daemon >&2; exit 1", "does not answer", "systemctl start"),
+    ],
+)
+def test_what_is_wrong_and_what_to_type(script, problem, do, engine):
+    engine("docker", f'[ "$1" = --version ] || {{ {script}; }}')
+    with pytest.raises(TrainingError, match=problem) as caught:
+        container.describe(IMAGE)
+    assert do in caught.value.do
+
+
+def test_an_interrupted_job_kills_its_container(engine, tmp_path, monkeypatch):
+    engine("docker", f'[ "$1" = kill ] && echo $2 > {tmp_path}/killed || cat >/dev/null')
+    real = subprocess.Popen.wait
+
+    def interrupted(process, *arguments, **options):
+        monkeypatch.setattr(subprocess.Popen, "wait", real)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        container.run(IMAGE, ["docker", "run"], "epochwatt-7")
+    assert (tmp_path / "killed").read_text("utf-8") == "epochwatt-7\n"
+
+
+# -- real containers -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def podman():
+    """Settings under which podman runs this machine's own root; skipped where it cannot."""
+    if shutil.which("podman") is None:
+        pytest.skip("no podman on this machine")
+    runtime = next((name for name in ("runc", "crun") if shutil.which(name)), "")
+    settings = {**ROOTFS, "runtime": runtime}
+    words = container.command(settings, ["-c", "0"], f"epochwatt-try-{os.getpid()}", [], [])
+    tried = subprocess.run(words, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"podman runs no container here: {tried.stderr.strip()[-200:]}")
+    return settings
+
+
+def test_inside_are_the_same_python_memory_and_name(podman, tmp_path):
+    code = (
+        "import json, sys; from epochwatt.board.device import host; d = host.describe(); "
+        "json.dump([d['builds'], d['host_state']['shm_mib'], d['host_state']['hostname']], "
+        f"open({str(tmp_path / 'told')!r}, 'w'))"
+    )
+    words = container.command(podman, ["-c", code], "epochwatt-a-test", [], [str(tmp_path)])
+    container.run(podman, words, "epochwatt-a-test")
+    inside, shm_mib, name = json.loads((tmp_path / "told").read_text("utf-8"))
+    outside = host.describe()
+    assert inside["python"] == outside["builds"]["python"]
+    assert shm_mib == outside["host_state"]["shm_mib"]
+    assert name == outside["host_state"]["hostname"]
+    assert (tmp_path / "told").stat().st_uid == os.geteuid()
+
+
+def test_an_error_inside_is_one_outside(podman):
+    words = container.command(podman, ["-c", "raise SystemExit(9)"], "epochwatt-b-test", [], [])
+    with pytest.raises(TrainingError, match="status 9"):
+        container.run(podman, words, "epochwatt-b-test")

@@ -1,0 +1,200 @@
+"""One measurement at a time, across processes and users, whatever becomes of the holder."""
+
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import stat
+
+import pytest
+
+from epochwatt.board.device.locks import HolderLock, machine_lock
+from epochwatt.board.device.notes import write_note
+from epochwatt.errors import LockedError, RecordWriteError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "measuring.lock")
+
+
+@pytest.fixture
+def holder(path):
+    """Another process that holds the lock until it is killed."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def hold():
+        HolderLock(path).acquire({"run": "run-a", "epoch": 3})
+        sender.send("held")
+        signal.pause()
+
+    process = context.Process(target=hold)
+    process.start()
+    assert receiver.recv() == "held"
+    yield process
+    process.kill()
+    process.join()
+
+
+def test_lock_is_exclusive_across_processes_and_names_its_holder(path, holder):
+    with pytest.raises(LockedError, match=re.escape(path)) as raised:
+        HolderLock(path).acquire({"run": "run-b"})
+    assert "run run-a" in str(raised.value)
+    assert "epoch 3" in str(raised.value)
+    assert f"pid {holder.pid}" in str(raised.value)
+
+
+def test_lock_is_free_after_its_holder_was_killed(path, holder):
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    with HolderLock(path).acquire({"run": "run-b"}) as lock:
+        assert "run run-b" in lock.describe()
+        assert "run-a" not in lock.describe()
+
+
+def test_waiting_is_told_once_with_the_holder_and_ends_in_the_lock(path):
+    first = HolderLock(path).acquire({"run": "run-a"})
+    told = []
+
+    def on_wait(holder):
+        told.append(holder)
+        first.release()
+
+    with HolderLock(path).acquire({"run": "run-b"}, on_wait=on_wait) as second:
+        assert "run run-b" in second.describe()
+    (holder,) = told
+    assert "run run-a" in holder
+
+
+def test_interrupted_wait_leaves_no_lock_behind(path):
+    first = HolderLock(path).acquire({"run": "run-a"})
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HolderLock(path).acquire({"run": "run-b"}, on_wait=interrupt)
+    assert "run-a" in first.describe()
+    first.release()
+    HolderLock(path).acquire({"run": "run-c"}).release()
+
+
+def test_released_lock_is_free_though_a_forked_worker_lives_on(path):
+    context = multiprocessing.get_context("fork")
+    lock = HolderLock(path).acquire({"run": "run-a"})
+    worker = context.Process(target=signal.pause)
+    worker.start()
+    try:
+        lock.release()
+        HolderLock(path).acquire({"run": "run-b"}).release()
+    finally:
+        worker.kill()
+        worker.join()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
+def test_holder_that_did_not_say_who_it_is_still_holds(path, content):
+    lock = HolderLock(path).acquire({"run": "run-a"})
+    with open(path, "wb") as handle:
+        handle.write(content)
+    with pytest.raises(LockedError, match="left no description"):
+        HolderLock(path).acquire({"run": "run-b"})
+    lock.release()
+
+
+# -- the machine's own lock ----------------------------------------------------------------------
+
+
+def own_folder(machine_tmp):
+    return machine_tmp / f"epochwatt-{os.geteuid()}"
+
+
+def test_machine_lock_is_shared_by_all_users_under_a_strict_umask(
+    machine_tmp, in_child, as_stranger
+):
+    def take(name):
+        os.umask(0o077)
+        machine_lock().acquire({"run": name}).release()
+
+    machine_tmp.chmod(0o1777)
+    in_child(take, "run-a")
+    as_stranger(machine_tmp, take, "run-b")
+    assert "run-b" in machine_lock().describe()
+    with machine_lock().acquire({"run": "run-c"}), pytest.raises(LockedError, match="run-c"):
+        as_stranger(machine_tmp, take, "run-b")
+
+
+def test_nothing_that_is_removed_lets_a_second_measurement_run_beside(machine_tmp):
+    with machine_lock().acquire({"run": "run-a"}):
+        shutil.rmtree(own_folder(machine_tmp))
+        with pytest.raises(LockedError, match="left no description"):
+            machine_lock().acquire({"run": "run-b"})
+
+
+def test_file_that_was_removed_while_somebody_waited_locks_nothing(path):
+    first = HolderLock(path).acquire({"run": "run-a"})
+
+    def remove_and_end(_):
+        os.unlink(path)
+        first.release()
+
+    second = HolderLock(path).acquire({"run": "run-b"}, on_wait=remove_and_end)
+    with second, pytest.raises(LockedError, match="run-b"):
+        HolderLock(path).acquire({"run": "run-c"})
+
+
+# -- attacks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def victims(tmp_path):
+    """A file that somebody else wants to have overwritten."""
+    victims = tmp_path / ".bashrc"
+    victims.write_text("mine\n")
+    victims.chmod(0o600)
+    yield victims
+    assert victims.read_text() == "mine\n"
+    assert stat.S_IMODE(victims.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_link_in_place_of_a_lock_file_is_refused(path, victims, link):
+    link(victims, path)
+    with pytest.raises(RecordWriteError, match=r"measuring\.lock"):
+        HolderLock(path).acquire({"run": "run-a"})
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("name", ["measuring.json", "last-measurement.json"])
+def test_link_in_place_of_a_note_is_refused(machine_tmp, victims, link, name):
+    own_folder(machine_tmp).mkdir()
+    link(victims, own_folder(machine_tmp) / name)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        write_note(name, {"run": "run-a"})
+
+
+def test_link_in_place_of_the_folder_is_refused(machine_tmp, tmp_path, victims):
+    (tmp_path / "measuring.json").symlink_to(victims)
+    own_folder(machine_tmp).symlink_to(tmp_path)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})
+    own_folder(machine_tmp).unlink()
+    machine_lock().acquire({"run": "run-a"}).release()  # what failed holds nothing
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_folder_that_others_may_write_is_refused(machine_tmp, mode):
+    own_folder(machine_tmp).mkdir()
+    own_folder(machine_tmp).chmod(mode)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
+def test_folder_of_another_user_is_refused(machine_tmp):
+    own_folder(machine_tmp).mkdir(mode=0o755)
+    os.chown(own_folder(machine_tmp), 65534, 65534)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})

@@ -1,0 +1,577 @@
+"""The root helper, called as sudo calls it, by its user and by an attacker."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_board import MASK, TinyBoard
+
+from epochwatt.board.device import root_helper
+from epochwatt.board.device.root_helper import FAILED, REBOOT, REFUSED
+
+STATE = "var/lib/epochwatt/state.json"
+FOLDER = "var/lib/epochwatt"
+CPU3 = "sys/devices/system/cpu/cpu3/"
+STORE = f"jetson_clocks --store {FOLDER}/l4t_dfs.conf"
+UNPIN = f"jetson_clocks --restore {FOLDER}/l4t_dfs.conf"
+
+
+def python_3_6():
+    found = [shutil.which("python3.6"), *Path.home().glob(".pyenv/versions/3.6.*/bin/python3.6")]
+    works = [
+        str(p) for p in found if p and not subprocess.run([p, "-c", ""], check=False).returncode
+    ]
+    return works[0] if works else None
+
+
+@pytest.fixture
+def board(tmp_path):
+    return TinyBoard(tmp_path / "board")
+
+
+def nvpmodel_calls(board):
+    return [call for call in board.calls() if call.startswith("nvpmodel")]
+
+
+# -- what it does ----------------------------------------------------------------------------------
+def test_status_says_board_mode_and_whether_something_is_stored(board):
+    assert board.ask("status") == (
+        0,
+        {
+            "ok": True,
+            "version": root_helper.VERSION,
+            "stored": False,
+            "kind": "agx_xavier",
+            "nvpmodel": {"id": 0, "name": "SMALL"},
+        },
+    )
+    assert not (board.root / FOLDER).exists()
+    board.ask("named-mode", "3")
+    assert board.ask("status")[1]["stored"] is True
+    assert board.ask("status")[1]["nvpmodel"] == {"id": 3, "name": "MAXN"}
+
+
+def test_read_clocks_tells_what_the_files_say(board):
+    status, clocks = board.ask("read-clocks")
+    assert status == 0
+    assert clocks["cores_online"] == [0, 1]
+    assert clocks["cpu_max_khz"] == {"0": 1190400, "1": 1190400}
+    assert clocks["gpu_max_hz"] == 675750000
+    assert clocks["emc_hz"] == 2133000000
+
+
+def test_a_named_mode_is_set_from_the_boards_own_file_after_storing_what_was(board):
+    status, answer = board.ask("named-mode", "3")
+    assert (status, answer["nvpmodel"]["id"]) == (0, 3)  # exit status 255 of nvpmodel is no error
+    assert board.calls() == [
+        STORE,
+        "systemctl is-active nvfancontrol",
+        "nvpmodel -f etc/nvpmodel.conf -m 3",
+    ]
+    assert json.loads(board.read(STATE))["mode"] == 0
+
+
+def test_cores_are_online_and_ranges_open_before_a_mode_is_set(board):
+    board.ask("named-mode", "3")
+    assert board.read("found") == "1 115200 2265600"
+    assert board.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq") == "2265600"
+
+
+def test_a_custom_mode_goes_through_a_file_of_our_own(board):
+    before = board.read("etc/nvpmodel.conf")
+    status, _ = board.ask("custom-mode", "2", "1190400", "675750000", "1331200000")
+    assert status == 0
+    used = board.read("conf.used")
+    assert nvpmodel_calls(board) == [f"nvpmodel -f {FOLDER}/nvpmodel.conf -m 3"]
+    assert "< POWER_MODEL ID=3 NAME=EPOCHWATT >" in used
+    assert "CPU_DENVER_0 MAX_FREQ 1190400" in used
+    assert "CPU_DENVER_1 M" not in used
+    assert board.read("etc/nvpmodel.conf") == before
+
+
+def test_clocks_are_unpinned_before_the_next_mode(board):
+    board.ask("pin-clocks")
+    board.ask("named-mode", "3")
+    changes = [c for c in board.calls() if not c.startswith("systemctl")]
+    assert changes == [STORE, "jetson_clocks", UNPIN, "nvpmodel -f etc/nvpmodel.conf -m 3"]
+    board.ask("named-mode", "0")
+    assert board.calls().count(UNPIN) == 1
+
+
+def test_a_store_that_an_earlier_run_left_is_not_taken_for_ours(board):
+    folder = board.root / FOLDER
+    folder.mkdir(mode=0o711)
+    (folder / "l4t_dfs.conf").write_text("stale")
+    assert board.ask("pin-clocks")[0] == 0
+    assert (folder / "l4t_dfs.conf").read_text() == "stored\n"
+
+
+def test_the_fan_is_turned_up_and_put_back_jetpack_4(board):
+    assert board.ask("fan-max")[0] == 0
+    assert board.read("sys/devices/pwm-fan/target_pwm") == "255"
+    assert board.read("sys/devices/pwm-fan/temp_control") == "0"
+    assert "systemctl stop nvfancontrol" in board.calls()
+    board.ask("restore")
+    assert board.read("sys/devices/pwm-fan/target_pwm") == "77"
+    assert board.read("sys/devices/pwm-fan/temp_control") == "1"
+    assert board.calls()[-1] == "systemctl start nvfancontrol"
+
+
+def test_the_fan_is_turned_up_and_put_back_jetpack_5_and_6(board):
+    shutil.rmtree(board.root / "sys/devices/pwm-fan")
+    board.write("sys/class/hwmon/hwmon0/name", "ina3221\n")
+    board.write("sys/class/hwmon/hwmon3/name", "pwmfan\n")
+    board.write("sys/class/hwmon/hwmon3/pwm1", "60\n")
+    assert board.ask("fan-max")[0] == 0
+    assert board.read("sys/class/hwmon/hwmon3/pwm1") == "255"
+    board.ask("restore")
+    assert board.read("sys/class/hwmon/hwmon3/pwm1") == "60"
+
+
+def test_the_fan_stays_up_when_the_mode_changes(board):
+    board.ask("fan-max")
+    board.write("sys/devices/pwm-fan/target_pwm", "80\n")
+    board.ask("named-mode", "3")
+    assert board.read("sys/devices/pwm-fan/target_pwm") == "255"
+
+
+def test_a_board_without_a_fan_is_told_and_nothing_is_stored(board):
+    shutil.rmtree(board.root / "sys/devices/pwm-fan")
+    status, answer = board.ask("fan-max")
+    assert status == REFUSED
+    assert "no fan" in answer["error"]
+    assert board.calls() == []
+
+
+def test_restore_puts_back_mode_then_clocks_and_forgets(board):
+    board.ask("custom-mode", "1", "0", "0", "0")
+    board.ask("pin-clocks")
+    status, answer = board.ask("restore")
+    assert (status, answer["restored"]) == (0, True)
+    assert board.calls()[-3:] == [UNPIN, "nvpmodel -f etc/nvpmodel.conf -m 0", UNPIN]
+    assert board.read("mode") == "0"
+    assert os.listdir(board.root / FOLDER) == []
+    assert board.ask("restore") == (0, {"ok": True, "restored": False})
+
+
+@pytest.mark.parametrize("limit", [resource.RLIMIT_FSIZE, resource.RLIMIT_CPU])
+def test_a_limit_of_the_caller_cuts_nothing_short(board, limit, in_child):
+    """Under `ulimit -f 1` the saved clocks lost their end, and `restore` said that all was well."""
+    stored = "".join(f"/{CPU3}cpufreq/state{n}/disable:0\n" for n in range(100))
+    board.write("to.store", stored + f"/{CPU3}online:0\n")
+
+    def small():
+        resource.setrlimit(limit, (1024, 1024))
+
+    status, answer = board.ask("pin-clocks", preexec_fn=small)
+    if not in_child(can_lift, limit):
+        assert (status, "are limited: see ulimit" in answer["error"]) == (REFUSED, True)
+        assert board.calls() == []
+        return
+    assert (board.root / FOLDER / "l4t_dfs.conf").read_text() == stored + f"/{CPU3}online:0\n"
+    assert board.ask("restore", preexec_fn=small)[1]["restored"] is True
+    assert board.read(CPU3 + "online") == "0"
+
+
+def can_lift(limit):
+    """Say whether this user may lift a limit: root may, but not in every container."""
+    resource.setrlimit(limit, (1024, 1024))
+    try:
+        resource.setrlimit(limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    except ValueError:
+        return False
+    return True
+
+
+def test_a_store_that_is_gone_is_no_success(board):
+    board.ask("pin-clocks")
+    (board.root / FOLDER / "l4t_dfs.conf").unlink()
+    assert board.ask("restore")[0] == FAILED
+    assert (board.root / STATE).exists()
+
+
+def test_an_empty_store_is_no_store(board):
+    board.write("to.store", "")
+    status, answer = board.ask("pin-clocks")
+    assert (status, "wrote no file" in answer["error"]) == (FAILED, True)
+    assert not (board.root / STATE).exists()
+    assert board.calls() == [STORE]
+
+
+def test_clocks_that_are_not_put_back_are_no_success(board):
+    board.write("to.store", f"/{CPU3}online:0\n/sys/nowhere/online:1\n")
+    board.ask("pin-clocks")
+    board.ask("named-mode", "3")  # brings all cores online
+    board.write("stuck", "")
+    status, answer = board.ask("restore")
+    assert (status, f"not as before: /{CPU3}online" in answer["error"]) == (FAILED, True)
+    (board.root / "stuck").unlink()
+    assert board.ask("restore")[1]["restored"] is True  # nothing is forgotten before it is done
+    assert board.read(CPU3 + "online") == "0"
+
+
+def test_what_was_there_before_the_first_change_is_put_back_after_several(board):
+    for words in (["named-mode", "3"], ["custom-mode", "1", "0", "0", "0"], ["pin-clocks"]):
+        assert board.ask(*words)[0] == 0
+    board.ask("restore")
+    assert board.read("mode") == "0"
+
+
+def test_drop_caches_writes_the_kernels_switch_and_stores_nothing(board):
+    assert board.ask("drop-caches")[0] == 0
+    assert board.read("proc/sys/vm/drop_caches") == "3"
+    assert not (board.root / STATE).exists()
+
+
+# -- crash and start -------------------------------------------------------------------------------
+def test_a_helper_that_is_killed_leaves_what_restore_needs(board):
+    board.write("kills", "")
+    process = board.start("named-mode", "3")
+    assert process.communicate()[0] == b""
+    assert process.returncode == -9
+    (board.root / "kills").unlink()  # nvpmodel may still be at work: then restore waits for it
+    assert board.ask("restore")[1]["restored"] is True
+    assert board.read("mode") == "0"
+
+
+def test_after_a_start_of_the_board_only_the_mode_is_put_back(board):
+    board.ask("named-mode", "3")
+    board.ask("pin-clocks")
+    board.ask("fan-max")
+    board.write("proc/sys/kernel/random/boot_id", "second\n")
+    board.write("calls", "")
+    board.write("sys/devices/pwm-fan/target_pwm", "50\n")
+    assert board.ask("restore")[1]["restored"] is True
+    assert board.calls() == ["nvpmodel -f etc/nvpmodel.conf -m 0"]
+    assert board.read("sys/devices/pwm-fan/target_pwm") == "50"
+
+
+def test_what_an_earlier_start_left_has_to_be_restored_first(board):
+    board.ask("named-mode", "3")
+    board.write("proc/sys/kernel/random/boot_id", "second\n")
+    for words in (["named-mode", "0"], ["pin-clocks"], ["fan-max"]):
+        status, answer = board.ask(*words)
+        assert status == REFUSED
+        assert "restore" in answer["error"]
+    assert len(nvpmodel_calls(board)) == 1
+
+
+def test_another_mask_needs_a_start_and_nothing_changes(board):
+    before = board.snapshot()
+    status, answer = board.ask("named-mode", "7")
+    assert status == REBOOT
+    assert "mask 0, the mode has 5" in answer["error"]
+    assert "sudo nvpmodel -m 7" in answer["error"]
+    board.write(MASK, "5\n")
+    assert board.ask("custom-mode", "1", "0", "0", "0")[0] == REBOOT
+    board.write(MASK, "0\n")
+    assert board.snapshot() == before
+
+
+def test_the_question_of_nvpmodel_is_never_answered_with_yes(board):
+    board.write("asks", "")
+    status, answer = board.ask("named-mode", "3", stdin=subprocess.DEVNULL)
+    assert status == REBOOT
+    assert "nvpmodel asks for it" in answer["error"]
+    assert "answer: " in board.read("calls") + " "
+    assert "answer: Y" not in board.read("calls")
+
+
+def test_yes_on_the_helpers_own_input_goes_nowhere(board):
+    board.write("asks", "")
+    process = board.start("named-mode", "3", stdin=subprocess.PIPE)
+    said, _ = process.communicate(b"YES\n" * 10)
+    assert process.returncode == REBOOT
+    assert json.loads(said)["ok"] is False
+    assert "YES" not in board.read("calls")
+
+
+def test_a_mode_that_a_start_has_replaced_stays_when_its_mask_differs(board):
+    board.ask("named-mode", "3")
+    board.write("proc/sys/kernel/random/boot_id", "second\n")
+    board.write(MASK, "5\n")
+    status, answer = board.ask("restore")
+    assert (status, answer["restored"]) == (0, False)
+    assert not (board.root / STATE).exists()
+
+
+# -- an attacker -----------------------------------------------------------------------------------
+WRONG = [
+    [],
+    [""],
+    ["STATUS"],
+    ["status "],
+    ["--help"],
+    ["-c", "id"],
+    ["__class__"],
+    ["../../../bin/sh"],
+    ["/etc/passwd"],
+    ["status;id"],
+    ["status\nrestore"],
+    ["status", "status"],
+    ["restore", "/etc/shadow"],
+    ["named-mode"],
+    ["named-mode", ""],
+    ["named-mode", "3", "0"],
+    ["named-mode", "03"],
+    ["named-mode", "3\n"],
+    ["named-mode", " 3"],
+    ["named-mode", "+3"],
+    ["named-mode", "-3"],
+    ["named-mode", "3.0"],
+    ["named-mode", "3e0"],
+    ["named-mode", "0x3"],
+    ["named-mode", "1_0"],
+    ["named-mode", "\u0663"],  # a digit three, in Arabic
+    ["named-mode", "\uff13"],  # a digit three, full width
+    ["named-mode", "3;reboot"],
+    ["named-mode", "$(reboot)"],
+    ["named-mode", "../3"],
+    ["named-mode", "4"],
+    ["named-mode", "9" * 12],
+    ["named-mode", "9" * 100000],
+    ["custom-mode", "1", "1", "1"],
+    ["custom-mode", "5", "0", "0", "0"],
+    ["custom-mode", "1", "1200000", "0", "0"],
+    ["custom-mode", "1", "0", "675750001", "0"],
+    ["custom-mode", "1", "0", "0", "1"],
+    ["custom-mode", "1", "0", "0", "0", "0"],
+    ["custom-mode", "-1", "0", "0", "0"],
+    ["pin-clocks", "--fan"],
+    ["drop-caches", "1"],
+]
+
+
+@pytest.mark.parametrize(
+    "words", WRONG, ids=lambda words: " ".join(words)[:30].encode("unicode_escape").decode()
+)
+def test_what_is_no_verb_or_no_number_of_the_board_is_refused_and_changes_nothing(board, words):
+    before = board.snapshot()
+    status, answer = board.ask(*words)
+    assert status == REFUSED
+    assert len(json.dumps(answer)) < 1000
+    assert board.snapshot() == before
+
+
+def test_a_nul_in_a_number_is_refused():
+    with pytest.raises(root_helper.HelperError) as caught:
+        root_helper.act(["named-mode", "3\0"])
+    assert caught.value.args[0] == REFUSED
+
+
+@given(st.lists(st.text() | st.from_regex(r"[0-9]{1,13}"), max_size=6), st.sampled_from(WRONG[6:]))
+def test_only_verbs_with_as_many_plain_numbers_as_they_take_get_through(words, start):
+    verbs = {**root_helper._LOOKS, **root_helper._CHANGES}
+    for verb in [*verbs, "".join(start[:1])]:
+        try:
+            root_helper.act([verb, *words])
+        except root_helper.HelperError as error:
+            complaint = error.args[1]
+        plain = all(word.isascii() and word.isdigit() and str(int(word)) == word for word in words)
+        passes = verb in verbs and len(words) == verbs[verb][0] and plain
+        passes = passes and all(len(word) <= 12 for word in words)
+        assert ("works only as" in complaint) == passes  # refused only for where it is
+
+
+def test_it_works_only_where_it_is_installed(board):
+    elsewhere = board.root / "helper"
+    shutil.copy(board.helper, elsewhere)
+    done = subprocess.run([elsewhere, "drop-caches"], capture_output=True, check=False)
+    assert done.returncode == REFUSED
+    assert board.read("proc/sys/vm/drop_caches") == "0"
+
+
+def test_a_link_elsewhere_still_works_on_its_own_root(board, tmp_path):
+    link = tmp_path / "other/usr/local/sbin/epochwatt-helper"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(board.helper)
+    assert subprocess.run([link, "drop-caches"], capture_output=True, check=False).returncode == 0
+    assert board.read("proc/sys/vm/drop_caches") == "3"
+
+
+@pytest.mark.parametrize("verb", ["status", "restore", "drop-caches"])
+def test_on_a_real_root_it_works_for_root_alone(monkeypatch, verb):
+    installed = f"/{root_helper.INSTALLED}/epochwatt/board/device/root_helper.py"
+    monkeypatch.setattr(root_helper, "__file__", installed)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(root_helper.HelperError, match="only as root"):
+        root_helper.act([verb])
+
+
+@pytest.mark.parametrize(("owner", "mode"), [(1000, 0o755), (0, 0o775), (0, 0o757)])
+def test_on_a_real_root_nobody_else_may_own_or_write_it(monkeypatch, owner, mode):
+    installed = f"/{root_helper.INSTALLED}/epochwatt/board/device/root_helper.py"
+    monkeypatch.setattr(root_helper, "__file__", installed)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    about = os.stat_result((0o100000 | mode, 0, 0, 1, owner, 0, 0, 0, 0, 0))
+    monkeypatch.setattr(os, "stat", lambda path: about)
+    with pytest.raises(root_helper.HelperError, match="root's alone"):
+        root_helper.act(["restore"])
+
+
+def test_the_environment_of_the_caller_reaches_no_tool(board, tmp_path):
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    for name in ("sh", "cat", "env", "mkdir", "sed", "nvpmodel", "systemctl"):
+        (evil / name).write_text(f"#!/bin/sh\ntouch {evil}/hit\n")
+        (evil / name).chmod(0o755)
+    for name in ("json.py", "sitecustomize.py", "usercustomize.py"):
+        (evil / name).write_text(f"open({str(evil / 'hit')!r}, 'w')\n")
+    names = ("PYTHONPATH", "PYTHONHOME_", "BASH_ENV", "ENV", "IFS", "LD_LIBRARY_PATH", "HOME")
+    environment = {**dict.fromkeys(names, str(evil)), "PATH": f"{evil}:{os.environ['PATH']}"}
+    environment |= {"PYTHONSTARTUP": f"{evil}/json.py", "PYTHONINSPECT": "1"}
+    status, _ = board.ask("named-mode", "3", env=environment, cwd=evil)
+    assert status == 0
+    assert not (evil / "hit").exists()
+    assert str(evil) not in board.read("environment").replace(f"OLDPWD={evil}", "")
+    assert "PATH=/usr/sbin:/usr/bin:/sbin:/bin" in board.read("environment").splitlines()
+
+
+@pytest.mark.parametrize("verb", ["pin-clocks", "restore"])
+def test_a_folder_that_is_a_link_is_not_followed(board, tmp_path, verb):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (board.root / FOLDER).symlink_to(elsewhere)
+    assert board.ask(verb)[0] == FAILED
+    assert os.listdir(elsewhere) == []
+    assert board.calls() == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o722])
+def test_a_folder_that_others_can_write_is_refused(board, mode):
+    folder = board.root / FOLDER
+    folder.mkdir()
+    folder.chmod(mode)
+    assert board.ask("named-mode", "3")[0] == REFUSED
+    assert board.calls() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_refused(board):
+    (board.root / FOLDER).mkdir(mode=0o711)
+    os.chown(board.root / FOLDER, 1234, 1234)
+    assert board.ask("named-mode", "3")[0] == REFUSED
+
+
+def test_others_cannot_open_the_folder_and_hold_its_lock(board):
+    board.ask("named-mode", "3")
+    assert (board.root / FOLDER).stat().st_mode & 0o777 == 0o711
+    assert (board.root / STATE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_state_that_is_a_link_is_not_followed(board, tmp_path):
+    board.ask("named-mode", "3")
+    state = tmp_path / "state.json"
+    (board.root / STATE).rename(state)
+    (board.root / STATE).symlink_to(state)
+    before = board.snapshot()
+    for verb in ("restore", "pin-clocks"):
+        assert board.ask(verb)[0] == REFUSED
+    assert board.snapshot() == before
+
+
+def test_a_link_under_the_name_of_a_new_state_is_not_written_through(board, tmp_path):
+    target = tmp_path / "target"
+    target.write_text("precious")
+    (board.root / FOLDER).mkdir(mode=0o711)
+    (board.root / (STATE + ".new")).symlink_to(target)
+    assert board.ask("named-mode", "3")[0] == FAILED
+    assert target.read_text() == "precious"
+    assert nvpmodel_calls(board) == []
+
+
+GOOD = {
+    "boot_id": "first",
+    "mode": 0,
+    "pinned": True,
+    "fan": {"target_pwm": "77"},
+    "fan_service": False,
+    "fan_is_max": True,
+}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "",
+        "{",
+        "[]",
+        "[3]",
+        "7",
+        '"x"',
+        "{}",
+        json.dumps({**GOOD, "mode": "0"}),
+        json.dumps({**GOOD, "mode": True}),
+        json.dumps({**GOOD, "mode": "/etc/shadow"}),
+        json.dumps({**GOOD, "more": 1}),
+        json.dumps({**GOOD, "fan": []}),
+        json.dumps(GOOD) + " " * 70000 + "x",
+    ],
+)
+def test_a_state_that_was_rewritten_is_refused(board, state):
+    (board.root / FOLDER).mkdir(mode=0o711)
+    board.write(STATE, state)
+    if len(state) > 65536:
+        board.write(f"{FOLDER}/l4t_dfs.conf", "stored\n")
+        state = json.loads(board.read(STATE)[:65536])  # only so much is read
+        assert board.ask("restore")[1]["restored"] is True
+        return
+    for verb in ("restore", "pin-clocks"):
+        status, answer = board.ask(verb)
+        assert status == REFUSED
+        assert "state.json" in answer["error"]
+    assert board.calls() == []
+
+
+def test_a_stored_mode_that_the_board_does_not_have_is_not_set(board):
+    (board.root / FOLDER).mkdir(mode=0o711)
+    board.write(STATE, json.dumps({**GOOD, "mode": 99}))
+    assert board.ask("restore")[0] == FAILED
+    assert board.calls() == []
+
+
+def test_a_stored_fan_speed_that_is_none_is_not_written(board):
+    (board.root / FOLDER).mkdir(mode=0o711)
+    board.write(STATE, json.dumps({**GOOD, "fan": {"target_pwm": "9999", "../../../x": "1"}}))
+    board.write(f"{FOLDER}/l4t_dfs.conf", "stored\n")
+    assert board.ask("restore")[0] == 0
+    assert board.read("sys/devices/pwm-fan/target_pwm") == "77"
+
+
+def test_helpers_at_the_same_time_work_one_after_the_other(board):
+    processes = [board.start("named-mode", mode) for mode in ("3", "0", "3", "0")]
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    assert len(nvpmodel_calls(board)) == 4
+    assert "two at once" not in board.calls()
+    assert board.calls().count(STORE) == 1
+    assert json.loads(board.read(STATE))["mode"] == 0
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 15, 20])  # HUP, INT, QUIT, TERM, TSTP
+def test_what_the_caller_can_send_does_not_cut_it_in_the_middle(board, number):
+    script = f"kill -{number} $PPID\n"
+    tool = board.root / "usr/bin/jetson_clocks"
+    tool.write_text(tool.read_text().replace("if [", script + "if [", 1))
+    assert board.ask("named-mode", "3")[0] == 0
+    assert board.read("mode") == "3"
+
+
+# -- the file --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("python", [sys.executable, python_3_6()], ids=["this one", "3.6"])
+def test_it_runs_isolated_on_old_and_new_interpreters(tmp_path, python):
+    if python is None:
+        pytest.skip("there is no python3.6 here")
+    board = TinyBoard(tmp_path / "board", python)
+    assert board.ask("custom-mode", "3", "1190400", "0", "0")[0] == 0
+    assert board.ask("restore")[1]["restored"] is True
+    done = subprocess.run([python, "-I", board.helper, "status"], capture_output=True, check=False)
+    assert json.loads(done.stdout)["kind"] == "agx_xavier"

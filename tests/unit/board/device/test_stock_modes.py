@@ -1,0 +1,167 @@
+"""Every stock mode of the newer fake boards is set, read back, verified and put back.
+
+The words of nvpmodel are those that people have recorded; sources stand beside them.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from fake_board import make_board
+
+from epochwatt.board.device import jetson
+from epochwatt.board.device.helper_file import helper_file
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.errors import BoardError, RebootNeeded
+from tests.fakeboard.kinds import KINDS
+
+NVPMODEL = "usr/sbin/nvpmodel"
+QUICK = ("agx_orin-jp6", "orin_nano-jp7.2.1")  # the first mode of one needs a restart
+NEWER = [name for name, kind in KINDS.items() if kind.jetpack >= 6]
+
+
+@pytest.fixture
+def make_real(tmp_path):
+    """Return a function that makes a fake board of a kind with the real helper."""
+
+    def make(name):
+        fake = make_board(tmp_path / name, name)
+        (fake.root / jetson.INSTALLED).write_bytes(helper_file(sys.executable))
+        settings = {
+            "backend": "fake",
+            "root": str(fake.root),
+            "kind": fake.kind.board.name,
+            "unit": fake.kind.serial,
+            "storage": {"root": str(fake.root), "mount": "", "block_device": ""},
+            "power_source": "sysfs",
+            "settle": None,
+        }
+        board = JetsonBoard(settings)
+        board.patience_s = 0.0
+        return fake, board
+
+    return make
+
+
+def set_stock_mode(fake, board, mode):
+    """Set a mode; return what was applied, and the message of a restart that it needed first."""
+    advice = ""
+    try:
+        applied = board.apply({"nvpmodel": mode.name}, "on")
+    except RebootNeeded as error:
+        advice = str(error)
+        restarted_by_hand(fake, mode)
+        applied = board.apply({"nvpmodel": mode.name}, "on")
+    return applied, advice
+
+
+def restarted_by_hand(fake, mode):
+    """Do what the message of a needed restart says."""
+    words = [fake.root / NVPMODEL, "-m", str(mode.id)]
+    subprocess.run(words, input="YES\n", text=True, check=True, capture_output=True)
+    fake.reboot()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in NEWER],
+)
+def test_every_stock_mode_is_set_read_back_verified_and_put_back(make_real, name):
+    fake, board = make_real(name)
+    for mode in fake.kind.modes:
+        differs = mode.masks != running_masks(fake)
+        applied, advice = set_stock_mode(fake, board, mode)
+        assert (f"`sudo nvpmodel -m {mode.id}`" in advice) == differs
+        assert applied["verified"], applied["unverified"]
+        assert mode.masks == running_masks(fake)
+        assert applied["read_back"]["cores"] == mode.cores
+        if mode.emc_hz > 0:
+            assert applied["read_back"]["emc_cap_mhz"] == mode.emc_hz / 1e6
+        before_mhz = applied["read_back"]["gpu_max_mhz"]
+        board.restore()
+        assert not board.left_over()
+        limit = fake.kind.gpu_hz[-1] if mode.gpu_hz[1] < 0 else mode.gpu_hz[1]
+        assert before_mhz == pytest.approx(limit / 1e6, rel=0.03)
+
+
+def running_masks(fake):
+    """Return the masks that the GPU of a fake board runs with."""
+    names = {"FBP": "sys/devices/platform/gpu.0/fbp_pg_mask"}
+    names |= {"TPC": "sys/devices/platform/gpu.0/tpc_pg_mask"}
+    names |= {"GPU": "sys/kernel/gpu_static_pg/gpu_pg_mask"}
+    present = {what: fake.root / name for what, name in names.items()}
+    return {what: int(path.read_text()) for what, path in present.items() if path.exists()}
+
+
+def test_custom_memory_clock_is_verified_where_jetpack_6_keeps_its_limit(make_real):
+    fake, board = make_real("agx_orin-jp6")
+    restarted_by_hand(fake, fake.kind.modes[0])
+    before = fake.snapshot()
+    applied = board.apply({"cores": 8, "emc_mhz": 2133}, "on")
+    assert (applied["verified"], applied["unverified"]) == (True, [])
+    assert applied["read_back"]["emc_cap_mhz"] == 2133
+    board.restore()
+    assert fake.snapshot() == before
+
+
+def test_another_fbp_mask_is_recognised_before_anything_is_changed(make_real):
+    fake, board = make_real("orin_nano-jp6.2")
+    (fake.root / "sys/devices/platform/gpu.0/fbp_pg_mask").write_text("0\n")
+    before = fake.snapshot()
+    with pytest.raises(RebootNeeded, match=r"FBP mask 0, the mode has 2.*sudo nvpmodel -m 1"):
+        board.apply({"nvpmodel": "25W"}, "on")
+    assert fake.snapshot() == before
+    assert not board.left_over()
+
+
+GPU0 = "/sys/devices/platform/gpu.0/"
+FAILED = (
+    "NVPM ERROR: failed to set power mode!\nNVPM ERROR: optMask is 1, no request for power mode"
+)
+WORDS = {
+    # OE4T/meta-tegra issue 1864, pull request 1268
+    "busy TPC mask": (f"NVPM ERROR: Error writing 128 to {GPU0}tpc_pg_mask: 16\n" + FAILED, None),
+    "FBP mask": (f"NVPM ERROR: Error writing 2 to {GPU0}fbp_pg_mask: 19\n" + FAILED, None),
+    # stored index 61928627885, JetPack 7.2: it asks even where the mode is the one that is set
+    "question": (
+        "NVPM WARN: Golden image context is already created\n"
+        "NVPM WARN: Reboot required for changing to this power mode: 1\n"
+        "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:\n"
+        "NVPM ERROR: bad input!\nNVPM ERROR: optMask is 1, no request for power mode",
+        None,
+    ),
+    # anduril/jetpack-nixos pull request 202; OE4T/meta-tegra issue 1613; stored index 58227523952
+    "hwmon": (
+        "NVPM ERROR: Error opening /sys/devices/platform/c250000.i2c/i2c-7/7-0040/hwmon: 2\n"
+        + FAILED,
+        "not the configuration of this module",
+    ),
+    "conf of another module": (
+        "NVPM ERROR: Error opening /sys/devices/system/cpu/cpu6/online: 2\n" + FAILED,
+        "not the configuration of this module",
+    ),
+    # stored index 70947174191
+    "no such mode": ("NVPM ERROR: request for bad power mode 1", "correct /etc/nvpmodel.conf"),
+    # stored index 53188434015
+    "container": ("Running in chroot, ignoring request", "does nothing in a container"),
+    "busy GPU": (
+        "NVPM ERROR: Error writing 918000000 to "
+        "/sys/devices/platform/17000000.gpu/devfreq_dev/max_freq: 16\n" + FAILED,
+        "a program that uses the GPU",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_what_nvpmodel_says_is_shown_with_what_follows(make_real, case):
+    words, remedy = WORDS[case]
+    fake, board = make_real("orin_nano-jp6.2")
+    (fake.root / NVPMODEL).write_text(
+        "#!/bin/sh\n# epochwatt stand-in\n"
+        "[ $1 = -q ] && { echo 'NV Power Mode: 25W'; echo 1; exit 0; }\n"
+        f"cat >&2 <<'END'\n{words}\nEND\nexit 255\n"
+    )
+    with pytest.raises(BoardError if remedy else RebootNeeded) as caught:
+        board.apply({"nvpmodel": "15W"}, "on")
+    assert all(line in str(caught.value) for line in words.splitlines())
+    assert (remedy or "sudo nvpmodel -m ") in str(caught.value)

@@ -1,0 +1,109 @@
+"""Clocks, loads, fan, throttling and temperatures in the layouts of all releases."""
+
+import math
+
+import pytest
+
+from epochwatt.board.telemetry.board import BoardSource
+
+GPUS = {  # devfreq folder, file of the load
+    "nano": ("sys/devices/57000000.gpu/devfreq/57000000.gpu", "sys/devices/57000000.gpu/load"),
+    "xavier": (
+        "sys/devices/17000000.gv11b/devfreq/17000000.gv11b",
+        "sys/devices/17000000.gv11b/load",
+    ),
+    "orin_jp5": ("sys/devices/17000000.ga10b/devfreq_dev", "sys/devices/17000000.ga10b/load"),
+    "orin_jp6": (
+        "sys/devices/platform/17000000.gpu/devfreq/17000000.gpu",
+        "sys/devices/platform/17000000.gpu/load",
+    ),
+    "class": (
+        "sys/class/devfreq/17000000.gpu",
+        "sys/class/devfreq/17000000.gpu/device/load",
+    ),
+}
+
+
+@pytest.fixture
+def open_source(root):
+    opened = []
+
+    def make():
+        opened.append(BoardSource(str(root)))
+        return opened[-1]
+
+    yield make
+    for source in opened:
+        source.close()
+
+
+def row(source):
+    return dict(zip(source.columns, source.read(), strict=True))
+
+
+@pytest.mark.parametrize("layout", GPUS)
+def test_gpu_in_each_layout(root, open_source, layout):
+    folder, load = GPUS[layout]
+    root.write(f"{folder}/available_frequencies", "306000000 408000000\n")
+    root.write(f"{folder}/cur_freq", "408000000\n")
+    root.write(load, "437\n")
+    found = row(open_source())
+    assert found["gpu_mhz"] == 408.0
+    assert found["gpu_util_pct"] == pytest.approx(43.7)
+
+
+@pytest.mark.parametrize(
+    ("clock", "load"),
+    [
+        (
+            "sys/kernel/debug/bpmp/debug/clk/emc/rate",
+            "sys/kernel/actmon_avg_activity/mc_all",
+        ),
+        ("sys/kernel/debug/clk/override.emc/clk_rate", "sys/kernel/debug/cactmon/mc_all"),
+    ],
+)
+def test_memory(root, open_source, clock, load):
+    root.write(clock, "2133000000\n")
+    root.write(load, "533250\n")
+    source = open_source()
+    found = row(source)
+    assert found["emc_mhz"] == 2133.0
+    assert found["emc_util_pct"] == pytest.approx(25.0)
+    root.write(clock, "0\n")
+    assert math.isnan(row(source)["emc_util_pct"])
+    assert source.settings()["files"]["emc_mhz"].endswith(clock)
+
+
+def test_fan_of_jetpack_5_is_found_by_its_name(root, open_source):
+    root.write("sys/class/hwmon/hwmon0/name", "other\n")
+    root.write("sys/class/hwmon/hwmon0/pwm1", "255\n")
+    root.write("sys/class/hwmon/hwmon4/name", "pwmfan\n")
+    root.write("sys/class/hwmon/hwmon4/pwm1", "51\n")
+    assert row(open_source())["fan_pct"] == pytest.approx(20.0)
+
+
+def test_throttling_is_the_largest_state_of_what_slows_the_board(root, open_source):
+    devices = [("pwm-fan", 3), ("cpu-throttle-alert", 0), ("gpu-balanced", 2), ("cpufreq-cpu0", 1)]
+    for n, (kind, state) in enumerate(devices):
+        root.write(f"sys/class/thermal/cooling_device{n}/type", f"{kind}\n")
+        root.write(f"sys/class/thermal/cooling_device{n}/cur_state", f"{state}\n")
+    source = open_source()
+    assert row(source)["throttle_state"] == 2.0
+    assert "pwm-fan" not in source.settings()["throttle_state"]
+    root.write("sys/class/thermal/cooling_device2/cur_state", "?\n")
+    assert row(source)["throttle_state"] == 1.0
+
+
+def test_temperatures_by_zone(root, open_source):
+    zones = [("CPU-therm", 41500), ("PMIC-Die", 100000), ("cv0-thermal", -256000), ("tj", 50250)]
+    for n, (kind, value) in enumerate(zones):
+        root.write(f"sys/class/thermal/thermal_zone{n}/type", f"{kind}\n")
+        root.write(f"sys/class/thermal/thermal_zone{n}/temp", f"{value}\n")
+    source = open_source()
+    found = row(source)
+    assert found["temp_cpu_c"] == 41.5
+    assert math.isnan(found["temp_cv0_c"])
+    assert found["temp_tj_c"] == 50.25
+    assert "temp_pmic_c" not in found
+    root.write("sys/class/thermal/thermal_zone2/temp", "39000\n")  # its unit was switched on
+    assert row(source)["temp_cv0_c"] == 39.0

@@ -1,0 +1,402 @@
+"""The real process: started, commanded, killed, orphaned."""
+
+import errno
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import epochwatt
+from benchmarks.synthetic import SyntheticSource, sampler_with
+from epochwatt.board.records import files
+from epochwatt.board.records.samples import read_samples
+from epochwatt.board.telemetry import client
+from epochwatt.board.telemetry.client import NO_POWER, Sampler
+
+FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
+ORPHAN_S = 2.0  # within that time after its trainer no sampler may be left
+
+
+def gone(pid):
+    """Say whether a process has ended, reaped or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state in "ZX"
+
+
+def wait_until(holds, seconds):
+    """Wait until something holds; say whether it does in that time."""
+    end_s = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a sampler with one synthetic source."""
+    started = []
+
+    def make(faults=None, **options):
+        program = sampler_with({"rails": 4, "period_s": FAST, "faults": faults})
+        started.append(Sampler.start(os.getpid(), str(tmp_path), 0, program=program, **options))
+        return started[-1]
+
+    yield make
+    for sampler in started:
+        sampler.stop()
+
+
+def sources_in(folder):
+    """Return the sources that have a file of samples."""
+    return [path.stem.removeprefix("samples-") for path in Path(folder).glob("samples-*.csv")]
+
+
+def lines(folder, source="synthetic"):
+    return Path(folder, f"samples-{source}.csv").read_text("ascii").count("\n")
+
+
+def run_epoch(sampler, folder, seconds=0.4):
+    """Let an epoch pass; return its statistics."""
+    sampler.begin(folder)
+    time.sleep(seconds)
+    return sampler.end()
+
+
+def test_epochs_are_sampled_one_after_the_other(start, folder, tmp_path):
+    sampler = start()
+    assert sampler.sources["host"] is None
+    assert sampler.sources["synthetic"] == "module"
+    second = tmp_path / "epoch 1"
+    second.mkdir()
+    for path in (folder, str(second)):
+        before_s = time.monotonic()
+        statistics = run_epoch(sampler, path)
+        after_s = time.monotonic()
+        assert statistics == files.read_json(path + "/telemetry.json")
+        assert statistics["lost"] is False
+        assert {"host", "synthetic"} <= set(sources_in(path))
+        rows = read_samples(path, "synthetic")
+        assert before_s <= rows["t_mono_s"][0]
+        assert rows["t_mono_s"][-1] <= after_s
+        assert len(rows["t_mono_s"]) > 10
+        # every row is the signal at its stamp, but for those beside a step of it
+        truth_w = list(map(SyntheticSource().power_w, rows["t_mono_s"].tolist()))
+        assert np.mean(rows["power_total_w"] == truth_w) > 0.9
+
+
+def test_bounds_of_an_epoch_lie_between_samples_of_every_source(start, folder):
+    sampler = start()
+    sampler.begin(folder)
+    start_s = time.perf_counter()
+    end_s = time.perf_counter()
+    sampler.end()
+    for source in sources_in(folder):
+        t_s = read_samples(folder, source)["t_mono_s"]
+        assert t_s[0] <= start_s
+        assert t_s[-1] >= end_s
+
+
+def test_power_can_be_asked_for_while_an_epoch_goes_on(start, folder):
+    """Each reading is told once, and stands in the samples as well."""
+    sampler = start()
+    assert sampler.power().scope is None  # nothing was begun
+    sampler.begin(folder)
+    asked = [sampler.power()]
+    time.sleep(0.2)
+    asked.append(sampler.power())
+    sampler.end()
+    assert {power.scope for power in asked} == {"module"}
+    assert {power.period_s for power in asked} == {FAST}
+    assert len(asked[1].t_s) >= 5
+    t_s = [t_s for power in asked for t_s in power.t_s]
+    power_w = [power_w for power in asked for power_w in power.power_w]
+    rows = read_samples(folder, "synthetic")
+    n = len(t_s)
+    assert rows["t_mono_s"][:n] == pytest.approx(t_s, abs=1e-6)
+    assert rows["power_total_w"][:n] == pytest.approx(power_w, rel=1e-5)
+
+
+@pytest.fixture
+def told(caplog):
+    """Return a function that gives what the client has logged."""
+    caplog.set_level(logging.WARNING)
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def assert_lost(sampler, folder, told, why):
+    """Nothing is raised, it is told once, and the statistics say it from then on."""
+    for _ in range(2):
+        statistics = run_epoch(sampler, folder, seconds=0)
+        assert statistics["lost"] is True
+        assert why in statistics["reason"]
+        assert statistics["sources"] == {}
+        assert files.read_json(folder + "/telemetry.json") == statistics
+    assert len(told()) == 1
+    assert why in told()[0]
+
+
+def test_sampler_that_was_killed_harms_nothing(start, folder, told):
+    sampler = start()
+    sampler.begin(folder)
+    pid = sampler.pid
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: gone(pid) and len(os.listdir(f"/proc/{pid}/task")) < 2, 5)
+    assert sampler.end()["lost"] is True
+    assert_lost(sampler, folder, told, "it")
+
+
+def test_sampler_that_is_silent_is_given_up_and_killed(start, folder, told):
+    sampler = start({"hang_at": 1, "hang_s": 60}, timeout_s=0.3)
+    pid = sampler.pid
+    assert_lost(sampler, folder, told, "no answer within 0.3 s")
+    assert gone(pid)
+
+
+def test_sampler_that_cannot_start_harms_nothing(folder, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert sampler.pid is None
+        assert_lost(sampler, folder, told, "cannot be started")
+
+
+def slow_at_first(tmp_path, seconds):
+    """Return a program that is slow to get ready the first time, and then at its second start."""
+    tool = tmp_path / "slow"
+    times = " ".join(map(str, seconds))
+    tool.write_text(
+        f"#!/bin/sh\nset -- {times}\n[ -e {tmp_path}/once ] && shift\ntouch {tmp_path}/once\n"
+        f"sleep $1\nprintf '%s\\n' '{READY}'\nexec cat\n",
+        encoding="ascii",
+    )
+    tool.chmod(0o755)
+    return str(tool)
+
+
+def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 1.5]))
+    monkeypatch.setattr("epochwatt.board.telemetry.client.START_S", 0.3)
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert sampler.sources == {"host": None}
+    assert told() == ["the sampler is not ready after 0.3 s: it is started once more"]
+
+
+READY = '{"ok": true, "sources": {"host": null}}'
+ODD = [
+    "7",
+    "[1, 2]",
+    '"ok"',
+    "null",
+    "[" * 5000,
+    "\\xff",
+    "{}",
+    '{"ok": 1}',
+    '{"ok": false}',
+    '{"ok": true, "statistics": 3}',
+    '{"ok": true, "statistics": {}}',
+    '{"ok": true, "statistics": {"lost": false, "sources": []}}',
+    '{"ok": true, "statistics": {"lost": false, "sources": {"host": 1}}}',
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", range(3), ids=["at the start", "to begin", "to end"])
+def test_whatever_a_sampler_answers_the_trainer_goes_on(
+    folder, told, monkeypatch, tmp_path, odd, place
+):
+    answers = [READY, '{"ok": true}']
+    tool = tmp_path / "sampler"
+    lines = "\n".join([*answers[:place], odd])
+    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tool))
+    with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
+        assert all(isinstance(scope, (str, type(None))) for scope in sampler.sources.values())
+        statistics = run_epoch(sampler, folder, seconds=0)
+    assert statistics["lost"] is True
+    assert statistics["sources"] == {}
+    assert statistics == files.read_json(folder + "/telemetry.json")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *ODD,
+        '{"ok": true}',
+        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [[1]]}}',
+        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [["a", 2]]}}',
+    ],
+)
+def test_whatever_a_sampler_answers_of_power_the_trainer_goes_on(
+    folder, monkeypatch, tmp_path, odd
+):
+    tool = tmp_path / "sampler"
+    lines = "\n".join([READY, '{"ok": true}', odd])
+    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tool))
+    with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
+        sampler.begin(folder)
+        assert sampler.power() == NO_POWER
+        assert sampler.end()["lost"] is True
+
+
+def test_epoch_that_cannot_be_sampled_is_lost_and_the_next_is_not(start, folder, told):
+    sampler = start()
+    statistics = run_epoch(sampler, folder + "/missing", seconds=0)
+    assert statistics["lost"] is True
+    assert "FileNotFoundError" in statistics["reason"]
+    assert "no telemetry of this epoch" in told()[0]
+    assert run_epoch(sampler, folder, seconds=0)["lost"] is False
+
+
+@pytest.mark.parametrize(("n_full", "is_lost"), [(1, False), (1000, True)])
+def test_statistics_that_cannot_be_written_are_tried_again_and_never_missing_in_silence(
+    folder, told, monkeypatch, tmp_path, n_full, is_lost
+):
+    """A disk that is full for a moment costs nothing; one that stays full costs the telemetry."""
+    monkeypatch.setattr(client, "REWRITE_S", 0.01)
+    write = files.write_json
+    left = [n_full - 1]  # the sampler's own try is one
+
+    def full(*arguments):
+        if left[0] > 0:
+            left[0] -= 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*arguments)
+
+    monkeypatch.setattr(files, "write_json", full)
+    full_in_the_sampler = (
+        "from epochwatt.board.records import files\n"
+        "import epochwatt.board.telemetry.__main__ as program\n"
+        "def full(*arguments): raise OSError(28, 'No space left on device')\n"
+        "files.write_json = full; program.main()\n"
+    )
+    with Sampler.start(
+        os.getpid(), str(tmp_path), 0, program=["-c", full_in_the_sampler]
+    ) as sampler:
+        statistics = run_epoch(sampler, folder, seconds=0.1)
+    assert statistics["lost"] is is_lost
+    assert "No space left on device" in told()[0]
+    if is_lost:
+        assert statistics["sources"] == {}
+        assert "No space left on device" in statistics["reason"]
+        assert not Path(folder, "telemetry.json").exists()
+    else:
+        assert "host" in statistics["sources"]
+        assert files.read_json(folder + "/telemetry.json") == statistics
+
+
+def test_stopped_sampler_leaves_no_process(start, folder):
+    sampler = start()
+    pid = sampler.pid
+    sampler.begin(folder)
+    sampler.stop()
+    sampler.stop()
+    assert gone(pid)
+    assert lines(folder) >= 2  # what was sampled is in the file
+    assert run_epoch(sampler, folder, seconds=0)["reason"] == "it was stopped"
+
+
+def test_interrupt_from_the_keyboard_is_not_for_the_sampler(start, folder):
+    sampler = start()
+    sampler.begin(folder)
+    os.kill(sampler.pid, signal.SIGINT)
+    assert sampler.end()["lost"] is False
+    assert os.getsid(sampler.pid) == sampler.pid
+
+
+TRAINER = """
+import os, signal, sys
+from epochwatt.board.telemetry.client import Sampler
+sampler = Sampler.start(os.getpid(), sys.argv[1], 0, program=sys.argv[2:])
+sampler.begin(sys.argv[1])
+worker = os.fork()  # a loader worker: it holds the trainer's ends of the sampler's pipes
+if worker:
+    print(sampler.pid, worker, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def trainer(folder):
+    """A stand-in trainer with a sampler and a forked worker; gives it and their process ids."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
+    words = [sys.executable, "-c", TRAINER, folder, *sampler_with({"rails": 4})]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
+        sampler, worker = map(int, process.stdout.readline().split())
+        yield process, sampler, worker
+        process.kill()
+        os.kill(worker, signal.SIGKILL)
+
+
+def test_killed_trainer_leaves_no_sampler_though_its_workers_live_on(trainer):
+    process, sampler, worker = trainer
+    assert not gone(sampler)
+    process.kill()
+    assert wait_until(lambda: gone(sampler), ORPHAN_S)
+    assert not gone(worker)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a function that starts a sampler, `-m epochwatt.board.telemetry`, as our child."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
+    started = []
+
+    def make(parent=None):
+        parent = os.getpid() if parent is None else parent
+        words = [sys.executable, "-m", "epochwatt.board.telemetry", "--data", str(tmp_path)]
+        words += ["--parent", str(parent), "--pid", str(os.getpid())]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started.append(subprocess.Popen(words, env=environment, **pipes))
+        return started[-1]
+
+    yield make
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_sampler_ends_with_its_commands(command):
+    process = command()
+    assert b'"ok": true' in process.stdout.readline()
+    process.stdin.close()
+    assert process.wait(ORPHAN_S) == 0
+    process.stdin = None
+
+
+def test_sampler_of_another_parent_ends_at_once(command):
+    process = command(parent=1)
+    process.stdout.readline()
+    assert process.wait(ORPHAN_S) == 0
+
+
+def test_sensors_of_a_board_are_sampled(root, folder, tmp_path):
+    root.write("proc/device-tree/model", "NVIDIA Jetson Nano Developer Kit\0")
+    chip = "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0"
+    root.write(f"{chip}/rail_name_0", "POM_5V_IN\n")
+    root.write(f"{chip}/in_power0_input", "2500\n")
+    with Sampler.start(os.getpid(), str(tmp_path), 0, root=str(root), power="sysfs") as sampler:
+        assert sampler.sources == {"host": None, "board": None, "sysfs": "module"}
+        sampler.begin(folder)
+        root.write(f"{chip}/in_power0_input", "")  # the sensor stops
+        statistics = sampler.end()
+    about = statistics["sources"]["sysfs"]
+    assert about["total"] == "power_module_w"
+    assert about["settings"]["total_of"] == ["POM_5V_IN"]
+    assert about["n_failed"] >= 1
+    assert about["n_gaps"] >= about["n_failed"]
+    assert "no rail answers" in about["error"]
+    power_w = read_samples(folder, "sysfs")["power_module_w"]
+    np.testing.assert_array_equal(power_w[[0, -1]], [2.5, np.nan])

@@ -1,0 +1,49 @@
+"""Arrivals: their processes, and traces that are none; plans that cannot be."""
+
+import pytest
+
+from epochwatt.board.training.interleave.arrivals import CONSTANT, arrivals, read_times
+from epochwatt.board.training.interleave.plan import checked
+from epochwatt.errors import ConfigError
+
+PLAN = {"train": "lenet", "infer": "lenet", "seconds": 5, "rate_per_s": 10.0, "batch_size": 4}
+
+
+def test_constant_arrivals_are_counted_to_the_last():
+    assert arrivals(CONSTANT, 10.0, 1.0, 0) == pytest.approx([0.1 * n for n in range(1, 11)])
+
+
+@pytest.mark.parametrize(
+    "content", ["1\n0.5\n", "-1\n", "x\n", "nan\n", "1,2\n", "inf\n", b"\xff\n"]
+)
+def test_what_is_no_trace_is_refused_with_its_place(tmp_path, content):
+    path = tmp_path / "trace"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match="trace"):
+        read_times(str(path))
+
+
+def test_a_plan_is_completed(tmp_path):
+    plan = checked(PLAN)
+    assert (plan["queue"], plan["arrivals"], plan["n_train"]) == (40, "constant", None)
+    (tmp_path / "trace").write_text("1\n2\n4\n", "utf-8")
+    traced = checked({**PLAN, "rate_per_s": None, "arrivals": str(tmp_path / "trace")})
+    assert traced["rate_per_s"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate_per_s": 0},
+        {"rate_per_s": None},
+        {"seconds": float("inf")},
+        {"batch_size": 0},
+        {"queue": 3},  # less than a mini-batch: none would ever be complete
+        {"n_train": -1},
+        {"n_train": 1.5},
+        {"colour": "red"},
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(change):
+    with pytest.raises(ConfigError, match="the plan"):
+        checked({**PLAN, **change})

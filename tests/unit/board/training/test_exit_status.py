@@ -1,0 +1,58 @@
+"""What a measuring program says at its end: refusals in words, other errors in full."""
+
+import errno
+import os
+
+import pytest
+from torch.utils.data import DataLoader
+
+from epochwatt.board.training.exit_status import exit_status
+
+
+class Failing:
+    """A data set whose samples cannot be read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        raise self.error
+
+
+def reading(error, num_workers):
+    """Return what reads a sample that raises `error`, in a worker or in this process."""
+    loader = DataLoader(
+        Failing(error),
+        num_workers=num_workers,
+        multiprocessing_context="fork" if num_workers else None,
+    )
+    return lambda: list(loader)
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.EIO])
+def test_what_the_machine_refuses_is_a_message(number, num_workers, capsys):
+    error = OSError(number, os.strerror(number), "/pictures/1.jpg")
+    assert exit_status("run", reading(error, num_workers)) == 1
+    said = capsys.readouterr().err
+    assert "the machine does not give what a measurement needs" in said
+    assert os.strerror(number) in said
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "/pictures/1.jpg"),
+        OSError("cannot identify image file"),  # as PIL says of a picture that is none
+        RuntimeError("stack expects each tensor to be equal size"),
+    ],
+    ids=["path", "picture", "shape"],
+)
+def test_a_mistake_in_code_of_our_own_keeps_its_traceback(error, num_workers):
+    """Memory, disk and limits, which the message above names, have no part in it."""
+    with pytest.raises(type(error), match=r"1\.jpg|image|equal size"):
+        exit_status("run", reading(error, num_workers))

@@ -1,0 +1,128 @@
+"""GLD-23k's JPEG tree: compared by names and sizes, read and decoded one picture at a time."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training import landmarks
+from epochwatt.board.training.data import open_dataset
+from epochwatt.datasets import recipes
+from epochwatt.datasets.make import make_dataset
+from epochwatt.errors import DataError
+
+SCALE = 0.0002  # 5 of 23,080
+ROWS = [landmarks.Row("7", "00cba0067c078490", 202), landmarks.Row("7", "00f928e383e1d121", 0)]
+
+
+@pytest.fixture(scope="module")
+def factors():
+    named = {"dataset": "gld23k", "dataset_source": "synthetic", "dataset_scale": SCALE}
+    return {**named, "recipe": recipes.recipe("gld23k", "synthetic", SCALE)}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory, factors):
+    """The folder of a tiny data set that nobody changes."""
+    folder = tmp_path_factory.mktemp("gld") / folder_name("gld23k", "synthetic", SCALE)
+    make_dataset(folder, factors["recipe"])
+    return folder
+
+
+@pytest.fixture
+def made(tmp_path, stored):
+    """A copy of it that may be damaged."""
+    return shutil.copytree(stored, tmp_path / stored.name)
+
+
+def a_picture(folder):
+    return sorted((folder / "train").iterdir())[0]
+
+
+def test_map_comes_back():
+    content = landmarks.encode_map(ROWS)
+    assert content.startswith(b"user_id,image_id,class\n7,00cba0067c078490,202\n")
+    assert landmarks.decode_map(content, "map.csv") == ROWS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"user_id,image_id\n7,00cba0067c078490\n",
+        b"user_id,image_id,class\n7,00cba0067c078490\n",
+        b"user_id,image_id,class\n7,00cba0067c078490,x\n",
+        b"\xff\xd8\xff\xe0",
+    ],
+)
+def test_other_files_are_no_map(content):
+    with pytest.raises(
+        DataError, match=r"map\.csv is not a map with the columns user_id, image_id"
+    ):
+        landmarks.decode_map(content, "map.csv")
+
+
+@pytest.mark.parametrize("row", ["7,00cba0067c078490,203", "7,0,-1", "7,../../etc/passwd,3"])
+def test_row_that_cannot_be_is_named(row):
+    with pytest.raises(DataError, match="has a row that cannot be"):
+        landmarks.decode_map(f"user_id,image_id,class\n{row}\n".encode(), "map.csv")
+
+
+def test_picture_is_decoded_when_it_is_read(stored, factors):
+    reader, manifest = open_dataset(str(stored.parent), factors)
+    assert len(reader) == manifest["n_samples"] == 5
+    rows = landmarks.decode_map((stored / landmarks.MAP).read_bytes(), "map")
+    for index, row in enumerate(rows):
+        image, label = reader.read(index)
+        assert (image.size, image.mode, label) == ((800, 600), "RGB", row.label)
+        with Image.open(stored / "train" / f"{row.image_id}.jpg") as expected:
+            np.testing.assert_array_equal(np.asarray(image), np.asarray(expected))
+
+
+def test_picture_needs_its_file_no_more_and_leaves_no_file_open(made, factors):
+    reader, _ = open_dataset(str(made.parent), factors)
+    n_open = len(os.listdir("/proc/self/fd"))
+    images = [reader.read(index)[0] for index in range(5)]
+    assert len(os.listdir("/proc/self/fd")) == n_open
+    shutil.rmtree(made)
+    assert all(image.copy().getpixel((799, 599)) for image in images)
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_grey_and_printed_pictures_become_rgb(made, factors, edit_json, mode):
+    path = a_picture(made)
+    Image.new(mode, (30, 20)).save(path, "JPEG")
+    about = {"bytes": path.stat().st_size, "sha256": ""}
+    edit_json(made / "manifest.json", lambda m: m["files"].update({f"train/{path.name}": about}))
+    reader, _ = open_dataset(str(made.parent), factors)
+    (index,) = [i for i, p in enumerate(reader.paths) if p == str(path)]
+    assert reader.read(index)[0].mode == "RGB"
+
+
+def test_picture_cut_short_is_named_with_both_sizes(made, factors):
+    path = a_picture(made)
+    size = path.stat().st_size
+    os.truncate(path, size - 1)
+    with pytest.raises(DataError, match="its size") as caught:
+        open_dataset(str(made.parent), factors)
+    assert caught.value.where == str(path)
+    assert (caught.value.found, caught.value.allowed) == (f"{size - 1} bytes", f"{size} bytes")
+
+
+def test_altered_map_is_refused(made, factors):
+    path = made / landmarks.MAP
+    content = path.read_bytes()
+    path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    with pytest.raises(DataError, match=f"{landmarks.MAP}: was altered"):
+        open_dataset(str(made.parent), factors)
+
+
+def test_opening_reads_no_picture(made, factors):
+    """Else the page cache, whose state is measured, would hold the data set."""
+    for path in (made / "train").iterdir():
+        path.write_bytes(b"x" * path.stat().st_size)
+    reader, _ = open_dataset(str(made.parent), factors)
+    with pytest.raises(DataError, match=r"\.jpg: cannot be read: cannot identify image"):
+        reader.read(0)

@@ -1,0 +1,118 @@
+"""When a mode has been trained enough, by readings of power that a test makes up."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from epochwatt.board.telemetry.client import NO_POWER, Power
+from epochwatt.board.training.mode_loop import ModeWatch, train_mode
+from epochwatt.board.training.procedure import DEFAULTS
+from epochwatt.board.training.timing import HostTimer, make_timer
+
+START_S = 100.0
+
+
+class Machine:
+    """A clock that each mini-batch moves on, and a sensor of ten readings a second."""
+
+    def __init__(self, minibatch_s=0.05, follows_s=0.3, before_w=5.0, after_w=15.0):
+        self.now_s = START_S
+        self.minibatch_s = minibatch_s
+        self.load_s = START_S
+        self.follows_s = follows_s
+        self.before_w, self.after_w = before_w, after_w
+        self.dies_s = float("inf")
+        self.looks = 0
+        self._read_until = int(10 * (START_S - DEFAULTS.idle_s))
+
+    def clock(self):
+        return self.now_s
+
+    def power(self):
+        """Return the readings that have come since the last time, as the sampler does."""
+        self.looks += 1
+        if self.now_s >= self.dies_s:
+            return Power("module", 0.1, [], [])
+        ticks = range(self._read_until, int(10 * self.now_s))
+        self._read_until = int(10 * self.now_s)
+        t_s = [(tick + 0.5) / 10 for tick in ticks]
+        followed = [t > self.load_s + self.follows_s for t in t_s]
+        return Power("module", 0.1, t_s, [[self.before_w, self.after_w][f] for f in followed])
+
+    def watched(self, procedure=DEFAULTS, power=None):
+        """Train until the watch has enough; return it and the number of mini-batches."""
+        watch = ModeWatch(power or self.power, procedure, self.clock)
+        watch.begin()
+        self.now_s += self.minibatch_s
+        n = 1
+        while watch():
+            self.now_s += self.minibatch_s
+            n += 1
+        return watch, n
+
+
+def begin_s(machine, n):
+    """Return when mini-batch `n` began."""
+    return START_S + n * machine.minibatch_s
+
+
+def test_clean_mini_batches_begin_after_power_has_followed_and_one_is_dropped():
+    machine = Machine(minibatch_s=0.047)
+    watch, n = machine.watched()
+    followed_s = watch.transition.followed_s
+    assert followed_s == pytest.approx(START_S + 0.3, abs=0.11)
+    first = watch.first()
+    assert begin_s(machine, first - 2) < followed_s <= begin_s(machine, first - 1)
+    assert n - first >= DEFAULTS.minibatches
+    assert watch.n_power >= DEFAULTS.power_readings
+    assert watch.mean_power_w() == pytest.approx(15.0)
+
+
+def test_a_power_that_never_follows_is_given_up():
+    machine = Machine(after_w=5.0)
+    watch, _ = machine.watched()
+    assert watch.transition is None
+    assert begin_s(machine, watch.first() - 1) >= START_S + DEFAULTS.patience_s
+    assert watch.n_power >= DEFAULTS.power_readings
+
+
+def test_without_a_sensor_it_is_a_fixed_warm_up():
+    machine = Machine()
+    watch, n = machine.watched(power=lambda: NO_POWER)
+    assert (watch.transition, watch.has_sensor) == (None, False)
+    warm_up_s = begin_s(machine, watch.first() - 1) - START_S
+    assert DEFAULTS.warm_up_s <= warm_up_s < DEFAULTS.warm_up_s + 2 * machine.minibatch_s
+    assert n - watch.first() == DEFAULTS.minibatches
+    assert watch.mean_power_w() is None
+
+
+def test_a_sensor_that_stops_is_waited_for_and_no_longer():
+    machine = Machine()
+    machine.dies_s = START_S + 3.0
+    procedure = DEFAULTS._replace(power_readings=100, power_patience_s=5.0)
+    watch, _ = machine.watched(procedure)
+    assert watch.transition is not None
+    assert 0 < watch.n_power < 100
+    assert 5.0 <= machine.now_s - begin_s(machine, watch.first()) < 5.5
+
+
+@pytest.mark.parametrize("n_wanted", [1, 63, 64, 65, 200])
+def test_mini_batches_are_timed_like_those_of_an_epoch(n_wanted):
+    """Whatever the number, each has its three intervals and its beginning."""
+    seen = []
+
+    def more(loss):
+        seen.append(loss)
+        return len(seen) < n_wanted
+
+    timed = train_mode(
+        itertools.count(), lambda x: x, lambda x: -x, more, lambda n: make_timer(n, "synchronised")
+    )
+    assert seen == [-n for n in range(n_wanted)]
+    assert timed.minibatch_s.shape == (n_wanted, 3)
+    assert (timed.minibatch_s >= 0).all()
+    assert len(timed.starts_s) == n_wanted + 1
+    whole_s = np.diff(timed.starts_s)
+    assert (whole_s >= timed.minibatch_s.sum(axis=1) - 1e-9).all()
+    assert timed.method == HostTimer.method

@@ -1,0 +1,259 @@
+"""Today's networks: their sizes, their losses, and that each learns from its data in its format."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training import modern_networks, workloads
+from epochwatt.board.training.data import open_dataset
+from epochwatt.board.training.loaders import TimedMinibatches
+from epochwatt.board.training.modern_networks import (
+    Detector,
+    LanguageModel,
+    QuestionAnswering,
+    default_boxes,
+    detection_loss,
+)
+from epochwatt.board.training.session import MadeUpSamples
+from epochwatt.board.training.text_transforms import question_pieces
+from epochwatt.board.training.workloads import WORKLOADS, Trainer
+from epochwatt.counting.count_workload import count_workload, launches
+from epochwatt.datasets import recipes
+from epochwatt.datasets.make import make_dataset
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+SMALL_BERT = {
+    **{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2},
+    "intermediate_size": 64,
+}
+DATA = {"resnet18": "imagenet", "lstm": "wikitext", "bert": "squad", "ssdlite": "coco"}
+SCALES = {"imagenet": 8e-5, "wikitext": 2e-4, "squad": 4e-4, "coco": 8e-4}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Results and times that do not depend on who else uses the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """BERT and language model with few weights; the rest of them as they are."""
+    pytest.importorskip("transformers", reason="BERT needs transformers")
+    bert = WORKLOADS["bert"]._replace(build=lambda: QuestionAnswering(**SMALL_BERT))
+    lstm = WORKLOADS["lstm"]._replace(build=lambda: LanguageModel(width=16))
+    monkeypatch.setattr(workloads, "WORKLOADS", {**WORKLOADS, "bert": bert, "lstm": lstm})
+    monkeypatch.setattr(
+        "epochwatt.board.training.optimisers.ADAM_RATE", {"adam": 0.01, "adamw": 0.002}
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a function that opens a small made-up data set; each is made once."""
+    root = tmp_path_factory.mktemp("data")
+
+    def opened(dataset):
+        scale = SCALES[dataset]
+        recipe = recipes.recipe(dataset, "synthetic", scale)
+        folder = root / folder_name(dataset, "synthetic", scale)
+        if not folder.exists():
+            make_dataset(folder, recipe)
+        named = {"dataset": dataset, "dataset_source": "synthetic", "dataset_scale": scale}
+        return open_dataset(str(root), {**named, "recipe": recipe})[0]
+
+    return opened
+
+
+def minibatch_of(model, source, size):
+    return TimedMinibatches(source, WORKLOADS[model].transform, 0)[list(range(size))]
+
+
+# -- sizes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "forward_gflop"),
+    [
+        ("resnet18", 11_689_512, 3.628),  # torchvision prints 11.69 M and 1.81 G multiply-adds
+        ("resnet50", 25_557_032, 8.178),  # 25.56 M, 4.09 G
+        ("lstm", 8_614_383, 0.1373),  # 120.5 M of it for the scores of 29,423 words
+        ("bert", 108_893_186, 70.7),
+        ("ssdlite", 3_440_060, 1.166),  # 3.44 M, 0.583 G
+    ],
+)
+def test_sizes_are_the_published_ones(model, parameters, forward_gflop):
+    if model == "bert":
+        pytest.importorskip("transformers", reason="BERT needs transformers")
+    workload = WORKLOADS[model]
+    with META:
+        network = workload.build().to(META).eval()
+    made = workload.transform(workload.made_up())
+    one = getattr(made, "input", made)
+    with FlopCounterMode(display=False) as counter:
+        network(torch.empty(1, *one.shape, dtype=one.dtype, device=META))
+    assert sum(weight.numel() for weight in network.parameters()) == parameters
+    assert counter.get_total_flops() == pytest.approx(1e9 * forward_gflop, rel=2e-3)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("model", ["resnet18", "resnet50", "lstm", "bert"])
+def test_twin_counts_as_many_flops_as_torch_where_both_count(model):
+    """Products and convolutions of a step of training; torch counts no other operator."""
+    workload = workloads.WORKLOADS[model]
+    kernels = [kernel for _, kernel in launches(workload, 4)]
+    ours = sum(k.flops for k in kernels if k.kind in ("convolution", "depthwise", "gemm"))
+    with META:
+        network = workload.build().to(META).train()
+    made = workload.transform(workload.made_up())
+    one = made if isinstance(made, tuple) else (made, torch.tensor(0))
+    inputs, targets = (torch.empty(4, *x.shape, dtype=x.dtype, device=META) for x in one)
+    with FlopCounterMode(display=False) as counter:
+        workload.loss(network, inputs, targets).backward()
+    assert ours == counter.get_total_flops()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("model", ["resnet18", "lstm", "bert", "ssdlite"])
+def test_kernels_are_linear_in_the_minibatch_and_the_optimiser_touches_every_weight(model):
+    counts = count_workload({"model": model})
+    kernels = counts["kernels"]
+    phases = dict.fromkeys(kernels["phase"])
+    assert list(phases) == ["zero_grad", "forward", "loss", "backward", "optimiser"]
+    per_weight = {"sgd": 3, "adam": 8, "adamw": 9}[WORKLOADS[model].optimiser]
+    n_updates = kernels["phase"].count("optimiser")
+    assert n_updates == per_weight * kernels["phase"].count("zero_grad")
+    elements = np.array(kernels["elements_fixed"])[np.array(kernels["phase"]) == "optimiser"]
+    assert elements.sum() == per_weight * counts["parameters"]
+
+
+# -- learning ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("model", "n_steps"), [("resnet18", 4), ("lstm", 12), ("bert", 12)])
+def test_loss_falls_on_a_minibatch_of_its_data_that_is_shown_again(made, model, n_steps):
+    trainer = Trainer(workloads.WORKLOADS[model], CPU, seed=0)
+    minibatch = trainer.copy(minibatch_of(model, made(DATA[model]), 4))
+    losses = [trainer.step(minibatch).item() for _ in range(n_steps)]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_detector_learns_a_picture(made):
+    trainer = Trainer(WORKLOADS["ssdlite"], CPU, seed=0)
+    minibatch = trainer.copy(minibatch_of("ssdlite", made("coco"), 2))
+    losses = [trainer.step(minibatch).item() for _ in range(6)]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("model", ["resnet18", "lstm", "bert", "ssdlite"])
+@pytest.mark.parametrize("change", [{"precision": "bf16"}, {"task": "infer"}], ids=str)
+def test_each_computes_in_bf16_and_infers(model, change):
+    trainer = Trainer(workloads.WORKLOADS[model], CPU, 0, **change)
+    made_up = MadeUpSamples(WORKLOADS[model].made_up(), 2)
+    try:
+        loss = trainer.step(trainer.copy(minibatch_of(model, made_up, 2)))
+    except RuntimeError as error:
+        if "could not create a primitive descriptor" in str(error):
+            pytest.skip(f"this CPU computes no {model} in bf16")  # oneDNN: LSTM without AVX-512
+        raise
+    if "task" in change:
+        assert loss is None
+    else:
+        plain = Trainer(workloads.WORKLOADS[model], CPU, 0)
+        expected = plain.step(plain.copy(minibatch_of(model, made_up, 2))).item()
+        assert loss.item() == pytest.approx(expected, rel=0.05)
+        assert loss.item() != expected
+
+
+def test_middle_is_that_of_torchvisions_transforms(made):
+    from torchvision import transforms as reference
+
+    picture, _ = made("imagenet").read(1)
+    steps = [reference.Resize(256), reference.CenterCrop(224), reference.ToTensor()]
+    mean_std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    expected = reference.Compose([*steps, reference.Normalize(*mean_std)])(picture)
+    assert torch.equal(WORKLOADS["resnet18"].transform_to_infer(picture), expected)
+
+
+@pytest.mark.usefixtures("small")
+def test_padding_changes_no_score_of_bert(made):
+    network = workloads.WORKLOADS["bert"].build().eval()
+    inputs = question_pieces(made("squad").read(0)[0]).input[None]
+    n_pieces = int(inputs[0, 1].sum())
+    other = copy.deepcopy(inputs)
+    other[0, 0, n_pieces:] = 7
+    with torch.no_grad():
+        one, two = network(inputs), network(other)
+    assert torch.allclose(one[..., :n_pieces], two[..., :n_pieces], atol=1e-5)
+
+
+# -- detection -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def torchvisions():
+    from torchvision.models.detection import ssdlite320_mobilenet_v3_large
+
+    return ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=91)
+
+
+def test_anchors_are_torchvisions(torchvisions):
+    from torchvision.models.detection.image_list import ImageList
+
+    images = ImageList(torch.empty(1, 3, 320, 320), [(320, 320)])
+    maps = [torch.empty(1, 1, n, n) for n in modern_networks.MAPS]
+    (expected,) = torchvisions.anchor_generator(images, maps)
+    np.testing.assert_allclose(default_boxes(), expected.numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_objects", [(0, 3), (1, 9), (0, 0)])
+def test_loss_is_torchvisions(torchvisions, n_objects):
+    torch.manual_seed(1)
+    network, images = Detector().eval(), torch.randn(2, 3, 320, 320)
+    targets = torch.zeros(2, 12, 5)
+    for row, n in enumerate(n_objects):
+        corners, sizes = 200 * torch.rand(n, 2), 10 + 100 * torch.rand(n, 2)
+        targets[row, :n, :2], targets[row, :n, 2:4] = corners, corners + sizes
+        targets[row, :n, 4] = torch.randint(1, 91, (n,))
+    with torch.no_grad():
+        offsets, scores = network(images)
+        ours = detection_loss(network, images, targets)
+    named = [{"boxes": t[t[:, 4] > 0, :4], "labels": t[t[:, 4] > 0, 4].long()} for t in targets]
+    outputs = {"bbox_regression": offsets, "cls_logits": scores}
+    with torch.no_grad():
+        matched = []
+        from torchvision.ops import box_iou
+
+        for target in named:
+            if target["boxes"].numel() == 0:
+                matched.append(torch.full((len(network.anchors),), -1, dtype=torch.int64))
+            else:
+                overlap = box_iou(target["boxes"], network.anchors)
+                matched.append(torchvisions.proposal_matcher(overlap))
+        losses = torchvisions.compute_loss(named, outputs, [network.anchors] * 2, matched)
+    assert ours.item() == pytest.approx(sum(losses.values()).item(), rel=1e-4, abs=1e-6)
+
+
+def test_boxes_follow_the_picture_when_it_is_flipped(made):
+    raw, _ = made("coco").read(0)
+    transform = WORKLOADS["ssdlite"].transform
+    torch.manual_seed(0)
+    seen = {}
+    while len(seen) < 2:
+        sample = transform(raw)
+        seen[tuple(sample.target[0].tolist())] = sample
+    (one, other) = seen.values()
+    assert torch.equal(one.input.flip(2), other.input)
+    n = len(raw.labels)
+    assert torch.allclose(320 - one.target[:n, 2], other.target[:n, 0], atol=1e-4)
+    assert torch.equal(one.target[:, 4], other.target[:, 4])
+    assert (one.target[n:] == 0).all()

@@ -1,0 +1,48 @@
+"""The progress line: true, and no cost to the loop."""
+
+import io
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from epochwatt.board.training import progress
+from epochwatt.board.training.progress import Progress
+
+
+def line(epoch, done, elapsed_s, n_minibatches=1573):
+    return Progress(None, 4, epoch, n_minibatches).line(done, elapsed_s)
+
+
+class Listener(io.StringIO):
+    """Takes lines and says when one is complete."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = threading.Event()
+
+    def flush(self):
+        self.told.set()
+
+
+def test_thread_counts_finished_minibatches_by_the_timers_stamps(monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_S", 0.0)
+    out = Listener()
+    with Progress(SimpleNamespace(n_stamps=4 * 7 + 2), 4, 2, 10, out=out):
+        assert out.told.wait(10)
+    assert out.getvalue().startswith("epoch 2: mini-batch 7 of 10, ")
+
+
+@pytest.mark.parametrize("failure", [None, ZeroDivisionError])
+def test_short_epoch_is_told_nothing_and_its_thread_ends(failure):
+    out = Listener()
+    before = threading.active_count()
+    try:
+        with Progress(SimpleNamespace(n_stamps=0), 4, 0, 10, out=out):
+            assert threading.active_count() == before + 1
+            if failure:
+                raise failure
+    except ZeroDivisionError:
+        pass
+    assert threading.active_count() == before
+    assert out.getvalue() == ""
