@@ -18,8 +18,6 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any
 
-import yaml
-
 from epochwatt.board.device.kinds import Kind
 from epochwatt.errors import EpochwattError
 from tests.fakeboard.board import make_board
@@ -29,7 +27,6 @@ from .build import CACHE, HERE, Kernel, make_image, run
 from .device_tree import write_blob
 
 REPOSITORY = HERE.parents[1]
-FLAGS = REPOSITORY / "config/flags.yaml"
 MEMORY_MIB = 1536
 CPU = "max,pauth=off,sve=off"  # of QEMU's the one that takes least time
 BOARD_PYTHON = (3, 11)
@@ -185,8 +182,6 @@ def fill(kernel: Kernel, fake: FakeKind, folder: Path) -> None:
         )
     for name in ("start.sh", "check.py", "faults.py", "trainer.py"):
         shutil.copy(HERE / name, folder)
-    effects = {flag: row["effect"] for flag, row in yaml.safe_load(FLAGS.read_text()).items()}
-    (folder / "flags.json").write_text(json.dumps(effects))
     for name in ("vboard.ko", "ina3221.ko"):
         shutil.copy(kernel.folder / "modules" / name, folder)
     parameters = {
