@@ -692,6 +692,8 @@ FLAGS: Dict[str, Flag] = {
     "stopped": Flag(
         INVALIDATES, "training or machine stood still for a while: stopped, frozen or suspended"
     ),
+    # its mini-batches are right
+    "left_early": Flag(INFORMS, "of a loop of one's own: its last mini-batch is not counted"),
     # the usual case on a host with other users or programs
     "machine_shared": Flag(
         INFORMS, "other programs took more than 10 % of the CPUs during the epoch"
