@@ -11,7 +11,7 @@ __all__ = ["Epoch", "EpochMonitor", "Window", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is used: the board side and figures, which import this module, need none of it."""
+    """Import what is used: board side and figures, which import this module, need none of it."""
     if name in __all__:
         return getattr(importlib.import_module("epochwatt.monitor"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -710,6 +710,9 @@ FLAGS: Dict[str, Flag] = {
     "power_missing": Flag(VOIDS_ENERGY, "a power sensor gave no reading at all"),
     # the error bound covers what was bridged
     "power_gap": Flag(INFORMS, "power readings are missing for more than three periods"),
+    "power_elsewhere": Flag(
+        INFORMS, "of one process of several: the first of its machine has the energy"
+    ),
     # there is no error bound, and no energy of the papers' sum
     "power_lost": Flag(
         INFORMS, "no power reading in over 10 % of the epoch: no bound holds what was there"

@@ -139,6 +139,9 @@ class EpochMonitor:
     ----------
     last : the latest `Epoch`; None: there is none yet
     run : id of the run, its folder's name
+
+    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
+    first of a machine alone measures its power, so no energy is counted twice.
     """
 
     def __init__(
@@ -156,6 +159,7 @@ class EpochMonitor:
         self._name, self._folder, self._resume = str(name), str(folder), resume
         self._power, self._gpu_timing, self._settings = power, gpu_timing, settings
         self._pid = os.getpid()
+        self._rank, self._local_rank = (_number(n) for n in ("RANK", "LOCAL_RANK"))
         self._sampler: Any = None
         self._machine: Any = None
         self._runs: Any = None  # RunFolder
@@ -241,7 +245,8 @@ class EpochMonitor:
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", self._name).strip("-.") or "run"
         n = 1
         while True:
-            self.run = f"{slug}{'' if n == 1 else f'.{n}'}-{digest}"
+            rank = f".rank{self._rank}" if self._rank else ""
+            self.run = f"{slug}{'' if n == 1 else f'.{n}'}-{digest}{rank}"
             runs = RunFolder(self._folder, self.run)
             measured = runs.measured()
             if not measured or self._resume:
@@ -321,6 +326,7 @@ class EpochMonitor:
             meta["unknown"] = self._unknown + ([] if has_copy else ["copy_s"])
             flags = {"cold_process": self.last is None, "sampler_lost": statistics["lost"]}
             flags["left_early"] = not is_whole
+            flags["power_elsewhere"] = self._local_rank > 0
             meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
             folder = self._keep(meta, minibatch_s)
             self.last = self._reduced(meta, minibatch_s, statistics, folder or loop.folder, folder)
@@ -360,6 +366,7 @@ class EpochMonitor:
             "boot_id": host.boot_id(),
             "measurement_id": uuid.uuid4().hex,
             "run": self.run,
+            "rank": self._rank,
             "epoch": self._next,
             "factors": self._told_of_run["factors"],
             "torch_threads_used": n_threads,
@@ -458,6 +465,7 @@ class EpochMonitor:
         length_s = end_s - start_s
         if scope is None:
             why = "power_missing" if sources else "sampler_lost"
+            why = "power_elsewhere" if self._local_rank > 0 else why
             return Window(name, length_s, None, None, None, None, (why,))
         source = sources[read[scope]]
         table = read_source(folder, read[scope], source)
@@ -502,9 +510,13 @@ class EpochMonitor:
                 "settle": None,
             }
         )
-        self._sampler = Sampler.start(
-            os.getpid(), os.getcwd(), 0, power=self._power if kind else "none", gpu=_gpu()
-        )
+        if self._local_rank > 0:
+            self._sampler = _NoSampler()
+            return
+        # the other ranks are children of the same launcher
+        tree = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
+        power = self._power if kind else "none"
+        self._sampler = Sampler.start(tree, os.getcwd(), 0, power=power, gpu=_gpu())
 
     def close(self) -> None:
         """End the sampler; a process that ends does it by itself."""
@@ -536,6 +548,25 @@ class EpochMonitor:
         if message not in self._told:
             self._told[message] = None
             log.warning("%s", message)
+
+
+class _NoSampler:
+    """Stands for the sampler in a process whose machine's power another process measures."""
+
+    def __init__(self) -> None:
+        self.refused: Dict[str, str] = {}
+
+    def begin(self, folder: str) -> None:
+        """Do nothing."""
+
+    drop = begin
+
+    def end(self, folder: str) -> Dict[str, Any]:
+        """Return statistics of no source."""
+        return {"schema_version": 1, "lost": False, "sources": {}}
+
+    def stop(self) -> None:
+        """Do nothing."""
 
 
 class _Minibatches:
@@ -735,6 +766,12 @@ def _best_anchor(cuda: Any) -> Tuple[Any, float, float]:
         after_s = time.perf_counter()
         anchors.append((event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
     return min(anchors, key=lambda anchor: anchor[2])
+
+
+def _number(variable: str) -> int:
+    """Return a number of the environment, 0 where there is none."""
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else 0
 
 
 def _cuda() -> Any:

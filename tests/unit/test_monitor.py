@@ -243,6 +243,45 @@ def test_fork_of_the_process_measures_nothing(make, tmp_path):
     assert RunFolder(str(tmp_path), watch.run).measured() == [0, 1]
 
 
+SCRIPT = """
+import json, os, sys, time
+sys.path[:0] = {paths!r}
+import functools
+from benchmarks.synthetic import sampler_with
+from epochwatt import EpochMonitor
+from epochwatt.board.telemetry.client import Sampler
+Sampler.start = functools.partial(Sampler.start, program=sampler_with({power!r}))
+watch = EpochMonitor("ranks", folder={folder!r})
+for _ in watch.epoch(range(20)):
+    time.sleep(0.01)
+watch.begin_window("w")
+window = watch.end_window("w")
+last = watch.last
+print(json.dumps([watch.run, last.n_minibatches, last.energy_wh, last.flags, window.flags]))
+"""
+
+
+@pytest.mark.slow
+def test_ranks_of_one_machine_have_one_energy(tmp_path):
+    """As torchrun starts them, two processes here."""
+    root = Path(__file__).resolve().parents[2]
+    script = tmp_path / "train.py"
+    paths = [str(root / "src"), str(root)]
+    script.write_text(SCRIPT.format(paths=paths, power=POWER, folder=str(tmp_path / "measured")))
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*words, "--master-port", "0", str(script)], capture_output=True, text=True, check=True
+    )
+    told = sorted(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    (run, n, energy_wh, flags, _), (second, n_second, none, flags_second, window) = told
+    assert (n, n_second, none, second) == (20, 20, None, f"{run}.rank1")
+    assert energy_wh > 0
+    assert "power_elsewhere" not in flags
+    assert "power_elsewhere" in flags_second
+    assert window == ["power_elsewhere"]
+    assert RunFolder(str(tmp_path / "measured"), second).read(0).meta["rank"] == 1
+
+
 def test_odd_use_is_told_and_harms_nothing(make, caplog):
     watch = make("a/b c", model=3, batch_size="many", odd={1, 2}, seed=7)
     assert watch.end_window("never").flags == ("not_begun",)
