@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -376,6 +377,92 @@ def test_times_of_a_gpu_are_those_of_its_own_timeline(monkeypatch, is_synchronis
     assert stamps.host_wait_s() == (None if is_synchronised else pytest.approx(n * 0.001))
     assert asked_s[-1] == pytest.approx(gpu.free_s, abs=1e-6)
     assert stamps.placement()["starts"][0][1] == pytest.approx(100.0, abs=1e-6)
+
+
+def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs/tutorials/own-script.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    names["monitor"].close()
+    assert names["monitor"].last.n_minibatches == 20
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed] == [
+        "epoch 0",
+        "epoch 1",
+        printed[2],
+        "evaluation",
+    ]
+    assert len(blocks) == 3
+
+
+def losses_of(wrap):
+    """Return the losses of a small training on the digits' size, mini-batch by mini-batch."""
+    import torch
+
+    torch.manual_seed(0)
+    data = torch.utils.data.TensorDataset(torch.randn(96, 8), torch.randint(3, (96,)))
+    loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True, num_workers=1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(), torch.nn.Linear(16, 3))
+    optimiser, losses = torch.optim.Adam(model.parameters()), []
+    for _ in range(2):
+        for samples, labels in wrap(loader):
+            loss = torch.nn.functional.cross_entropy(model(samples), labels)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+    return losses
+
+
+def test_training_is_the_same_with_and_without(make):
+    watch = make()
+    assert losses_of(watch.epoch) == losses_of(lambda loader: loader)
+    assert watch.last.n_minibatches == 6
+    source = json.loads(Path(watch._folder, watch.run, "source.json").read_text("utf-8"))
+    assert (source["factors"]["num_workers"], source["factors"]["batch_size"]) == (1, 16)
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Return a function that runs code where there is nothing but numpy and the package."""
+    site = tmp_path / "site"
+    site.mkdir()
+    for part in Path(np.__file__).parents[1].glob("numpy*"):
+        (site / part.name).symlink_to(part)
+    paths = [str(Path(monitor.__file__).parents[1]), str(site)]
+
+    def run(code):
+        return subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path += {paths!r}\n{code}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_numpy_is_all_that_it_needs(bare, tmp_path):
+    code = """
+from epochwatt import EpochMonitor
+watch = EpochMonitor("r")
+for _ in watch.epoch(range(3)): sum(range(10**6))
+watch.begin_window("w")
+print(watch.last.n_minibatches, watch.last.folder is not None, watch.end_window("w").time > 0)
+"""
+    done = bare(code)
+    assert done.stdout.split() == ["3", "True", "True"], done.stderr
+    assert "measured" in os.listdir(tmp_path)
+
+
+def test_command_line_says_what_it_lacks(bare):
+    done = bare("from epochwatt.__main__ import main; sys.exit(main())")
+    assert done.returncode == 1
+    assert 'pip install "epochwatt[workflow]"' in done.stderr
 
 
 def test_it_is_imported_without_what_a_loop_does_not_need():
