@@ -1,8 +1,6 @@
 """Share words, colours, modes, spec and caption between the figures of rooflines."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +8,7 @@ import numpy as np
 from epochwatt import columns
 from epochwatt.figures.common import vega
 from epochwatt.roofline.fits import FitRow
-from epochwatt.text import PROVENANCES, counted
+from epochwatt.text import counted
 
 COLOURS = (  # of modes: told apart with any kind of colour vision, and in grey
     "#332288",
@@ -37,7 +35,6 @@ DEVICES = {
 }
 MOST_MODES = 4  # in a field
 CLOCKS_NOT_SET = "clocks not set"
-COLUMNS = 88  # of a line of a caption
 
 Dash = str | tuple[int, tuple[int, ...]]
 
@@ -113,14 +110,6 @@ def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
     ]
     unset = len(rows) == 1 and set(values) <= {"cores"}
     return ", ".join([*parts, CLOCKS_NOT_SET] if unset or not parts else parts)
-
-
-def write_caption(stem: str, title: str, text: str, origin: str) -> None:
-    """Write `stem`.txt: what a reader of the picture alone has to know."""
-    whose = PROVENANCES.get(origin, origin)
-    paragraphs = [f"{title}.", text, f"{whose[0].upper()}{whose[1:]}."]
-    filled = (textwrap.fill(" ".join(p.split()), COLUMNS) for p in paragraphs)
-    Path(f"{stem}.txt").write_text("\n\n".join(filled) + "\n", encoding="utf-8")
 
 
 def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str = "log") -> None:

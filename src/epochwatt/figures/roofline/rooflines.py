@@ -17,6 +17,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 from epochwatt.figures.common import style
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.frames import write_caption
 from epochwatt.figures.roofline import look
 from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
@@ -184,7 +185,7 @@ def _figure(
         style.save(figure, stem, rows, [*COLUMNS_OF, x, y, "line"])
     tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
     text = caption_of(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
-    look.write_caption(stem, title, text, origin)
+    write_caption(stem, title, text, origin)
     look.write_spec(stem, title, PROVENANCES[origin], x, y)
 
 

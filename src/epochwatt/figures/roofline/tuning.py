@@ -10,6 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.frames import write_caption
 from epochwatt.figures.roofline import look
 from epochwatt.tables import read_table
 from epochwatt.text import PROVENANCES
@@ -56,7 +57,7 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
             place.set_ylim(-2, 1.05 * float(top) + 2)
         style.legend(figure, [*tasks, paper])
         style.save(figure, stem, drawn)
-    look.write_caption(stem, TITLE, CAPTION, "simulated boards, and boards that others measured")
+    write_caption(stem, TITLE, CAPTION, "simulated boards, and boards that others measured")
     look.write_spec(
         stem, TITLE, "simulated; measured by others", "slower_pct", "saved_pct", scale="linear"
     )
