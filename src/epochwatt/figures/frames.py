@@ -5,7 +5,7 @@ Cells that a figure's CSV repeats stay texts, as its table has them; `numbers` a
 
 import csv
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def study_figure(
     words: Words,
     size_in: tuple[float, float],
     rows: Sequence[Cells],
-    spec: Spec,
+    spec: Callable[[], Spec],
 ) -> Iterator[tuple[Figure, Axes]]:
     """Open a figure; afterwards write it: SVG, PNG, CSV, caption and interactive form at `stem`.
 
@@ -67,7 +67,7 @@ def study_figure(
     ----------
     size_in : width and height
     rows : of the CSV; they may be filled in while it is open
-    spec : the interactive form, in Vega-Lite
+    spec : gives the interactive form, in Vega-Lite, of the rows that were drawn
     """
     title = style.titled(words.title, words.origin) if words.origin else words.title
     settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}
@@ -75,7 +75,7 @@ def study_figure(
         yield figure, axes
         style.save(figure, stem, rows)
     write_caption(stem, words.title, words.caption, words.ending)
-    vega.write(stem, words.title, words.note, spec)
+    vega.write(stem, words.title, words.note, spec())
 
 
 def write_caption(stem: str, title: str, text: str, origin: str) -> None:

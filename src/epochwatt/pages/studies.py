@@ -5,10 +5,12 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS, UNDECIDED
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.frames import read_texts
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, look
 from epochwatt.figures.fulcrum.names import STUDY as FULCRUM
 from epochwatt.figures.powertrain import looks
@@ -70,7 +72,7 @@ def in_short(claims: Sequence[Row]) -> list[str]:
 
 def drawing(svg: str, page: str) -> dict[str, str]:
     """Return a drawing as a page of its own shows it, with the caption that lies beside it."""
-    title, _, caption = Path(svg).with_suffix(".txt").read_text("utf-8").partition("\n\n")
+    title, _, caption = Path(svg).with_suffix(".txt").read_text("utf-8").partition(".\n\n")
     path = os.path.relpath(svg, Path(page).parent)
     return {"path": path, "title": title, "caption": " ".join(caption.split())}
 
@@ -120,7 +122,7 @@ def powertrain(
     drawings : as of `drawing`, where the figures are in no gallery
     """
     table, claims = Table(tables["numbers"]), read_rows(tables["claims"])
-    errors, penalties = (read_rows(tables[name]) for name in ("errors", "penalties"))
+    errors, penalties = (read_texts(tables[name]) for name in ("errors", "penalties"))
     return {
         "title": looks.STUDY,
         "lead": in_short(claims),
@@ -171,55 +173,41 @@ def _powertrain_line(table: Table, n: int) -> Line:
 
 
 def methods_rows(
-    errors: Sequence[Row], penalties: Sequence[Row], provenance: str
+    errors: pd.DataFrame, penalties: pd.DataFrame, provenance: str
 ) -> list[dict[str, str]]:
     """Return a row per board and method: errors and what choices cost, from fifty profiled modes.
 
     Of every number the median over the board's workloads (and references: `workloads` counts these
     pairs), with the least and the most; `draws` of profiled modes at most.
     """
-    mine = [
-        [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]
-        for rows in (errors, penalties)
-    ]
-    numbers: dict[tuple[str, str], dict[str, list[float]]] = {}
-    n_draws: dict[tuple[str, str], int] = {}
-    for title, column, row in _judged(*mine):
-        if row[column] != "":
-            key = (row["device"], row["method"])
-            numbers.setdefault(key, {}).setdefault(title, []).append(float(row[column]))
-            n_draws[key] = max(row["n_draws"], n_draws.get(key, 0))
-    titles = dict.fromkeys(title for by_title in numbers.values() for title in by_title)
-    order = looks.looks(method for _, method in numbers)
-    return [
-        {
-            "board": looks.BOARDS.get(device, device),
-            "method": shown.title,
-            **{title: _span(numbers[device, name].get(title, [])) for title in titles},
-            "workloads": str(max(map(len, numbers[device, name].values()))),
-            "draws": str(n_draws[device, name]),
-        }
-        for device in dict.fromkeys(device for device, _ in numbers)
-        for name, shown in order.items()
-        if (device, name) in numbers
-    ]
-
-
-def _judged(errors: Sequence[Row], penalties: Sequence[Row]) -> Iterator[tuple[str, str, Cells]]:
-    """Yield title, column and row of each number of a table of methods."""
-    for target, word in looks.TARGETS.items():
-        for row in learning_rows(errors, target):
-            if row["n_profiled"] == PROFILED or row["method"] in ALL:
-                yield f"error of {word}, %", "value", row
-    for row in limit_rows(penalties, penalties):
-        for column, title in JUDGED.items():
-            yield title, column, row
+    parts = []
+    if len(errors):
+        mine = errors[errors.provenance.eq(provenance) & errors.group.ne(MATRIX)]
+        for target, word in looks.TARGETS.items():
+            rows = learning_rows(mine, target)
+            rows = rows[rows.n_profiled.eq(PROFILED) | rows.method.isin(ALL)]
+            parts.append(rows.assign(title=f"error of {word}, %", number=rows.value))
+    if len(penalties):
+        mine = penalties[penalties.provenance.eq(provenance) & penalties.group.ne(MATRIX)]
+        rows = limit_rows(mine, mine)
+        parts += [rows.assign(title=title, number=rows[name]) for name, title in JUDGED.items()]
+    numbers = pd.concat(parts or [pd.DataFrame(columns=["number"])]).dropna(subset="number")
+    shown = []
+    for device in numbers.device.unique() if len(numbers) else ():
+        of_device = numbers[numbers.device.eq(device)]
+        for name, method in looks.looks(of_device.method).items():
+            of_method = of_device[of_device.method.eq(name)]
+            groups = of_method.groupby("title").number
+            spans = {title: _span(group.tolist()) for title, group in groups}
+            row = {"board": looks.BOARDS.get(device, device), "method": method.title}
+            row |= {title: spans.get(title, "") for title in numbers.title.unique()}
+            row["workloads"] = str(groups.size().max())
+            shown.append(row | {"draws": str(of_method.n_draws.max())})
+    return shown
 
 
 def _span(values: Sequence[float]) -> str:
     """Return the median of numbers with the least and the most of them."""
-    if not values:
-        return ""
     middle = f"{statistics.median(values):.3g}"
     is_one = f"{min(values):.3g}" == f"{max(values):.3g}"
     return middle if is_one else f"{middle} ({min(values):.3g} to {max(values):.3g})"

@@ -55,7 +55,7 @@ def _opened(
     path = Path(stem)
     origin = ORIGINS[path.parent.name]
     words = Words(TITLES[path.name], origin.first, origin.note + note, caption, origin.ending)
-    return study_figure(stem, style_file, words, (WIDTH_IN, height_in), records(rows), spec)
+    return study_figure(stem, style_file, words, (WIDTH_IN, height_in), records(rows), lambda: spec)
 
 
 # -- solvers: what they profile, how often they answer, what their answers lose -------------------
