@@ -5,7 +5,7 @@ import re
 import pytest
 
 from epochwatt.claims.claims_table import ClaimRow
-from epochwatt.pages.papers import CLAIM_COLUMNS, _wanted, claims_table, statements
+from epochwatt.pages.papers import CLAIM_COLUMNS, claims_table, statements, wanted
 
 TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
 HOST = {"backend": "host", "status_held_out": "", "rests_on": "", "fragile": ""}
@@ -94,6 +94,6 @@ def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
 
 def test_measured_runs_that_are_missing_are_folded_together(lines):
     assert lines(HOST | GONE) == []
-    (wanted,) = _wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
-    assert wanted["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
-    assert [line.cells["missing"] for line in wanted["table"].lines] == [GONE["missing"]] * 2
+    (shown,) = wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
+    assert shown["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
+    assert [line.cells["missing"] for line in shown["table"].lines] == [GONE["missing"]] * 2

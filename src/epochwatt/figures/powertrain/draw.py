@@ -395,7 +395,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
             for place, source in zip(line, ("ours", "paper"), strict=True):
                 mine = [row for row in of_target if row["source"] == source]
                 _draw_cells(place, mine, names, most, source == "paper")
-                whose = "the paper's" if source == "paper" else "ours, simulated"
+                whose = "the paper, real board" if source == "paper" else "ours, simulated"
                 title = f"error of {words} (MAPE, %): {whose}"
                 place.set_title(title, fontsize="small")
             line[0].set_ylabel("reference")
