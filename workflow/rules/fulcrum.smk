@@ -213,6 +213,6 @@ rule draw_replanning:
         ENVIRONMENT
     params:
         stems=[REPLANNING_DRAWN],
-        code=code_of("draw_schedules.py"),
+        code=code_of("draw_replanning.py"),
     script:
-        "../scripts/draw_schedules.py"
+        "../scripts/draw_replanning.py"
