@@ -60,6 +60,7 @@ def study_figure(
     size_in: tuple[float, float],
     rows: Sequence[Cells],
     spec: Callable[[], Spec],
+    columns: Sequence[str] = (),
 ) -> Iterator[tuple[Figure, Axes]]:
     """Open a figure; afterwards write it: SVG, PNG, CSV, caption and interactive form at `stem`.
 
@@ -67,15 +68,16 @@ def study_figure(
     ----------
     size_in : width and height
     rows : of the CSV; they may be filled in while it is open
+    columns : that the CSV has also without a row
     spec : gives the interactive form, in Vega-Lite, of the rows that were drawn
     """
     title = style.titled(words.title, words.origin) if words.origin else words.title
     settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}
     with style.panel(style_file, settings, words.note) as (figure, axes):
         yield figure, axes
-        style.save(figure, stem, rows)
+        style.save(figure, stem, rows, columns)
     write_caption(stem, words.title, words.caption, words.ending)
-    vega.write(stem, words.title, words.note, spec())
+    vega.write(stem, title, words.note, spec())
 
 
 def write_caption(stem: str, title: str, text: str, origin: str) -> None:
