@@ -98,7 +98,7 @@ def test_powertrain_is_on_the_landing_page_where_it_was_made(
 def test_powertrain_has_a_page_with_its_figures(powertrain_tables, tmp_path):
     svg = tmp_path / "twin/powertrain_limits.svg"
     svg.parent.mkdir()
-    svg.with_suffix(".txt").write_text("A title\n\nWhat one sees.\n")
+    svg.with_suffix(".txt").write_text("A title.\n\nWhat one sees.\n")
     write_powertrain(powertrain_tables, [str(svg)], str(tmp_path / "index.html"))
     page = (tmp_path / "index.html").read_text("utf-8")
     assert 'src="twin/powertrain_limits.svg"' in page
@@ -131,7 +131,7 @@ def test_methods_stand_beside_each_other_of_one_provenance_alone():
     board = {"board": "Jetson TX2"}
     scratch = {"method": "same network from scratch", "error of time, %": "30"}
     physical = {"method": "physical terms", "error of time, %": "7 (5 to 9)"}
-    assert methods_rows(errors, [], "public") == [
+    assert methods_rows(pd.DataFrame(errors), pd.DataFrame(), "public") == [
         board | scratch | {"workloads": "1", "draws": "1"},
         board | physical | {"workloads": "2", "draws": "2"},
     ]
