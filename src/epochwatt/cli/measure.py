@@ -138,7 +138,6 @@ def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | 
     if shared == bool(run):
         raise click.UsageError("name a RUN, or give --shared")
     from epochwatt.board.device.locks import machine_lock
-    from epochwatt.maintenance.shared import discard_shared
     from epochwatt.study.discard import discard
     from epochwatt.sweeps.discard import discard_modes
 
@@ -146,7 +145,10 @@ def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | 
         click.echo(f"waiting: {holder} is measuring")
 
     if not run:
-        say(discard_shared(within_s, report_wait))
+        from epochwatt.maintenance.shared import discard_shared
+
+        for line in discard_shared(within_s, report_wait):
+            click.echo(line)
         return
     with machine_lock().acquire({"discarding": run}, on_wait=report_wait):
         modes = discard_modes("measured", run) if epoch is None else []

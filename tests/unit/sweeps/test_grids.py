@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from epochwatt.board.device.kinds import AGX_ORIN, KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
+from epochwatt.sweeps.config import Grid
 from epochwatt.sweeps.grids import NAMED, Every, Steps
 from epochwatt.sweeps.modes import SweepMode, mode_rows
 
 ORIN = grids.steps_of_kind("agx_orin")
+
+
+def modes_of(steps: Steps, **grid: object) -> list[SweepMode]:
+    """Return the modes of a grid; without keys all of them."""
+    return grids.grid_modes(Grid.model_validate(grid), "agx_orin", steps)
 
 
 def values(modes: list[SweepMode], part: str) -> list[float]:
@@ -99,46 +105,46 @@ def test_a_grid_of_another_board_is_refused_with_those_of_this_one() -> None:
 
 def test_a_board_whose_clocks_are_not_known_has_no_grid() -> None:
     with pytest.raises(ConfigError, match="cpu_mhz, gpu_mhz, emc_mhz are not known"):
-        grids.all_modes(grids.steps_of_kind("orin_nx"))
+        modes_of(grids.steps_of_kind("orin_nx"))
 
 
 def test_a_host_without_clocks_has_a_mode_for_each_number_of_threads(tmp_path: Path) -> None:
     steps = grids.steps_of_host(str(tmp_path))
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert [mode.cores for mode in modes] == list(range(1, len(modes) + 1))
     assert {mode[1:] for mode in modes} == {(None, None, None)}
-    assert grids.parts_grid({"cpu_mhz": []}, steps) == modes
+    assert modes_of(steps, parts={"cpu_mhz": []}) == modes
     for part in ("cpu_mhz", "gpu_mhz"):
         with pytest.raises(ConfigError, match=f"{part} cannot be set on the machine at hand"):
-            grids.parts_grid({part: [1000]}, steps)
+            modes_of(steps, parts={part: [1000]})
 
 
 def test_a_host_has_its_cpu_clocks_where_they_can_be_set(tmp_path: Path) -> None:
     steps = grids.steps_of_host(make_cpufreq(tmp_path))
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert [mode.cpu_mhz for mode in modes[:5]] == [1200, 1800, 2400, 3000, 1200][: len(modes)]
     assert len(modes) == 4 * len(steps.cores)
     assert {mode[2:] for mode in modes} == {(None, None)}
-    assert grids.parts_grid({"cores": [1], "cpu_mhz": [1790]}, steps) == [SweepMode(1, 1800)]
-    threads = grids.parts_grid({"cpu_mhz": []}, steps)
+    assert modes_of(steps, parts={"cores": [1], "cpu_mhz": [1790]}) == [SweepMode(1, 1800)]
+    threads = modes_of(steps, parts={"cpu_mhz": []})
     assert [mode.settings() for mode in threads] == [{"cores": n} for n in steps.cores]
     with pytest.raises(ConfigError, match="cpu_mhz: 1500 MHz is not a step"):
-        grids.parts_grid({"cpu_mhz": [1500]}, steps)
+        modes_of(steps, parts={"cpu_mhz": [1500]})
 
 
 def test_nominal_clocks_become_the_boards_own_steps() -> None:
     wanted = {"cores": [4], "cpu_mhz": [2200], "gpu_mhz": [1300], "emc_mhz": [3200]}
-    assert grids.parts_grid(wanted, ORIN) == [SweepMode(4, 2201.6, 1300.5, 3199)]
-    assert grids.parts_grid({"cores": [4, 4]}, ORIN)[0].cpu_mhz == 115.2
-    assert len(grids.parts_grid({"cores": [4, 4]}, ORIN)) == 29 * 13 * 4
+    assert modes_of(ORIN, parts=wanted) == [SweepMode(4, 2201.6, 1300.5, 3199)]
+    assert modes_of(ORIN, parts={"cores": [4, 4]})[0].cpu_mhz == 115.2
+    assert len(modes_of(ORIN, parts={"cores": [4, 4]})) == 29 * 13 * 4
     with pytest.raises(ConfigError, match="cpu_mhz: 300 MHz is not a step"):
-        grids.parts_grid({"cpu_mhz": [300]}, ORIN)
+        modes_of(ORIN, parts={"cpu_mhz": [300]})
     with pytest.raises(ConfigError, match="cannot be set to 13 cores"):
-        grids.listed_modes([{"cores": 13}], ORIN)
+        modes_of(ORIN, modes=[{"cores": 13}])
 
 
 def test_listed_modes_are_resolved_and_stand_once() -> None:
-    modes = grids.listed_modes([{"cores": 2, "gpu_mhz": 1300}, {"cores": 2, "gpu_mhz": 1301}], ORIN)
+    modes = modes_of(ORIN, modes=[{"cores": 2, "gpu_mhz": 1300}, {"cores": 2, "gpu_mhz": 1301}])
     assert modes == [SweepMode(2, None, 1300.5, None)]
     assert modes[0].settings() == {"cores": 2, "gpu_mhz": 1300.5}
 
@@ -168,16 +174,16 @@ steps = st.builds(
 def test_a_larger_sample_of_a_seed_begins_with_a_smaller_one(
     steps: Steps, data: st.DataObject
 ) -> None:
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert len(modes) == len(set(modes))
-    n = data.draw(st.integers(0, len(modes)))
+    n = data.draw(st.integers(1, len(modes)))
     seed = data.draw(st.integers(0, 2**32))
-    drawn = grids.sample(modes, n, seed)
+    drawn = modes_of(steps, random=n, seed=seed)
     assert len(set(drawn)) == n
     assert set(drawn) <= set(modes)
-    assert grids.sample(modes, len(modes), seed)[:n] == drawn
+    assert modes_of(steps, random=len(modes), seed=seed)[:n] == drawn
     with pytest.raises(ConfigError, match="random modes"):
-        grids.sample(modes, len(modes) + 1, seed)
+        modes_of(steps, random=len(modes) + 1)
 
 
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 40))
@@ -193,4 +199,4 @@ def test_every_nth_step_has_the_highest_and_none_twice(n: int, first: int, size:
 def test_all_modes_are_the_product_of_a_kinds_tables(kind: str) -> None:
     row = KINDS[kind]
     n = row.cores * len(row.cpu_khz) * len(row.gpu_hz) * len(row.emc_hz)
-    assert len(grids.all_modes(grids.steps_of_kind(kind))) == n
+    assert len(modes_of(grids.steps_of_kind(kind))) == n
