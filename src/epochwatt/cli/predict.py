@@ -162,7 +162,7 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     block = text.write_block(advice)
     say(["", *paths, *([block] if block else []), "", *text.use_lines(advice, block)])
     if verify:
-        from epochwatt.prediction.recommend.verify import verify_lines
+        from epochwatt.prediction.recommend.runs import verify_lines
 
         say(verify_lines(advice))
     if nvpmodel:

@@ -11,7 +11,7 @@ from epochwatt.prediction.profile.bench import Bench
 from epochwatt.prediction.profile.board import Board
 from epochwatt.prediction.profile.replay import Replayed, Simulated, table_to_replay
 from epochwatt.prediction.profile.search import Goal, Profile
-from epochwatt.prediction.recommend.new_runs import run_prefix
+from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.registry import load_method
 from epochwatt.published.numbers import DEFAULTS
 from epochwatt.study.config import Device, WorkloadRow

@@ -11,7 +11,7 @@ from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import sample_both
-from epochwatt.prediction.recommend.recommend import EQUAL, _on_steps, recommend
+from epochwatt.prediction.recommend.recommend import EQUAL, on_steps, recommend
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
 
@@ -59,7 +59,7 @@ def test_profiled_modes_keep_what_was_observed_where_their_clocks_are_nominal(ag
     """Clocks are moved to the board's steps, by up to 2 %; what was observed there stays."""
     seen = plant((0.5, 0.2, 0.2, 0.1, 0), deviation=0.03)
     nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99, 1, 1]))
-    model = _on_steps(agx, nominal)
+    model = on_steps(agx, nominal)
     assert model.trained_on.tolist() == [list(mode) for mode in modes]
     before = nominal.predict(nominal.trained_on)
     assert model.predict(model.trained_on) == pytest.approx(before, rel=0.01)
