@@ -42,9 +42,9 @@ class Command(click.Command):
 
     context_class = Context
 
-    def __init__(self, *args: Any, help: str = "", **kwargs: Any) -> None:  # noqa: A002  as click
+    def __init__(self, name: str | None, help: str = "", **settings: Any) -> None:  # noqa: A002
         text, _, examples = inspect.cleandoc(help).partition("\n\nExamples:\n")
-        super().__init__(*args, help=text, **kwargs)
+        super().__init__(name, help=text, **settings)
         self.examples = examples.replace("\n    ", " ").splitlines()  # indented: of the line above
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -67,13 +67,13 @@ class Group(click.Group):
 
     def __init__(
         self,
-        *args: Any,
+        name: str | None,
         sections: Mapping[str, Sequence[click.Command]],
         old_names: Mapping[str, str],
-        **kwargs: Any,
+        **settings: Any,
     ) -> None:
         commands = [command for section in sections.values() for command in section]
-        super().__init__(*args, commands=commands, **kwargs)
+        super().__init__(name, commands, **settings)
         self.sections, self.old_names = sections, old_names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

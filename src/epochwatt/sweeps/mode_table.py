@@ -107,8 +107,7 @@ class ModeTable:
     @property
     def parts(self) -> tuple[str, ...]:
         """Parts of the mode that some row has a number of."""
-        known = ~np.isnan(self.modes).all(axis=0)
-        return tuple(name for name, is_known in zip(MODE_PARTS, known, strict=True) if is_known)
+        return tuple(name for name in MODE_PARTS if not np.isnan(self.column(name)).all())
 
     def varied(self) -> tuple[str, ...]:
         """Return the parts of a mode that differ among the valid rows, in order."""

@@ -50,23 +50,22 @@ def gains(
 
     if objective not in OBJECTIVES:
         raise PredictionError(f"the objective {objective}", allowed=", ".join(OBJECTIVES))
-    needs_power = max_power_w is not None or objective != TIME_FIRST
-    if power is None and needs_power:
+    if power is None and (max_power_w is not None or objective != TIME_FIRST):
         raise PredictionError("a limit of power, or the objective energy, and power is not known")
     known = set(profiled.mode_of_row)
     is_new = np.array([Mode(*row) not in known for row in candidates.tolist()], bool)
     means, keeps = profiled.per_mode(), np.ones(len(candidates))
     kept = np.ones(len(means.modes), bool)
-    if power is not None and needs_power:
-        watts, watts_sd = _moments(power, candidates)
-    if max_power_w is not None:
+    if max_power_w is not None and power is not None:
         means.need_energy()
+        watts, watts_sd = _moments(power, candidates)
         keeps = np.asarray(ndtr((np.log(max_power_w) - watts) / watts_sd))
         kept = means.power_w <= max_power_w
     if not kept.any():
         return Gains(np.where(is_new, np.inf, 0.0), keeps)
     values, (mean, sd) = means.time_s, _moments(time, candidates)
     if objective != TIME_FIRST and power is not None:  # what takes longer draws less
+        watts, watts_sd = _moments(power, candidates)
         both = 2 * time_with_power(time, power) * sd * watts_sd
         mean, values = mean + watts, means.power_w * means.time_s
         sd = np.sqrt(np.maximum(sd**2 + watts_sd**2 + both, LEAST_SD**2))
