@@ -16,7 +16,6 @@ from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.prediction.recommend.command import NAMES, Advice, run_prefix
 from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode
-from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.text import aligned, counted
@@ -89,6 +88,8 @@ def profiling_recipe(
     workload: Factors, modes: Sequence[Mode], device: Device, board: Board, root: Path
 ) -> str:
     """Return what to add to `config/` to profile a workload, and the commands."""
+    from epochwatt.study.settings import CONFIG  # slow to import
+
     study = f"profile-{run_prefix(workload)}"
     title = f"Profile {workload['model']} for epochwatt recommend"
     studies = validated(Config, read_yaml(root / CONFIG), CONFIG).studies
