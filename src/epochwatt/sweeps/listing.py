@@ -115,7 +115,7 @@ def _without_power(tables: Sequence[ModeTable]) -> list[str]:
     dark = [row for table in tables for row in table.rows if row.power_w is None]
     flags = Counter(flag for row in dark for flag in row.flags.split() if "power" in flag)
     return [
-        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS.get(flag, 'not known')})"
+        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS[flag].meaning})"
         for flag, n in flags.items()
     ]
 
