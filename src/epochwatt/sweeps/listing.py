@@ -114,8 +114,9 @@ def _without_power(tables: Sequence[ModeTable]) -> list[str]:
     """Return of how many rows the power was left out, and why."""
     dark = [row for table in tables for row in table.rows if row.power_w is None]
     flags = Counter(flag for row in dark for flag in row.flags.split() if "power" in flag)
+    known = {flag: columns.FLAGS[flag].meaning for flag in flags if flag in columns.FLAGS}
     return [
-        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS[flag].meaning})"
+        f"no power of {counted(n, 'rows')}: {flag} ({known.get(flag, 'not known')})"
         for flag, n in flags.items()
     ]
 
