@@ -19,7 +19,7 @@ import torch
 from benchmarks.results import REPOSITORY
 from epochwatt import columns
 from epochwatt.board.device.machine import open_machine
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training.ceilings.session import CeilingSession
 from epochwatt.board.training.loaders import TimedMinibatches
 from epochwatt.board.training.session import MadeUpSamples

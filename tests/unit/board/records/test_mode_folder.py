@@ -127,9 +127,9 @@ def test_record_that_cannot_be_right_is_refused(sweep, add, changes, fault):
 def test_discarded_mode_lies_in_the_trash_and_can_be_measured_again(sweep, add):
     add()
     add(OTHER)
-    moved = [sweep.discard(MODE)]
+    moved = sweep.discard(MODE)
     add()
-    moved.append(sweep.discard(MODE))
+    moved += sweep.discard(MODE)
     assert all(Path(path, RECORD).exists() for path in moved)
     assert all(path.startswith(os.path.join(sweep.root, ".trash")) for path in moved)
     assert sweep.measured() == [mode_name(OTHER)]

@@ -10,7 +10,7 @@ import sys
 from typing import Any, List, Optional
 
 from epochwatt.board.device.machine import open_machine
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training.exit_status import exit_status
 from epochwatt.board.training.sweep import measure_chunk, read_modes
 

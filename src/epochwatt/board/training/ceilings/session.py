@@ -10,7 +10,7 @@ import torch
 
 from epochwatt.board.device import last_measurement
 from epochwatt.board.device.machine import Machine
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.training.ceilings.blocks import LIMITS, Blocks, time_blocks

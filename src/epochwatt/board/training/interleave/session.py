@@ -14,7 +14,7 @@ import torch
 
 from epochwatt.board.device import last_measurement
 from epochwatt.board.device.machine import Machine
-from epochwatt.board.records import interleaved_folder
+from epochwatt.board.records.interleaved_folder import InterleavedFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.training.circumstances import circumstances, raised
@@ -52,7 +52,8 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
     meta = _circumstances(plan, machine, device)
     meta.update(before={"infer_s": infer_s, "train_s": train_s}, busy_pct=busy_pct)
     name = time.strftime("%Y%m%dT%H%M%S") + "-{train}-{infer}".format(**plan)
-    attempt = interleaved_folder.begin(measured, name + "-" + meta["measurement_id"][:4])
+    folder, key = InterleavedFolder(measured), name + "-" + meta["measurement_id"][:4]
+    attempt = folder.open_attempt(key)
     last_measurement.remember(meta["measurement_id"], name, 0)
     limits = Plan(plan["rate_per_s"], plan["batch_size"], plan["n_train"], plan["queue"])
     try:
@@ -67,7 +68,7 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
                     "stopped": has_stopped(meta["stops"]),
                 }
             )
-            return interleaved_folder.finish(attempt, meta, happened), stopped()
+            return folder.finish(key, meta, happened), stopped()
     except BaseException:
         shutil.rmtree(attempt, ignore_errors=True)
         raise

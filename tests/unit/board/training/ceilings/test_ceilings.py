@@ -7,7 +7,7 @@ import pytest
 from fake_board import make_board
 
 from epochwatt import columns
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training import preparation
 from epochwatt.board.training.ceilings import blocks, kernels
 from epochwatt.board.training.ceilings.__main__ import main
