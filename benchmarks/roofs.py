@@ -46,7 +46,7 @@ def ceilings_here(threads: int) -> Ceilings:
     with tempfile.TemporaryDirectory() as root:
         folder = CeilingFolder(root, "ceilings")
         with CeilingSession(folder, ["fp32"], machine) as session:
-            session.measure_mode(mode, 0, machine.change(mode, "on"))
+            session.measure_mode(mode, 0, machine.change(mode, "on"), {})
         place = Place("ceilings", "measured", "host", "local", [dict(mode)])
         effects = dict.fromkeys(columns.FLAGS, "informs")
         rows: list[CeilingRow] = ceiling_rows(folder.read(mode), place, effects)

@@ -20,7 +20,7 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
 
     Parameters
     ----------
-    record : its `meta` holds `board` and `events` (training.preparation, training.epoch_monitor)
+    record : its `meta` holds `board` and `events` (training.preparation, training.observation)
     samples : source -> column -> float (n,)
     """
     board = record.meta.get("board")

@@ -7,8 +7,19 @@ more.
 from typing import Any, Dict
 
 from epochwatt import columns
-from epochwatt.board.records.shapes import AMOUNT, ANY_KEY, COUNT, NUMBER, OBJECT, TEXT, TRUTH
-from epochwatt.board.records.shapes import WHOLE, WORD, Kind, is_number
+from epochwatt.board.records.shapes import (
+    AMOUNT,
+    ANY_KEY,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    WORD,
+    Kind,
+    is_number,
+)
 
 LONGEST_S = 1e7  # of an epoch: four months
 _LATEST_S = 1e11  # of a clock: what is later has no date

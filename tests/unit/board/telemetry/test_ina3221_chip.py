@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.telemetry.ina3221_chip import LAYOUTS, sensor, timing
+from epochwatt.board.telemetry.ina3221 import LAYOUTS, sensor, timing
 from epochwatt.board.telemetry.rails import ModulePower
 
 HWMON = "sys/bus/i2c/drivers/ina3221/{}/hwmon/hwmon1/"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.telemetry.schedule import Schedule
+from epochwatt.board.telemetry.channel import Schedule
 
 seeds = st.integers(0, 2**32)
 periods = st.floats(0.01, 10.0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.board.telemetry.rails import ModulePower
-from epochwatt.board.telemetry.tegrastats_line import Line, parse_line
+from epochwatt.board.telemetry.tegrastats import Line, parse_line
 
 DATA = Path(__file__).resolve().parents[3] / "data/tegrastats"
 RECORDED = Path(__file__).resolve().parents[5] / "shared/data/tegrastats"

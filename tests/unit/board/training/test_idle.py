@@ -11,7 +11,7 @@ from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.training import idle as module
-from epochwatt.board.training import preparation
+from epochwatt.board.training import observation, preparation
 from epochwatt.board.training.idle import main, measure_idle
 from epochwatt.errors import BoardError, TrainingError
 
@@ -27,7 +27,7 @@ class FakeSampler:
         self.board = board
         self.statistics = SOUND
 
-    def start(self, pid, data_path, seed, root, power):
+    def start(self, pid, data_path, seed, root, power, gpu):
         self.started = {"pid": pid, "data": data_path, "root": root, "power": power}
         return self
 
@@ -42,7 +42,7 @@ class FakeSampler:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def stop(self):
         self.board.say("stop")
 
 
@@ -50,7 +50,7 @@ class FakeSampler:
 def sampler(board, monkeypatch):
     """A sampler without a process, and a test that does not sleep."""
     sampler = FakeSampler(board)
-    monkeypatch.setattr(module.Sampler, "start", sampler.start)
+    monkeypatch.setattr(observation.Sampler, "start", sampler.start)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: board.say(f"sleep-{seconds:g}"))
     return sampler
 
@@ -86,7 +86,7 @@ class TestMeasurement:
         assert record["board"]["busy_pct"] == 2.5
         assert record["machine"] == {"board": "none"}
         grown = record["events"]["after"]["throttle"] - record["events"]["before"]["throttle"]
-        assert grown == 2  # the sleep and the second look
+        assert grown == 4  # begin, sleep, end, and the second look
         assert record["t_start_mono_s"] < record["t_end_mono_s"]
 
     def test_an_unfinished_one_is_measured_again(self, measure, measured):

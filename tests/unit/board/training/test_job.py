@@ -27,17 +27,17 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 
 DIES_IN_EPOCH_2 = """
 import json, os, signal, sys
-from epochwatt.board.device import last_measurement
+from epochwatt.board.device import notes
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.training.job import run_part
 root, run, receipt, data_root, factors, machine = sys.argv[1:]
-remember = last_measurement.remember
+remember = notes.remember
 def remember_or_die(measurement_id, run, epoch):
     remember(measurement_id, run, epoch)
     if epoch == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-last_measurement.remember = remember_or_die
+notes.remember = remember_or_die
 machine = open_machine(json.loads(machine))
 run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt, machine)
 """

@@ -14,7 +14,7 @@ from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import outcome
 from epochwatt.board.records.mode_folder import RECORD, SweepFolder, mode_name
-from epochwatt.board.training import sweep
+from epochwatt.board.training import job
 from epochwatt.board.training.sweep import measure_modes
 from epochwatt.board.training.sweep_session import SweepSession
 from epochwatt.errors import (
@@ -264,7 +264,7 @@ def test_job_waits_for_the_machine(measure, asked, modes, monkeypatch):
         heard.append(holder)
         other.release()
 
-    monkeypatch.setattr(sweep, "log_waiting", end_the_other)
+    monkeypatch.setattr(job, "log_waiting", end_the_other)
     measure(grid=GRID[:1], on=asked, dvfs="off")
     assert "run-b" in heard[0]
     assert modes.measured() == NAMES[:1]

@@ -186,7 +186,7 @@ class TestRecords:
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=40))
 def test_stuck_time_is_the_longest_of_one_value(steps):
-    """As telemetry.source_statistics counts it, row by row."""
+    """As telemetry.channel counts it, row by row."""
     t_s = np.cumsum([step for step, _ in steps]).astype(float)
     values = np.array([value for _, value in steps], dtype=float)
     longest, since = 0.0, t_s[0]

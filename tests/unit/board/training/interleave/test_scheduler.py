@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.board.training.interleave.arrivals import CONSTANT, POISSON, arrivals
-from epochwatt.board.training.interleave.jobs import time_before
 from epochwatt.board.training.interleave.scheduler import Interleaver, Plan
+from epochwatt.board.training.interleave.session import time_before
 from epochwatt.schedule.plans import serve_and_train
 
 
