@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import sys
 from pathlib import Path
@@ -199,44 +198,7 @@ def files(tmp_path):
 # -- which board it is -------------------------------------------------------------------------
 
 
-def test_board_is_described_with_its_software_and_tables(files):
-    about = json.loads(json.dumps(files.open().describe(), allow_nan=False))
-    machine, software = about["machine"], about["software"]
-    assert (machine["board"], machine["model"], machine["serial"]) == (
-        *("agx_xavier", "Jetson-AGX", SERIAL),
-    )
-    assert (software["l4t"], software["jetpack"]) == ("32.5.1", "4.5.1")
-    assert machine["cpu_steps_mhz"] == [115.2, 1113.6, 1190.4, 2112.0, 2265.6]
-    assert machine["gpu_steps_mhz"] == [114.75, 675.75, 905.25, 1377.0]
-    assert 2133.0 in machine["emc_steps_mhz"]
-    assert software["python"]
-    assert "load_1min" in about["host_state"]
-
-
-def test_row_of_another_kind_of_board_is_refused(files):
-    with pytest.raises(BoardError, match="of kind agx_orin") as caught:
-        files.open(kind="agx_orin").check()
-    assert caught.value.found == "agx_xavier (Jetson-AGX)"
-
-
-def test_machine_that_is_no_board_is_refused(files):
-    (files.path / "proc/device-tree/model").unlink()
-    (files.path / "proc/device-tree/compatible").unlink()
-    with pytest.raises(BoardError, match="no Jetson board is described") as caught:
-        files.open().check()
-    assert "agx_xavier" in caught.value.do
-    assert "board" not in files.open().describe()["machine"]
-
-
 # -- power mode and clocks ------------------------------------------------------------------------
-
-
-def test_board_as_it_is_is_read_and_not_touched(files):
-    applied = files.open().apply({}, "on")
-    assert files.calls == []
-    assert applied["requested"] == applied["resolved"] == {}
-    assert (applied["verified"], applied["fan"]) == (True, "as it is")
-    assert applied["read_back"]["cpu_max_mhz"] == 2265.6
 
 
 def test_custom_mode_is_resolved_set_pinned_and_read_back(files):
@@ -265,14 +227,6 @@ def test_named_mode_is_set_and_its_limits_are_compared(files, dvfs):
     assert applied["read_back"]["cpu_max_mhz"] == 1190.4
     assert applied["verified"]
     assert files.calls[:2] == ["named-mode 2", "status"]
-
-
-def test_dvfs_off_alone_pins_the_clocks_of_the_mode_the_board_is_in(files):
-    applied = files.open().apply({}, "off")
-    assert applied["requested"] == {}
-    assert applied["resolved"] == {"cpu_mhz": 2265.6, "gpu_mhz": 1377.0}
-    assert applied["read_back"]["cpu_mhz"] == 2265.6
-    assert files.calls == ["pin-clocks", "read-clocks", "fan-max", "read-clocks"]
 
 
 @pytest.mark.parametrize(
@@ -309,18 +263,6 @@ def test_clock_that_was_not_taken_is_an_error_and_can_be_put_back(files, name, v
         board.apply({"cores": 1, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}, dvfs)
     board.restore()
     assert files.files() == before
-
-
-def test_clock_that_cannot_be_read_back_is_listed(files):
-    (files.path / RATE).unlink()
-    files.write(GPU + "/cur_freq", 1377000000)
-    for n in range(2):
-        files.write(f"{CPU}/cpu{n}/cpufreq/scaling_cur_freq", 2265600)
-    files.behave(**{verb: [0, {"ok": True}] for verb in ("custom-mode", "pin-clocks", "fan-max")})
-    applied = files.open().apply({"cpu_mhz": 2265, "emc_mhz": 1600}, "off")
-    assert applied["unverified"] == ["emc_mhz"]
-    assert not applied["verified"]
-    assert applied["read_back"]["emc_mhz"] is None
 
 
 @pytest.mark.parametrize(
@@ -362,31 +304,6 @@ def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, mo
 
 
 # -- putting back -----------------------------------------------------------------------------
-
-
-def test_everything_is_put_back_once_and_again_is_nothing(files):
-    before = files.files()
-    board = files.open()
-    board.apply({"cores": 1, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}, "off")
-    assert board.left_over()
-    assert files.files() != before
-    board.restore()
-    board.restore()
-    assert files.files() == before
-    assert not board.left_over()
-    assert files.calls.count("restore") == 1
-
-
-def test_settings_of_a_crashed_predecessor_are_put_back_first(files):
-    before = files.files()
-    files.open().apply({"cores": 1, "cpu_mhz": 1200}, "off")  # and never comes back
-    files.write("calls", "")
-    board = files.open()
-    assert board.left_over()
-    board.apply({"gpu_mhz": 900}, "on")
-    assert files.calls[:2] == ["restore", "custom-mode 0 0 905250000 0"]
-    board.restore()
-    assert files.files() == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -520,19 +437,3 @@ def test_one_mode_after_the_other_is_set_and_only_then_all_is_put_back(files):
     ]
     board.restore()
     assert files.files() == before
-
-
-def test_modes_are_checked_without_setting_anything(files):
-    files.write("etc/nvpmodel.conf", re.sub(r"< PARAM .* NAME=EMC >\nMAX_FREQ .*\n", "", CONF))
-    board = files.open()
-    board.check_modes([{"cores": 1}, {"gpu_mhz": 114.75}], "off")
-    assert files.calls == []
-    for odd, fault in (
-        ({"cores": 3}, "does not have that many"),
-        ({"gpu_mhz": 1000.0}, "is not a step"),
-        (SWEPT, "cannot limit EMC"),
-    ):
-        with pytest.raises(ConfigError, match=fault) as caught:
-            board.check_modes([{"cores": 1}, odd], "off")
-        assert "config/sweeps.yaml" in str(caught.value)
-    assert files.calls == []

@@ -45,10 +45,6 @@ def device(index=None, kind="cuda"):
     return SimpleNamespace(type=kind, index=index)
 
 
-def test_training_on_the_cpu_is_on_no_gpu():
-    assert gpu_of(device(kind="cpu"), torch_with()) == "none"
-
-
 @pytest.mark.parametrize(("index", "told"), [(None, CARD), (0, CARD), (1, PART)])
 def test_driver_tells_the_uuid_whatever_torch_can(index, told):
     assert gpu_of(device(index), torch_with(), FakeDriver([CARD, PART])) == str(told)

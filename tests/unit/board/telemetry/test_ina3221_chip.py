@@ -53,17 +53,6 @@ def of_board(root, kind, labels, period_s=0.1):
 NX = ["VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC"]
 
 
-def test_driver_at_its_default_setting(root):
-    """0x7127: no average, 1.1 ms for each conversion: a value is new every 6.6 ms."""
-    hwmon(root, "1-0040", [(label, 5000, 5000) for label in NX])
-    found = of_board(root, "orin_nx", NX)
-    assert found["reads"] == "mean"
-    assert found["update_s"] == pytest.approx(0.0066)
-    assert found["averaging_s"] == pytest.approx(0.0066)
-    # 40 uV on 5 mOhm are 8 mA; of the total's rails only
-    assert found["step_w"] == {"rail_vdd_in_w": pytest.approx(0.040)}
-
-
 @pytest.mark.parametrize("interval_ms", [1, 430])
 def test_nvidias_average_of_512_with_newer_and_older_drivers(root, interval_ms):
     """The filter's time constant is 512 cycles of 0.84 ms; half the averaging is the mean age."""
@@ -122,15 +111,3 @@ def test_cycle_is_known_to_a_millisecond_whatever_the_setting(
     found = timing(LAYOUTS[-1], str(folder), n_channels, str(folder))
     assert found.update_s == pytest.approx(cycle_ms / 1e3, abs=0.001)  # as it is shown
     assert found.averaging_s == pytest.approx((2 * samples - 1) * found.update_s)
-
-
-@pytest.mark.parametrize(("shown_ms", "release"), [(26, "5.10.223"), (26, ""), (7, "5.10.104")])
-def test_four_cycles_and_one_are_told_apart_where_a_kernel_has_another_driver(
-    root, shown_ms, release
-):
-    """No cycle of three channels takes 26 ms, and no four cycles 7; read from two real kernels."""
-    root.write("proc/sys/kernel/osrelease", release)
-    hwmon(root, "1-0040", [(label, 5000, 5000) for label in NX], 4, shown_ms)
-    found = of_board(root, "orin_nx", NX)
-    assert found["update_s"] == pytest.approx(0.0066)
-    assert found["averaging_s"] == pytest.approx(7 * 0.0066)

@@ -106,44 +106,6 @@ def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, coun
     assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
 
 
-def test_source_that_cannot_start_or_tell_its_settings_is_sampled_all_the_same(epoch):
-    class Odd(Source):
-        name, columns = "odd", ("a", "b")
-
-        def start(self):
-            raise OSError("not now")
-
-        def settings(self):
-            raise ValueError("unreadable")
-
-        def read(self):
-            return [1.0]
-
-    statistics, rows = epoch(Odd())
-    about = statistics["sources"]["odd"]
-    assert about["settings"] == {"error": "ValueError: unreadable"}
-    assert about["n_failed"] == about["n_samples"]
-    assert about["error"] == "ValueError: 1 values"
-    assert np.isnan(rows["odd"]["a"]).all()
-
-
-def test_jump_of_the_wall_clock_is_counted_and_leaves_the_monotonic_stamps(epoch, clock):
-    class Setter(Source):
-        name, columns = "setter", ("n",)
-        n = 0
-
-        def read(self):
-            self.n += 1
-            if self.n == 5:
-                clock.wall_ahead_s -= 3600
-            return [self.n]
-
-    statistics, rows = epoch(Setter())
-    assert statistics["clock_jumps"] == 1
-    assert np.diff(rows["setter"]["t_mono_s"]).max() < 2.1
-    assert np.diff(rows["setter"]["t_unix_s"]).min() == pytest.approx(-3600, abs=2)
-
-
 def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal, monkeypatch):
     monkeypatch.setattr(channel, "FULL_ROWS", 50)
     monkeypatch.setattr(channel, "MAX_ROWS", 60)
@@ -156,25 +118,6 @@ def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal,
     assert np.diff(t_s[50:59]).mean() == pytest.approx(1.0, abs=0.25)
     # every instant of the full rate is a row or is counted, to a thinned stratum
     assert about["n_samples"] + about["rows_dropped"] == pytest.approx(400, abs=11)
-
-
-def test_epoch_that_was_not_ended_is_left_behind_whole(signal, clock, folder, tmp_path):
-    recorder = Recorder([signal()], 0, clock, clock.wall)
-    recorder.begin(folder)
-    (tmp_path / "next").mkdir()
-    recorder.begin(str(tmp_path / "next"))
-    assert len(read_samples(folder, "synthetic")["t_mono_s"]) == 1
-    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
-
-
-def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
-    recorder = Recorder([signal()], 0, clock, clock.wall)
-    with pytest.raises(FileNotFoundError):
-        recorder.begin(folder + "/missing")
-    with pytest.raises(ValueError, match="nothing was begun"):
-        recorder.end()
-    recorder.begin(folder)
-    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
 
 
 class Commands:

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from fake_board import make_board
 
-from epochwatt import columns
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.training import idle as module
 from epochwatt.board.training import observation, preparation
 from epochwatt.board.training.idle import main, measure_idle
-from epochwatt.errors import BoardError, TrainingError
+from epochwatt.errors import TrainingError
 
 IDLE = "idle-fake-agx-d1-f-dvfsoff-p1-0123abcd"
 SETTINGS = {"power_mode_settings": {"cores": 2}, "dvfs": "off"}
@@ -74,45 +73,6 @@ def measure(board, measured):
 class TestMeasurement:
     """What is done, in which order, and what is left."""
 
-    def test_the_record_tells_what_and_how(self, measure, board):
-        folder = measure()
-        record = files.read_json(str(folder / "record.json"))
-        assert (record["idle"], record["backend"]) == (IDLE, "fake")
-        assert (record["protocol"], record["schema_version"]) == (
-            columns.PROTOCOL,
-            columns.SCHEMA_VERSION,
-        )
-        assert record["board"]["power_mode"]["requested"] == {"cores": 2}
-        assert record["board"]["busy_pct"] == 2.5
-        assert record["machine"] == {"board": "none"}
-        grown = record["events"]["after"]["throttle"] - record["events"]["before"]["throttle"]
-        assert grown == 4  # begin, sleep, end, and the second look
-        assert record["t_start_mono_s"] < record["t_end_mono_s"]
-
-    def test_an_unfinished_one_is_measured_again(self, measure, measured):
-        attempt = measured / IDLE / "idle.unfinished"
-        attempt.mkdir(parents=True)
-        (attempt / "samples-old.csv").touch()
-        assert sorted(path.name for path in measure().iterdir()) == [
-            "SHA256SUMS",
-            "record.json",
-        ]
-
-    def test_it_waits_for_the_machine_and_names_the_holder(
-        self, measure, board, monkeypatch, caplog
-    ):
-        other = machine_lock().acquire({"run": "run-b", "epoch": 4})
-        say = module.log_waiting
-
-        def say_and_end_the_other(holder):
-            say(holder)
-            assert board.calls == []
-            other.release()
-
-        monkeypatch.setattr(module, "log_waiting", say_and_end_the_other)
-        measure()
-        assert "run run-b" in caplog.text
-
 
 class TestFailure:
     """Nothing counts as measured, and the board is put back."""
@@ -133,14 +93,6 @@ class TestFailure:
         assert not (measured / IDLE / "idle").exists()
         assert board.calls[-1] == "restore"
         machine_lock().acquire({"run": "run-b"}).release()
-
-    @pytest.mark.usefixtures("sampler")
-    def test_a_mode_that_cannot_be_set_leaves_nothing(self, measure, measured, board):
-        board.fails["apply"] = BoardError("not met")
-        with pytest.raises(BoardError, match="not met"):
-            measure()
-        assert not (measured / IDLE / "idle").exists()
-        assert "begin" not in board.calls
 
 
 # -- the command, with a board of files and the real sampler ---------------------------------------

@@ -73,16 +73,3 @@ def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, 
     assert [cache["after_pct"] for cache in caches] == [100.0, 100.0]
     assert caches[0]["action"] == page_cache.ADVISED
     assert caches[1]["action"] == (None if policy == "kept" else page_cache.ADVISED)
-
-
-def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, machine, paths):
-    watch = observation.EpochMonitor(paths, True, {"cache_policy": "kept", "seed": 0}, machine)
-    watch.begin("folder")
-    seen = watch.end()
-    watch.__exit__()
-    assert sampler.calls == [("begin", "folder"), "end", "stop"]
-    assert seen["power_scopes"] == ["module"]
-    assert seen["power_source"] == "ina"
-    assert seen["sampler_periods_s"] == {"host": 1.0, "ina": 0.1}
-    assert seen["telemetry_lost"] is False
-    assert seen["cache"]["in_memory"] is True

@@ -1,7 +1,6 @@
 """The command that measures ceilings: on this CPU, and on a board of files; the real sampler."""
 
 import json
-from pathlib import Path
 
 import pytest
 from fake_board import make_board
@@ -11,7 +10,6 @@ from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training import preparation
 from epochwatt.board.training.ceilings import blocks, kernels
 from epochwatt.board.training.ceilings.__main__ import main
-from epochwatt.errors import DamagedError
 from epochwatt.roofline.ceilings import read_ceilings
 from epochwatt.roofline.collect import collect_ceilings
 
@@ -81,17 +79,6 @@ def test_the_machine_at_hand_is_measured_and_what_is_measured_stays(measure, mac
     assert all(0 < row.best_s <= row.time_s < 1 and row.repeats >= 3 for row in rows)
     assert measure([{"cores": 1}], machine.settings)[0] == 0
     assert folder.read({"cores": 1}).meta == record.meta
-
-
-def test_a_damaged_record_is_refused_and_measured_again(measure, machine, table):
-    _, folder, _ = measure([{"cores": 1}], machine.settings)
-    first = folder.read({"cores": 1}).meta["measurement_id"]
-    path = Path(folder.mode_path({"cores": 1}), "mode.json")
-    path.write_text(path.read_text("utf-8").replace('"cpu"', '"gpu"'), "utf-8")
-    with pytest.raises(DamagedError):
-        table([{"cores": 1}])
-    measure([{"cores": 1}], machine.settings)
-    assert folder.read({"cores": 1}).meta["measurement_id"] != first
 
 
 def test_a_fake_board_is_measured_in_two_modes_and_put_back(measure, tmp_path, table):
