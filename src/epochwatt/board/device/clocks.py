@@ -45,11 +45,9 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Document:
 def need_same(mode: Document, actual: Document) -> None:
     """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
 
-    Parameters
-    ----------
-    mode : as a device file has it: its name in `nvpmodel`, and perhaps numbers
-    actual : its `limits`, and `gpu_share` where parts of the GPU are gated off; a number that is
-        missing or None is not known, and not compared
+    `mode` is as a device file has it: its name in `nvpmodel`, and perhaps numbers; `actual` are its
+    `limits`, and `gpu_share` where parts of the GPU are gated off. What is missing or None is not
+    known, and not compared.
 
     Raises ConfigError: a number differs by more than nominal and real clocks do.
     """
@@ -89,14 +87,10 @@ def exact(resolved: Document) -> Tuple[int, int, int, int]:
 
 def pinned(clocks: Document) -> Dict[str, float]:
     """Return where the clocks are with DVFS off: at the upper limits of the mode."""
-    limits_mhz = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    limits_khz = {khz for khz in clocks["cpu_max_khz"].values() if khz is not None}
+    cpu_mhz = limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None  # as in `limits`
+    limits_mhz = {"cpu_mhz": cpu_mhz, "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
     return {key: value for key, value in limits_mhz.items() if value is not None}
-
-
-def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
-    """Return the limit of all CPUs; None where they differ, as in `limits`."""
-    limits_khz = {value for value in khz.values() if value is not None}
-    return limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None
 
 
 def compare(

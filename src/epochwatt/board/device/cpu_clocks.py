@@ -113,7 +113,15 @@ class CpuClocks:
         nothing was set.
         """
         if not self.left_over():
-            self._note(self._limits())
+            limits: _Limits = {}
+            for cpu in board_files.online(self.root):
+                low, high = [self._number(cpu, name) for name in LIMITS]
+                if low is None or high is None:
+                    raise BoardError(
+                        f"the clock limits of CPU {cpu} cannot be read; nothing was set"
+                    )
+                limits[cpu] = (low, high)
+            self._note(limits)
         khz = round(mhz * 1e3)
         for cpu in board_files.online(self.root):
             self._limit(cpu, khz, khz)
@@ -183,16 +191,6 @@ class CpuClocks:
             path = self._path(cpu, name)
             if not write(path, str(khz)):
                 log.warning("%s cannot be set to %d", path, khz)
-
-    def _limits(self) -> _Limits:
-        """Return the limits of the CPUs that are online now."""
-        limits = {}
-        for cpu in board_files.online(self.root):
-            low, high = [self._number(cpu, name) for name in LIMITS]
-            if low is None or high is None:
-                raise BoardError(f"the clock limits of CPU {cpu} cannot be read; nothing was set")
-            limits[cpu] = (low, high)
-        return limits
 
     def _note(self, limits: _Limits) -> None:
         """Note the limits, and make sure that they will be understood."""

@@ -53,7 +53,11 @@ class HolderLock:
             fd = self._open()
             try:
                 self._wait(fd, on_wait)
-                if self._is_there(fd):  # else it was removed meanwhile, and locks nothing
+                try:
+                    is_there = os.path.samestat(os.fstat(fd), os.stat(self.path))
+                except FileNotFoundError:
+                    is_there = False
+                if is_there:  # else it was removed meanwhile, and locks nothing
                     self._write_holder(fd, note)
                     self._fd = fd
             finally:
@@ -71,13 +75,6 @@ class HolderLock:
                 raise LockedError(f"{self.path} is held by {self.describe()}") from None
             on_wait(self.describe())
             fcntl.flock(fd, fcntl.LOCK_EX)
-
-    def _is_there(self, fd: int) -> bool:
-        """Return whether the path still leads to the open file."""
-        try:
-            return os.path.samestat(os.fstat(fd), os.stat(self.path))
-        except FileNotFoundError:
-            return False
 
     def _open(self) -> int:
         # First without O_CREAT: a sticky folder refuses it on another user's file.

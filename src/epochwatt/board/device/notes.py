@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, List, Optional
 
 from epochwatt.board.device import host
+from epochwatt.board.records import shapes
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import RecordWriteError
 
@@ -34,12 +35,7 @@ def _own_name() -> str:
 
 
 def write_note(name: str, content: Document) -> None:
-    """Leave a note for all users; raises RecordWriteError.
-
-    Parameters
-    ----------
-    content : a few words each; the time of writing is added
-    """
+    """Leave a note of a few words for all users, with the time; raises RecordWriteError."""
     note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())
     with _own_folder() as folder:
         path = os.path.join(tempfile.gettempdir(), _own_name(), name)
@@ -129,15 +125,12 @@ def newest_note(name: str) -> Optional[Document]:
     """
     now_s, boot_id = time.monotonic(), host.boot_id()
     notes = [note for note in _notes(name) if note.get("boot_id") == boot_id]
-    notes = [note for note in notes if _is_past(note.get("t_mono_s"), now_s)]
+    notes = [note for note in notes if shapes.is_number(note.get("t_mono_s"))]
+    notes = [note for note in notes if 0 <= note["t_mono_s"] <= now_s]
     if not notes:
         return None
     newest = max(notes, key=lambda note: note["t_mono_s"])
     return {_harmless(key): _harmless(value) for key, value in newest.items()}
-
-
-def _is_past(t_s: Any, now_s: float) -> bool:
-    return isinstance(t_s, (int, float)) and 0 <= t_s <= now_s
 
 
 def _harmless(value: Any) -> Any:

@@ -3,8 +3,8 @@
 One table for jobs, for `epochwatt doctor` and for the sampler, so that all of them say the same:
 `remedies.csv` beside this module has a row for each message that people report from boards, of
 which the first that fits counts; tests/data/failures.csv names where. In a pattern `<so>` is the
-path of a library and `<shm>` what torch keeps in /dev/shm; `@memory` and the like are functions
-here that look at the machine.
+path of a library, `<missing lib...>` the message that one is not there, and `<shm>` what torch
+keeps in /dev/shm; `@memory` and the like are functions here that look at the machine.
 """
 
 import csv
@@ -38,29 +38,12 @@ _WORDS = {  # that remedies have in common
         "in (`python:` in config/devices/)"
     ),
 }
-_PACKAGES = {  # how the name of a library begins: how it comes onto the system
-    "libcusparseLt": "sudo apt-get install libcusparselt0 (from NVIDIA's CUDA repository: "
-    f"{SOFTWARE})",
-    "libcudss": f"sudo apt-get install cudss (from NVIDIA's CUDA repository: {SOFTWARE})",
-    "libnvpl": f"pip install nvpl-lapack nvpl-blas (from jetson-ai-lab's index: {SOFTWARE})",
-    "libopenblas": "sudo apt-get install libopenblas-dev",
-    "liblapack": "sudo apt-get install libopenblas-dev",
-    "libmpi": "sudo apt-get install libopenmpi-dev; where the number of the library differs, torch "
-    f"is for another JetPack: {SOFTWARE}",
-    "libgomp": "sudo apt-get install libgomp1",
-    "libomp": "sudo apt-get install libomp5",
-    "libjpeg": "sudo apt-get install libjpeg-dev libpng-dev",
-    "libpng": "sudo apt-get install libjpeg-dev libpng-dev",
-    "libgfortran": "sudo apt-get install libgfortran5",
-    "libtorch": _WORDS["pair"],
-    "libc10": _WORDS["pair"],
-}
-# CUDA and what else JetPack brings, or the NVIDIA runtime mounts into a container
-_OF_JETPACK = (
-    "lib(cu(da|dart|blas|blasLt|dnn|fft|file|pti|rand|solver|sparse)|nccl|nv|tegra)"
-    r"[\w.-]*\.so|lib(cu|nv)\w+\.so\.\*"
-)
 _SO = r"(?P<lib>[\w./+~-]+\.so[\w.-]*)"
+# in place of NAME: how the name of a library begins
+_MISSING = (
+    r"(?P<lib>NAME[\w+.-]*?\.so[\w.*\[\]-]*)"
+    r"(: cannot open shared object file| not found in the system path)"
+)
 _IN_SHM = r"/dev/shm(/pym-|/torch_|/sem\.|'|$)"  # not the data sets that people keep there
 
 _TOO_MANY_FILES = (
@@ -82,25 +65,6 @@ class Remedy(NamedTuple):
     cause: str
     do: str
     line: str  # of the message, by which it was known
-
-
-def _for_library(match: Any) -> Tuple[str, str]:
-    """Return cause and remedy of a shared library that is missing."""
-    name = match.group("lib")
-    for start, do in _PACKAGES.items():
-        if name.startswith(start):
-            return f"the library {name} is missing", do
-    if re.match(_OF_JETPACK, name):
-        return (
-            f"torch needs {name}, which this system does not have: it was built for another "
-            "JetPack, or CUDA is not installed",
-            f"{_WORDS['this_jetpack']}; CUDA: sudo apt-get install nvidia-jetpack; in a container: "
-            "--runtime nvidia",
-        )
-    return (
-        f"the library {name} is missing",
-        f"install the package that has it: apt-file search {name}",
-    )
 
 
 def _of_memory(match: Any) -> Tuple[str, str]:
@@ -127,7 +91,6 @@ def _of_shared_memory(match: Any) -> Tuple[str, str]:
 
 
 _LOOKS: Dict[str, Callable[[Any], Tuple[str, str]]] = {
-    "@library": _for_library,
     "@memory": _of_memory,
     "@shared memory": _of_shared_memory,
 }
@@ -141,6 +104,9 @@ def _table() -> List[Tuple[str, str, str]]:
         with open(path, encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle):
                 pattern = row["pattern"].replace("<so>", _SO).replace("<shm>", _IN_SHM)
+                missing = re.match("<missing (.*)>$", pattern)
+                if missing:
+                    pattern = _MISSING.replace("NAME", missing.group(1))
                 _rows.append((pattern, row["cause"], row["do"]))
     return _rows
 

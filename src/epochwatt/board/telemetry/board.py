@@ -40,12 +40,14 @@ class BoardSource(Source):
 
     def __init__(self, root: str) -> None:
         gpu = board_files.find_gpu(root)
+        hwmon = sorted(glob.glob(os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*/pwm1")))
+        fans = [p for p in hwmon if text(os.path.join(os.path.dirname(p), "name")) == "pwmfan"]
         paths: Dict[str, List[str]] = {  # column -> files of which the first that can be read is it
             "gpu_mhz": [os.path.join(gpu, "cur_freq")] if gpu else [],
             "gpu_util_pct": [os.path.join(gpu, name) for name in _GPU_LOADS] if gpu else [],
             "emc_mhz": [os.path.join(root, path) for path in EMC_CLOCK_FILES],
             "emc_util_pct": [os.path.join(root, path) for path in _EMC_LOADS],
-            "fan_pct": _fans(root),  # 0 to 255
+            "fan_pct": [os.path.join(root, "sys/devices/pwm-fan/cur_pwm")] + fans,  # 0 to 255
         }
         self._single: Dict[str, Optional[Handle]] = {}
         for column, candidates in paths.items():
@@ -91,13 +93,6 @@ class BoardSource(Source):
         for handle in self._handles:
             if handle is not None:
                 handle.close()
-
-
-def _fans(root: str) -> List[str]:
-    """Return the files that may hold the fan's drive."""
-    hwmon = glob.glob(os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*/pwm1"))
-    named = [p for p in hwmon if text(os.path.join(os.path.dirname(p), "name")) == "pwmfan"]
-    return [os.path.join(root, "sys/devices/pwm-fan/cur_pwm")] + sorted(named)
 
 
 def _throttles(root: str) -> List[Tuple[str, Handle]]:

@@ -183,7 +183,8 @@ class NvmlSource(Source):
         """
         name = str(self._property("nvmlDeviceGetName"))
         architecture = self._property("nvmlDeviceGetArchitecture")
-        traits = _sensor(name, architecture)
+        traits = _SENSORS.get(architecture or 0)
+        traits = next((s for part, s in _SENSORS_BY_NAME if _holds(name, (part,))), traits)
         mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
         averaging_s = _MEAN_S if mean else traits and traits.averaging_s
         update_s = self._refresh_s("power_gpu_w", median_high) or (traits and traits.update_s)
@@ -219,13 +220,6 @@ class NvmlSource(Source):
     def close(self) -> None:
         """Let the library go."""
         _shut_down(self._nvml)
-
-
-def _sensor(name: str, architecture: Optional[int]) -> Optional[Sensor]:
-    for part, sensor in _SENSORS_BY_NAME:
-        if _holds(name, (part,)):
-            return sensor
-    return _SENSORS.get(architecture or 0)
 
 
 def _holds(name: str, parts: Tuple[str, ...]) -> bool:

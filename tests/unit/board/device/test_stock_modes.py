@@ -4,14 +4,10 @@ The words of nvpmodel are those that people have recorded; sources stand beside 
 """
 
 import subprocess
-import sys
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, open_board
 
-from epochwatt.board.device import jetson
-from epochwatt.board.device.helper_file import helper_file
-from epochwatt.board.device.jetson import JetsonBoard
 from epochwatt.errors import BoardError, RebootNeeded
 from tests.fakeboard.kinds import KINDS
 
@@ -26,19 +22,7 @@ def make_real(tmp_path):
 
     def make(name):
         fake = make_board(tmp_path / name, name)
-        (fake.root / jetson.INSTALLED).write_bytes(helper_file(sys.executable))
-        settings = {
-            "backend": "fake",
-            "root": str(fake.root),
-            "kind": fake.kind.board.name,
-            "unit": fake.kind.serial,
-            "storage": {"root": str(fake.root), "mount": "", "block_device": ""},
-            "power_source": "sysfs",
-            "settle": None,
-        }
-        board = JetsonBoard(settings)
-        board.patience_s = 0.0
-        return fake, board
+        return fake, open_board(fake)
 
     return make
 

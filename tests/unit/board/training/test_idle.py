@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
@@ -111,11 +111,7 @@ def command(agx, measured, tmp_path):
     receipt.parent.mkdir(parents=True)
 
     def call(settings=SETTINGS, **changes):
-        machine = {
-            **{"backend": "fake", "root": str(agx.root), "kind": "agx_xavier", "unit": ""},
-            "storage": {"root": str(agx.root), "mount": "", "block_device": ""},
-            **{"power_source": "sysfs", "settle": None, **changes},
-        }
+        machine = settings_of(agx.root, **changes)
         words = ["--idle", IDLE, "--settings", json.dumps(settings), "--seconds", "0.5"]
         words += ["--measured", str(measured), "--machine", json.dumps(machine)]
         return main([*words, "--receipt", str(receipt)]), receipt

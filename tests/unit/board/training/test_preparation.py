@@ -7,7 +7,7 @@ import time
 
 import pytest
 from cpufreq_tree import BEFORE, limits, make_cpufreq
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.board.device.machine import open_machine
@@ -174,20 +174,11 @@ def agx(tmp_path):
 
 
 @pytest.fixture
-def open_agx(agx, data_root, monkeypatch):
+def open_agx(agx, monkeypatch):
     """Return a function that opens the board as a new process would."""
     monkeypatch.setattr(preparation, "BUSY_S", 0.01)
 
-    def call():
-        return open_machine(
-            {
-                **{"backend": "fake", "root": str(agx.root), "kind": "agx_xavier", "unit": ""},
-                "storage": {"root": data_root, "mount": "", "block_device": ""},
-                **{"power_source": "sysfs", "settle": None},
-            }
-        )
-
-    return call
+    return lambda: open_machine(settings_of(agx.root))
 
 
 @pytest.mark.parametrize("number", [*ENDING, signal.SIGINT], ids=lambda number: number.name)

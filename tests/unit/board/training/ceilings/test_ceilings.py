@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt import columns
 from epochwatt.board.records.mode_folder import CeilingFolder
@@ -84,11 +84,7 @@ def test_the_machine_at_hand_is_measured_and_what_is_measured_stays(measure, mac
 def test_a_fake_board_is_measured_in_two_modes_and_put_back(measure, tmp_path, table):
     board = make_board(tmp_path / "agx", "agx_xavier")
     before = board.snapshot()
-    machine = {
-        **{"backend": "fake", "root": str(board.root), "kind": "agx_xavier", "unit": ""},
-        "storage": {"root": str(board.root), "mount": "", "block_device": ""},
-        **{"power_source": "sysfs", "settle": None},
-    }
+    machine = settings_of(board.root)
     modes = [{"cores": 2, "cpu_mhz": cpu, "gpu_mhz": 675.75} for cpu in (1190.4, 2265.6)]
     status, folder, _ = measure(modes, machine, dvfs="off")
     assert (status, board.snapshot()) == (0, before)

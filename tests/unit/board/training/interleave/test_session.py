@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt.board.records.interleaved_folder import read
 from epochwatt.board.training.interleave import session
@@ -74,8 +74,7 @@ def test_every_request_and_minibatch_is_in_the_record(measure):
 
 def test_a_board_s_power_stands_beside_it(measure, tmp_path):
     board = make_board(tmp_path / "agx", "agx_xavier")
-    machine = {**MACHINE, "backend": "fake", "root": str(board.root), "kind": "agx_xavier"}
-    record = measure({**PLAN, "seconds": 1.5}, {**machine, "power_source": "sysfs"})
+    record = measure({**PLAN, "seconds": 1.5}, settings_of(board.root))
     assert record.meta["power"]["scope"] == "module"
     assert "NOT MEASURED, of a fake board" in "\n".join(outcome_lines(record))
     assert record.meta["power"]["mean_w"] > 0
