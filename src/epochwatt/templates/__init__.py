@@ -1,6 +1,7 @@
 """HTML pages of the report, rendered by Jinja2 from the templates beside this file.
 
-A page is self-contained, all text in it is escaped, and the same values give the same bytes.
+A page is self-contained, all text in it is escaped, and the same values give the same bytes. A .txt
+is plain text, so nothing in it is escaped.
 """
 
 import csv
@@ -28,7 +29,7 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__name__, ""),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".txt"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
