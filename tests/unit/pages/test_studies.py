@@ -1,6 +1,5 @@
 """Studies on the landing page and on pages of their own: PowerTrain, Fulcrum, pairs."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from page_numbers import differing
 from planted_page import plant
 
-from epochwatt.analysis.pairs import PAIR_COLUMNS, VERDICT_COLUMNS, pair_rows, verdict_rows
+from epochwatt.analysis.pairs import pair_rows, verdict_rows
 from epochwatt.claims.beside_paper import Beside
 from epochwatt.claims.table_claims import TableClaimRow
 from epochwatt.figures.fulcrum.names import gallery_entries
@@ -192,15 +191,9 @@ def pairs_page(tmp_path):
         rows = pair_rows(frame, pairs, "container")
         verdicts = verdict_rows(rows, frame, "container", 3.0)
         paths = []
-        for name, columns, content in (
-            ("pairs", PAIR_COLUMNS, rows),
-            ("verdicts", VERDICT_COLUMNS, verdicts),
-        ):
+        for name, content in (("pairs", rows), ("verdicts", verdicts)):
             paths.append(str(tmp_path / f"{name}.csv"))
-            with open(paths[-1], "w", newline="", encoding="utf-8") as handle:
-                writer = csv.DictWriter(handle, columns)
-                writer.writeheader()
-                writer.writerows(content)
+            content.to_csv(paths[-1], index=False)
         stem = str(tmp_path / "differences")
         draw_pairs(*paths, STYLE, stem)
         write_pairs(*paths, f"{stem}.svg", [], str(tmp_path / "index.html"))
