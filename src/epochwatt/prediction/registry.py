@@ -30,14 +30,14 @@ METHODS = {  # name -> module.NAME of a `Method`
     "utilisation": "epochwatt.prediction.models.utilisation.METHOD",
     "utilisation_transfer": "epochwatt.prediction.models.utilisation.TRANSFERRED",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
-    "powertrain": "epochwatt.prediction.models.powertrain.methods.METHOD",
-    "powertrain_paper_split": "epochwatt.prediction.models.powertrain.methods.PAPER_SPLIT",
-    "powertrain_by_row": "epochwatt.prediction.models.powertrain.methods.BY_ROW",
-    "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.methods.KEPT_SCALER",
-    "powertrain_cross_board": "epochwatt.prediction.models.powertrain.methods.CROSS_BOARD",
-    "powertrain_log": "epochwatt.prediction.models.powertrain.methods.LOG",
-    "powertrain_scratch": "epochwatt.prediction.models.powertrain.methods.SCRATCH",
-    "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.methods.SCRATCH_BEST",
+    "powertrain": "epochwatt.prediction.models.powertrain.METHOD",
+    "powertrain_paper_split": "epochwatt.prediction.models.powertrain.PAPER_SPLIT",
+    "powertrain_by_row": "epochwatt.prediction.models.powertrain.BY_ROW",
+    "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.KEPT_SCALER",
+    "powertrain_cross_board": "epochwatt.prediction.models.powertrain.CROSS_BOARD",
+    "powertrain_log": "epochwatt.prediction.models.powertrain.LOG",
+    "powertrain_scratch": "epochwatt.prediction.models.powertrain.SCRATCH",
+    "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.SCRATCH_BEST",
 }
 RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not given
 

@@ -39,11 +39,8 @@ def least_norm(
     all coefficients that fit best those of least norm are taken. Epochs of one mode have the same
     features, so that their mean and their number are all that counts.
 
-    Parameters
-    ----------
-    features : (s, m, k)
-    target : (s, m), mean over the epochs of each mode
-    weights : (s, m), number of these epochs
+    Features are (s, m, k); the target is the mean over the epochs of each mode, (s, m), and the
+    weight their number, (s, m).
     """
     share = (weights / weights.sum(-1, keepdims=True))[..., None]
     x_mean = (share * features).sum(-2, keepdims=True)
@@ -67,11 +64,11 @@ def fit_paper_time(observations: Observations, standardise: bool = False) -> Lin
     observations.need_modes(2)
     features, time_s = plain(observations.modes), observations.time_s
     return LinearModel(
-        target=TIME,
-        terms=(*PLAIN, "constant"),
-        coefficients=_regression(features, time_s, standardise),
-        processes=observations.processes,
-        trained_on=as_rows(observations.distinct()),
+        TIME,
+        (*PLAIN, "constant"),
+        _regression(features, time_s, standardise),
+        observations.processes,
+        as_rows(observations.distinct()),
     )
 
 
@@ -134,14 +131,14 @@ def fit_paper_energy(
     )
 
 
-def _load(data: Json) -> Predictor:
-    return PaperEnergy.from_json(data) if data["target"] == ENERGY else LinearModel.from_json(data)
-
-
 def _fit(observations: Observations, context: Context, **reading: bool) -> Predictor:
     if context.target == TIME:
         return fit_paper_time(observations)
     return fit_paper_energy(observations, context.networks, **reading)
+
+
+def _load(data: Json) -> Predictor:
+    return (PaperEnergy if data["target"] == ENERGY else LinearModel).from_json(data)
 
 
 PAPER = Method(

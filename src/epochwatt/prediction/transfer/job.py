@@ -25,12 +25,13 @@ from epochwatt.prediction.harness import (
     mape_pct,
     score,
 )
-from epochwatt.prediction.models.powertrain.methods import (
+from epochwatt.prediction.models.powertrain import (
+    ROWS_PER_MODE,
     PowerTrain,
+    Recipe,
     is_constant,
     reference_network,
 )
-from epochwatt.prediction.models.powertrain.recipe import ROWS_PER_MODE, Recipe
 from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor, Reference

@@ -31,7 +31,7 @@ from epochwatt.prediction.evaluation.sweep_table import (
     read_scores,
     write_scores,
 )
-from epochwatt.prediction.models.powertrain import recipe
+from epochwatt.prediction.models import powertrain
 from epochwatt.prediction.names import ENERGY, POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor
 from epochwatt.prediction.registry import load_method
@@ -370,7 +370,7 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says(monkeypatch):
 
 
 def test_methods_that_transfer_say_from_what_or_why_not(monkeypatch, tmp_path):
-    monkeypatch.setattr(recipe, "ROWS_PER_MODE", 4)
+    monkeypatch.setattr(powertrain, "ROWS_PER_MODE", 4)
     target = planted(time_s=lambda mode: 1.5 * seconds(mode) + 0.01, workload="target")
     methods = ["physical", "powertrain"]
     alone = score_tables([target], methods, tmp_path, n_draws=2).rows

@@ -13,7 +13,7 @@ from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.harness import random_subsets, split
 from epochwatt.prediction.models.features import POWER, TIME
-from epochwatt.prediction.models.intervals import fit_nonnegative
+from epochwatt.prediction.models.linear_model import fit_nonnegative
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.priors import (
     DEVIATION,

@@ -9,11 +9,11 @@ from epochwatt.prediction.models.mean_shapes import (
     OPEN_RESIDUAL,
     Shares,
     SumOfTerms,
-    WithResidual,
-    fit_law,
-    fit_on_reference,
     fit_sum,
+    on_reference,
+    power_law,
     under_limit,
+    with_residual,
 )
 
 
@@ -79,16 +79,16 @@ def test_a_reference_gives_its_curve_and_its_residual(drawn):
         fit_sum(drawn, design(TIME, drawn, 5) @ shares, 5)
         for shares in ([10, 50, 5, 1, 1.0], [40, 30, 20, 5, 3.0])
     ]
-    expected, open_by = WithResidual(sums[0], sums[1], Known())(drawn)
+    expected, open_by = with_residual(sums[0], sums[1], Known())(drawn)
     left = (expected - sums[0](drawn)[0]) * 2
     assert left == pytest.approx(np.log(bend(drawn)), abs=0.05)
     assert open_by[:, -1] == pytest.approx(OPEN_RESIDUAL * left)
-    scaled = fit_on_reference(drawn, 7 * Known().predict(drawn), LOGS, Known())
+    scaled = on_reference(drawn, 7 * Known().predict(drawn), LOGS, Known())
     assert np.exp(scaled(drawn)[0]) == pytest.approx(7 * Known().predict(drawn))
 
 
 def test_a_law_is_open_about_the_middle_of_its_modes(drawn):
-    law = fit_law(drawn, np.full(40, 7.0), LOGS)
+    law = power_law(drawn, np.full(40, 7.0), LOGS)
     expected, open_by = law(drawn)
     assert np.exp(expected) == pytest.approx(7)
     assert open_by[:, 1:].mean(0) == pytest.approx(0, abs=1e-12)

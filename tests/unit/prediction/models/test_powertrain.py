@@ -1,6 +1,7 @@
-"""PowerTrain on planted worlds: where transfer must help, where it must not, what is refused."""
+"""PowerTrain: its networks, its training as torch has it, where transfer must help or must not."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,22 +9,191 @@ import pytest
 
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.models.powertrain import methods, recipe
-from epochwatt.prediction.models.powertrain.methods import (
+from epochwatt.prediction.models import powertrain
+from epochwatt.prediction.models.powertrain import (
+    BATCH,
     BY_ROW,
+    CODE_FEW,
     CROSS_BOARD,
+    DROPOUT,
+    EPSILON,
+    HIDDEN,
     KEPT_SCALER,
     LEAST_MODES,
     LOG,
+    MAPE,
     METHOD,
+    MSE,
     PAPER_SPLIT,
     SCRATCH,
     SCRATCH_BEST,
+    Adam,
+    Network,
+    Parameters,
+    Recipe,
+    Rows,
+    Scale,
+    activations,
+    dropout,
+    gradient,
+    new_last_layer,
+    new_layers,
     reference_network,
+    train,
 )
-from epochwatt.prediction.models.powertrain.recipe import Recipe
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Reference
+
+torch = pytest.importorskip("torch")
+
+# -- networks --------------------------------------------------------------------------------------
+
+MODES = np.array([[2, 800.0, 300.0, 600.0], [6, 1700.0, 900.0, 1600.0]])
+
+
+@pytest.fixture(params=[False, True])
+def network(request):
+    scale = Scale(request.param, np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 5.0), 0.3, 0.01)
+    return Network(new_layers(np.random.default_rng(1)), scale)
+
+
+def test_a_stored_network_predicts_the_same_to_the_last_digit(network, tmp_path):
+    network.save(tmp_path / "deep/network.npz")
+    again = Network.load(tmp_path / "deep/network.npz")
+    assert again.predict(MODES).tolist() == network.predict(MODES).tolist()
+    data = json.dumps({name: np.asarray(a).tolist() for name, a in network.arrays().items()})
+    assert (
+        Network.of_arrays(json.loads(data)).predict(MODES).tolist() == again.predict(MODES).tolist()
+    )
+
+
+def test_scales_turn_values_into_outputs_and_back(network):
+    values = np.array([0.2, 3.0])
+    assert network.scale.values(network.scale.outputs(values)) == pytest.approx(values)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4 cut short", b"something else"])
+def test_a_damaged_file_is_refused(content, tmp_path):
+    (tmp_path / "network.npz").write_bytes(content)
+    with pytest.raises(PredictionError, match=r"network\.npz"):
+        Network.load(tmp_path / "network.npz")
+
+
+def test_a_file_with_objects_is_never_executed(network, tmp_path):
+    np.savez(tmp_path / "network.npz", **network.arrays() | {"mean": np.array([print], object)})
+    with pytest.raises(PredictionError, match="no stored network"):
+        Network.load(tmp_path / "network.npz")
+
+
+def test_layers_that_do_not_fit_each_other_are_refused(network):
+    first, second, *rest = network.layers
+    with pytest.raises(PredictionError, match="layers"):
+        Network.of_arrays(replace(network, layers=(second, first, *rest)).arrays())
+    arrays = network.arrays()
+    del arrays["sd"]
+    with pytest.raises(PredictionError, match="sd"):
+        Network.of_arrays(arrays)
+
+
+# -- training --------------------------------------------------------------------------------------
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    inputs = rng.standard_normal((n, 4)).astype(np.float32)
+    return Rows(inputs, (5 + inputs[:, 0] + np.abs(inputs[:, 1])).astype(np.float32))
+
+
+def torchs(parameters, batch, masks, loss):
+    """Return the loss's slope in each parameter as torch has it, flat."""
+    parts = [
+        torch.tensor(part, requires_grad=True) for layer in parameters.layers for part in layer
+    ]
+    hidden = torch.tensor(batch.inputs)
+    for place, mask in enumerate(masks):
+        hidden = torch.relu(hidden @ parts[2 * place] + parts[2 * place + 1])
+        hidden = hidden if mask is None else hidden * torch.tensor(mask)
+    off = (hidden @ parts[-2] + parts[-1])[:, 0] - torch.tensor(batch.outputs)
+    whole = (off / torch.tensor(batch.outputs)).abs() if loss == MAPE else off**2
+    whole.mean().backward()
+    return np.concatenate([part.grad.numpy().ravel() for part in parts])
+
+
+@pytest.mark.parametrize("loss", [MSE, MAPE])
+def test_gradient_is_torchs(loss):
+    rng = np.random.default_rng(2)
+    parameters, batch = Parameters.copy_of(new_layers(rng)), rows(BATCH)
+    masks = dropout(BATCH, rng)
+    slope = Parameters.copy_of(parameters.layers)
+    gradient(parameters, batch, masks, loss, slope)
+    assert slope.flat == pytest.approx(torchs(parameters, batch, masks, loss), rel=1e-3, abs=1e-6)
+
+
+def test_adam_is_torchs():
+    start = np.linspace(-1, 1, 50, dtype=np.float32)
+    slopes = np.random.default_rng(3).standard_normal((20, 50)).astype(np.float32)
+    ours, theirs = start.copy(), torch.tensor(start, requires_grad=True)
+    adam, torchs_adam = Adam(50), torch.optim.Adam([theirs], lr=1e-3, eps=EPSILON)
+    for slope in slopes:
+        adam.step(ours, slope)
+        theirs.grad = torch.tensor(slope)
+        torchs_adam.step()
+    assert ours == pytest.approx(theirs.detach().numpy(), abs=1e-6)
+
+
+def test_dropout_leaves_out_its_share_and_keeps_the_mean():
+    for mask, share, n_units in zip(
+        dropout(4000, np.random.default_rng(4)), DROPOUT, HIDDEN, strict=True
+    ):
+        if not share:
+            assert mask is None
+            continue
+        assert mask.shape == (4000, n_units)
+        assert np.mean(mask == 0) == pytest.approx(share, abs=0.005)
+        assert mask.mean() == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("loss", [MSE, MAPE])
+def test_training_learns_repeatably_and_changes_all_layers(loss):
+    learned, validation = rows(320), rows(40, seed=1)
+    first, second = (
+        train(new_layers(rng), learned, validation, rng, loss)
+        for rng in (np.random.default_rng(5), np.random.default_rng(5))
+    )
+    start = new_layers(np.random.default_rng(5))
+    off = activations(first, validation.inputs) - validation.outputs
+    assert np.abs(off).mean() < 0.15 * np.ptp(validation.outputs)
+    for one, same, before in zip(first, second, start, strict=True):
+        assert one.weights.tolist() == same.weights.tolist()
+        assert not np.allclose(one.weights, before.weights)
+
+
+def test_the_best_epoch_is_kept_where_it_is_asked_for(monkeypatch):
+    reached = iter([5.0, 1.0, 3.0, 2.0] * 2)
+    seen = []
+
+    def loss(answers, some, kind):
+        seen.append(answers)
+        return next(reached)
+
+    monkeypatch.setattr(powertrain, "EPOCHS", 4)
+    monkeypatch.setattr(powertrain, "_loss", loss)
+    learned, validation = rows(64), rows(8, seed=1)
+    for keeps_best, epoch in ((True, 1), (False, 3)):
+        seen.clear()
+        rng = np.random.default_rng(6)
+        layers = train(new_layers(rng), learned, validation, rng, MSE, keeps_best)
+        assert activations(layers, validation.inputs) == pytest.approx(seen[epoch], rel=1e-4)
+
+
+def test_a_new_last_layer_leaves_the_others():
+    layers = new_layers(np.random.default_rng(7))
+    others = new_last_layer(layers, np.random.default_rng(8))
+    assert [a is b for a, b in zip(layers, others, strict=True)] == [True, True, True, False]
+    assert others[-1].weights.shape == (HIDDEN[-1], 1)
+
+
+# -- methods ---------------------------------------------------------------------------------------
 
 CORES, CPU = (2, 4, 6, 8), (500, 1000, 1500, 2200)
 GPU, EMC = (150, 300, 500, 800, 1300), (600, 1100, 1600)
@@ -59,10 +229,10 @@ def errors(method, target, rows, n, seed, reference=REFERENCE):
 @pytest.fixture
 def quick(monkeypatch):
     """A fifth of the steps: enough where the signs matter and not the sizes."""
-    monkeypatch.setattr(recipe, "ROWS_PER_MODE", 8)
-    methods._trained_once.cache_clear()
+    monkeypatch.setattr(powertrain, "ROWS_PER_MODE", 8)
+    powertrain._NETWORKS.clear()
     yield
-    methods._trained_once.cache_clear()
+    powertrain._NETWORKS.clear()
 
 
 def test_transfer_helps_where_workloads_differ_by_smooth_factors(quick):
@@ -109,15 +279,15 @@ def test_stored_predictors_predict_the_same_and_fits_repeat(method, target, quic
 def test_a_reference_is_trained_once_and_read_from_its_folder(quick, tmp_path, monkeypatch):
     first = reference_network(REFERENCE, TIME, Recipe(), tmp_path)
     (path,) = tmp_path.iterdir()
-    monkeypatch.setattr(methods, "train", None)  # nothing may be trained from here on
+    monkeypatch.setattr(powertrain, "train", None)  # nothing may be trained from here on
     assert reference_network(REFERENCE, TIME, Recipe(keeps_scaler=True), tmp_path) is first
-    methods._trained_once.cache_clear()
+    powertrain._NETWORKS.clear()
     stored = reference_network(REFERENCE, TIME, Recipe(), tmp_path)
     assert stored.predict(GRID).tolist() == first.predict(GRID).tolist()
     monkeypatch.undo()
-    monkeypatch.setattr(recipe, "ROWS_PER_MODE", 1)
+    monkeypatch.setattr(powertrain, "ROWS_PER_MODE", 1)
     path.write_bytes(b"damaged")
-    methods._trained_once.cache_clear()
+    powertrain._NETWORKS.clear()
     reference_network(REFERENCE, TIME, Recipe(), tmp_path)
     assert path.stat().st_size > 10_000
 
@@ -125,7 +295,7 @@ def test_a_reference_is_trained_once_and_read_from_its_folder(quick, tmp_path, m
 def test_modes_and_not_rows_are_split_unless_it_is_asked_for():
     def split(by_row):
         rng = np.random.default_rng(1)
-        return methods._split(50, 40, recipe.CODE_FEW, by_row, rng)
+        return powertrain._split(50, 40, CODE_FEW, by_row, rng)
 
     learned, validation = split(by_row=False)
     assert not set(learned) & set(validation)
