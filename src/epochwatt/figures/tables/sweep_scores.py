@@ -12,16 +12,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.evaluation.sweep_table import (
+from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     MEDIAN,
     N_PROFILED,
+    NOTE,
     RANDOM,
     RECOMMENDED,
     REGRET_P90,
-)
-from epochwatt.prediction.evaluation.sweep_text import (
-    NOTE,
     TITLES,
     Judged,
     Row,

@@ -6,7 +6,7 @@ import pytest
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import ProfiledWorkload, board_groups, read_workloads
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
-from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
+from epochwatt.prediction.evaluation.score_predictions import load_stored, predict_workload
 from epochwatt.prediction.registry import load_methods
 
 

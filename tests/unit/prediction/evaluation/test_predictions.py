@@ -4,7 +4,7 @@ import pytest
 
 from epochwatt.claims.number_sources import MEANT
 from epochwatt.prediction.data.workloads import read_workloads
-from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
+from epochwatt.prediction.evaluation.score_predictions import load_stored, predict_workload
 from epochwatt.prediction.registry import load_methods
 from epochwatt.published.numbers import MEANT_EPOCHS
 
