@@ -18,9 +18,8 @@ Other work than a mini-batch is taken as a table has it: its time, in ms, is wha
 
 import hashlib
 import io
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -35,7 +34,7 @@ from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Context, Json, Method, Predictor
+from epochwatt.prediction.predictor import Context, Method, Predictor
 
 Reals = NDArray[np.floating[Any]]  # in training of single precision
 Places = NDArray[np.int64]
@@ -89,7 +88,7 @@ class Recipe:
     by_row: bool = False
 
 
-# -- a network -----------------------------------------------------------------------------------
+# -- training: Adam on mini-batches of rows, dropout, the best epoch kept -------------------------
 
 
 class Layer(NamedTuple):
@@ -100,6 +99,35 @@ class Layer(NamedTuple):
 
 
 Layers = tuple[Layer, ...]
+SIZES = list(pairwise((len(PARTS), *HIDDEN, 1)))  # inputs and outputs of each layer
+N_NUMBERS = sum((n_in + 1) * n_out for n_in, n_out in SIZES)
+
+
+def layers_of(numbers: Reals) -> Layers:
+    """Return the layers as views of all their numbers in one array, (`N_NUMBERS`,)."""
+    layers, start = [], 0
+    for n_in, n_out in SIZES:
+        middle, end = start + n_in * n_out, start + (n_in + 1) * n_out
+        layers.append(Layer(numbers[start:middle].reshape(n_in, n_out), numbers[middle:end]))
+        start = end
+    return tuple(layers)
+
+
+def new_numbers(rng: np.random.Generator) -> Numbers:
+    """Return all numbers as a training starts."""
+    return np.concatenate([_new_layer(rng, *size) for size in SIZES])
+
+
+def with_new_last_layer(numbers: Numbers, rng: np.random.Generator) -> Numbers:
+    """Return the numbers with a last layer as a training starts."""
+    last = _new_layer(rng, *SIZES[-1])
+    return np.concatenate([numbers[: -len(last)], last])
+
+
+def _new_layer(rng: np.random.Generator, n_in: int, n_out: int) -> Numbers:
+    """Return uniform weights (Glorot and Bengio, 2010), and no biases."""
+    far = np.sqrt(6 / (n_in + n_out))
+    return np.concatenate([rng.uniform(-far, far, n_in * n_out), np.zeros(n_out)])
 
 
 def activations(layers: Layers, rows: Reals) -> Reals:
@@ -110,106 +138,6 @@ def activations(layers: Layers, rows: Reals) -> Reals:
     return np.asarray((rows @ last.weights + last.biases)[:, 0])
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """Scales modes on their way into a network, and its output on the way out."""
-
-    is_log: bool  # whether features and target are logarithms
-    # mean, sd: (4,), of the features
-    mean: Numbers
-    sd: Numbers
-    # level, unit: the target, or its logarithm, is level + unit x output
-    level: float
-    unit: float
-
-    def rows(self, modes: ArrayLike) -> Numbers:
-        """Return what a network sees of modes (n, 6), shape (n, 4)."""
-        return np.asarray((features(modes, self.is_log) - self.mean) / self.sd)
-
-    def outputs(self, values: Numbers) -> Numbers:
-        """Return what a network has to answer for values of the target (n,)."""
-        plain = np.log(values) if self.is_log else values
-        return np.asarray((plain - self.level) / self.unit)
-
-    def values(self, outputs: Numbers) -> Numbers:
-        """Return the values of the target that outputs (n,) stand for."""
-        plain = self.level + self.unit * outputs
-        return np.exp(plain) if self.is_log else plain
-
-
-def features(modes: ArrayLike, is_log: bool) -> Numbers:
-    """Return cores, CPU, GPU and memory clock of modes (n, 6), or their logarithms, (n, 4)."""
-    rows = as_rows(modes)[:, : len(PARTS)]
-    return np.log(rows) if is_log else rows
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """Layers, and the scale of what goes in and comes out."""
-
-    layers: Layers
-    scale: Scale
-
-    def predict(self, modes: ArrayLike) -> Numbers:
-        """Return the target in each mode (n, 6), shape (n,), s or W."""
-        outputs = activations(self.layers, self.scale.rows(modes))
-        return self.scale.values(np.asarray(outputs, float))
-
-    def arrays(self) -> dict[str, ArrayLike]:
-        """Return name -> array or number, from which `of_arrays` restores it."""
-        layers = {
-            f"{part}_{number}": getattr(layer, part)
-            for number, layer in enumerate(self.layers)
-            for part in Layer._fields
-        }
-        return {field.name: getattr(self.scale, field.name) for field in fields(Scale)} | layers
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Return the network of `arrays`; lists count as arrays.
-
-        Raises PredictionError: an array is missing, or layers do not fit each other.
-        """
-        try:
-            layers = tuple(
-                Layer(*(np.asarray(arrays[f"{part}_{n}"], float) for part in Layer._fields))
-                for n in range(sum(name.startswith("weights_") for name in arrays))
-            )
-            mean, sd = (np.asarray(arrays[name], float) for name in ("mean", "sd"))
-            level, unit = float(arrays["level"]), float(arrays["unit"])
-            scale = Scale(bool(arrays["is_log"]), mean, sd, level, unit)
-        except KeyError as error:
-            raise PredictionError(f"a stored network without {error}") from error
-        sizes = [len(PARTS), *(len(layer.biases) for layer in layers)]
-        shapes = [layer.weights.shape for layer in layers]
-        if not layers or shapes != list(pairwise(sizes)) or sizes[-1] != 1:
-            raise PredictionError(f"a stored network of layers {shapes}")
-        return cls(layers, scale)
-
-    def save(self, path: Path) -> None:
-        """Write the arrays to an .npz file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = io.BytesIO()
-        np.savez(content, **self.arrays())  # type: ignore[arg-type]
-        files.write_bytes(str(path), content.getvalue(), durable=False)
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read an .npz file; nothing in it is executed.
-
-        Raises PredictionError: it is damaged, or no network.
-        """
-        try:
-            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:
-                arrays = dict(stored)
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
-            raise PredictionError("this is no stored network", where=str(path)) from error
-        return cls.of_arrays(arrays)
-
-
-# -- training: Adam on mini-batches of rows, dropout, the best epoch kept -------------------------
-
-
 class Rows(NamedTuple):
     """Inputs of a network (n, 4), and the outputs it should give (n,)."""
 
@@ -217,67 +145,30 @@ class Rows(NamedTuple):
     outputs: Reals
 
 
-def new_layers(rng: np.random.Generator) -> Layers:
-    """Return layers as a training starts: uniform weights (Glorot and Bengio, 2010), no biases."""
-    return tuple(_new_layer(rng, *pair) for pair in pairwise((len(PARTS), *HIDDEN, 1)))
-
-
-def new_last_layer(layers: Layers, rng: np.random.Generator) -> Layers:
-    """Return the layers with a last one as a training starts."""
-    return (*layers[:-1], _new_layer(rng, *layers[-1].weights.shape))
-
-
-def _new_layer(rng: np.random.Generator, n_in: int, n_out: int) -> Layer:
-    far = np.sqrt(6 / (n_in + n_out))
-    return Layer(rng.uniform(-far, far, (n_in, n_out)), np.zeros(n_out))
-
-
 @threadpool_limits.wrap(limits=1, user_api="blas")  # several threads would wait for each other
 def train(
-    layers: Layers,
+    start: Numbers,
     learned: Rows,
     validation: Rows,
     rng: np.random.Generator,
     loss: str,
     keeps_best: bool = True,
-) -> Layers:
-    """Return the layers after `EPOCHS` epochs, or after the best of them."""
-    parameters, slope = Parameters.copy_of(layers), Parameters.copy_of(layers)
-    adam = Adam(len(parameters.flat))
-    best, lowest = parameters.flat, np.inf
+) -> Numbers:
+    """Return the numbers of a network after `EPOCHS` epochs, or after the best of them."""
+    numbers = start.astype(np.float32)
+    slope, adam, layers = np.empty_like(numbers), Adam(len(numbers)), layers_of(numbers)
+    best, lowest = numbers, np.inf
     for _ in range(EPOCHS):
         order = rng.permutation(len(learned.outputs))
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
+        for begin in range(0, len(order), BATCH):
+            rows = order[begin : begin + BATCH]
             batch = Rows(learned.inputs[rows], learned.outputs[rows])
-            gradient(parameters, batch, dropout(len(rows), rng), loss, slope)
-            adam.step(parameters.flat, slope.flat)
-        reached = _loss(activations(parameters.layers, validation.inputs), validation, loss)
+            gradient(layers, batch, dropout(len(rows), rng), loss, layers_of(slope))
+            adam.step(numbers, slope)
+        reached = _loss(activations(layers, validation.inputs), validation, loss)
         if keeps_best and reached < lowest:
-            best, lowest = parameters.flat.copy(), reached
-    return _as_layers((best if keeps_best else parameters.flat).astype(float), parameters.layers)
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """All numbers of the layers in one array, and the layers as views of it."""
-
-    flat: Reals
-    layers: Layers
-
-    @classmethod
-    def copy_of(cls, layers: Layers) -> "Parameters":
-        """Return a copy of the layers, in single precision."""
-        flat = np.concatenate([part.ravel() for layer in layers for part in layer])
-        flat = flat.astype(np.float32)
-        return cls(flat, _as_layers(flat, layers))
-
-
-def _as_layers(flat: Reals, shapes: Layers) -> Layers:
-    """Return views of an array, shaped as other layers are."""
-    ends = np.cumsum([part.size for layer in shapes for part in layer])[:-1]
-    parts = iter(np.split(flat, ends))
-    return tuple(Layer(*(next(parts).reshape(part.shape) for part in layer)) for layer in shapes)
+            best, lowest = numbers.copy(), reached
+    return (best if keeps_best else numbers).astype(float)
 
 
 def dropout(n_rows: int, rng: np.random.Generator) -> list[Reals | None]:
@@ -291,10 +182,10 @@ def dropout(n_rows: int, rng: np.random.Generator) -> list[Reals | None]:
 
 
 def gradient(
-    parameters: Parameters, batch: Rows, masks: list[Reals | None], loss: str, slope: Parameters
+    layers: Layers, batch: Rows, masks: list[Reals | None], loss: str, slope: Layers
 ) -> None:
-    """Write the slope of the loss in each parameter, for a mini-batch and its dropout."""
-    *hidden, last = parameters.layers
+    """Write the slope of the loss in each number, for a mini-batch and its dropout."""
+    *hidden, last = layers
     inputs = [batch.inputs]
     for layer, mask in zip(hidden, masks, strict=True):
         outputs = inputs[-1] @ layer.weights
@@ -306,11 +197,11 @@ def gradient(
     off = (inputs[-1] @ last.weights + last.biases)[:, 0] - batch.outputs
     whole = np.sign(off) / np.abs(batch.outputs) if loss == MAPE else 2 * off
     back = np.asarray(whole / len(off), np.float32)[:, None]
-    for number in reversed(range(len(parameters.layers))):
-        np.matmul(inputs[number].T, back, out=slope.layers[number].weights)
-        np.add.reduce(back, axis=0, out=slope.layers[number].biases)
+    for number in reversed(range(len(layers))):
+        np.matmul(inputs[number].T, back, out=slope[number].weights)
+        np.add.reduce(back, axis=0, out=slope[number].biases)
         if number:
-            back = back @ parameters.layers[number].weights.T
+            back = back @ layers[number].weights.T
             back *= inputs[number] > 0
             if (mask := masks[number - 1]) is not None:
                 back *= mask
@@ -354,29 +245,57 @@ def _scaled(values: Reals, factor: float) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class PowerTrain(Predictor):
-    """One network, of time or of power."""
+    """One network, of time or of power.
+
+    It sees (features - centre) / spread, and the target is level + unit x what it answers.
+    Nothing keeps a network that answers in milliseconds or milliwatts above zero.
+    """
 
     target: str
     trained_on: Numbers
-    network: Network
+    numbers: Numbers  # of its layers, in one array
+    is_log: bool  # whether features and target are logarithms
+    # centre, spread: (4,), of the features
+    centre: Numbers
+    spread: Numbers
+    # level, unit: of the target, or of its logarithm
+    level: float
+    unit: float
 
     def predict(self, modes: ArrayLike) -> Numbers:
-        """Return the expected value in each mode, shape (n,).
+        """Return the expected value in each mode, shape (n,)."""
+        rows = (features(modes, self.is_log) - self.centre) / self.spread
+        plain = self.level + self.unit * activations(layers_of(self.numbers), rows)
+        return np.asarray(np.exp(plain) if self.is_log else plain, float)
 
-        Nothing keeps a network that answers in milliseconds or milliwatts above zero.
-        """
-        return self.network.predict(modes)
-
-    def to_json(self) -> Json:
-        """Return the network's arrays as lists."""
-        arrays = {name: np.asarray(a).tolist() for name, a in self.network.arrays().items()}
-        return {"target": self.target, "trained_on": self.trained_on.tolist(), "network": arrays}
+    def save(self, path: Path) -> None:
+        """Write it to an .npz file, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = io.BytesIO()
+        np.savez(content, **vars(self))
+        files.write_bytes(str(path), content.getvalue(), durable=False)
 
     @classmethod
-    def from_json(cls, data: Json) -> Self:
-        """Return a predictor from `to_json`."""
-        network = Network.of_arrays(data["network"])
-        return cls(str(data["target"]), np.array(data["trained_on"], float), network)
+    def load(cls, path: Path) -> Self:
+        """Read an .npz file; nothing in it is executed.
+
+        Raises PredictionError: it is damaged, or no such network.
+        """
+        try:
+            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:
+                data = {name: array.tolist() for name, array in stored.items()}
+            network = cls.from_json(data)
+        except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
+            raise PredictionError("this is no stored network", where=str(path)) from error
+        if len(network.numbers) != N_NUMBERS:
+            raise PredictionError("a stored network of other layers", where=str(path))
+        return network
+
+
+def features(modes: ArrayLike, is_log: bool) -> Numbers:
+    """Return cores, CPU, GPU and memory clock of modes (n, 6), or their logarithms, (n, 4)."""
+    rows = as_rows(modes)[:, : len(PARTS)]
+    return np.log(rows) if is_log else rows
 
 
 def fit_powertrain(
@@ -395,17 +314,16 @@ def fit_powertrain(
         reference = _reference(rows, context, recipe)
         taught = reference_network(reference, context.target, recipe, context.cache)
         rng = np.random.default_rng(SEED)
-        start = replace(taught, layers=new_last_layer(taught.layers, rng))
-    network = _network(rows, context.target, recipe, recipe.few, rng, start)
-    return PowerTrain(context.target, rows.modes, network)
+        start = replace(taught, numbers=with_new_last_layer(taught.numbers, rng))
+    return _trained(rows, context.target, recipe, recipe.few, rng, start)
 
 
-_NETWORKS: dict[str, Network] = {}  # of references, by their key: trained once in each process
+_NETWORKS: dict[str, PowerTrain] = {}  # of references, by their key: trained once in each process
 
 
 def reference_network(
     reference: Observations, target: str, recipe: Recipe, cache: Path | None = None
-) -> Network:
+) -> PowerTrain:
     """Return the network of a reference workload, trained on all its modes.
 
     Trained once in each process, and read from `cache` where it lies there. Raises as
@@ -422,10 +340,10 @@ def reference_network(
     network = None
     if path is not None and path.is_file():
         with suppress(PredictionError):  # damaged: train it again
-            network = Network.load(path)
+            network = PowerTrain.load(path)
     if network is None:
         rng = np.random.default_rng(SEED)
-        network = _network(rows, target, own, own.reference, rng, None)
+        network = _trained(rows, target, own, own.reference, rng, None)
         if path is not None:
             network.save(path)
     return _NETWORKS.setdefault(key, network)
@@ -469,31 +387,37 @@ def is_constant(values: Numbers) -> bool:
     return bool(np.ptp(values) <= ROUNDING * values.max())
 
 
-def _network(
+def _trained(
     rows: Observations,
     target: str,
     recipe: Recipe,
     shares: Shares,
     rng: np.random.Generator,
-    start: Network | None,
-) -> Network:
+    start: PowerTrain | None,
+) -> PowerTrain:
+    """Return a network of rows, one per mode: from one that was taught, or from scratch."""
     values, n_modes = rows.values(target), len(rows.modes)
     n_rows = min(ROWS_PER_MODE, max(MOST_ROWS // n_modes, 1))
     learned, validation = _split(n_modes, n_rows, shares, recipe.by_row, rng)
-    modes = np.unique(learned)
-    kept = start.scale if start is not None and recipe.keeps_scaler else None
-    scale = _scale(rows.modes[modes], values[modes], recipe.is_log, kept)
-    inputs = scale.rows(rows.modes).astype(np.float32)
-    outputs = scale.outputs(values).astype(np.float32)
-    layers = train(
-        new_layers(rng) if start is None else start.layers,
+    columns, modes = features(rows.modes, recipe.is_log), np.unique(learned)
+    seen, level, unit = columns[modes], 0.0, 1 / PER_UNIT
+    centre, spread = seen.mean(0), np.where(np.ptp(seen, axis=0) > 0, seen.std(0), 1.0)
+    if start is not None and recipe.keeps_scaler:
+        centre, spread = start.centre, start.spread
+    if recipe.is_log:
+        values = np.log(values)
+        level, unit = float(values[modes].mean()), float(values[modes].std()) or 1.0
+    inputs = ((columns - centre) / spread).astype(np.float32)
+    outputs = ((values - level) / unit).astype(np.float32)
+    numbers = train(
+        new_numbers(rng) if start is None else start.numbers,
         Rows(inputs[learned], outputs[learned]),
         Rows(inputs[validation], outputs[validation]),
         rng,
         recipe.loss,
         recipe.keeps_best,
     )
-    return Network(layers, scale)
+    return PowerTrain(target, rows.modes, numbers, recipe.is_log, centre, spread, level, unit)
 
 
 def _split(
@@ -507,17 +431,6 @@ def _split(
     n_learned = min(max(round(shares.train * n), 1), n - n_validation)
     learned, validation = np.split(order, [n_learned, n_learned + n_validation])[:2]
     return (rows[learned], rows[validation]) if by_row else (np.repeat(learned, n_rows), validation)
-
-
-def _scale(modes: Numbers, values: Numbers, is_log: bool, kept: Scale | None) -> Scale:
-    columns = features(modes, is_log)
-    mean, sd = columns.mean(0), np.where(np.ptp(columns, axis=0) > 0, columns.std(0), 1.0)
-    if kept is not None:
-        mean, sd = kept.mean, kept.sd
-    if not is_log:
-        return Scale(False, mean, sd, level=0.0, unit=1 / PER_UNIT)
-    logs = np.log(values)
-    return Scale(True, mean, sd, level=float(logs.mean()), unit=float(logs.std()) or 1.0)
 
 
 def _method(title: str, recipe: Recipe, from_scratch: bool = False) -> Method:

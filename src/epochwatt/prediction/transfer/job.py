@@ -25,7 +25,6 @@ from epochwatt.prediction.harness import (
 )
 from epochwatt.prediction.models.powertrain import (
     ROWS_PER_MODE,
-    PowerTrain,
     Recipe,
     is_constant,
     reference_network,
@@ -206,10 +205,7 @@ def _without_draws(
         yield Answer(STOCK_MODES, places=stock_choices(rows, device, limits_w))
     if POWERTRAIN_ALL in group.methods:
         n_modes = len(rows.modes)
-        networks = {
-            target: PowerTrain(target, rows.modes, reference_network(rows, target, Recipe(), cache))
-            for target in BOTH
-        }
+        networks = {t: reference_network(rows, t, Recipe(), cache) for t in BOTH}
         expected = {target: network.predict(rows.modes) for target, network in networks.items()}
         yield Answer(
             POWERTRAIN_ALL,
