@@ -251,10 +251,12 @@ def judge(choices: pd.DataFrame) -> Judgement:
         raise PredictionError("limits that do not ascend", allowed="two or more, ascending")
     over_w = choices["over_w"].fillna(0.0).to_numpy()
     n_answered = int(choices["power_w"].notna().sum())
-    shares = [
+    over_pct, over_1w_pct = (
         100 * int((over_w > most + ROUNDING_W).sum()) / n_answered if n_answered else np.nan
         for most in (0.0, OVER_W)
-    ]
+    )
     excess = np.trapezoid(np.maximum(over_w, 0), limits_w) / np.trapezoid(limits_w, limits_w)
     penalty_pct = float(choices["penalty_pct"].median())
-    return Judgement(len(limits_w), n_answered, penalty_pct, *shares, float(100 * excess))
+    return Judgement(
+        len(limits_w), n_answered, penalty_pct, over_pct, over_1w_pct, float(100 * excess)
+    )

@@ -196,16 +196,6 @@ def test_real_modes_of_a_cpu(krai):
         assert pairs[key] == pytest.approx((median, worst), abs=0.06), key
 
 
-def test_real_clocks_of_tx2(tx2):
-    """Inference, not training: three networks on TX2, from four of 52 GPU and memory clocks."""
-    many = scores(tx2, leave_one_mode_out)
-    few = scores(tx2, lambda modes: random_subsets(modes, 4, 20, 0))
-    for name in tx2:
-        assert many["time_s", name, "physical"].median_pct < 10
-        few_pct = [few["time_s", name, method].median_pct for method in ("physical", "paper")]
-        assert few_pct[0] < few_pct[1] / 3
-
-
 # -- choices under power limits ------------------------------------------------------------------
 
 TIME = [10.0, 8.0, 8.0, 5.0, 9.0]

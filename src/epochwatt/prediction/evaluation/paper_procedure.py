@@ -72,8 +72,8 @@ def by_named_mode(
         return
     rows = as_rows(list(asked.values()))
     predicted, interval = predictor.predict(rows).tolist(), predictor.interval(rows)
-    low, high = interval or [[None] * len(rows)] * 2
-    for (name, mode), value, *bounds in zip(asked.items(), predicted, low, high, strict=True):
+    lows, highs = interval or [[None] * len(rows)] * 2
+    for (name, mode), value, low, high in zip(asked.items(), predicted, lows, highs, strict=True):
         values = observed.only([mode]).values(predictor.target)
         mape = mape_pct(value, values)
-        yield name, Predicted(mode, float(values.mean()), value, *bounds, mape)
+        yield name, Predicted(mode, float(values.mean()), value, low, high, mape)

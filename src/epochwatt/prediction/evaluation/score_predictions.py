@@ -187,7 +187,10 @@ def scores(
     observed = [workload.observed.only(every) for workload in workloads]
     answers = cross_validate(scored, observed, splits, simulated)
     trial = ["table", "draw"]
-    medians = answers.groupby(["target", "method", *trial])["error_pct"].median()
+    medians = {
+        key: part.groupby(trial)["error_pct"].median()
+        for key, part in answers.groupby(["target", "method"])
+    }
     minutes = pd.Series(
         {
             (rows.workload, draw): sum(cost[mode] for mode in one.train)
@@ -205,7 +208,7 @@ def scores(
             part = of_method[of_method["draw"].isin([splits.index(one) for one in some])]
             trials = pd.MultiIndex.from_frame(part[trial].drop_duplicates())
             quartiles: list[float | None] = [None] * 3
-            if (target, REFERENCE) in medians.index.droplevel(trial).unique():
+            if (target, REFERENCE) in medians:
                 papers = medians[target, REFERENCE].reindex(trials)
                 ratios = (medians[target, name].reindex(trials) / papers)[papers > 0]
                 if len(ratios):

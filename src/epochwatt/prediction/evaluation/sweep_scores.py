@@ -58,7 +58,8 @@ def as_text(rows: pd.DataFrame) -> list[dict[str, str]]:
     def cell(value: object) -> str:
         return "" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
 
-    return rows.map(cell).to_dict("records")
+    texts = rows.map(cell).itertuples(index=False)
+    return [dict(zip(rows.columns, text, strict=True)) for text in texts]
 
 
 def write_scores(path: Path, rows: pd.DataFrame | Iterable[Row]) -> None:

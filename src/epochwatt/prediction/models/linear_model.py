@@ -151,7 +151,8 @@ def fit_free(
     rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
 ) -> Numbers:
     """Return the same without a bound."""
-    return np.linalg.lstsq(*_system(rows, target, mean, sd, deviation), rcond=None)[0]
+    system = _system(rows, target, mean, sd, deviation)
+    return np.asarray(np.linalg.lstsq(*system, rcond=None)[0], float)
 
 
 def likeliest(

@@ -155,7 +155,7 @@ def train(
     keeps_best: bool = True,
 ) -> Numbers:
     """Return the numbers of a network after `EPOCHS` epochs, or after the best of them."""
-    numbers = start.astype(np.float32)
+    numbers: Reals = start.astype(np.float32)
     slope, adam, layers = np.empty_like(numbers), Adam(len(numbers)), layers_of(numbers)
     best, lowest = numbers, np.inf
     for _ in range(EPOCHS):
@@ -196,7 +196,7 @@ def gradient(
         inputs.append(outputs)
     off = (inputs[-1] @ last.weights + last.biases)[:, 0] - batch.outputs
     whole = np.sign(off) / np.abs(batch.outputs) if loss == MAPE else 2 * off
-    back = np.asarray(whole / len(off), np.float32)[:, None]
+    back: Reals = np.asarray(whole / len(off), np.float32)[:, None]
     for number in reversed(range(len(layers))):
         np.matmul(inputs[number].T, back, out=slope[number].weights)
         np.add.reduce(back, axis=0, out=slope[number].biases)

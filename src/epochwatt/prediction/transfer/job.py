@@ -72,17 +72,19 @@ def write_job(
     job, group : `study.Job` and `study.PowertrainGroup` as plain values
     workload, reference : paths of their tables of modes; None: no reference
     """
-    tables = []
-    for path in filter(None, (workload, reference)):
-        found = read_mode_tables(Path(path))
-        if len(found) > 1:
+
+    def read(path: str) -> ModeTable:
+        tables = read_mode_tables(Path(path))
+        if len(tables) > 1:
             raise ConfigError(
-                f"a sweep of {len(found)} workloads",
+                f"a sweep of {len(tables)} workloads",
                 where=path,
                 allowed="one workload: its name stands for it in the tables",
             )
-        tables += found
-    frames = run_job(Job(**job), PowertrainGroup(**group), *tables, cache=cache, say=say)
+        return tables[0]
+
+    other = None if reference is None else read(reference)
+    frames = run_job(Job(**job), PowertrainGroup(**group), read(workload), other, cache, say=say)
     for name, frame in frames.items():
         write_frame(folder, name, frame)
 

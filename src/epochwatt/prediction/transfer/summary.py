@@ -118,7 +118,7 @@ def example_choices(
     mapes = _mapes(errors[errors["workload"] == example.workload])
     chosen = []
     for key, part in own.groupby(TRIAL, sort=False):
-        *_, method, n_profiled = key
+        *_, method, n_profiled = map(str, key)
         if method not in WITHOUT_DRAWS and int(n_profiled) != N_TRANSFERRED:
             continue
         if key in mapes:
