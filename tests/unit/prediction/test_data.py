@@ -33,10 +33,6 @@ def test_board_without_a_table_of_memory_clocks_is_refused():
         board.all_modes()
 
 
-def test_nominal_mode_stands_for_the_steps_of_the_board(agx):
-    assert agx.resolve(Mode(8, 2100, 900, 1333)) == Mode(8, 2112, 905.25, 1331.2)
-
-
 @pytest.mark.parametrize(
     ("mode", "error", "named"),
     [
@@ -76,11 +72,6 @@ def test_a_mode_of_four_numbers_has_the_whole_gpu_on_and_no_limit():
     assert str(Mode(2, 1190, 522, 1065, 1, 150)).endswith("memory 1065 MHz, limit 150 W")
 
 
-def test_a_limit_below_zero_is_refused():
-    with pytest.raises(PredictionError, match="limit -1 W"):
-        as_rows([Mode(2, 1190, 522, 1065, 1, -1)])
-
-
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
 def test_numbers_of_a_mode_are_above_zero(bad):
     with pytest.raises(PredictionError, match="allowed: numbers above zero"):
@@ -114,11 +105,6 @@ def test_missing_energy_is_named(named):
 def test_times_and_powers_are_above_zero(named, time_s, power_w):
     with pytest.raises(PredictionError, match="numbers above zero"):
         observations_from_rows("w", [named["g"]], [time_s], [power_w])
-
-
-def test_columns_are_equally_long(named):
-    with pytest.raises(PredictionError, match=r"columns of \[1, 2\] rows"):
-        observations_from_rows("w", [named["g"]] * 2, [1])
 
 
 # -- mode tables -----------------------------------------------------------------------------------
@@ -224,13 +210,6 @@ def test_runs_that_differ_in_the_power_mode_only_are_one_workload(planted):
     assert mobilenet.modes == lenet.modes
 
 
-def test_energy_is_that_of_the_table(planted):
-    (lenet,) = read_workloads(*planted(("lenet",), "a"))
-    expected_wh = 0.1 + 0.25 + 0.2 + 0.005 * 28 + 0.3
-    assert lenet.observed.after_first().energy_wh == pytest.approx([expected_wh] * 3)
-    assert np.isnan(lenet.observed.energy_wh[0])
-
-
 def test_power_as_a_meter_has_it_stands_beside_the_papers_energy(planted, edit_rows):
     """The papers' sum at 1 Hz leaves out the end of an epoch."""
     paths, modes = planted(("lenet",), "a")
@@ -305,10 +284,3 @@ def test_a_network_on_further_data_opens_a_further_board_group(planted, beside):
     }
     assert [of.factors["dataset_scale"] for of in second.workloads.values()] == [0.25]
     assert first.factors == second.factors
-
-
-def test_networks_on_data_of_their_own_share_a_group(planted):
-    lenet = planted(("lenet",), "ab", dataset_source="bundled")
-    resnet = planted(("resnet",), "ab", dataset_source="synthetic")
-    (group,) = board_groups(read_workloads(lenet[0] + resnet[0], lenet[1] | resnet[1]))
-    assert list(group.workloads) == ["lenet", "resnet"]

@@ -208,15 +208,12 @@ def table():
     return observations_from_rows("t", MODES[:5], TIME, WATTS)
 
 
-def test_fastest_within_a_limit_is_the_one_of_least_power_among_equals():
+def test_fastest_within_a_limit_is_the_one_of_least_power_among_equals(table):
     limits = np.array([9.9, 10.0, 17.0, 18.0, 29.0, 30.0])
     places = fastest_within(np.array(TIME), np.array(WATTS), limits)
     assert places.tolist() == [NONE, 0, 0, 2, 2, 3]
-
-
-def test_the_best_profiled_mode_is_one_that_was_profiled_and_keeps_the_limit(table):
-    places = best_profiled(table, np.array([0, 1, 4]), np.array([9.0, 19.0, 20.0, 40.0]))
-    assert places.tolist() == [NONE, 0, 1, 1]
+    profiled = best_profiled(table, np.array([0, 1, 4]), np.array([9.0, 19.0, 20.0, 40.0]))
+    assert profiled.tolist() == [NONE, 0, 1, 1]
 
 
 def test_choices_are_judged_by_what_was_observed(table):
@@ -246,12 +243,9 @@ def test_shares_are_of_the_answers_and_the_area_of_all_limits():
     assert judged.excess_area_pct == pytest.approx(100 * 45 / 750)
 
 
-def test_one_watt_over_is_not_more_than_one():
-    judged = judge(chosen([10.0, 20.0], [1.0, 1.0], [11.0, 20.0], 1.0))
-    assert (judged.over_pct, judged.over_1w_pct) == (50, 0)
-
-
 def test_no_answer_has_no_penalty_and_no_shares():
+    one_over = judge(chosen([10.0, 20.0], [1.0, 1.0], [11.0, 20.0], 1.0))
+    assert (one_over.over_pct, one_over.over_1w_pct) == (50, 0)  # one watt is not more than one
     judged = judge(chosen([1.0, 2.0], [NAN, NAN], [NAN, NAN], 3.0))
     assert judged.n_answered == 0
     assert np.isnan([judged.penalty_pct, judged.over_pct, judged.over_1w_pct]).all()

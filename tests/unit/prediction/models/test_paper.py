@@ -32,14 +32,6 @@ def test_linear_world_gives_back_its_coefficients_and_no_error(linear, standardi
     assert mape_pct(model.predict(linear.modes), linear.time_s) < 1e-9
 
 
-def test_unit_of_a_clock_decides_what_four_modes_leave_open(linear, efij, named):
-    some = linear.only(efij)
-    raw, scaled = (fit_paper_time(some, standardise) for standardise in (False, True))
-    assert scaled.predict(some.modes) == pytest.approx(raw.predict(some.modes))
-    other = as_rows([named["a"]])
-    assert abs(scaled.predict(other)[0] - raw.predict(other)[0]) > 1
-
-
 @pytest.mark.parametrize("n_epochs", [1, 5])
 def test_one_mode_or_identical_modes_are_refused(named, n_epochs):
     of = observations_from_rows("lenet", [named["g"]] * n_epochs, [30.0] * n_epochs)
@@ -128,14 +120,3 @@ def test_a_weight_is_a_number_of_epochs(modes):
     each = least_norm(*repeated, np.ones((1, n_epochs.sum())))
     assert once[0] == pytest.approx(each[0])
     assert once[1] == pytest.approx(each[1])
-
-
-def test_worked_out_by_hand():
-    """Times 10 and 30 s at 1 and 2 GHz: slope 20; what does not differ gets nothing."""
-    rows = np.array([[[8.0, 1.0], [8.0, 2.0]]])
-    for standardise in (False, True):
-        coefficients, intercepts = least_norm(
-            rows, np.array([[10.0, 30.0]]), np.ones((1, 2)), standardise
-        )
-        assert coefficients[0] == pytest.approx([0, 20])
-        assert intercepts[0] == pytest.approx(-10)

@@ -13,7 +13,6 @@ from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError, as_
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.harness import mape_pct, random_subsets, split
 from epochwatt.prediction.models.features import LOGS, POWER, TIME, design
-from epochwatt.prediction.models.linear_model import fit_nonnegative
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
     fit_log_time,
@@ -50,12 +49,6 @@ def test_terms_of_time():
 def test_terms_of_power():
     """At 0.5 GHz a clock of 0.5 and its cube 0.125; two busy cores at 2 GHz: 4 and 16."""
     assert design(POWER, [MODE], 5)[0].tolist() == [0.5, 0.125, 4.0, 16.0, 1.6, 1.0]
-
-
-def test_enough_cores_are_no_shortage_and_idle_cores_draw_no_power():
-    few, many = (design((*TIME, *POWER), [MODE._replace(cores=n)], 5)[0] for n in (5, 8))
-    assert few.tolist() == many.tolist()
-    assert few[TIME.index("core_shortage")] == 0
 
 
 def test_half_a_gpu_does_half_and_draws_half():
@@ -95,16 +88,6 @@ def test_distance_is_to_the_nearest_profiled_mode():
     profiled = as_rows([Mode(4, 1000, 500, 1000), Mode(1, 100, 100, 200)])
     modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000, 1, 0)]
     assert distances(as_rows(modes), profiled) == pytest.approx([0, 0, 2**0.5])
-
-
-def test_tilt_is_told_by_two_modes_that_differ_in_one_clock():
-    """With a tilt, what two modes say of a clock goes on far beyond both of them."""
-    two = as_rows([Mode(4, 1000, 300, 1000), Mode(4, 1000, 600, 1000)])
-    beyond = as_rows([Mode(4, 1000, 5000, 1000)])
-    off = np.array([-0.1, 0.1])
-    plain, tilted = Deviations(two), Deviations(two, tilt=3.0)
-    assert abs((plain.weights(beyond) @ off)[0]) < 0.02
-    assert (tilted.weights(beyond) @ off)[0] > 0.2
 
 
 @given(
@@ -281,17 +264,6 @@ def test_intervals_from_four_modes_drawn_at_random_hold(plant, fit, terms):
     assert 0.85 <= share <= 0.97
 
 
-def test_what_was_not_seen_widens_the_interval(plant, named, modes):
-    """Without a mode of two cores nothing is known of core shortage."""
-    world = plant((0.4, 0.2, 0.2, 0.2, 0))
-    few, all_ = fit_physical_time(world.only(set(modes) - {named["a"], named["f"]})), world
-    widths = []
-    for model in (few, fit_physical_time(all_)):
-        low, high = model.interval([named["f"]])
-        widths.append(high[0] / low[0])
-    assert widths[0] > 1.5 * widths[1]
-
-
 def close_modes(n):
     """Modes a few per cent apart, as those of a fine sweep are."""
     return as_rows([Mode(8, 2000.0, 800 * 1.02**step, 1600.0) for step in range(n)])
@@ -305,33 +277,6 @@ def test_what_differs_among_close_modes_is_each_ones_own(own_sd, own):
     seen = observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
     model = fit_physical_time(seen)
     assert model.nugget == pytest.approx(own)
-
-
-def test_noise_of_close_modes_does_not_bend_what_lies_beyond():
-    """Before its own part was looked for, half a clock further down was off by 20 to 60 %."""
-    modes = close_modes(12)
-    beyond = as_rows([Mode(8, 2000.0, 500.0, 1600.0)])
-    for seed in range(5):
-        off = 0.08 * np.random.default_rng(seed).standard_normal(12)
-        model = fit_physical_time(
-            observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
-        )
-        assert model.predict(beyond)[0] == pytest.approx(480, rel=0.2)
-
-
-def test_fit_is_the_least_of_its_own_sum():
-    """Checked against neighbours of the solution."""
-    rng = np.random.default_rng(1)
-    rows, target = rng.random((4, 5)), rng.random(4)
-    mean, sd = np.full(5, 0.2), np.full(5, 0.5)
-
-    def loss(of):
-        return np.sum((rows @ of - target) ** 2) / 0.03**2 + np.sum(((of - mean) / sd) ** 2)
-
-    best = fit_nonnegative(rows, target, mean, sd, 0.03)
-    for _ in range(200):
-        near = np.maximum(best + 0.01 * rng.standard_normal(5), 0)
-        assert loss(best) <= loss(near) + 1e-9
 
 
 # -- physical --------------------------------------------------------------------------------------

@@ -132,13 +132,6 @@ def test_the_sample_finds_shape_noise_and_the_part_that_matters(seen):
     assert np.median(kernels.lengths[:, 1] / kernels.lengths[:, 0]) > 2
 
 
-def test_covariance_is_matern(seen):
-    kernels = Kernels(np.log([[0.7, 2.0, 0.3, 0.05]]), np.array([0]))
-    apart = np.sqrt((((seen.rows[0] - seen.rows[1]) / [0.7, 2.0]) ** 2).sum() * 5)
-    expected = 0.09 * (1 + apart + apart**2 / 3) * np.exp(-apart)
-    assert kernels.covariance(seen.rows[:1], seen.rows[1:2])[0, 0, 0] == pytest.approx(expected)
-
-
 # -- utilisation -----------------------------------------------------------------------------------
 
 SEEDS = range(6)
@@ -210,19 +203,6 @@ def test_a_reference_that_bends_alike_helps(agx):
         for n in (8, 25)
     }
     assert min(gained.values()) > 1.1
-
-
-def test_a_reference_that_says_nothing_does_little_harm(agx):
-    """Its values are drawn at random."""
-    rows = world(agx, 100, name="reference")
-    noise = np.random.default_rng(5).permutation(rows.time_s)
-    reference = Reference(replace(rows, time_s=noise))
-    target = world(agx, 1)
-    alone, with_it = (
-        np.median(errors_pct(method, target, 25, reference=reference))
-        for method in (METHOD, TRANSFERRED)
-    )
-    assert with_it < 1.5 * alone
 
 
 def test_a_power_limit_is_felt_below_its_knee(agx):
