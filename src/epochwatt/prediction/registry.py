@@ -48,8 +48,8 @@ def references(root: Path = Path()) -> dict[str, str]:
     Raises ConfigError: config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`.
     """
     path = root / CONFIG
-    is_empty = not path.is_file() or read_yaml(path) is None
-    rows = {} if is_empty else read_rows(PredictorRow, path)
+    has_rows = path.is_file() and read_yaml(path) is not None
+    rows = read_rows(PredictorRow, path) if has_rows else {}
     if taken := sorted(rows.keys() & METHODS.keys()):
         raise ConfigError(
             "this name belongs to a method of epochwatt",
@@ -87,11 +87,11 @@ def load_methods(root: Path = Path()) -> dict[str, Method]:
 def method_modules(root: Path = Path()) -> list[str]:
     """Return the modules of all methods: code that jobs depend on without importing it by name."""
     modules = {reference.rpartition(".")[0] for reference in references(root).values()}
-    return sorted(filter(_is_there, modules))
 
+    def is_there(module: str) -> bool:
+        try:
+            return find_spec(module) is not None
+        except ImportError:  # the job that needs it will say so
+            return False
 
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ImportError:  # the job that needs it will say so
-        return False
+    return sorted(filter(is_there, modules))

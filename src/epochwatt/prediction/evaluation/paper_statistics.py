@@ -21,12 +21,7 @@ from epochwatt.prediction.names import (
     STANDARDISED,
     TIME,
 )
-from epochwatt.prediction.selection.choose_power_modes import (
-    PAPER,
-    PLACE,
-    REPRESENTATIVE,
-    Chosen,
-)
+from epochwatt.prediction.selection.choose_power_modes import PAPER, PLACE, REPRESENTATIVE, Chosen
 from epochwatt.published.numbers import Measurement
 
 DEVICE = "agx"  # that the paper predicts for
@@ -133,11 +128,7 @@ def rows_of_group(
 
 
 def _compared(
-    statistic: Statistic,
-    value: float,
-    n: int,
-    printed: Mapping[str, Measurement],
-    slack_pp: float,
+    statistic: Statistic, value: float, n: int, printed: Mapping[str, Measurement], slack_pp: float
 ) -> Row:
     """Return the published value, and whether ours of n predictions agrees."""
     fact = printed.get(statistic.published)

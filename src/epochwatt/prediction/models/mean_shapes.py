@@ -135,11 +135,7 @@ def fit_sum(
     expected = np.ones(len(values))
     for _ in range(N_PASSES):
         coefficients = fit_nonnegative(
-            rows / expected[:, None],
-            1 / expected,
-            mean,
-            np.full(k, SHARE_SD),
-            norm * DEVIATION,
+            rows / expected[:, None], 1 / expected, mean, np.full(k, SHARE_SD), norm * DEVIATION
         )
         expected = np.maximum(rows @ coefficients, LEAST)
     return SumOfTerms(terms, processes, coefficients / sizes, sizes, norm, knee_w, times)
