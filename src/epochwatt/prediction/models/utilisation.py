@@ -194,18 +194,43 @@ def _knees(modes: Numbers) -> list[float]:
     return np.geomspace(limits.min(), limits.max(), N_KNEES + 1)[1:].tolist()
 
 
+_UNKNOWN = np.empty((0, 2)), np.empty(0, np.intp)  # kernels, before they are sampled
+
+
+@lru_cache(maxsize=8)  # power asks for the time of the same observations
+def _fitted(
+    observations: Observations, target: str, reference: Utilisation | None = None
+) -> Utilisation:
+    means, of_power = observations.means_of(target), {}
+    if target == POWER:
+        time = _fitted(observations, TIME)
+        sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))
+        picked = time.picked[time.picked < len(sums)]
+        believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
+        of_power = {"times": means.time_s, "shares": believed / believed.sum()}
+    observed = means.values(target)
+    blank = Utilisation(
+        target, means.modes, observed, means.processes, *_UNKNOWN, reference=reference, **of_power
+    )
+    if target == POWER:
+        vars(blank)["_sums_of_time"] = sums
+    kernels = sample_kernels(blank._seen)
+    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
+    for name in ("shapes", "_expected", "_seen"):  # what needs no kernels is kept
+        vars(fit)[name] = vars(blank)[name]
+    return fit
+
+
 def _fit(observations: Observations, context: Context) -> Utilisation:
     """Return the mixture. Raises PredictionError: fewer than two modes, or no power."""
-    observations.need_modes(2)
-    return (_time_fit if context.target == TIME else _power_fit)(observations, None)
+    return _fitted(observations, context.target)
 
 
 def _fit_transferred(observations: Observations, context: Context) -> Utilisation:
     """Return the mixture with shapes of a reference. Raises PredictionError: there is none."""
     given = context.need_reference(observations)
     observations.need_modes(2)
-    reference = _fit_reference(given.rows, context.target)
-    return (_time_fit if context.target == TIME else _power_fit)(observations, reference)
+    return _fitted(observations, context.target, _fit_reference(given.rows, context.target))
 
 
 @lru_cache(maxsize=8)
@@ -213,47 +238,7 @@ def _fit_reference(rows: Observations, target: str) -> Utilisation:
     """Return the mixture that some of the modes of a reference lead to."""
     modes = rows.distinct()
     drawn = np.random.default_rng(0).permutation(len(modes))[:MOST_OF_REFERENCE]
-    return _fit(rows.only([modes[number] for number in sorted(drawn)]), Context(target))
-
-
-@lru_cache(maxsize=4)  # power asks for the time of the same observations
-def _time_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
-    means = observations.means_of(TIME)
-    blank = Utilisation(
-        TIME, means.modes, means.time_s, means.processes, *_NONE, reference=reference
-    )
-    return _sampled(blank)
-
-
-def _power_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
-    means, time = observations.means_of(POWER), _time_fit(observations, None)
-    sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))
-    picked = time.picked[time.picked < len(sums)]
-    believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
-    blank = Utilisation(
-        POWER,
-        means.modes,
-        means.power_w,
-        means.processes,
-        *_NONE,
-        times=means.time_s,
-        shares=believed / believed.sum(),
-        reference=reference,
-    )
-    vars(blank)["_sums_of_time"] = sums
-    return _sampled(blank)
-
-
-_KEPT = ("shapes", "_expected", "_seen")  # what needs no kernels
-_NONE = np.empty((0, 2)), np.empty(0, np.intp)  # before kernels are sampled
-
-
-def _sampled(blank: Utilisation) -> Utilisation:
-    """Return a fit with its kernels; what was worked out before them is kept."""
-    kernels = sample_kernels(blank._seen)
-    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
-    vars(fit).update({name: vars(blank)[name] for name in _KEPT})
-    return fit
+    return _fitted(rows.only([modes[number] for number in sorted(drawn)]), target)
 
 
 METHOD = Method(
