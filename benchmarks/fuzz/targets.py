@@ -134,7 +134,7 @@ def modes(folder: Path) -> Iterator[Target]:
         **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
         modes=[],
     )
-    effects = template.flag_effects()
+    effects = columns.FLAG_EFFECTS
     goods = [(path / "mode.json").read_bytes()]
 
     def read(content: bytes) -> None:

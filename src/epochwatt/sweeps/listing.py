@@ -145,7 +145,7 @@ def _without_power(tables: Sequence[ModeTable]) -> list[str]:
         if "power" in flag
     )
     return [
-        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS.get(flag, 'not known')})"
+        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS[flag].meaning})"
         for flag, n in flags.items()
     ]
 
