@@ -6,8 +6,9 @@ Gives: results/powertrain/: a folder per job, of one workload against one refere
 of all jobs. Networks that have seen all modes of a workload lie in .cache/ and are found again.
 """
 
+from epochwatt.prediction.transfer.config import Job
 from epochwatt.prediction.transfer.names import NO_REFERENCE, OF_JOBS, TABLES
-from epochwatt.prediction.transfer.study import Job, jobs_of, networks_of, table_of
+from epochwatt.prediction.transfer.study import jobs_of, networks_of, table_of
 
 POWERTRAIN_JOB = "results/powertrain/jobs/{group}/{reference}/{workload}"
 POWERTRAIN_JOBS = jobs_of(POWERTRAIN)

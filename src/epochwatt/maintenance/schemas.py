@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from epochwatt import columns
 from epochwatt.claims.tolerances import Terms
-from epochwatt.prediction.transfer.study import PowertrainStudy
+from epochwatt.prediction.transfer.config import PowertrainStudy
 from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.study import config
 from epochwatt.study.idle_studies import IdleStudy

@@ -34,6 +34,7 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor, Reference
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import stock_choices, strongest
+from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.names import (
     BASELINES,
     MAXN,
@@ -43,7 +44,6 @@ from epochwatt.prediction.transfer.names import (
     RANDOM_FRONT,
     STOCK_MODES,
 )
-from epochwatt.prediction.transfer.study import Job, PowertrainGroup
 from epochwatt.prediction.transfer.summary import write_frame
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 
@@ -69,7 +69,7 @@ def write_job(
 
     Parameters
     ----------
-    job, group : `study.Job` and `study.PowertrainGroup` as plain values
+    job, group : `config.Job` and `config.PowertrainGroup` as plain values
     workload, reference : paths of their tables of modes; None: no reference
     """
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.transfer.config import PowertrainExample
 from epochwatt.prediction.transfer.names import (
     OBSERVED,
     OF_JOBS,
@@ -18,7 +19,6 @@ from epochwatt.prediction.transfer.names import (
     TABLES,
     WITHOUT_DRAWS,
 )
-from epochwatt.prediction.transfer.study import PowertrainExample
 from epochwatt.tables import read_cells, write_table
 
 DIGITS = 6  # of numbers; more would say nothing

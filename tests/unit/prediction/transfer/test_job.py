@@ -5,9 +5,9 @@ import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.models import powertrain
+from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.job import run_job
 from epochwatt.prediction.transfer.names import OF_JOBS
-from epochwatt.prediction.transfer.study import Job, PowertrainGroup
 from tests.unit.prediction.sweeps import GRID, planted
 
 

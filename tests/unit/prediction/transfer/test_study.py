@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from epochwatt.errors import ConfigError
+from epochwatt.prediction.transfer.config import Job
 from epochwatt.prediction.transfer.study import (
-    Job,
     check_sweeps,
     jobs_of,
     load_study,

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from epochwatt.prediction.transfer.study import PowertrainExample
+from epochwatt.prediction.transfer.config import PowertrainExample
 from epochwatt.prediction.transfer.summary import (
     example_choices,
     reported,
