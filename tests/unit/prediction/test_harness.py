@@ -117,13 +117,6 @@ def test_method_sees_the_later_epochs_of_the_training_modes_only(epochs, modes, 
     assert [modes[place] for place in answers["mode"]] == list(test.mode_of_row)
 
 
-def test_physical_models_are_nearest_in_a_physical_world(epochs, modes):
-    answers = cross_validate(PLAIN.values(), [epochs], random_subsets(modes, 5, 12, seed=0))
-    medians = answers.groupby(["target", "method"])["error_pct"].median()
-    for target in TARGETS:
-        assert medians[target].idxmin() == "physical"
-
-
 def test_methods_without_energy_of_their_own_predict_it_as_time_x_power(epochs, modes, efij):
     answers = cross_validate(PLAIN.values(), [epochs], [split(modes, efij)])
     targets = answers.groupby("method")["target"].unique()

@@ -1,6 +1,5 @@
 """PowerTrain: training as torch has it, where transfer must help and where not, what is refused."""
 
-import json
 from itertools import product
 
 import numpy as np
@@ -37,7 +36,6 @@ from epochwatt.prediction.models.powertrain import (
     new_numbers,
     reference_network,
     train,
-    with_new_last_layer,
 )
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Reference
@@ -130,14 +128,6 @@ def test_the_best_epoch_is_kept_where_it_is_asked_for(monkeypatch):
         assert answers == pytest.approx(seen[epoch], rel=1e-4)
 
 
-def test_a_new_last_layer_leaves_the_others():
-    numbers = new_numbers(seeded(7))
-    others = with_new_last_layer(numbers, seeded(8))
-    n_last = HIDDEN[-1] + 1
-    assert others[:-n_last].tolist() == numbers[:-n_last].tolist()
-    assert (others[-n_last:-1] != numbers[-n_last:-1]).all()
-
-
 # -- methods ---------------------------------------------------------------------------------------
 
 CORES, CPU = (2, 4, 6, 8), (500, 1000, 1500, 2200)
@@ -191,28 +181,6 @@ def test_transfer_helps_where_workloads_differ_by_smooth_factors_alone(quick):
     assert np.median(alike[0]) < 0.75 * np.median(alike[1])
     assert min(another[0]) > 20
     assert np.median(another[0]) > 0.8 * np.median(another[1])
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_over_20_seeds_transfer_helps_at_50_modes_and_the_gap_closes_at_200():
-    transferred, scratch = (np.median(errors(m, ALIKE, 50, 20)) for m in (METHOD, SCRATCH_BEST))
-    assert transferred < 0.8 * scratch
-    by_all, by_all_scratch = (np.median(errors(m, ALIKE, 200)) for m in (METHOD, SCRATCH_BEST))
-    assert by_all_scratch - by_all < 0.5 * (scratch - transferred)
-
-
-@pytest.mark.parametrize("method", TRANSFERS)
-@pytest.mark.parametrize("target", [pytest.param(TIME, marks=pytest.mark.thorough), POWER])
-def test_stored_predictors_predict_the_same_and_fits_repeat(method, target, quick):
-    context, seen = Context(target, reference=TAUGHT), ALIKE.rows(GRID[:, 2] == 500)
-    first, second = method.fit(seen, context), method.fit(seen, context)
-    again = method.load(json.loads(json.dumps(first.to_json())))
-    assert again.target == target
-    assert first.predict(GRID).tolist() == second.predict(GRID).tolist()
-    assert again.predict(GRID).tolist() == first.predict(GRID).tolist()
-    assert again.trained_on.tolist() == seen.modes.tolist()
-    assert first.interval(GRID) is None
 
 
 def test_a_reference_is_trained_once_and_read_from_its_folder(quick, tmp_path, monkeypatch):
