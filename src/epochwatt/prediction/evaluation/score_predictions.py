@@ -80,15 +80,11 @@ def score_predictions(
     folder: str,
     root: Path = Path(),
 ) -> None:
-    """Write predictions.csv, statistics.csv and scores.csv.
+    """Write predictions.csv, statistics.csv and scores.csv to the folder with the fits.
 
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    choices : power_modes.json
-    counts : paths of the counts of the networks, each named like its network; none: no priors
-    folder : results/models/{backend}, with the fits
+    `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
+    the numbers of each run's power mode. `counts` are paths of the counts of the networks, each
+    named like its network; without any there are no priors.
     """
     groups = board_groups(read_workloads(epochs, modes))
     stored, methods = load_stored(folder), load_methods(root)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import design
 from epochwatt.prediction.models.priors import (
     DEVIATION,
@@ -193,6 +194,30 @@ class Fit(NamedTuple):
     draws: Numbers  # (d, k), others that agree about as well
     spread: Numbers  # (d,), the relative deviation of each
     nugget: float  # as of `Deviations`
+
+    def model(
+        self,
+        target: str,
+        terms: tuple[str, ...],
+        means: Observations,
+        plain: Callable[[Numbers], Numbers],
+        log: bool = False,
+        prior: Prior | None = None,
+    ) -> LinearModel:
+        """Return the model of the terms; `plain` turns rows (d, k) into their coefficients."""
+        return LinearModel(
+            target,
+            terms,
+            plain(self.coefficients[None])[0],
+            means.processes,
+            means.modes,
+            log,
+            means.values(target),
+            self.nugget,
+            plain(self.draws),
+            self.spread,
+            prior,
+        )
 
 
 def fit_and_draw(

@@ -72,17 +72,7 @@ def _fit_shares(
     first = fit_nonnegative(rows, np.ones(len(values)), mean, sd, DEVIATION)
     share = np.maximum(rows @ first, LEAST)  # expected over observed
     fit = fit_and_draw(fit_nonnegative, rows / share[:, None], 1 / share, mean, sd, modes, n_draws)
-    return LinearModel(
-        target=target,
-        terms=terms,
-        coefficients=fit.coefficients / scale,
-        processes=processes,
-        trained_on=modes,
-        observed=values,
-        nugget=fit.nugget,
-        draws=fit.draws / scale,
-        spread=fit.spread,
-    )
+    return fit.model(target, terms, means, lambda rows: rows / scale)
 
 
 def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
@@ -135,19 +125,7 @@ def _fit_log(
     def plain(rows: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([rows[:, 0] + level - rows @ centre, rows[:, 1:]])
 
-    return LinearModel(
-        target=target,
-        terms=terms,
-        coefficients=plain(fit.coefficients[None])[0],
-        processes=means.processes,
-        trained_on=means.modes,
-        log=True,
-        observed=values,
-        nugget=fit.nugget,
-        draws=plain(fit.draws),
-        spread=fit.spread,
-        prior=prior,
-    )
+    return fit.model(target, terms, means, plain, log=True, prior=prior)
 
 
 def _n_draws(context: Context) -> int:

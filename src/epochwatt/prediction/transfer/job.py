@@ -99,8 +99,8 @@ class Answer:
     reference: str = ""  # that it transfers from
     fitted: Mapping[str, Predictor] = field(default_factory=dict)  # by target; none: no errors
     profiled: Places = field(default_factory=lambda: np.empty(0, np.intp))
-    places: Places | None = None  # of the modes that it chooses, one within each limit
-    expected: Mapping[str, Numbers] = field(default_factory=dict)  # of all modes, by target
+    # of the modes that it chooses, one within each limit; None: the fastest that it expects
+    places: Places | None = None
     has_front: bool = False  # whether the front of what it expects is kept
 
 
@@ -149,11 +149,10 @@ def run_job(
     tables: dict[str, list[pd.DataFrame]] = {name: [] for name in OF_JOBS}
 
     def add(answer: Answer) -> None:
-        trial = {
-            name: getattr(answer, name) for name in ("method", "n_profiled", "draw", "reference")
-        }
+        names = ("method", "n_profiled", "draw", "reference")
+        trial = shared | {name: getattr(answer, name) for name in names}
         for name, frame in _judged(answer, rows, limits_w, is_timed):
-            tables[name].append(frame.assign(**shared, **trial))
+            tables[name].append(frame.assign(**trial))
 
     n_modes = len(rows.modes)
     for answer in _without_draws(group, table.key.device, rows, limits_w, cache):
@@ -175,7 +174,6 @@ def run_job(
             few = rows.rows(np.isin(np.arange(n_modes), profiled))
             for method in methods:
                 fitted = predictors(method, few, [few], reference=transfer, cache=cache)
-                expected = {target: fitted[target].mean(rows.modes) for target in BOTH}
                 answer = Answer(
                     method.name,
                     n_profiled,
@@ -183,8 +181,6 @@ def run_job(
                     job.reference if method.needs_reference else "",
                     {target: fitted[target] for target in BOTH},
                     profiled,
-                    fastest_within(expected[TIME], expected[POWER], limits_w),
-                    expected,
                     has_front=n_profiled == of_fronts,
                 )
                 add(answer)
@@ -208,18 +204,10 @@ def _without_draws(
     if POWERTRAIN_ALL in group.methods:
         n_modes = len(rows.modes)
         networks = {t: reference_network(rows, t, Recipe(), cache) for t in BOTH}
-        expected = {target: network.predict(rows.modes) for target, network in networks.items()}
         yield Answer(
-            POWERTRAIN_ALL,
-            n_modes,
-            fitted=networks,
-            profiled=np.arange(n_modes),
-            places=fastest_within(expected[TIME], expected[POWER], limits_w),
-            expected=expected,
-            has_front=True,
+            POWERTRAIN_ALL, n_modes, fitted=networks, profiled=np.arange(n_modes), has_front=True
         )
-        observed = {target: rows.values(target) for target in BOTH}
-        yield Answer(OBSERVED, n_modes, expected=observed, has_front=True)
+        yield Answer(OBSERVED, n_modes, has_front=True)
 
 
 def _judged(
@@ -229,9 +217,13 @@ def _judged(
 
     Errors are over all modes that were not profiled; over all where all were.
     """
+    observed = {target: rows.values(target) for target in BOTH}
+    expected = {target: fitted.mean(rows.modes) for target, fitted in answer.fitted.items()}
+    if answer.method == OBSERVED:
+        expected = observed
 
     def modes(places: Places) -> pd.DataFrame:
-        predicted = {f"predicted_{t}": values[places] for t, values in answer.expected.items()}
+        predicted = {f"predicted_{t}": values[places] for t, values in expected.items()}
         return pd.DataFrame(rows.modes[places], columns=Mode._fields).assign(**predicted)
 
     is_profiled = np.isin(np.arange(len(rows.modes)), answer.profiled)
@@ -239,21 +231,23 @@ def _judged(
     minutes = float(ROWS_PER_MODE * rows.time_s[is_profiled].sum() / 60) if is_timed else np.nan
     errors = []
     for target, predictor in answer.fitted.items():
-        pct = absolute_errors_pct(predictor.predict(rows.modes[asked]), rows.values(target)[asked])
+        pct = absolute_errors_pct(predictor.predict(rows.modes[asked]), observed[target][asked])
         n, median, p90, _ = score(pct)
         errors.append((target, n, median, p90, pct.mean(), minutes))
     if errors:
         columns = ["target", "n_judged", "median_pct", "p90_pct", "mape_pct", "minutes"]
         yield "errors", pd.DataFrame(errors, columns=columns)
-    if answer.places is not None:
-        choices = choices_frame(rows, limits_w, answer.places)
+    places = answer.places
+    if answer.fitted:
+        places = fastest_within(expected[TIME], expected[POWER], limits_w)
+    if places is not None:
+        choices = choices_frame(rows, limits_w, places)
         yield "penalties", pd.DataFrame([judge(choices)])
-        chosen = modes(answer.places).where(pd.Series(answer.places != NONE))
+        chosen = modes(places).where(pd.Series(places != NONE))
         yield "choices", pd.concat([choices, chosen], axis=1)
     if answer.has_front:
-        places = pareto_front(answer.expected[TIME], answer.expected[POWER])
-        observed = {target: rows.values(target)[places] for target in BOTH}
-        yield "fronts", modes(places).assign(**observed)
+        front = pareto_front(expected[TIME], expected[POWER])
+        yield "fronts", modes(front).assign(**{t: v[front] for t, v in observed.items()})
 
 
 def _check(method: Method, table: ModeTable, has_reference: bool, where: str) -> None:
