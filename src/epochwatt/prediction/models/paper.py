@@ -14,7 +14,7 @@ four. All four readings are registered.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -160,7 +160,7 @@ def _reading(title: str, target: str, is_scored: bool = False, **reading: bool) 
         PAPER,
         title=title,
         targets=(target,),
-        fit=partial(_fit, **reading),
+        fit=lambda observations, context: _fit(observations, context, **reading),
         learns_from=(SEARCHED if target == ENERGY else STANDARDISED,),
         is_scored=is_scored,
     )
