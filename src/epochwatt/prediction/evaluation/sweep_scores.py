@@ -1,30 +1,43 @@
-"""Tables of what scores.csv of sweeps says; which methods are the best rests on its bootstrap.
+"""results/sweeps/scores.csv: its columns and words, and tables of what it says.
 
-A method is among the best where the interval of its median error over the best method's holds one
-or reaches below; it beats the plain regression where that of its error over the paper's ends below
-one. Point estimates alone decide nothing.
+One row for each statistic of a method, beside what is judged and how methods learned of it. Which
+methods are the best rests on the bootstrap: a method is among the best where the interval of its
+median error over the best method's holds one or reaches below; it beats the plain regression where
+that of its error over the paper's ends below one. Point estimates alone decide nothing.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from epochwatt.prediction.evaluation.sweep_table import (
-    BROKEN,
-    BROKEN_SHARE,
-    HELD,
-    LEFT_OUT,
-    MEDIAN,
-    P90,
-    RANDOM,
-    RECOMMENDED,
-    REGRET,
-    TO_BEST,
-    TO_PAPER,
-)
+import pandas as pd
+
 from epochwatt.prediction.names import ENERGY, POWER, REFERENCE, TIME
+from epochwatt.tables import read_cells, write_table
 from epochwatt.text import aligned, counted
 
+N_PROFILED = (4, 10, 25, 50, 100)  # modes that methods learn from
+RANDOM, DESIGNED = "random", "designed"  # how they are chosen
+
+PROFILED = "best profiled mode"  # no method: the fastest of the profiled modes within the budget
+RECOMMENDED = "recommended mode"  # in place of a target
+OVER_W, OVER_SHARE = 1.0, 0.05  # a budget that is broken by more than that
+
+MEDIAN, P90 = "median error, %", "90th percentile of errors, %"
+TO_PAPER, TO_BEST = "median over the paper's", "median over the best method's"
+HELD, WIDTH = "held by intervals of 90 %, %", "width of intervals, %"
+BY_WORKLOAD = "median error by workload, %"
+REGRET, REGRET_P90 = "regret in time, %", "90th percentile of regret, %"
+BROKEN = "broken budgets, %"
+BROKEN_W = f"broken by more than {OVER_W:g} W, %"
+BROKEN_SHARE = f"broken by more than {100 * OVER_SHARE:g} %, %"
+NO_ANSWER, LEFT_OUT = "no answer, %", "left out"
+
+COLUMNS = (  # `low` and `high` are the central 95 % of a bootstrap
+    *("sweep", "provenance", "device", "workload", "n_workloads", "n_modes", "knobs"),
+    *("power_scope", "learned_from", "n_profiled", "n_draws"),
+    *("method", "target", "statistic", "value", "low", "high", "note"),
+)
 TITLES = {TIME: "time", POWER: "power", ENERGY: "energy"}
 AMONG = " *"  # marks methods that are among the best
 NOTE = (
@@ -35,9 +48,29 @@ NOTE = (
 SUMMARY = ["sweeps", "target", "method", "comparisons", "among the best", "alone", "beats paper's"]
 
 Row = Mapping[str, str]  # of scores.csv
-Key = tuple[str, str, str]  # sweep, device, workload
 Column = tuple[str, int]  # how profiled modes are chosen, and how many
 Table = list[list[str]]  # the header first; empty: there is nothing to show
+
+
+def as_text(rows: pd.DataFrame) -> list[dict[str, str]]:
+    """Return rows as a file has them: numbers to five digits."""
+
+    def cell(value: object) -> str:
+        return "" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
+
+    texts = rows.map(cell).itertuples(index=False)
+    return [dict(zip(rows.columns, text, strict=True)) for text in texts]
+
+
+def write_scores(path: Path, rows: pd.DataFrame | Iterable[Row]) -> None:
+    """Write rows, or such as `read_scores` gives."""
+    texts = as_text(rows) if isinstance(rows, pd.DataFrame) else rows
+    write_table(path, "scores of sweeps", COLUMNS, texts)
+
+
+def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:
+    """Return the rows of files of scores, in order."""
+    return [row for path in paths for row in read_cells(path)]
 
 
 class Cell(NamedTuple):
@@ -51,18 +84,17 @@ class Cell(NamedTuple):
 class Judged:
     """Rows of one unit."""
 
-    def __init__(self, key: Key, rows: Sequence[Row]) -> None:
-        self.key = key
+    def __init__(self, key: tuple[str, str, str], rows: Sequence[Row]) -> None:
+        self.key = key  # sweep, device, workload
         scored = [row for row in rows if row["statistic"] != LEFT_OUT]
         self.shared = scored[0] if scored else rows[0]  # for what all rows share
-        self.columns = list(dict.fromkeys(_column(row) for row in scored))
         self.n_draws = max((int(row["n_draws"]) for row in scored), default=0)
-        self._cells = {
-            (_column(row), row["method"], row["target"], row["statistic"]): Cell(
-                *(float(row[name] or "nan") for name in ("value", "low", "high"))
-            )
-            for row in scored
-        }
+        self._cells: dict[tuple[Column, str, str, str], Cell] = {}
+        for row in scored:
+            column = row["learned_from"], int(row["n_profiled"])
+            numbers = (float(row[name] or "nan") for name in Cell._fields)
+            self._cells[column, row["method"], row["target"], row["statistic"]] = Cell(*numbers)
+        self.columns = list(dict.fromkeys(column for column, *_ in self._cells))
         self.left_out = {  # method, or way to choose modes -> why it has no number
             row["method"] or f"{row['learned_from']} modes": row["note"]
             for row in rows
@@ -99,10 +131,29 @@ class Judged:
     def title(self) -> str:
         """Sweep, workload and device, how many modes and what they change."""
         row = self.shared
-        knobs = ", ".join(row["knobs"].split())
         modes = counted(int(row["n_modes"]), "modes")
         most = " at most" if row["n_workloads"] != "1" else ""
+        knobs = ", ".join(row["knobs"].split())
         return f"{row['sweep']}: {row['workload']} on {row['device']}, {modes}{most} of {knobs}"
+
+    def table(
+        self, head: str, targets: Iterable[str], cell: Callable[..., str], label: str = "{1}"
+    ) -> Table:
+        """Tabulate a text of each target, method and way to choose modes; rows without any go.
+
+        Parameters
+        ----------
+        cell : (column, method, target) -> text
+        label : of a row, of the title of its target and its method
+        """
+        rows = [
+            [label.format(TITLES.get(target), method)]
+            + [cell(column, method, target) for column in self.columns]
+            for target in targets
+            for method in self.methods(target)
+        ]
+        rows = [row for row in rows if any(row[1:])]
+        return [[head, *map(heading, self.columns)], *rows] if rows else []
 
     def tables(self) -> list[Table]:
         """Return all tables of the unit that have rows."""
@@ -116,14 +167,10 @@ class Judged:
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
     """Group the rows of scores.csv by unit, in order."""
-    grouped: dict[Key, list[Row]] = defaultdict(list)
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        grouped[row["sweep"], row["device"], row["workload"]].append(row)
+        grouped.setdefault((row["sweep"], row["device"], row["workload"]), []).append(row)
     return [Judged(key, some) for key, some in grouped.items()]
-
-
-def _column(row: Row) -> Column:
-    return row["learned_from"], int(row["n_profiled"])
 
 
 def heading(column: Column) -> str:
@@ -139,44 +186,37 @@ def short(value: float) -> str:
 
 def error_table(unit: Judged, target: str) -> Table:
     """Tabulate errors of a target: a row per method, a column per way to choose modes."""
-    rows = [[f"{TITLES[target]}, from", *map(heading, unit.columns)]]
     best = {column: unit.best(column, target) for column in unit.columns}
-    for method in unit.methods(target):
-        cells = []
-        for column in unit.columns:
-            parts = [unit.cell(column, method, target, statistic) for statistic in (MEDIAN, P90)]
-            mark = AMONG if method in best[column] else ""
-            cells.append(" / ".join(short(part.value) for part in parts if part) + mark)
-        rows.append([method, *cells])
-    return rows if len(rows) > 1 else []
+
+    def cell(column: Column, method: str, target: str) -> str:
+        parts = [unit.cell(column, method, target, statistic) for statistic in (MEDIAN, P90)]
+        mark = AMONG if method in best[column] else ""
+        return " / ".join(short(part.value) for part in parts if part) + mark
+
+    return unit.table(f"{TITLES[target]}, from", [target], cell)
 
 
 def held_table(unit: Judged) -> Table:
     """Tabulate what intervals of 90 % hold, in %."""
-    rows = [["held by intervals of 90 %", *map(heading, unit.columns)]]
-    for target, title in TITLES.items():
-        for method in unit.methods(target):
-            cells = [unit.cell(column, method, target, HELD) for column in unit.columns]
-            if any(cells):
-                rows.append([f"{title}, {method}", *(f"{c.value:.0f}" if c else "" for c in cells)])
-    return rows if len(rows) > 1 else []
+
+    def cell(column: Column, method: str, target: str) -> str:
+        held = unit.cell(column, method, target, HELD)
+        return f"{held.value:.0f}" if held else ""
+
+    return unit.table("held by intervals of 90 %", TITLES, cell, "{0}, {1}")
 
 
 def choice_table(unit: Judged) -> Table:
     """Tabulate regret and broken budgets."""
+
+    def cell(column: Column, method: str, target: str) -> str:
+        statistics = (REGRET, BROKEN, BROKEN_SHARE)
+        parts = [unit.cell(column, method, target, name) for name in statistics]
+        regret, broken, by_share = (f"{part.value:.0f}" if part else "-" for part in parts)
+        return f"{regret}; {broken} ({by_share})"
+
     head = "fastest within a power budget: regret %; broken % (by over 5 %)"
-    rows = [[head, *map(heading, unit.columns)]]
-    for method in unit.methods(RECOMMENDED):
-        cells = []
-        for column in unit.columns:
-            parts = [
-                unit.cell(column, method, RECOMMENDED, name)
-                for name in (REGRET, BROKEN, BROKEN_SHARE)
-            ]
-            regret, broken, by_share = (f"{part.value:.0f}" if part else "-" for part in parts)
-            cells.append(f"{regret}; {broken} ({by_share})")
-        rows.append([method, *cells])
-    return rows if len(rows) > 1 else []
+    return unit.table(head, [RECOMMENDED], cell)
 
 
 def summary_table(units: Sequence[Judged]) -> Table:
@@ -186,17 +226,15 @@ def summary_table(units: Sequence[Judged]) -> Table:
     themselves; a single unit needs no summary. The paper's regression has a number in some of the
     comparisons only: `17 of 30`.
     """
-    by_provenance: dict[str, list[Judged]] = defaultdict(list)
-    for unit in units:
-        by_provenance[unit.shared["provenance"]].append(unit)
     rows = [SUMMARY]
-    for provenance, some in by_provenance.items():
-        for target, title in TITLES.items() if len(some) > 1 else ():
-            comparisons = [(u, column) for u in some for column in u.columns if u.methods(target)]
+    for provenance in dict.fromkeys(unit.shared["provenance"] for unit in units):
+        own = [unit for unit in units if unit.shared["provenance"] == provenance]
+        for target, title in TITLES.items() if len(own) > 1 else ():
+            comparisons = [(u, column) for u in own for column in u.columns if u.methods(target)]
             best = [unit.best(column, target) for unit, column in comparisons]
             beats = [unit.beats_paper(column, target) for unit, column in comparisons]
             known = [methods for methods in beats if methods is not None]
-            names = dict.fromkeys(name for unit in some for name in unit.methods(target))
+            names = dict.fromkeys(name for unit in own for name in unit.methods(target))
             among = {name: sum(name in methods for methods in best) for name in names}
             for method in sorted(among, key=lambda name: (-among[name], name)):
                 n_beaten = sum(method in methods for methods in known)

@@ -1,14 +1,22 @@
-"""The stored Gaussian process predicts as scikit-learn's does."""
+"""The process and the trees predict as scikit-learn's do."""
 
 import numpy as np
 import pytest
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.gaussian_process import NOISES, SLOPE, fit_gaussian_process
+from epochwatt.prediction.models.gradient_boosting import (
+    N_TREES,
+    RATE,
+    fit_boosted_trees,
+)
 from epochwatt.prediction.predictor import Context
+
+# -- gaussian process ------------------------------------------------------------------------------
 
 
 def test_means_and_intervals_are_scikit_learns(plant, modes, agx):
@@ -26,16 +34,6 @@ def test_means_and_intervals_are_scikit_learns(plant, modes, agx):
     assert np.log(high / low) == pytest.approx(2 * 1.6449 * sd, rel=1e-4)
 
 
-def test_power_law_is_met_and_known_well(modes):
-    times = 5000 * np.prod(as_rows(modes)[:, :4] ** [-0.2, -0.1, -0.5, -0.3], axis=1)
-    model = fit_gaussian_process(observations_from_rows("law", modes, times), Context("time_s"))
-    between = [(6, 2000, 1000, 1500)]
-    expected = 5000 * 6**-0.2 * 2000**-0.1 * 1000**-0.5 * 1500**-0.3
-    assert model.predict(between)[0] == pytest.approx(expected, rel=0.01)
-    low, high = model.interval(between)
-    assert low[0] < expected < high[0] < 1.1 * low[0]
-
-
 @pytest.mark.parametrize(("deviation", "noise"), [(0.002, NOISES[0]), (0.12, NOISES[2])])
 def test_noise_is_that_of_modes_close_to_each_other(agx, deviation, noise):
     """Sixty modes say how noisy they are; four leave it at the least."""
@@ -50,3 +48,33 @@ def test_noise_is_that_of_modes_close_to_each_other(agx, deviation, noise):
     )
     assert many.noise == noise
     assert few.noise == NOISES[0]
+
+
+# -- gradient boosting -----------------------------------------------------------------------------
+
+
+def test_predictions_are_scikit_learns(agx):
+    """Where no two features part the rows alike: with ties, scikit-learn picks a feature by lot."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(1000, 2000, (300, 4))
+    seen = observations_from_rows("random", rows, 1e12 / (rows ** [0.2, 0.4, 0.8, 0.6]).prod(1))
+    model = fit_boosted_trees(seen, Context("time_s"))
+    boosting = GradientBoostingRegressor(
+        n_estimators=N_TREES, learning_rate=RATE, max_depth=2, random_state=0
+    ).fit(np.log(rows), np.log(seen.time_s))
+    every = agx.all_modes()[::97]
+    expected = np.exp(boosting.predict(np.log(as_rows(every)[:, :4])))
+    assert model.predict(every) == pytest.approx(expected, rel=1e-9)
+
+
+def test_training_modes_are_met_and_there_is_no_interval(plant, efij):
+    seen = plant((0.4, 0.3, 0.1, 0.2, 0.0)).only(efij)
+    model = fit_boosted_trees(seen, Context("time_s"))
+    assert model.predict(efij) == pytest.approx(seen.time_s, rel=3e-3)
+    assert model.interval(efij) is None
+
+
+def test_features_that_part_modes_alike_share_the_trees(agx):
+    modes = agx.all_modes()[[0, -1]]
+    model = fit_boosted_trees(observations_from_rows("two", modes, [2.0, 1.0]), Context("time_s"))
+    assert set(model.features[:, 0]) == {0, 1, 2, 3}
