@@ -17,15 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.board.device.board_files import Tables
-from epochwatt.prediction.data.modes import (
-    N_PARTS,
-    Board,
-    Columns,
-    Mode,
-    Numbers,
-    PredictionError,
-    as_rows,
-)
+from epochwatt.prediction.data.modes import N_PARTS, Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.features import POWER, TIME, design, short_of_cores
 from epochwatt.prediction.models.priors import DEVIATION, LENGTH, OWN, SHARE_SD, TIME_SHARES
@@ -60,10 +52,7 @@ class Design:
     candidates: Numbers  # (n, 6), modes that may be chosen, and that the mean is over
 
     def times(self, modes: Numbers) -> Numbers:
-        """Return the expected time of an epoch in epochs of the strongest mode, shape (n,).
-
-        It is what the belief of the physical model says.
-        """
+        """Return the expected time of an epoch in epochs of the strongest mode, shape (n,)."""
         return self._terms(modes) @ TIME_SHARES
 
     def rows(self, modes: Numbers) -> Numbers:
@@ -87,8 +76,8 @@ class Design:
     def plan(self, modes: Sequence[Mode]) -> Plan:
         """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
         rows = as_rows([self.board.resolve(mode) for mode in modes])
-        left = _left_open(self.rows(rows), self.rows(self.candidates))
-        left += float(_open(distances(self.candidates, rows)).mean())
+        variances = _variances(self.rows(self.candidates), _covariance(self.rows(rows)))
+        left = float(variances.mean() + _open(distances(self.candidates, rows)).mean())
         sd_pct = 100 * float(np.sqrt(left + (OWN * DEVIATION) ** 2))
         return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
 
@@ -98,7 +87,10 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
     strongest = board.all_modes()[-1:]
     short = short_of_cores(strongest, processes)
     at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
-    steps = Columns(*(_thinned(values) for values in board.steps()))
+    steps = []
+    for values in board.steps():
+        n_steps = min(N_STEPS, len(values))
+        steps.append(values[np.linspace(0, len(values) - 1, n_steps).round().astype(int)])
     candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
@@ -111,11 +103,6 @@ def design_of_modes(kind: str, modes: Numbers, processes: int = PROCESSES) -> De
     cores, *clocks = (sorted({round(float(value)) for value in part}) for part in in_hertz.T)
     board = Board(kind, cores[-1], Tables(*map(tuple, clocks)))
     return replace(board_design(board, processes=processes), candidates=modes)
-
-
-def _thinned(steps: Numbers) -> Numbers:
-    n_steps = min(N_STEPS, len(steps))
-    return steps[np.linspace(0, len(steps) - 1, n_steps).round().astype(int)]
 
 
 def choose_modes(
@@ -167,7 +154,8 @@ class _Search:
 
     def left_open(self, chosen: NDArray[np.int64]) -> float:
         taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
-        return _left_open(taken, self.rows) + float(self._nearest(chosen).mean())
+        variances = _variances(self.rows, _covariance(taken))
+        return float(variances.mean()) + float(self._nearest(chosen).mean())
 
     def _nearest(self, chosen: NDArray[np.int64]) -> Numbers:
         """Return what the nearest of these leaves open of deviations in each candidate."""
@@ -220,8 +208,3 @@ def _covariance(taken: Numbers) -> Numbers:
 def _variances(rows: Numbers, covariance: Numbers) -> Numbers:
     """Return x' C x of each row x, shape (networks, n)."""
     return np.asarray(((rows @ covariance) * rows).sum(-1))
-
-
-def _left_open(taken: Numbers, rows: Numbers) -> float:
-    """Return the mean variance of predictions that runs of `taken` leave open."""
-    return float(_variances(rows, _covariance(taken)).mean())
