@@ -133,60 +133,50 @@ def choose_modes(
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)
     starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
+    # what each candidate, and what is profiled, leaves open of deviations in each
     apart = np.stack([_open(distances(candidates, row[None])) for row in candidates])
     before = _open(distances(candidates, profiled)) if already else np.full_like(cost, apart.max())
-    rows = design.rows(profiled), design.rows(candidates)
-    search = _Search(*rows, apart, before, cost, limit)
-    chosen = min((search.exchange(start) for start in starts), key=search.left_open)
-    modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
-    plan = design.plan([*already, *modes])
-    return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
+    fixed, rows = design.rows(profiled), design.rows(candidates)
+    interest = rows.transpose(0, 2, 1) @ rows
 
+    def covariance(chosen: NDArray[np.int64]) -> Numbers:
+        return _covariance(np.concatenate([fixed, rows[:, chosen]], axis=1))
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    fixed: Numbers  # rows of profiled modes
-    rows: Numbers  # of candidates
-    apart: Numbers  # (n, n), what each candidate leaves open of deviations in each
-    before: Numbers  # (n,), what is profiled leaves open of them
-    cost: Numbers
-    limit: float
-
-    def left_open(self, chosen: NDArray[np.int64]) -> float:
-        taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
-        variances = _variances(self.rows, _covariance(taken))
-        return float(variances.mean()) + float(self._nearest(chosen).mean())
-
-    def _nearest(self, chosen: NDArray[np.int64]) -> Numbers:
+    def nearest(chosen: NDArray[np.int64]) -> Numbers:
         """Return what the nearest of these leaves open of deviations in each candidate."""
-        return np.asarray(np.minimum(self.before, self.apart[chosen].min(0, initial=np.inf)))
+        return np.asarray(np.minimum(before, apart[chosen].min(0, initial=np.inf)))
 
-    def exchange(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return modes of which no single one can be exchanged for a better one."""
-        while True:
-            before = chosen.copy()
-            for turn in range(len(chosen)):
-                chosen[turn] = self._best(np.delete(chosen, turn), int(chosen[turn]))
-            if (chosen == before).all():
-                return chosen
+    def left_open(chosen: NDArray[np.int64]) -> float:
+        variances = _variances(rows, covariance(chosen))
+        return float(variances.mean()) + float(nearest(chosen).mean())
 
-    def _best(self, others: NDArray[np.int64], now: int) -> int:
+    def best(others: NDArray[np.int64], now: int) -> int:
         """Return what does most beside others within the limit; `now` where none does more.
 
         One row x more takes v v' / (1 + x' C x) from the covariance C, with v = C x.
         """
-        covariance = _covariance(np.concatenate([self.fixed, self.rows[:, others]], axis=1))
-        rows = self.rows / NOISE
-        shrink = 1 + _variances(rows, covariance)
-        interest = self.rows.transpose(0, 2, 1) @ self.rows
-        narrowed = _variances(rows, covariance @ interest @ covariance) / shrink
-        nearer = np.maximum(self._nearest(others) - self.apart, 0.0).mean(1)
-        gain = narrowed.mean(0) / self.rows.shape[1] + nearer
-        spare = self.limit - float(self.cost[others].sum())
-        gain = np.where(self.cost <= spare, gain, -np.inf)
+        c, x = covariance(others), rows / NOISE
+        narrowed = _variances(x, c @ interest @ c) / (1 + _variances(x, c))
+        nearer = np.maximum(nearest(others) - apart, 0.0).mean(1)
+        gain = narrowed.mean(0) / rows.shape[1] + nearer
+        gain = np.where(cost <= limit - float(cost[others].sum()), gain, -np.inf)
         gain[others] = -np.inf
-        best = int(gain.argmax())
-        return best if gain[best] > gain[now] * (1 + 1e-9) else now
+        most = int(gain.argmax())
+        return most if gain[most] > gain[now] * (1 + 1e-9) else now
+
+    def exchanged(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return modes of which no single one can be exchanged for a better one."""
+        while True:
+            last = chosen.copy()
+            for turn in range(n_modes):
+                chosen[turn] = best(np.delete(chosen, turn), int(chosen[turn]))
+            if (chosen == last).all():
+                return chosen
+
+    chosen = min(map(exchanged, starts), key=left_open)
+    modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
+    plan = design.plan([*already, *modes])
+    return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
 
 
 def _open(apart: Numbers) -> Numbers:
