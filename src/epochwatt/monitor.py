@@ -794,7 +794,7 @@ def _gpu() -> str:
     cuda = _cuda()
     if cuda is None:
         return which_gpu.ANY
-    from epochwatt.board.training.gpu import gpu_of
+    from epochwatt.board.telemetry.which_gpu import gpu_of
 
     torch = sys.modules["torch"]
     return gpu_of(torch.device("cuda", cuda.current_device()), torch)

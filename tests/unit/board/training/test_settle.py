@@ -7,11 +7,29 @@ import types
 import pytest
 from fake_board import make_board
 
-from epochwatt.board.telemetry import settle as module
-from epochwatt.board.telemetry.settle import settle, wait_until_steady
+from epochwatt.board.training import preparation as module
+from epochwatt.board.training.preparation import settle, wait_until_steady
 
 LIMITS = {"max_s": 100.0, "window_s": 20.0, "temp_c": 1.0, "power_w": 0.5}
 NAN = math.nan
+
+
+class Clock:
+    """A monotonic clock that moves when somebody sleeps, and a little with each look at it."""
+
+    t_s = 1000.0
+
+    def __call__(self):
+        self.t_s += 1e-6
+        return self.t_s
+
+    def sleep(self, seconds):
+        self.t_s += seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
 
 
 @pytest.fixture

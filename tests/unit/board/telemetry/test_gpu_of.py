@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from epochwatt.board.training.gpu import gpu_of
+from epochwatt.board.telemetry.which_gpu import gpu_of
 
 CARD = uuid.UUID("1a2b3c4d-0000-0000-0000-00000000000f")
 PART = uuid.UUID("5e5e5e5e-0000-0000-0000-000000000001")
@@ -43,10 +43,6 @@ def torch_with(**properties):
 
 def device(index=None, kind="cuda"):
     return SimpleNamespace(type=kind, index=index)
-
-
-def test_training_on_the_cpu_is_on_no_gpu():
-    assert gpu_of(device(kind="cpu"), torch_with()) == "none"
 
 
 @pytest.mark.parametrize(("index", "told"), [(None, CARD), (0, CARD), (1, PART)])

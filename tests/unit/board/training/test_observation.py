@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from epochwatt.board.device import page_cache
-from epochwatt.board.training import epoch_monitor
+from epochwatt.board.training import observation
 
 STATISTICS = {
     "lost": False,
@@ -37,7 +37,7 @@ class FakeSampler:
 @pytest.fixture
 def sampler(monkeypatch):
     sampler = FakeSampler()
-    monkeypatch.setattr(epoch_monitor.Sampler, "start", lambda *_, **__: sampler)
+    monkeypatch.setattr(observation.Sampler, "start", lambda *_, **__: sampler)
     return sampler
 
 
@@ -57,7 +57,8 @@ def paths(tmp_path, monkeypatch):
 
 def epoch(watch, number, paths):
     """Read every file inside the epoch, as a training does; return what was seen of the cache."""
-    watch.begin(number, "folder")
+    watch.drop_cache(number)
+    watch.begin("folder")
     for path in paths:
         with open(path, "rb") as handle:
             handle.read()
@@ -66,22 +67,9 @@ def epoch(watch, number, paths):
 
 @pytest.mark.parametrize(("policy", "second"), [("kept", 100.0), ("dropped", 0.0)])
 def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, policy, second):
-    watch = epoch_monitor.EpochMonitor(paths, False, {"cache_policy": policy, "seed": 0}, machine)
+    watch = observation.EpochMonitor(paths, False, {"cache_policy": policy, "seed": 0}, machine)
     caches = [epoch(watch, number, paths) for number in (0, 1)]
     assert [cache["before_pct"] for cache in caches] == [0.0, second]
     assert [cache["after_pct"] for cache in caches] == [100.0, 100.0]
     assert caches[0]["action"] == page_cache.ADVISED
     assert caches[1]["action"] == (None if policy == "kept" else page_cache.ADVISED)
-
-
-def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, machine, paths):
-    watch = epoch_monitor.EpochMonitor(paths, True, {"cache_policy": "kept", "seed": 0}, machine)
-    watch.begin(1, "folder")
-    seen = watch.end()
-    watch.close()
-    assert sampler.calls == [("begin", "folder"), "end", "stop"]
-    assert seen["power_scopes"] == ["module"]
-    assert seen["power_source"] == "ina"
-    assert seen["sampler_periods_s"] == {"host": 1.0, "ina": 0.1}
-    assert seen["telemetry_lost"] is False
-    assert seen["cache"]["in_memory"] is True
