@@ -406,10 +406,10 @@ class Format(NamedTuple):
 def _read_formats() -> dict[str, Format]:
     formats = {}
     for name, entry in read_yaml(Path(__file__).with_name("formats.yaml")).items():
-        columns = {
-            ours: Column(*next(iter(theirs.items())), "optional" in theirs)
-            for ours, theirs in entry["columns"].items()
-        }
+        columns = {}
+        for ours, theirs in entry["columns"].items():
+            kind, units = next(iter(theirs.items()))
+            columns[ours] = Column(kind, units, "optional" in theirs)
         formats[name] = Format(name, entry["title"], entry["files"], entry["same"], columns)
     return formats
 
