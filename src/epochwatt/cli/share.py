@@ -35,7 +35,7 @@ def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
     # one that you have to fetch
     epochwatt sweeps opml19-tx2 --public-data ~/clones
     """
-    from epochwatt.sweeps.listing import details, listing
+    from epochwatt.sweeps.find import details, listing
 
     if not names:
         say(listing(Path(), public_data))
@@ -65,8 +65,7 @@ def convert_sweep(
     # another board of the same authors
     epochwatt convert-sweep translucence xavier_image_source.csv --output xavier.csv
     """
-    from epochwatt.sweeps.find import ENDINGS
-    from epochwatt.sweeps.listing import conversion_lines
+    from epochwatt.sweeps.find import ENDINGS, conversion_lines
     from epochwatt.sweeps.mode_table import write_mode_tables
     from epochwatt.sweeps.public.convert import convert
     from epochwatt.sweeps.public.readers import Wanted
