@@ -25,7 +25,6 @@ from epochwatt.claims.held_out import (
 )
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.required_runs import needed
-from epochwatt.claims.summary import weakest
 from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
@@ -152,14 +151,6 @@ def test_claims_of_a_takeaway_without_numbers_are_judged_without_what_they_read(
     assert (told["TA.0.2a"].closed_form, told["TA.0.2a"].held_out) == ("holds", "does_not_hold")
     assert told["TA.0.1a"].held_out == NOT_HELD_OUT
     assert told["TA.0.2a"].holding_pct == 100.0  # drawn as the folds spread, of which this is none
-
-
-def test_every_claim_that_a_number_speaks_of_is_judged_without_it(claims, again):
-    named = ("T5.6.1b", "TA.0.1a", "TA.0.2a", "TA.0.3a", "TA.0.4a", "T5.7.1b")
-    assert {name: again[name].held_out for name in named} == {
-        name: "does_not_hold" if name == "T5.7.1b" else "holds" for name in named
-    }
-    assert [name for name in again if again[name].held_out == NOT_HELD_OUT] == []
 
 
 def test_assumed_parameters_alone_are_drawn_within_the_factor(simulation):
@@ -312,8 +303,3 @@ def test_why_a_claim_may_fail(loaded, lines, why):
 def test_a_wrong_table_is_refused(loaded, lines, told):
     with pytest.raises(ConfigError, match=told):
         loaded(lines)
-
-
-def test_the_weakest_evidence_counts():
-    assert weakest("fitted", "mechanism", "assumed") == "assumed"
-    assert weakest("mechanism", "mechanism") == "mechanism"

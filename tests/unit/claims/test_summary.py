@@ -114,10 +114,6 @@ def test_measured_runs_of_the_papers_are_counted_and_told_of(finding):
     ]
 
 
-def test_without_runs_there_is_nothing_to_say():
-    assert headline([]) == ["No run of the papers, so no take-away can be judged."]
-
-
 def test_in_short_a_simulated_paper_has_one_line(finding):
     rows = [finding(), finding(claim="T2", status="does_not_hold"), finding(claim="T3", status="")]
     assert in_short(rows) == [

@@ -68,14 +68,6 @@ def test_content_is_that_of_recipe_version_1(two_rounds):
     assert left_edge[N_ORIGINALS:][:6].tolist() == [6, 3, 2, 2, 7, 10]
 
 
-def test_brightest_level_becomes_255_and_the_margin_stays_empty():
-    image = enlarge(np.full((1, 8, 8), 16.0))[0]
-    assert image.dtype == np.uint8
-    assert (image[4:24, 4:24] == 255).all()
-    image[4:24, 4:24] = 0
-    assert not image.any()
-
-
 def test_enlarging_keeps_corners_and_interpolates_between():
     levels = np.zeros((1, 8, 8))
     levels[0, 0, 0] = 16

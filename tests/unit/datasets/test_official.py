@@ -107,14 +107,6 @@ def test_file_is_downloaded_once(server, file, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["set.bin"]
 
 
-def test_download_tells_what_it_does(file, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(downloads, "TELL_S", 0.0)
-    with caplog.at_level("INFO"):
-        downloads.obtain([file[1]], tmp_path, "the set")
-    assert caplog.messages[0] == f"downloading {file[1].urls[0]}"
-    assert caplog.messages[-1].endswith("set.bin: 3 of 3 MB")
-
-
 def test_wrong_checksum_leaves_nothing(server, file, tmp_path):
     server.files["set.bin"] = b"a page that asks to log in"
     with pytest.raises(DataError) as told:
