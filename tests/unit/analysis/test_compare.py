@@ -167,24 +167,16 @@ class TestInterval:
 class TestText:
     """What is printed and written."""
 
-    def test_first_line_names_what_is_simulated(self, put):
-        put("a")
-        put("b", backend="twin")
-        first, second, *_ = compare_lines("a", "b", 5.0)
-        assert first == ("A: measured on nx/d1, 1 run; B: simulated, not measured: nx/d1, 1 run")
-        assert second == "compared: backend (jetson, twin)"
-
     def test_table_counts_and_runs_without_a_partner(self, put):
         put("a-1")
         for scale in range(2, 9):
             put(f"a-{scale}", dataset_scale=scale)
         put("b", backend="twin")
         lines = compare_lines("a-*", "b", 5.0)
-        (e2e,) = [line.split() for line in lines if line.startswith("a-1 ")]
-        assert e2e[1:] == [
-            *("e2e", "4.2", "s", "4.2", "s", "3,", "3", "1.000"),
-            *("0.898-1.114", "not", "enough", "epochs"),
-        ]
+        assert lines[0] == "A: measured on nx/d1, 8 runs; B: simulated, not measured: nx/d1, 1 run"
+        assert lines[1] == "compared: backend (jetson, twin)"
+        (e2e,) = [" ".join(line.split()) for line in lines if line.startswith("a-1 ")]
+        assert e2e == "a-1 e2e 4.2 s 4.2 s 3, 3 1.000 0.898-1.114 not enough epochs"
         assert "compute: 1 equivalent" in lines
         assert "energy: 1 not comparable" in lines
         assert lines[-1] == "only in A: a-2, a-3, a-4, a-5, a-6, and 2 more"

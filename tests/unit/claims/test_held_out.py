@@ -169,29 +169,30 @@ def test_assumed_parameters_alone_are_drawn_within_the_factor(simulation):
 @pytest.mark.parametrize(
     ("closed", "holding_pct", "fragile"),
     [
-        ("holds", 100.0, False),
-        ("holds", 90.0, True),
-        ("does_not_hold", 0.0, False),
-        ("does_not_hold", 10.0, True),
-        ("holds", None, False),
+        *(("holds", 100.0, False), ("holds", 90.0, True), ("holds", None, False)),
+        *(("does_not_hold", 0.0, False), ("does_not_hold", 10.0, True)),
     ],
 )
 def test_a_claim_is_fragile_when_draws_turn_it(closed, holding_pct, fragile):
     assert Rejudgement(closed, closed, holding_pct, 0.0).is_fragile == fragile
 
 
-def test_what_a_claim_rests_on_is_its_weakest_evidence(claim):
-    core, quant = claim("1 < 2"), claim("1 < 2")._replace(role="quant")
-    firm, fragile = (
-        Rejudgement("holds", "holds", 100.0, 0.0),
-        Rejudgement("holds", "holds", 50.0, 0.0),
-    )
-    assumed = Rejudgement("holds", "holds", 100.0, 50.0)
-    known = Mechanisms("a", "mechanism", "", "")
-    assert rests_on(core, firm, known) == "mechanism"
-    assert rests_on(quant, firm, known) == rests_on(core, fragile, known) == "fitted"
-    assert rests_on(quant, assumed, known) == "assumed"
-    assert rests_on(core, firm, known._replace(rests_on="assumed")) == "assumed"
+@pytest.mark.parametrize(
+    ("role", "holding_pct", "turned_pct", "takeaway", "weakest"),
+    [
+        ("core", 100.0, 0.0, "mechanism", "mechanism"),
+        ("quant", 100.0, 0.0, "mechanism", "fitted"),
+        ("core", 50.0, 0.0, "mechanism", "fitted"),
+        ("quant", 100.0, 50.0, "mechanism", "assumed"),
+        ("core", 100.0, 0.0, "assumed", "assumed"),
+    ],
+)
+def test_what_a_claim_rests_on_is_its_weakest_evidence(
+    role, holding_pct, turned_pct, takeaway, weakest, claim
+):
+    again = Rejudgement("holds", "holds", holding_pct, turned_pct)
+    known = Mechanisms("a", takeaway, "", "")
+    assert rests_on(claim("1 < 2")._replace(role=role), again, known) == weakest
 
 
 def test_the_table_has_a_row_per_claim_and_backend(
