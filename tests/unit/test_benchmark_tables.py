@@ -13,7 +13,7 @@ from epochwatt.prediction.evaluation.sweep_table import HELD, as_text
 from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
-from epochwatt.twin.sweep_table import write_simulated_sweep
+from epochwatt.twin.sweep import write_simulated_sweep
 from tests.unit.prediction.sweeps import limited, planted
 
 FOLDER = tables.FOLDER

@@ -63,8 +63,8 @@ def calibrate_twin(folds: bool, workloads: Path) -> None:
     prints, and write them to config/twin/. `make validate` does this and evaluates the fit.
     """
     from epochwatt.claims.numbers_read import write_numbers_read
-    from epochwatt.twin.calibration.fit_numbers import write_seen
-    from epochwatt.twin.validation.validate_twin import recalibrate
+    from epochwatt.twin.calibrate_twin import recalibrate
+    from epochwatt.twin.predicted import write_seen
 
     write_seen()
     if folds:

@@ -94,7 +94,7 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
     for comparison. A network that config/workloads.yaml does not have can be described by its
     totals instead of --model; then all eight are required.
     """
-    from epochwatt.twin.what_if.question import what_if_lines
+    from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
     settings = {name: value for name, value in options.items() if value is not None}

@@ -12,8 +12,8 @@ from epochwatt.roofline.laws import Clocks as LawClocks
 from epochwatt.roofline.laws import fit_ceiling_laws
 from epochwatt.roofline.points import read_points
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
+from epochwatt.twin.boards import Clocks
 from epochwatt.twin.ceilings import KERNELS, simulate_ceilings, write_simulated_ceilings
-from epochwatt.twin.inputs.numbers import Clocks
 
 MODES = Clocks(
     np.array([8.0, 8.0, 4.0, 2.0]),
