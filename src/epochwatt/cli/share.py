@@ -42,7 +42,7 @@ def export(names: tuple[str, ...], output: Path, **given: str) -> None:
     tables of their own; the name of a package with simulated rows says so.
     """
     from epochwatt.open_data.export import export as write
-    from epochwatt.open_data.terms import Terms
+    from epochwatt.open_data.package import Terms
 
     say(write(names, output, Terms(**given)))
 
@@ -63,7 +63,7 @@ def validate(path: Path) -> int:
 
     PATH is a folder, a .zip or a .csv file. The exit status is 1 if something is wrong.
     """
-    from epochwatt.open_data.report import report_lines
+    from epochwatt.open_data.read import report_lines
 
     lines, valid = report_lines(path)
     say(lines)
