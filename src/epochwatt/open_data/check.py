@@ -171,8 +171,8 @@ def _check_table(folder: Path, resource: Mapping[str, Any], altered: set[str]) -
         lines = read_lines(content.decode("utf-8-sig", "surrogateescape"), path)
     except DataError as error:
         return [*problems, error]
-    if list(lines) != table.header:
-        return [*problems, _header_problem(path, list(lines), table)]
+    if [*lines.columns] != table.header:
+        return [*problems, _header_problem(path, [*lines.columns], table)]
     cells = [
         *check_cells(path, lines, table.columns),
         *_check_origin(path, lines, stated["provenance"]),
@@ -197,8 +197,8 @@ def _check_entry(resource: Mapping[str, Any], table: Table) -> Iterator[DataErro
     for name in expected.keys() - {field["name"] for field in stated}:
         yield DataError(f"no column {name}", where=where, do=f"it is needed in {table.name}")
     for field in stated:
-        ours = expected.get(field["name"])
-        for key in ("type", "unit") if ours else ():
+        ours = expected.get(field["name"], field)
+        for key in ("type", "unit"):
             if field.get(key, "") != ours.get(key, ""):
                 problem = f"{key} of column {field['name']}"
                 yield wrong_at(where, problem, field.get(key, ""), [ours.get(key, "none")])

@@ -170,10 +170,10 @@ def check_plain(path: Path) -> list[DataError]:
     except ConfigError as error:
         facts = {key: getattr(error, key) for key in ("where", "found", "allowed", "do")}
         return [DataError(error.problem, **facts)]
-    if problems := [*_check_header(f"{name}, line 1", list(lines))]:
+    if problems := [*_check_header(f"{name}, line 1", [*lines.columns])]:
         return problems
     known = []
-    for title in lines:  # a column that is not ours may hold anything
+    for title in lines.columns:  # a column that is not ours may hold anything
         column = _COLUMNS.get(title) or Column(columns.Column(title, "str", "", "", "", title))
         known.append(replace(column, required=column.required and title not in _OPTIONAL))
     problems = list(check_cells(name, lines, known))

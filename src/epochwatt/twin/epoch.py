@@ -195,7 +195,8 @@ def stage_times(setting: Setting, clocks: Clocks, p: Values) -> tuple[Stages, Co
 
     work = compute(setting.work, b, board, clocks[1:], clocks.cores, others, p)
     decode_s = cpu_s(b * (p["sample_kcycles"] + 1e-3 * p["pixel_cycles"] * samples.pixels))
-    read_share = fetch_s = 0.0 * workers
+    read_share: Array = 0.0 * workers
+    fetch_s: Array = 0.0 * workers
     if samples.file_bytes:
         cached = cached_share(setting, p)
         hits = loader.hit_share(cached)

@@ -131,7 +131,7 @@ def validate(
             row[f"{name}_error_pct"] = error_pct(fact, judged_as, other) if other else None
         table.append(row)
     frame = pd.DataFrame(table)
-    errors = [name for name in frame if name.endswith("_pct")]
+    errors = [name for name in frame.columns if name.endswith("_pct")]
     return frame.astype(dict.fromkeys(errors, float))
 
 
@@ -204,9 +204,9 @@ def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> p
 
 def write_errors(path: str, content: str, frame: pd.DataFrame, digits: int) -> None:
     """Write a table whose errors, in per cent, have so many digits after the point."""
-    names = [name for name in frame if name.endswith("_pct")]
+    names = [name for name in frame.columns if name.endswith("_pct")]
     text = {name: frame[name].map(f"{{:.{digits}f}}".format, na_action="ignore") for name in names}
-    write_frame(path, content, frame.assign(**text))
+    write_frame(path, content, frame.assign(**{str(name): text[name] for name in names}))
 
 
 def headline(accuracy: pd.DataFrame) -> str:
@@ -301,7 +301,7 @@ def _table(rows: pd.DataFrame, keys: list[str]) -> list[str]:
     in_order = rows.sort_values("class", key=lambda names: names.map(order.index), kind="stable")
     lines = [f"{'':32s} {'n':>3s}  held out  fitted  worst held out"]
     for group, members in in_order.groupby(keys, sort=False):
-        head = f"{'  '.join(group):32s} {len(members):3d}"
+        head = f"{'  '.join(map(str, group)):32s} {len(members):3d}"
         if (members["judged_as"] == "bound").all():
             missed = members.loc[members["met"] == "no", "published_id"]
             names = f"; not: {', '.join(missed)}" if len(missed) else ""
