@@ -15,7 +15,7 @@ from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.transfer.config import PowertrainStudy
 from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.study import config
-from epochwatt.study.idle_studies import IdleStudy
+from epochwatt.study.idle import IdleStudy
 from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.grids import ALL, NAMED
 from epochwatt.sweeps.public.registry import Registry

@@ -23,7 +23,7 @@ from epochwatt.claims.required_runs import needed
 from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
-from epochwatt.study.idle_studies import simulated_idles
+from epochwatt.study.idle import simulated_idles
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.power_modes import load_twin_with_modes
 from epochwatt.twin.records import idle_power_w, write_run
