@@ -184,13 +184,6 @@ def test_what_is_no_run_is_shown_as_before(terminal):
     ]
 
 
-def test_lines_of_a_start_that_ends_early_are_not_lost(terminal):
-    screen = terminal()
-    screen.send(record("Unlocked working directory."))
-    screen.handler.close()
-    assert screen.lines == ["Unlocked working directory."]
-
-
 def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(terminal, monkeypatch):
     screen = terminal()
     screen.start(plot_fig02=2)

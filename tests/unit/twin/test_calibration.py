@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.published.folds import Leak
 from epochwatt.twin.calibration import (
     PRIVATE,
     Problem,
     calibrate,
     find_lacking,
     fit_with_evidence,
-    limits,
-    log_error,
     misfits,
     moves,
     serves,
@@ -44,17 +41,6 @@ def fact(evidence):
 def test_misfit_of_each_kind_of_number(fact, name, predicted, expected):
     assert misfits([fact(name)], {name: predicted})[0] == pytest.approx(expected)
     assert misfits([fact(name)], {}) == [0.0]  # not predicted: counts nothing
-
-
-def test_change_is_judged_on_the_ratio_of_its_sides(fact):
-    halved = replace(fact("RS5.6.4-01"), value=-50.0)
-    assert log_error(halved, -75.0) == pytest.approx(math.log(0.5))
-
-
-def test_bound_and_range_have_their_ends(fact):
-    assert limits(fact("S5.1.6-05")) == (-math.inf, 20.0)
-    assert limits(fact("S5.5.2-04")) == (14.0, math.inf)
-    assert limits(fact("RS5.6.2-02")) == (20.0, 45.0)
 
 
 def test_fit_finds_the_parameters_that_made_the_numbers(evidence, only):
@@ -115,13 +101,6 @@ def test_two_independent_numbers_are_enough(evidence, fact, ids, lack):
     facts = [fact(name) for name in ids]
     lacking = find_lacking(facts, evidence.leaks, {"p": np.full(len(ids), SERVED)})
     assert lacking.get("p") == lack
-
-
-def test_leak_takes_the_independence_away(fact):
-    facts = [fact("S5.1.1-01"), fact("S5.6-05")]
-    leak = Leak(frozenset(f.id for f in facts), "arithmetic", "why")
-    assert not find_lacking(facts, [], {"p": np.full(2, SERVED)})
-    assert find_lacking(facts, [leak], {"p": np.full(2, SERVED)})
 
 
 @pytest.mark.parametrize(

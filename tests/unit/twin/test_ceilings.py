@@ -39,14 +39,6 @@ def test_the_fits_are_the_boards_own_constants(twin, fits):
         assert fit.ceilings.bytes_per_s == pytest.approx(moved, rel=0.03)
 
 
-def test_fitted_energies_are_those_of_the_micro_kernels(twin, fits):
-    rows = simulate_ceilings("agx", twin.boards["agx"], MODES, twin.parameters)
-    for k, fit in enumerate(fits):
-        for row in rows[k * len(KERNELS) : (k + 1) * len(KERNELS) - 1]:  # without the empty one
-            energy = fit.costs.energy_j(row.flops, row.bytes, row.time_s)
-            assert energy == pytest.approx(row.power_w * row.time_s, rel=0.1)
-
-
 def test_ceilings_follow_the_clocks(twin, fits):
     clocks = LawClocks(MODES.gpu_mhz, MODES.cores, MODES.cpu_mhz, MODES.emc_mhz)
     laws = fit_ceiling_laws(clocks, [fit.ceilings for fit in fits])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.boards import Clocks, number
-from epochwatt.twin.epoch import cached_share, epoch, first_cluster
+from epochwatt.twin.epoch import cached_share, epoch
 
 MODELS = ("lenet", "mobilenet", "resnet")
 CLOCKS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
@@ -90,39 +90,6 @@ def test_configurations_side_by_side_are_those_one_by_one(setting, modes, twin, 
         for name in ("e2e_s", "stall_s", "compute_s", "power_w", "cpu_busy_s", "fetch_s"):
             expected = number(getattr(alone, name))
             assert np.broadcast_to(getattr(both, name), len(own))[n] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_governors_never_make_an_epoch_faster_and_spare_power(setting, twin, model):
-    pinned, chosen = (
-        epoch(setting(model=model, dvfs=dvfs), twin.parameters) for dvfs in (False, True)
-    )
-    assert number(chosen.e2e_s) >= number(pinned.e2e_s)
-    assert number(chosen.power_w) <= number(pinned.power_w)
-
-
-def test_cluster_is_at_its_top_while_one_of_its_cores_works(setting, twin):
-    """The busier the cores, the less time a cluster is below its peak; polling does not count."""
-
-    def below_pct(model, **changes):
-        dvfs = setting("agx", model, dvfs=True)
-        mean = epoch(dvfs, twin.parameters)._replace(**changes)
-        return 100.0 * (1.0 - number(first_cluster(dvfs, mean)[0]))
-
-    assert below_pct("lenet", main_work_s=0.0, beside_s=0.0) == 100.0
-    assert below_pct("lenet", main_work_s=1e9, beside_s=0.0) == pytest.approx(75.0)  # 2 of 8 cores
-    assert below_pct("lenet", main_work_s=1e9, beside_s=1e9) == 0.0
-    assert below_pct("lenet") < below_pct("resnet")
-    assert below_pct("mobilenet") < below_pct("resnet") - 10.0
-
-
-def test_last_mini_batch_may_be_smaller(setting):
-    uneven, even = setting(model="mobilenet"), setting(model="lenet")
-    assert (uneven.n_samples, uneven.n_minibatches, uneven.n_first, uneven.n_last) == (
-        *(23080, 1443),
-        *(16, 8),
-    )
-    assert (even.n_samples, even.n_minibatches, even.n_last) == (60000, 3750, 16)
 
 
 @pytest.mark.parametrize(

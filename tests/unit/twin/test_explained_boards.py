@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, LOADER, MEMORY
+from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, MEMORY
 from epochwatt.roofline.explain import Observed, explain
 from epochwatt.roofline.next_mode import next_steps, roof_of
 from epochwatt.twin import resources
@@ -58,12 +58,6 @@ def test_the_limit_of_computing_is_that_of_what_if(
     assert found.bottleneck.limit == LIMITS[largest]
     assert found.roof_share < 1.05
     assert found.energy_scale == 1.0
-
-
-def test_without_workers_photographs_are_held_back_by_the_loader(simulate, twin, fits):
-    here = fits["agx"][0]
-    _, seen = simulate("agx", "mobilenet", 0, here.mode)
-    assert explain(twin.works["mobilenet"], seen, roof_of(here)).bottleneck.bound_by == LOADER
 
 
 def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twin, fits):

@@ -8,12 +8,10 @@ import pytest
 import yaml
 
 from epochwatt.board.device.kinds import KINDS
-from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.errors import ConfigError
 from epochwatt.twin.boards import load_boards, load_samples
 from epochwatt.twin.parameters import (
     FILE,
-    Parameter,
-    Parameters,
     digests,
     load_parameters,
     write_parameters,
@@ -60,20 +58,6 @@ def test_kind_may_have_its_former_name_and_other_clocks(committed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "unknown"),
-    [
-        (("tx2", "lenet", "mnist"), "tx2"),
-        (("agx", "alexnet", "mnist"), "alexnet"),
-        (("agx", "lenet", "svhn"), "svhn"),
-    ],
-)
-def test_unknown_part_is_named_with_those_there_are(twin, names, unknown):
-    allowed = f"know no '{unknown}'\n  allowed: boards agx, nx, nano, orin"
-    with pytest.raises(EpochwattError, match=allowed):
-        twin.find(*names)
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda row: row.pop("ipc"), "agx is .*\n  allowed: .*ipc"),
@@ -105,16 +89,6 @@ def test_wrong_data_set_is_refused(tmp_path):
 # -- parameters ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def known():
-    return Parameters(
-        {
-            "wait_ms": Parameter("cpu", **FITTED, serves=("S1", "S2"), spread=0.25),
-            "share": Parameter("power", **ASSUMED),
-        }
-    )
-
-
 def test_comments_and_layout_stay_when_values_move(committed, tmp_path):
     """There and back gives the bytes of the committed file; between, only the value's line."""
     path = Path(shutil.copy(committed / FILE, tmp_path))
@@ -125,27 +99,6 @@ def test_comments_and_layout_stay_when_values_move(committed, tmp_path):
     assert [line for _, line in changed] == ["    value: 77"]
     write_parameters(tmp_path, parameters)
     assert path.read_text("utf-8") == text
-
-
-def test_file_with_these_values_is_left_alone(folder):
-    path = folder / FILE
-    path.write_text(path.read_text("utf-8") + "# a last word\n", "utf-8")
-    before = path.stat().st_mtime_ns
-    write_parameters(folder, load_parameters(folder))
-    assert path.stat().st_mtime_ns == before
-
-
-def test_new_file_is_read_back(known, tmp_path):
-    write_parameters(tmp_path, known)
-    assert load_parameters(tmp_path).described == known.described
-    assert [p.name for p in tmp_path.iterdir()] == [FILE]
-
-
-def test_parameter_that_lacks_evidence_is_at_its_prior(known):
-    lacking = known.lacking(["wait_ms"])
-    assert lacking.fitted == ()
-    expected = Parameter("cpu", **{**FITTED, "value": 2, "source": "assumed"})
-    assert lacking.described["wait_ms"] == expected
 
 
 @pytest.mark.parametrize(

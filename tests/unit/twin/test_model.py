@@ -3,7 +3,6 @@
 import csv
 import heapq
 from collections import OrderedDict, deque
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +13,11 @@ from hypothesis import strategies as st
 from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.boards import Clocks
-from epochwatt.twin.compute import kernels_s, last_end_s, slowdown, work_s
+from epochwatt.twin.compute import kernels_s, last_end_s
 from epochwatt.twin.epoch import epoch
 from epochwatt.twin.loader import (
     MEDIA,
     Stages,
-    capacity_mib,
     file_s,
     hit_share,
     response_s,
@@ -32,14 +30,6 @@ BOARDS = ("agx", "nx", "nano", "orin")
 SHARES = st.floats(0, 1)
 
 # -- CPU work and kernels --------------------------------------------------------------------------
-
-
-def test_work_is_cycles_by_clock_and_what_it_waits_for_memory_and_others(twin):
-    board, p = twin.boards["agx"], {**twin.parameters, "cpu_memory_stall": 0.5}
-    assert work_s(1000.0, board, 2000.0, 1e12, p) == pytest.approx(0.5e-3)
-    assert work_s(1000.0, board, 2000.0, 1000.0, p) == pytest.approx(1e-3)
-    assert slowdown(0, 8, p) == 1.0
-    assert slowdown(3, 4, p) > slowdown(2, 4, p) > slowdown(2, 8, p) > 1.0
 
 
 KERNELS = st.integers(1, 30).flatmap(
@@ -262,17 +252,8 @@ def test_cache_played_file_by_file_hits_as_often(cached):
     assert hit_share(cached) == pytest.approx(simulated, abs=0.01)
 
 
-def test_memory_for_the_cache_is_never_below_zero(twin):
-    p, nano = twin.parameters, twin.boards["nano"]
-    assert capacity_mib(nano, 8, 1e6, p) == 0.0
-    roomy = replace(nano, ram_mib=1e6)
-    less_mib = capacity_mib(roomy, 0, 100.0, p) - capacity_mib(roomy, 2, 300.0, p)
-    assert less_mib == pytest.approx(2 * p["worker_mib"] + 200.0)
-
-
 # -- power -----------------------------------------------------------------------------------------
 
-NOTHING = Load(0.0, 0.0, 0.0)
 # rails of an AGX Xavier under another network, in its stock power modes; no fit has seen them
 MEASURED = Path(__file__).resolve().parents[2] / (
     "data/measured/waggle_agx_xavier_power_modes/power_modes_summary.csv"
@@ -281,21 +262,6 @@ MEASURED = Path(__file__).resolve().parents[2] / (
 
 def top(board):
     return Clocks(board.cores, board.cpu_mhz[1], board.gpu_mhz[1], board.emc_mhz[1])
-
-
-@pytest.mark.parametrize("name", BOARDS)
-def test_each_load_adds_to_its_own_part_only(twin, name):
-    board, p = twin.boards[name], twin.parameters
-    idle = parts(board, top(board), NOTHING, p)
-    for part, load in (
-        ("cpu_w", NOTHING._replace(busy_cores=2.0)),
-        ("gpu_w", NOTHING._replace(gpu_util=0.5)),
-        ("memory_w", NOTHING._replace(bytes_per_s=1e9)),
-    ):
-        loaded = parts(board, top(board), load, p)
-        assert getattr(loaded, part) > getattr(idle, part)
-        for other in set(loaded._fields) - {part}:
-            assert getattr(loaded, other) == getattr(idle, other)
 
 
 def test_busy_module_takes_the_power_of_its_equation(twin):
@@ -339,15 +305,6 @@ def test_each_idle_state_takes_less_than_the_one_before(twin, name):
     assert len(set(at_plug_w)) == len(at_plug_w)
     for state, socket in zip(STATES[:3], at_plug_w, strict=False):
         assert idle_w(board, state, top(board), "module", p) < socket
-
-
-@pytest.mark.parametrize(
-    ("state", "scope"), [("off", "module"), ("wol", "module"), ("wol", "wall")]
-)
-def test_unknown_idle_state_is_refused(twin, state, scope):
-    board = twin.boards["agx"]
-    with pytest.raises(EpochwattError, match="no idle power of state"):
-        idle_w(board, state, top(board), scope, twin.parameters)
 
 
 @pytest.mark.parametrize(
@@ -404,14 +361,3 @@ def test_governors_choose_between_the_lowest_clock_and_the_modes(twin, modes):
     half = 0.5 * p["gpu_governor_load"], 0.5 * p["emc_governor_load"]
     chosen = governed(board, mode, 0.0, *half, p)
     assert chosen[2:] == pytest.approx((mode.gpu_mhz / 2, mode.emc_mhz / 2))
-
-
-@given(st.sampled_from(BOARDS), st.tuples(SHARES, SHARES, SHARES))
-def test_no_governor_leaves_the_range_of_the_mode(twin, name, loads):
-    board = twin.boards[name]
-    for mode in twin.modes[name].values():
-        chosen = governed(board, mode, *loads, twin.parameters)
-        assert chosen.cores == mode.cores
-        for clock in ("cpu_mhz", "gpu_mhz", "emc_mhz"):
-            low = min(getattr(board, clock)[0], getattr(mode, clock))
-            assert low <= getattr(chosen, clock) <= getattr(mode, clock)

@@ -13,8 +13,7 @@ from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.published.folds import judged
 from epochwatt.published.numbers import DEFAULTS, Measurement, Relation, load_published, load_seen
-from epochwatt.twin.epoch import epoch
-from epochwatt.twin.epoch_rows import COLUMNS, epoch_rows_of_each, idle_rows
+from epochwatt.twin.epoch_rows import COLUMNS, epoch_rows_of_each
 from epochwatt.twin.power import idle_w
 from epochwatt.twin.predicted import (
     QUANTITIES,
@@ -63,25 +62,6 @@ def test_many_questions_and_draws_are_answered_as_each_alone(twin, asked, seeds)
     for question, values in answers[0].items():
         assert set(values) == set(QUANTITIES)
         assert values == pytest.approx(answer_each([question], twin, [p])[0][question])
-
-
-def test_quantities_belong_together(twin, setting):
-    (answers,) = answer_each([AGX], twin, [twin.parameters])
-    values = answers[AGX]
-    mean = epoch(setting("agx", "mobilenet", medium="hdd"), twin.parameters)
-    e2e_s, stall_s, compute_s = (values[name] for name in ("e2e_s", "stall_s", "compute_s"))
-    assert e2e_s == pytest.approx(float(mean.e2e_s[0]))
-    assert stall_s + compute_s + values["overhead_s"] == pytest.approx(e2e_s)
-    assert values["stall_ms_per_minibatch"] == pytest.approx(1e3 * stall_s / 1443)
-    assert values["compute_ms_per_minibatch"] == pytest.approx(1e3 * compute_s / 1443)
-    assert values["energy_wh"] == pytest.approx(values["power_w"] * e2e_s / 3600)
-    assert values["stall_s/e2e_s"] == pytest.approx(100 * stall_s / e2e_s)
-    share = 100 * (stall_s + compute_s) / e2e_s
-    assert values["(stall_s+compute_s)/e2e_s"] == pytest.approx(share)
-    assert values["n_epochs_in_15h"] == pytest.approx(54000 / e2e_s)
-    assert values["gpu_freq_mhz"] == twin.modes["agx"]["g"].gpu_mhz
-    for name in ("gpu_util_pct", "cpu_util_pct", "cached_pct", "baseload_wh/energy_wh"):
-        assert 0 < values[name] <= 100
 
 
 @pytest.mark.parametrize(
@@ -292,34 +272,3 @@ def test_rows_are_those_of_the_event_simulation(written, twin, changes):
             if name in expected:  # clocks are no columns of epochs.csv
                 near = NEAR.get(name, 0.02)
                 assert row[name] == pytest.approx(expected[name], rel=near, abs=1e-6), name
-
-
-def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, quiet):
-    first, *later = epoch_rows(written(4, model="mobilenet", storage="hdd"), twin, quiet)
-    assert {row["e2e_s"] for row in later} == {later[0]["e2e_s"]}
-    assert first["e2e_s"] > later[0]["e2e_s"]
-    assert (first["cached_pct"], later[0]["cached_pct"]) == (0.0, 100.0)
-    for row in (first, *later):
-        parts = row["stall_s"] + row["compute_s"] + row["overhead_s"]
-        assert parts == pytest.approx(row["e2e_s"])
-
-
-def test_units_of_a_board_differ(written, twin):
-    unit, nominal = (
-        epoch_rows(written(instance=name), twin, twin.parameters)[0] for name in ("d4", "d1")
-    )
-    time, power = twin.boards["agx"].units["d4"]
-    assert unit["e2e_s"] / nominal["e2e_s"] == pytest.approx(time, abs=0.005)
-    assert unit["power_mean_w"] / nominal["power_mean_w"] == pytest.approx(power, abs=0.005)
-    assert power > 1.01
-
-
-def test_idle_powers_follow_the_parameters(twin, modes):
-    p, mode = twin.parameters, modes["agx"]["e"]
-    row = {"device": "agx", "power_mode": "e", "state": "i", "power_scope": "module", "x": 1}
-    (idle,) = idle_rows([{**row, "power_w": 1.0}], twin, p)
-    expected_w = float(idle_w(twin.boards["agx"], "logging_on_dvfs_off", mode, "module", p))
-    assert idle == {**row, "power_w": pytest.approx(expected_w)}
-    (moved,) = idle_rows([row], twin, p.moved({"agx_soc_w": 2 * p["agx_soc_w"]}))
-    added_w = p["agx_soc_w"] * p["soc_factor"]
-    assert moved["power_w"] - idle["power_w"] == pytest.approx(added_w)

@@ -15,13 +15,12 @@ from epochwatt.analysis.collect_idle import write_idle_table
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import read_samples
 from epochwatt.epochs.collect import collect_run
-from epochwatt.errors import EpochwattError, RecordError, RecordWriteError
+from epochwatt.errors import RecordError, RecordWriteError
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin import records
 from epochwatt.twin.__main__ import main
 from epochwatt.twin.records import (
     KEPT_EPOCHS,
-    idle_power_w,
     simulate_idle,
     stuck_s,
     write_idles,
@@ -173,12 +172,6 @@ class TestRecords:
         with pytest.raises(RecordWriteError, match="a simulated run"):
             written(epoch(0))
 
-    def test_say_when_the_page_cache_was_dropped(self, written, folder):
-        written(epoch(0), epoch(1))
-        assert [folder.read(k).meta["cache"]["action"] for k in (0, 1)] == ["dropped", None]
-        written(epoch(0), epoch(1), factors={**FACTORS, "cache_policy": "dropped"})
-        assert folder.read(1).meta["cache"]["action"] == "dropped"
-
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=40))
 def test_stuck_time_is_the_longest_of_one_value(steps):
@@ -244,9 +237,3 @@ def test_idle_powers_become_rows_of_the_table(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["simulated"]
     files = sorted(path.name for path in (output / "a/idle").iterdir())
     assert files == ["record.json", "samples-plug.csv", "telemetry.json"]
-
-
-def test_unknown_board_of_an_idle_power_is_named():
-    twin = load_twin(ROOT / "config/twin", [])
-    with pytest.raises(EpochwattError, match=r"'tx2'.*\n  allowed: "):
-        idle_power_w({**MODULE, "place": {**PLACE, "device": "tx2"}}, twin)

@@ -31,7 +31,6 @@ from epochwatt.twin.refits import (
     load_prior_parameters,
     load_refits,
     load_setups,
-    own_parameters,
     parameter_draws,
     refit,
     spreads,
@@ -49,14 +48,6 @@ SPARE = "hipcw2021_spare_mib"
 @pytest.fixture(scope="module")
 def committed(evidence):
     return load_refits(evidence.folder, evidence.twin.parameters)
-
-
-def test_fold_takes_its_takeaway_and_what_gives_it_away(evidence):
-    fold = evidence.folds["5.1.5"]
-    seen = {fact.id for fact in evidence.facts}
-    removed = seen - {fact.id for fact in without(evidence.facts, fold)}
-    assert removed == seen & fold.removed
-    assert {"S5.1.5-01", "S5.1.3-01", "RS5.1.3-01", "S5.1.6-05"} <= removed
 
 
 def test_every_fold_that_takes_a_number_is_committed_with_what_it_saw(evidence, committed):
@@ -190,17 +181,6 @@ class TestDraws:
 def setups(evidence):
     """The fit of the committed configuration."""
     return fit_setups(evidence.published, evidence.rows, evidence.folds, evidence.twin)
-
-
-def test_no_shared_parameter_moves_with_a_set_up(evidence, setups):
-    before = evidence.twin.parameters
-    assert own_parameters(before) == [SPARE]
-    assert SPARE not in before.fitted
-    p = before.moved(setups[0][ALL])
-    assert {name for name in p if p[name] != before[name]} <= {SPARE}
-    assert predict(evidence.facts, evidence.twin, p) == predict(
-        evidence.facts, evidence.twin, p.moved({SPARE: 1.0})
-    )
 
 
 def test_planted_value_of_a_set_up_is_found_again(evidence):

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_up import FACTORS
 
 from epochwatt.board.telemetry.rails import TOTAL, ModulePower
@@ -15,7 +13,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.twin import run
 from epochwatt.twin.boards import number
 from epochwatt.twin.epoch import epoch
-from epochwatt.twin.run import PERIOD_S, Timeline, read_sensors, setting_of, simulate, timeline
+from epochwatt.twin.run import PERIOD_S, read_sensors, setting_of, simulate, timeline
 
 BOARDS = ("agx", "nx", "nano", "orin")
 CLOCKS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
@@ -111,34 +109,6 @@ def test_events_and_closed_form_agree(twin, still, factors_of, device, model, st
     assert 0.995 * number(mean.e2e_s) < spread_s < 1.02 * number(mean.e2e_s)
 
 
-@settings(max_examples=40)
-@given(
-    device=st.sampled_from(BOARDS),
-    model=st.sampled_from(["lenet", "mobilenet", "resnet"]),
-    batch_size=st.integers(1, 64),
-    workers=st.integers(0, 12),
-    shares=st.tuples(*[st.floats(0, 1)] * 3),
-    clock=st.integers(0, 2),
-    higher=st.floats(0, 1),
-)
-def test_raising_a_clock_never_slows_a_run(
-    still, factors_of, device, model, batch_size, workers, shares, clock, higher
-):
-    board = still.boards[device]
-
-    def e2e_s(at_shares):
-        limits = [getattr(board, name) for name in CLOCKS]
-        mhz = [low + s * (high - low) for s, (low, high) in zip(at_shares, limits, strict=True)]
-        mode = {"cores": board.cores, **dict(zip(CLOCKS, mhz, strict=True))}
-        changes = {"batch_size": batch_size, "num_workers": workers, "storage": "hdd"}
-        changes |= {"dataset_scale": 0.01, "power_mode_settings": mode}
-        return [each.e2e_s for each in simulate(factors_of(device, model, **changes), 2, still)]
-
-    raised = [*shares[:clock], shares[clock] + higher * (1 - shares[clock]), *shares[clock + 1 :]]
-    for slow_s, fast_s in zip(e2e_s(shares), e2e_s(raised), strict=True):
-        assert fast_s <= 1.001 * slow_s
-
-
 def test_only_the_first_epoch_is_cold_where_the_cache_is_kept(still, factors_of):
     kept, dropped = (
         simulate(factors_of("agx", "mobilenet", storage="hdd", cache_policy=policy), 3, still)
@@ -168,16 +138,6 @@ def test_any_size_has_all_its_mini_batches(twin, factors_of, workers, scale, bat
         assert each.e2e_s > each.times_s.sum()
         window = each.t_start_s, each.t_start_s + each.e2e_s
         assert {(source.t_s[0], source.t_s[-1]) for source in each.sources} == {window}
-
-
-def test_work_does_not_grow_with_simulated_seconds(twin, factors_of):
-    short, long = (
-        simulate(factors_of("agx", "resnet", mode, dataset_scale=0.4), 1, twin)[0]
-        for mode in ("g", "gpu114")
-    )
-    assert long.e2e_s > 5 * short.e2e_s
-    assert long.times_s.shape == short.times_s.shape
-    assert max(len(source.t_s) for source in long.sources) <= run.MAX_ROWS + 2
 
 
 @pytest.mark.parametrize(
@@ -224,17 +184,6 @@ def read(setting, twin):
         return {s.name: s for s in sources}, timeline(asked, mean, times_s, 1.0, p)
 
     return make
-
-
-def test_power_is_a_step_that_counts_from_its_left_end_on():
-    line = Timeline(
-        np.array([0.0, 1.0, 3.0, 4.0]),
-        np.array([[1.0, 0.0], [1.0, 4.0]]),
-        np.array([False, True, False]),
-    )
-    at_instants = line.at(np.array([0.0, 0.5, 1.0, 2.9, 3.0, 4.0]))
-    assert at_instants.sum(axis=1).tolist() == [1.0, 1.0, 5.0, 5.0, 1.0, 1.0]
-    assert line.energy_j == 1.0 + 2 * 5.0 + 1.0
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -310,12 +259,3 @@ def test_counters_and_clocks_are_the_means_of_the_epoch(setting, twin, read):
     assert board["gpu_util_pct"] == pytest.approx(100 * number(mean.gpu_busy_s) / e2e_s)
     assert 0 < board["emc_util_pct"] < 100
     assert (host["cpu0_mhz"], board["gpu_mhz"], board["emc_mhz"]) == asked.clocks[1:]
-
-
-def test_governors_show_their_clocks(still, factors_of):
-    pinned, chosen = (
-        simulate(factors_of("agx", "lenet", dvfs=dvfs), 1, still)[0] for dvfs in ("off", "on")
-    )
-    assert chosen.e2e_s > pinned.e2e_s
-    board = {s.name: s for s in chosen.sources}["board"]
-    assert board.values[0, board.columns.index("gpu_mhz")] < 1377

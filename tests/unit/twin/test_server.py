@@ -53,16 +53,6 @@ def test_errors_are_those_of_the_simulation(words, server):
     assert asked(words()).returncode == 0  # it serves on
 
 
-def test_another_folder_of_boards_counts(words, tmp_path, server):
-    """It has read the boards of the first run; a run with others is simulated on those."""
-    assert asked(words()).returncode == 0
-    command = words()
-    command[command.index("--config") + 1] = str(tmp_path / "elsewhere")
-    outcome = asked(command)
-    assert outcome.returncode == 1
-    assert "elsewhere" in outcome.stderr
-
-
 def test_they_end_with_whoever_started_them(server, monkeypatch):
     processes = start_servers()
     folder = Path(ask.os.environ[ask.SOCKETS])

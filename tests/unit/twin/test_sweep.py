@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt import columns
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.boards import number
 from epochwatt.twin.epoch import cached_share, epoch
 from epochwatt.twin.run import setting_of, simulate, timeline
-from epochwatt.twin.sweep import AGREE, AGREE_BALANCED, BALANCED, mode_by_mode, simulate_sweep
+from epochwatt.twin.sweep import AGREE, AGREE_BALANCED, BALANCED, simulate_sweep
 
 CLOCKS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
 DEVICES = ("agx", "nx", "nano", "orin")
@@ -110,21 +109,6 @@ def test_any_number_of_modes_at_once_is_each_by_itself(twin, factors_of):
     for i in (0, 255, 256, 599):
         one = simulate_sweep(modes[i : i + 1], factors, twin, twin.parameters)
         assert (one.time_s[0], one.power_w[0]) == (swept.time_s[i], swept.power_w[i])
-
-
-def test_factors_with_a_default_may_be_left_out(twin, factors_of):
-    factors = factors_of()
-    names = ("device", "model", "dataset", "storage", "num_workers", "batch_size", "instance")
-    few = {name: factors[name] for name in names}
-    modes = random_modes(twin.boards["agx"], np.random.default_rng(6), 3)
-    whole, short = (simulate_sweep(modes, f, twin, twin.parameters) for f in (factors, few))
-    assert short.time_s.tolist() == whole.time_s.tolist()
-    complete = {**columns.FACTOR_DEFAULTS, **few}
-    (epochs_s,) = mode_by_mode(
-        modes, complete, twin, lambda setting: (epoch(setting, twin.parameters).e2e_s,)
-    )
-    n = -(-twin.samples["mnist"].n_samples // 16)
-    assert (epochs_s > n * short.time_s).all()  # the workers begin first
 
 
 def test_inference_has_kernels_of_its_own(inferring, factors_of, setting):

@@ -1,6 +1,5 @@
 """Validation: classes, errors, what is held out, the words about it, and the whole command."""
 
-import math
 import re
 import shutil
 from dataclasses import replace
@@ -23,7 +22,7 @@ from benchmarks.calibration import (
 )
 from epochwatt import cli
 from epochwatt.published.folds import LEAKS, points
-from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Measurement, Published
+from epochwatt.published.numbers import Measurement, Published
 from epochwatt.tables import read_frame
 from epochwatt.twin import calibrate_twin, validation
 from epochwatt.twin.calibrate_twin import PRIORS, accuracy_lines, sum_up, write_validation
@@ -31,14 +30,10 @@ from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits, load_setups
 from epochwatt.twin.validation import (
     CLASSES,
-    ENOUGH,
     LEFT_OUT,
     TAKE_AWAY,
     TRANSFER,
     accuracies,
-    accuracy_table,
-    class_of,
-    error_pct,
     summary_lines,
 )
 
@@ -57,30 +52,6 @@ def fact(evidence):
 def refits(evidence):
     kinds, p = (FOLD, *evidence.other_folds), evidence.twin.parameters
     return {**load_refits(evidence.folder, p, kinds), **load_setups(evidence.folder, p)}
-
-
-@pytest.mark.parametrize(
-    ("name", "class_"),
-    [
-        ("S5.1.1-01", "time"),
-        ("S5.3.1-01", "time"),  # ms
-        ("S5.6-05", "energy_power"),
-        ("RS5.1.3-02", "change"),
-        ("RS5.6.6-02", "small_change"),
-        ("S5.5.2-16", "share"),
-        ("RS5.6.2-02", "bound"),
-        ("S5.4.1-01", "count"),
-    ],
-)
-def test_class_of_a_number(evidence, fact, name, class_):
-    assert class_of(fact(name), evidence.rows[name].judged_as) == class_
-
-
-def test_errors(fact):
-    assert error_pct(fact("S5.1.3-01"), "ratio", (22 * math.exp(0.1),)) == pytest.approx(10.0)
-    assert error_pct(fact("RS5.6.4-01"), "ratio", (-22.3,)) == pytest.approx(0.0)
-    assert error_pct(fact("S5.5.2-16"), "points", (14.5,)) == pytest.approx(3.5)
-    assert error_pct(fact("S5.1.6-05"), "bound", (14.5,)) is None
 
 
 def test_each_judged_number_has_a_row_or_is_named_as_lacking(evidence, rows):
@@ -156,12 +127,6 @@ def test_summary_has_median_worst_and_goal(made_up):
     assert met[-1] == "  none"
 
 
-def test_summary_counts_bounds(rows):
-    bounds = pd.concat([rows.loc[["S5.1.6-05"]]] * 2).assign(published_id=["a", "b"])
-    bounds["met"] = ["yes", "no"]
-    assert any("1 met; not: b" in line for line in summary_lines(bounds, 25, []))
-
-
 # -- errors by what was left out -------------------------------------------------------------------
 
 
@@ -195,46 +160,7 @@ def test_interval_covers_the_median_of_groups_that_are_off_together(made_up):
     assert held > 60 * 0.75
 
 
-def test_few_groups_have_no_interval(made_up):
-    accuracy = grouped(made_up, {str(g): [1.0, 2.0] for g in range(ENOUGH - 1)})
-    assert accuracy[["low_pct", "high_pct"]].isna().all(axis=None)
-    assert "1.5 %, n 8 in 4" in accuracy_table(accuracy)[1]
-
-
 # -- what stands beside the calibration: runs that are one to the simulation, other priors ---------
-
-
-def measurement(name, metric, **config):
-    run = {"device": "agx", "model": "resnet", **config}
-    return Measurement(
-        id=name,
-        paper="sigmetrics2023",
-        section="5.1",
-        metric=metric,
-        value=1.0,
-        unit="s",
-        qualifier="exact",
-        config={**DEFAULTS, **DEVICE_DEFAULTS[run["device"]], **run},
-    )
-
-
-def test_hidden_media_and_dvfs_that_leaves_the_clocks_are_one_run(twin):
-    facts = [
-        measurement("ssd", "e2e_s", model="mobilenet", storage="ssd"),
-        measurement("sd", "e2e_s", model="mobilenet", storage="sd"),
-        measurement("one", "e2e_s", model="mobilenet", storage="ssd", num_workers=1),
-        measurement("other metric", "stall_s", model="mobilenet", storage="ssd"),
-        measurement("other board", "e2e_s", device="nx", model="mobilenet", storage="ssd"),
-        measurement("off", "energy_wh", dvfs="off"),
-        measurement("on", "energy_wh", dvfs="on"),
-        measurement("slow", "energy_wh", power_mode="b"),
-    ]
-    same = one_run(Published({f.id: f for f in facts}, {}), twin)
-    at = {fact.id: next(points(fact)) for fact in facts}
-    alike = {name: same.get(own, own) for name, own in at.items()}
-    assert alike["sd"] == alike["ssd"]
-    assert alike["on"] == alike["off"]
-    assert len(set(alike.values())) == 6
 
 
 def test_committed_leaks_are_those_of_the_committed_simulation(evidence, tmp_path):

@@ -12,10 +12,9 @@ import pytest
 from epochwatt import cli
 from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.errors import EpochwattError
-from epochwatt.published.numbers import load_published
 from epochwatt.twin import nearest, resources
 from epochwatt.twin.boards import Clocks, SampleFacts
-from epochwatt.twin.epoch import Setting, epoch
+from epochwatt.twin.epoch import Setting
 from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.predicted import Question
 from epochwatt.twin.what_if import mode_of
@@ -275,22 +274,6 @@ def test_option_that_cannot_be_is_refused(ask, here, words, message):
     assert message in err
 
 
-def test_mode_without_a_label_is_called_a_mode_and_nothing_has_no_sign(ask, here):
-    _, out, _ = ask("--device", "agx", "--power-mode", "8,2265.6,1377,2133", *BY_TOTALS)
-    assert settings(out)["power mode"] == ("-", "g")
-    assert settings(out)["CPU MHz"] == ("2265.6", "2265")
-    assert table(out)["epoch s"][2] == "0.0 %"
-    assert not re.search(r"[-+]0\.0 ", out)
-
-
-def test_resources_of_which_none_helps_alone_are_not_ranked(ask, here, monkeypatch):
-    small = dict.fromkeys(resources.RESOURCES, 0.01)
-    monkeypatch.setattr(resources, "shorter_pct", lambda *_: small)
-    _, out, _ = ask("--device", "nx", *BY_TOTALS)
-    assert "bottleneck: several together; no single resource" in out
-    assert "shorter by:" not in out
-
-
 # -- power modes -----------------------------------------------------------------------------------
 
 
@@ -382,23 +365,6 @@ def test_extreme_network_is_bound_by_what_it_has_too_much_of(on_agx, twin, chang
     assert resources.bottleneck_words(shorter).split(";")[0] == words
 
 
-def test_words_name_what_helps_nearly_as_much():
-    shorter = {**dict.fromkeys(resources.RESOURCES, 0.0), "launches": 5.0, "GPU memory": 3.0}
-    expected = "bound by compute, its limit is launches; nearly as much by: GPU memory"
-    assert resources.bottleneck_words(shorter) == expected
-
-
-def test_hidden_resources_have_no_share_and_governors_do_not_react(on_agx, twin):
-    p = twin.parameters
-    setting = on_agx(replace(PHOTOGRAPHS, pixels=1.0), "ssd", flops=1e12)
-    shorter = resources.shorter_pct(setting, p)
-    assert shorter["storage medium"] == shorter["decoding and transforming"] == 0.0
-    governed = on_agx(dvfs=True)
-    pinned = replace(governed, dvfs=False, clocks=epoch(governed, p).clocks)
-    expected = pytest.approx(resources.shorter_pct(pinned, p))
-    assert resources.shorter_pct(governed, p) == expected
-
-
 def test_assumed_parameters_in_play_are_assumed_and_in_order(on_agx, twin):
     setting = on_agx(PHOTOGRAPHS, "emmc", workers=1, cold=True)
     moved = resources.assumed_in_play(setting, twin.parameters)
@@ -433,22 +399,3 @@ def test_nearest_differs_in_as_few_keys_as_can_be(published, twin):
     asked = DEFAULT._replace(num_workers=5, dvfs="on")
     near = nearest.nearest(asked, published, twin)
     assert near._replace(num_workers=5, dvfs="on") == asked
-
-
-@pytest.mark.parametrize(
-    ("name", "subject", "value"),
-    [
-        ("S5.1.1-07", "share of the data set in the page cache", "less than 6 %"),
-        ("RS5.1.7-05", "energy of an epoch, change from workers 0 to workers 4", "-38.9 %"),
-        ("RS5.3.1-03", "compute of a mini-batch, batch 32 over batch 16", "about 2 times"),
-        ("RS5.6-03", "energy of an epoch, mode g over mode gpu114", "about 0.4 times"),
-        (
-            "RS5.6.2-02",
-            "share of the base load (the idle board) in the energy, over mode a b c d e f g h i j",
-            "about 20 to 45 %",
-        ),
-    ],
-)
-def test_published_numbers_are_described_in_words(name, subject, value):
-    fact = load_published(ROOT / "config/published").facts()[name]
-    assert (nearest.subject(fact), nearest.value(fact)) == (subject, value)
