@@ -72,6 +72,11 @@ class Board:
     units: dict[str, list[float]]
     sources: dict[str, str]  # where a number is from that no data sheet tells
 
+    def factors_of(self, instance: str) -> tuple[float, float]:
+        """Return time and power of a unit, relative to the one of the parameters."""
+        time, watts = self.units.get(instance, (1.0, 1.0))
+        return time, watts
+
 
 @dataclass(frozen=True)
 class SampleFacts:

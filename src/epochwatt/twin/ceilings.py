@@ -8,9 +8,11 @@ power while it is busy, whatever it does: its operations cost next to nothing.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import FLOAT_BYTES, KernelCounts
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.fits import FitRow
@@ -26,6 +28,7 @@ COPIES = (2**22, 2**24, 2**26)  # elements of an array
 PRODUCTS = (1024, 2048, 4096)  # rows of square matrices
 CHAINS = tuple(2.0**n for n in range(-2, 9))  # operations per byte of an array read and written
 CHAINED = 2**24  # elements
+GPU = {"processor": "gpu", "precision": "fp32"}
 KINDS = {"copy": "elementwise", "matmul": "gemm", "fma": "elementwise", "launch": "elementwise"}
 
 Kernel = tuple[str, int, float, float, float]  # name, size, operations, bytes, elements
@@ -38,6 +41,13 @@ KERNELS: tuple[Kernel, ...] = (
     ),
     ("launch", 1, 0.0, 0.0, 1.0),
 )
+
+
+def _on(device: str, mode: Iterable[Any]) -> dict[str, Any]:
+    """Return the columns that all rows of a board's GPU in a mode share."""
+    clocks = dict(zip(CLOCKS, mode, strict=True))
+    clocks["cores"] = None if clocks["cores"] is None else int(clocks["cores"])
+    return {"provenance": "simulated", "device": device, **clocks} | GPU
 
 
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
@@ -72,14 +82,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
     power_w = np.broadcast_to(parts(board, clocks, load, p).module_w, call_s.shape)
     return [
         CeilingRow(
-            provenance="simulated",
-            device=device,
-            cores=int(cores),
-            cpu_mhz=cpu_mhz,
-            gpu_mhz=gpu_mhz,
-            emc_mhz=emc_mhz,
-            processor="gpu",
-            precision="fp32",
+            **_on(device, mode),
             kernel=name,  # type: ignore[arg-type]
             size=size,
             flops=operations,
@@ -90,7 +93,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
             power_w=float(power_w[i, j]),
             power_scope="module",
         )
-        for i, (cores, cpu_mhz, gpu_mhz, emc_mhz) in enumerate(np.column_stack(modes).tolist())
+        for i, mode in enumerate(np.column_stack(modes).tolist())
         for j, (name, size, operations, n_bytes, _) in enumerate(KERNELS)
     ]
 
@@ -116,14 +119,7 @@ def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
         flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
         bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
         fit = FitRow(
-            provenance="simulated",
-            device=device,
-            cores=int(cores),
-            cpu_mhz=cpu_mhz,
-            gpu_mhz=gpu_mhz,
-            emc_mhz=emc_mhz,
-            processor="gpu",
-            precision="fp32",
+            **_on(device, mode),
             flops_per_s=float(flops_per_s),
             bytes_per_s=float(bytes_per_s),
             # the GPU's front end fetches one launch after the other, too
@@ -174,14 +170,7 @@ def _points(table: ModeTable, twin: Twin) -> list[Point]:
     flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())
     return [
         Point(
-            provenance="simulated",
-            device=device,
-            cores=row.cores,
-            cpu_mhz=row.cpu_mhz,
-            gpu_mhz=row.gpu_mhz,
-            emc_mhz=row.emc_mhz,
-            processor="gpu",
-            precision="fp32",
+            **_on(device, (row.cores, row.cpu_mhz, row.gpu_mhz, row.emc_mhz)),
             workload=row.workload,
             task=row.task,
             batch_size=row.batch_size,

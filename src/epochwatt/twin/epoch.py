@@ -246,25 +246,15 @@ def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
     return share, power.cpu_mhz(setting.board, setting.clocks, rest_util)
 
 
-class Spread(NamedTuple):
-    """Factors of the epochs of a run, put in by hand: of its unit, and drawn for each epoch."""
-
-    time: NDArray[np.floating]  # (epochs,)
-    power: NDArray[np.floating]  # (epochs,)
-
-
 def draw_spread(
     factors: Factors, n_epochs: int, board: Board, random: np.random.Generator, p: Values
-) -> Spread:
-    """Return the factors of a run's epochs: of the unit they share, and of each its own."""
-    time, watts = unit_factors(factors["instance"], board)
-    return Spread(
-        time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
-        watts * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return factors of time and power of each of a run's epochs, shape (epochs,) each.
+
+    They are put in by hand: of the unit that the epochs share, and of each its own.
+    """
+    time, watts = (
+        unit * np.exp(p["noise_epoch"] * random.normal(size=n_epochs))
+        for unit in board.factors_of(factors["instance"])
     )
-
-
-def unit_factors(instance: str, board: Board) -> tuple[float, float]:
-    """Return time and power of a unit of a board, relative to the one of the parameters."""
-    time, watts = board.units.get(instance, (1.0, 1.0))
     return time, watts

@@ -88,8 +88,9 @@ def epoch_rows_of_each(
         for rows, of_run in zip(runs, questions_of_runs, strict=True):
             factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
             random = np.random.default_rng([seed, *rows[0]["run"].encode()])
-            spread = draw_spread(factors, len(rows), twin.boards[factors["device"]], random, p)
-            for row, q, time, power in zip(rows, of_run, spread.time, spread.power, strict=True):
+            board = twin.boards[factors["device"]]
+            spread = draw_spread(factors, len(rows), board, random, p)
+            for row, q, time, power in zip(rows, of_run, *spread, strict=True):
                 means = answers[q]
                 numbers = {**means, **{name: means[name] * float(time) for name in TIMES}}
                 numbers["power_mean_w"] *= float(power)
@@ -103,20 +104,10 @@ def epoch_rows_of_each(
 def _questions(rows: Sequence[Row]) -> list[Question]:
     """Return the configuration of each epoch of a run: the first finds nothing cached."""
     f = rows[0]
+    settings = [f[name] for name in Question._fields[:7]]
     warm, cold = (
-        Question(
-            f["device"],
-            f["model"],
-            f["storage"],
-            f["num_workers"],
-            f["batch_size"],
-            f["power_mode"],
-            f["dvfs"],
-            is_first or f["cache_policy"] == "dropped",
-            float(f["dataset_scale"]),
-            f["setup"],
-        )
-        for is_first in (False, True)
+        Question._make((*settings, is_cold, float(f["dataset_scale"]), f["setup"]))
+        for is_cold in (f["cache_policy"] == "dropped", True)
     )
     return [cold if row["epoch"] == 0 else warm for row in rows]
 

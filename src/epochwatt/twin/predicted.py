@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.published.folds import ID, SEEN, Judged, judged
 from epochwatt.published.numbers import PAPERS, Fact, Published, load_published, single
 from epochwatt.tables import write_table
-from epochwatt.twin.boards import Array, Clocks, Values, number
+from epochwatt.twin.boards import Array, Board, Clocks, SampleFacts, Values, number
 from epochwatt.twin.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.loader import BLOCK_BYTES
 from epochwatt.twin.power import STATE, idle_w
@@ -46,6 +47,13 @@ class Question(NamedTuple):
     cold: bool = False
     scale: float = 1.0
     setup: str = ""
+
+    def setting(
+        self, parts: tuple[Board, KernelCounts, SampleFacts], clocks: Clocks, workers: Array
+    ) -> Setting:
+        """Return the configuration with board, network and data set, in some modes."""
+        pipeline = (self.storage, self.batch_size, clocks, workers, self.cold, self.dvfs == "on")
+        return Setting(*(*parts, *pipeline, self.scale, self.setup))
 
 
 Quantity = Callable[[Setting, Epoch, Values], Array]
@@ -112,20 +120,11 @@ def groups(questions: Iterable[Question], twin: Twin) -> list[Group]:
     grouped = []
     for group in by_setting.values():
         q = group[0]
-        board, work, samples = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
-        clocks = [twin.clocks(question.device, question.power_mode) for question in group]
-        setting = Setting(
-            board,
-            work,
-            samples,
-            q.storage,
-            q.batch_size,
-            Clocks(*np.array(clocks, dtype=float).T),
+        modes = [twin.clocks(question.device, question.power_mode) for question in group]
+        setting = q.setting(
+            twin.find(q.device, q.model, DATASETS.get(q.model, "")),
+            Clocks(*np.array(modes, dtype=float).T),
             np.array([question.num_workers for question in group]),
-            q.cold,
-            q.dvfs == "on",
-            q.scale,
-            q.setup,
         )
         grouped.append(Group(group, setting))
     return grouped

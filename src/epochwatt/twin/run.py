@@ -97,21 +97,10 @@ def setting_of(
             )
             raise EpochwattError(problem, do=f"give it all of {', '.join(Clocks._fields)}")
         clocks = Clocks(*(float(mode[name]) for name in Clocks._fields))
-    names = (factors["device"], factors["model"], factors["dataset"])
-    board, work, samples = twin.find(*names, factors.get("task", "train"))
-    return Setting(
-        board,
-        work,
-        samples,
-        factors["storage"],
-        factors["batch_size"],
-        clocks,
-        factors["num_workers"],
-        cold,
-        factors["dvfs"] == "on",
-        float(factors["dataset_scale"]),
-        factors["setup"],
-    )
+    f = factors
+    parts = twin.find(f["device"], f["model"], f["dataset"], f.get("task", "train"))
+    pipeline = (f["storage"], f["batch_size"], clocks, f["num_workers"], cold, f["dvfs"] == "on")
+    return Setting(*(*parts, *pipeline, float(f["dataset_scale"]), f["setup"]))
 
 
 def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
@@ -124,10 +113,11 @@ def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch
         mean = epoch(setting, p)
         smaller = replace(setting, batch_size=setting.n_last)
         kinds[cold] = Mean(setting, mean, stage_times(smaller, mean.clocks, p)[0])
-    spread = draw_spread(factors, n_epochs, twin.boards[factors["device"]], random, p)
+    board = twin.boards[factors["device"]]
+    time_factors, power_factors = draw_spread(factors, n_epochs, board, random, p)
     dropped = factors["cache_policy"] == "dropped"
     means = [kinds[dropped or k == 0] for k in range(n_epochs)]
-    stages, wait_s = _play(means, spread.time, factors["prefetch_factor"] or 0, random, p)
+    stages, wait_s = _play(means, time_factors, factors["prefetch_factor"] or 0, random, p)
     # wait, copy, compute and the rest of the loop, shape (mini-batches, 4, epochs)
     times_s = np.stack([wait_s, stages.copy_s, stages.compute_s, stages.loop_s], axis=1)
     fetch_s, preprocess_s = np.sum(stages.fetch_s, axis=0), np.sum(stages.preprocess_s, axis=0)
@@ -136,7 +126,7 @@ def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch
     for k, (setting, mean, _) in enumerate(means):
         reads = setting.samples.file_bytes > 0
         cached_pct = 100.0 * number(cached_share(setting, p)) if reads else 100.0
-        of_epoch, power_factor = times_s[:, :, k], float(spread.power[k])
+        of_epoch, power_factor = times_s[:, :, k], float(power_factors[k])
         simulated = SimulatedEpoch(
             k,
             now_s,

@@ -25,7 +25,7 @@ from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepMode, mode_rows
 from epochwatt.twin.boards import Array, Clocks, Factors, Values
-from epochwatt.twin.epoch import Setting, steady, unit_factors
+from epochwatt.twin.epoch import Setting, steady
 from epochwatt.twin.run import setting_of
 from epochwatt.twin.twin import Twin, load_twin
 
@@ -64,7 +64,7 @@ def simulate_sweep(modes: Numbers, factors: Factors, twin: Twin, parameters: Val
             problem = f"{name} {complete[name]} is not simulated"
             raise EpochwattError(problem, allowed=columns.FACTOR_DEFAULTS[name])
     twin.find(complete["device"], complete["model"], complete["dataset"], complete["task"])
-    time, power = unit_factors(complete["instance"], twin.boards[complete["device"]])
+    time, power = twin.boards[complete["device"]].factors_of(complete["instance"])
 
     def minibatch(setting: Setting) -> tuple[Array, Array]:
         mean = steady(setting, parameters)

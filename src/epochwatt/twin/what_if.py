@@ -135,18 +135,9 @@ def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
 
 def _simulate(q: Question, twin: Twin, network: Network) -> Side:
     """Return a configuration with its simulated epoch."""
-    setting = Setting(
-        twin.boards[q.device],
-        network.work,
-        network.samples,
-        q.storage,
-        q.batch_size,
-        Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode))),
-        q.num_workers,
-        q.cold,
-        q.dvfs == "on",
-        q.scale,
-    )
+    clocks = Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode)))
+    parts = (twin.boards[q.device], network.work, network.samples)
+    setting = q.setting(parts, clocks, q.num_workers)
     return Side(q, setting, epoch(setting, twin.parameters))
 
 
