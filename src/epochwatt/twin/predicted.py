@@ -120,12 +120,11 @@ def groups(questions: Iterable[Question], twin: Twin) -> list[Group]:
     grouped = []
     for group in by_setting.values():
         q = group[0]
+        parts = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
         modes = [twin.clocks(question.device, question.power_mode) for question in group]
-        setting = q.setting(
-            twin.find(q.device, q.model, DATASETS.get(q.model, "")),
-            Clocks(*np.array(modes, dtype=float).T),
-            np.array([question.num_workers for question in group]),
-        )
+        clocks = Clocks(*np.array(modes, dtype=float).T)
+        workers = np.array([question.num_workers for question in group])
+        setting = q.setting(parts, clocks, workers)
         grouped.append(Group(group, setting))
     return grouped
 
