@@ -175,7 +175,7 @@ def epoch_meta(
 def telemetry_facts(sources: Sequence[Samples]) -> dict[str, Any]:
     """Return `telemetry.json` of an epoch or an idle power, as the sampler would write it.
 
-    The statistics of a source are those that `telemetry.source_statistics` would count.
+    The statistics of a source are those that `telemetry.channel` would count.
     """
     facts = {}
     for source in sources:

@@ -9,7 +9,7 @@ of a board as the paper prints it (`boards.yaml`): nothing that rests on either 
 The timeline of power is exact: four intervals a mini-batch (wait, copy, compute, the rest of the
 loop), the power of each part constant in each. The GPU works and the memory moves in compute only;
 the cores' load is the epoch's mean throughout. Each source reads it at one random instant per
-period, as the sampler does (`telemetry/schedule.py`), and at both bounds.
+period, as the sampler does (`telemetry/channel.py`), and at both bounds.
 """
 
 import hashlib

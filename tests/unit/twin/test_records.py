@@ -14,9 +14,9 @@ from epochwatt import columns
 from epochwatt.analysis.collect_idle import write_idle_table
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import read_samples
+from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
-from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin import records
 from epochwatt.twin.__main__ import main
 from epochwatt.twin.records import (
@@ -29,7 +29,6 @@ from epochwatt.twin.records import (
 from epochwatt.twin.twin import load_twin
 
 ROOT = Path(__file__).resolve().parents[3]
-EFFECTS = {name: row["effect"] for name, row in read_yaml(ROOT / "config/flags.yaml").items()}
 N = 100
 
 
@@ -44,7 +43,9 @@ def written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def call(*epochs, factors=FACTORS):
-        write_run(RUN, f"results/simulated/{RUN}", factors, epochs, EFFECTS, f"results/runs/{RUN}")
+        write_run(
+            RUN, f"results/simulated/{RUN}", factors, epochs, FLAG_EFFECTS, f"results/runs/{RUN}"
+        )
         return read(f"results/runs/{RUN}/epochs.csv")
 
     return call
@@ -146,7 +147,9 @@ class TestRecords:
     def test_collect_to_the_same_rows(self, written):
         """What the tables say is what the files hold, up to the digits of a sample file."""
         simulated = written(*(epoch(k, n=150, start_s=k * 33.333333333) for k in range(3)))
-        collect_run("results/simulated", RUN, 3, EFFECTS, "again/epochs.csv", "again/energy.csv")
+        collect_run(
+            "results/simulated", RUN, 3, FLAG_EFFECTS, "again/epochs.csv", "again/energy.csv"
+        )
         for ours, theirs in zip(simulated, read("again/epochs.csv"), strict=True):
             for name, cell in ours.items():
                 try:
@@ -175,7 +178,7 @@ class TestRecords:
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=40))
 def test_stuck_time_is_the_longest_of_one_value(steps):
-    """As telemetry.source_statistics counts it, row by row."""
+    """As telemetry.channel counts it, row by row."""
     t_s = np.cumsum([step for step, _ in steps]).astype(float)
     values = np.array([value for _, value in steps], dtype=float)
     longest, since = 0.0, t_s[0]
