@@ -78,7 +78,11 @@ SIMULATED_MODELS = {run.factors["model"] for run in RUNS if run.is_simulated}
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # networks of the papers' numbers
 
 # idle powers to measure, by id
-IDLES = {i: idle for i, idle in idles(SETTINGS.table, SETTINGS.devices).items() if WITHOUT.has(idle.receipt)}
+IDLES = {
+    i: idle
+    for i, idle in idles(SETTINGS.table, SETTINGS.devices).items()
+    if WITHOUT.has(idle.receipt)
+}
 SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
 IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
 IDLE_BACKENDS |= {"twin"} if SIMULATED_IDLES else set()
