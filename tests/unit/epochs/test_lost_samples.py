@@ -17,7 +17,7 @@ from epochwatt.columns import FLAG_EFFECTS, FLAGS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError
 
-EFFECTS = FLAG_EFFECTS
+ROOT = Path(__file__).resolve().parents[3]
 STAMPS = np.arange(0.0, 40.0, 0.1)
 
 
@@ -99,7 +99,7 @@ def sampled(tmp_path, make_meta, monkeypatch):
 def collected(folder):
     """Return the row of the epoch."""
     out = Path(folder.root).parent / "out"
-    collect_run(folder.root, "r", 1, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
+    collect_run(folder.root, "r", 1, FLAG_EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
     with (out / "epochs.csv").open(newline="", encoding="utf-8") as handle:
         (row,) = csv.DictReader(handle)
     return row, set(row["flags"].split())

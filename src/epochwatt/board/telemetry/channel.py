@@ -1,4 +1,4 @@
-"""Read one source, and keep its rows and counts of each window (board side: Python 3.6 grammar).
+"""Read one source: its instants, and its rows and counts in each window (board side: Python 3.6).
 
 Windows may lie within one another: a row is in the file of each that is open when it is taken.
 
@@ -183,7 +183,12 @@ def quantile(ascending: List[float], share: float) -> Optional[float]:
 class Tape:
     """Rows of a source in one window: their file and their counts.
 
-    `n_before` instants had passed when it was opened, `n_late` of them were skipped.
+    Parameters
+    ----------
+    source : where the readings come from
+    folder : of the window
+    n_before : instants that had passed when it was opened
+    n_late : those of them that were skipped
     """
 
     def __init__(self, source: Source, folder: str, n_before: int, n_late: int) -> None:
@@ -199,7 +204,7 @@ class Tape:
 
 
 class Channel:
-    """A source that is read at instants of ours.
+    """A source that is read at instants of ours, and its file in an epoch's folder.
 
     A wake-up finds cold caches, so `sample` only reads and keeps; what can wait is done for many
     rows at once in `ahead` and `flush`, at a tenth of the cost. `clock` and `wall` are the
@@ -387,7 +392,7 @@ class ServiceChannel(Channel):
             gap_s = 0.0 if self._latest is None else t_s - self._latest[0]
             n_missing = round(gap_s / self.source.period_s) - 1
             if n_missing > 0:
-                self._miss(n_missing, f"no sample for {gap_s:.1f} s")
+                self.miss(n_missing, f"no sample for {gap_s:.1f} s")
             self._latest = (t_s, t_s, t_s + unix_ahead_s, None, taken)
             if self._n_rows + len(self._fresh) < MAX_ROWS:
                 self._fresh.append(self._latest)
@@ -409,9 +414,9 @@ class ServiceChannel(Channel):
         """Count what should have come by `t_s`, and the sample after it."""
         latest_s = t_s - self.source.period_s if self._latest is None else self._latest[0]
         n_missing = max(1, round((t_s - latest_s) / self.source.period_s))
-        self._miss(n_missing, self.source.silence())
+        self.miss(n_missing, self.source.silence())
 
-    def _miss(self, n: int, why: str) -> None:
+    def miss(self, n: int, why: str) -> None:
         """Count samples that did not come."""
         for tape in self._tapes.values():
             tape.fail(why, n)

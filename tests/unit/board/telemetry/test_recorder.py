@@ -185,6 +185,16 @@ def test_what_fails_counts_in_the_windows_that_were_open(signal, clock, tmp_path
     assert recorder.end(folders[0])["sources"]["synthetic"]["n_failed"] > told[folders[2]] + 10
 
 
+def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
+    recorder = Recorder([signal()], 0, clock, clock.wall)
+    with pytest.raises(FileNotFoundError):
+        recorder.begin(folder + "/missing")
+    with pytest.raises(ValueError, match="no window was begun"):
+        recorder.end(folder)
+    recorder.begin(folder)
+    assert recorder.end(folder)["sources"]["synthetic"]["n_samples"] == 2
+
+
 class Commands:
     """The sampler's commands and answers, without a process."""
 
