@@ -54,7 +54,7 @@ def write_spec(
     backend: str,
     titles: Mapping[str, str],
     palette: Mapping[str, str],
-    wrong: Sequence[str] = (),
+    verdict: str = "",
 ) -> None:
     """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
 
@@ -64,7 +64,7 @@ def write_spec(
     title, backend : of the panel; the subtitle says whether it was measured
     titles : model or device -> name for people
     palette : thing -> colour
-    wrong : claims of the panel that do not hold, a line each: red below the title
+    verdict : what of the panel does not hold: red below the title
     """
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
@@ -81,8 +81,8 @@ def write_spec(
         subtitle += "; black arrows: published bounds" if bounds else "; black marks: published"
         if {row.get("quantity") for row in rows} >= set(STACK):
             subtitle += ", from 0"
-    if wrong:
-        lines = [line for claim in wrong for line in textwrap.wrap(claim, SUBTITLE_CHARACTERS)]
+    if verdict:
+        lines = textwrap.wrap(verdict, SUBTITLE_CHARACTERS)
         red = palette["warning"]
         vega.write(stem, title, [subtitle, *lines], spec, subtitleColor=red)
     else:
