@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.counter import counted
+from epochwatt.epochs.energy import counted
 from epochwatt.epochs.energy import (
     paper_energy_wh,
     paper_missing_pct,

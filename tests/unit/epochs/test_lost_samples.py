@@ -76,15 +76,17 @@ def sampled(tmp_path, make_meta, monkeypatch):
         now = [0.0]
         with monkeypatch.context() as patch:
             failing_write(patch, first, code, truncates)
-            channel = Channel(Sensor(), attempt, lambda: now[0], lambda: 1e9 + now[0])
+            channel = Channel(Sensor(), lambda: now[0], lambda: 1e9 + now[0])
+            channel.open(attempt)
             channel.begin("seed", 0.0)
             for n, t_s in enumerate(STAMPS):
                 now[0] = float(t_s)
                 channel.sample(now[0], now[0])
                 if n % 100 == 99:
                     channel.flush()
-            channel.end()
-        told = {"lost": False, "clock_jumps": 0, "sources": {"ina": channel.statistics(now[0])}}
+            tape = channel.end(attempt)
+        sources = {"ina": channel.statistics(tape, now[0])}
+        told = {"lost": False, "clock_jumps": 0, "sources": sources}
         files.write_json(os.path.join(attempt, "telemetry.json"), told)
         minibatch_s = np.array([[4.0, 0.0, 35.0]], dtype=np.float32)
         bounds = {"t_start_mono_s": 0.05, "t_end_mono_s": 39.05, "e2e_s": 39.0, "tail_s": 0.0}

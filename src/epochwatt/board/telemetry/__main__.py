@@ -1,8 +1,9 @@
 """Run the sampler process, `python -m epochwatt.board.telemetry` (board side: Python 3.6 grammar).
 
 The trainer starts it and writes one command a line to its stdin; each is answered by one line of
-JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end`, `quit`. It
-never outlives the trainer by more than two s.
+JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end FOLDER`,
+`drop FOLDER`, `quit`. Windows of several folders may be open at once. It never outlives the trainer
+by more than two s.
 """
 
 import argparse
@@ -156,7 +157,10 @@ def _obey(recorder: Recorder, line: bytes) -> Dict[str, Any]:
         if command == b"begin":
             result = recorder.begin(os.fsdecode(argument))
         elif command == b"end":
-            result = {"statistics": recorder.end()}
+            result = {"statistics": recorder.end(os.fsdecode(argument))}
+        elif command == b"drop":
+            recorder.drop(os.fsdecode(argument))
+            result = {}
         elif command == b"power":
             result = {"power": recorder.power()}
         else:

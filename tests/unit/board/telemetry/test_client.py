@@ -95,6 +95,24 @@ def test_epochs_are_sampled_one_after_the_other(start, folder, tmp_path):
         assert np.mean(rows["power_total_w"] == truth_w) > 0.9
 
 
+def test_windows_may_lie_within_one_another(start, folder, tmp_path):
+    sampler, inner = start(), str(tmp_path / "inner")
+    os.mkdir(inner)
+    sampler.begin(folder)
+    time.sleep(0.1)
+    sampler.begin(inner)
+    time.sleep(0.2)
+    ended = sampler.end(inner)
+    time.sleep(0.1)
+    whole = sampler.end(folder)
+    assert (ended["lost"], whole["lost"]) == (False, False)
+    rows, rows_of_inner = (read_samples(path, "synthetic") for path in (folder, inner))
+    assert rows["t_mono_s"][0] < rows_of_inner["t_mono_s"][0]
+    assert rows_of_inner["t_mono_s"][-1] < rows["t_mono_s"][-1]
+    assert set(rows_of_inner["t_mono_s"]) < set(rows["t_mono_s"])
+    assert sampler.end(inner)["lost"] is True  # it is over
+
+
 def test_bounds_of_an_epoch_lie_between_samples_of_every_source(start, folder):
     sampler = start()
     sampler.begin(folder)

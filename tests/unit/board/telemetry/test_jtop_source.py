@@ -265,7 +265,7 @@ def recorded(clock, folder):
             service.sleep(min(recorder.step(), 0.1))
             during(clock.t_s - start_s)
         end_s = clock.t_s
-        return recorder.end(), read_samples(folder, "jtop"), (start_s, end_s)
+        return recorder.end(folder), read_samples(folder, "jtop"), (start_s, end_s)
 
     return run
 

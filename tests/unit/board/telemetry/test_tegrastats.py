@@ -115,7 +115,7 @@ class TestSource:
         while clock.t_s < start_s + 30.0:
             sleep(min(recorder.step(), 0.7))
         end_s = clock.t_s
-        about = recorder.end()["sources"]["tegrastats"]
+        about = recorder.end(folder)["sources"]["tegrastats"]
         rows = read_samples(folder, "tegrastats")
         t_s = rows["t_mono_s"]
         assert t_s[0] <= start_s < t_s[1]
@@ -138,7 +138,7 @@ class TestSource:
         assert recorder.files() == []
         clock.sleep(10.0)
         end_s = clock.t_s
-        about = recorder.end()["sources"]["tegrastats"]
+        about = recorder.end(folder)["sources"]["tegrastats"]
         assert about["n_failed"] == pytest.approx(10, abs=1)
         assert about["error"].endswith("ended (exit status -9)")
         assert clock.t_s - end_s < 1.7

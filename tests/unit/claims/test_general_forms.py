@@ -2,8 +2,7 @@
 
 import pytest
 
-from epochwatt.claims.boards import evaluate_boards
-from epochwatt.claims.evaluate import TAKEAWAYS
+from epochwatt.claims.evaluate import TAKEAWAYS, evaluate_boards
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.errors import ConfigError
 
@@ -17,17 +16,19 @@ MODES = {
     }
 }
 OWN = {"setup": "own", "device": "orin.nano", "model": "mobilenet", "power_mode": "max"}
+WORKER = "stall_s(w=1) < stall_s(w=0)"
+APART = "all(e2e_s({0}pm=high) < e2e_s({0}pm=low) {1}for low,high in modes_apart_in('gpu_mhz'))"
 
 
 @pytest.fixture
 def verdicts(claim, terms):
     """Return a function that judges one general form on rows: a list, one verdict per board."""
 
-    def of(form, *runs):
+    def call(form, *runs):
         table = EpochTable([row for run in runs for row in run], power_modes=MODES)
         return evaluate_boards([claim(general_form=form), claim()], table, terms)
 
-    return of
+    return call
 
 
 @pytest.fixture
@@ -41,34 +42,29 @@ def run(epochs):
 
 
 def test_form_is_judged_in_every_case_that_has_the_runs(verdicts, run):
+    none = {"num_workers": 0, "prefetch_factor": ""}
     (verdict,) = verdicts(
-        "stall_s(w=1) < stall_s(w=0)",
-        run({"num_workers": 0, "prefetch_factor": ""}, stall_s=9.0),
+        WORKER,
+        run(none, stall_s=9.0),
         run({"num_workers": 1}, stall_s=3.0),
-        run({"num_workers": 0, "prefetch_factor": "", "storage": "sd"}, stall_s=9.0),
+        run({**none, "storage": "sd"}, stall_s=9.0),
         run({"num_workers": 1, "storage": "sd"}, stall_s=8.1),
-        run({"num_workers": 0, "prefetch_factor": "", "power_mode": "half"}, stall_s=9.0),
+        run({**none, "power_mode": "half"}, stall_s=9.0),
     )
     assert (verdict.board, verdict.status, verdict.n_cases) == ("own orin.nano d1", "holds", 2)
     assert verdict.margin_pct == pytest.approx(10.0)
-    assert verdict.sides == "stall_s(w=1) < stall_s(w=0) [model=mobilenet, storage=sd]: 8.1 < 9"
+    assert verdict.sides == f"{WORKER} [model=mobilenet, storage=sd]: 8.1 < 9"
     assert len(verdict.inputs) == 4
 
 
 def test_one_case_against_it_is_enough_and_is_named(verdicts, run):
     (verdict,) = verdicts(
-        "stall_s(w=1) < stall_s(w=0)",
+        WORKER,
         *(run({"num_workers": w, "batch_size": 16}, stall_s=9.0 - w) for w in (0, 1)),
         *(run({"num_workers": w, "batch_size": 32}, stall_s=9.0 + w) for w in (0, 1)),
     )
     assert verdict.status == "does_not_hold"
     assert "[model=mobilenet, batch_size=32]: 10 < 9" in verdict.sides
-
-
-def test_board_without_the_runs_is_told_the_least_that_is_missing(verdicts, run):
-    (verdict,) = verdicts("stall_s(w=1) < stall_s(w=0)", run({"num_workers": 1}, stall_s=3.0))
-    assert verdict.status == "not_evaluable"
-    assert verdict.missing == ("one run with num_workers=0 (0 are there) (mobilenet, ssd, max)",)
 
 
 def test_each_board_has_its_own_verdict(verdicts, run):
@@ -77,45 +73,47 @@ def test_each_board_has_its_own_verdict(verdicts, run):
         for i, sign in (("d1", 1), ("d2", -1))
         for w in (0, 1)
     ]
-    found = {v.board: v.status for v in verdicts("stall_s(w=1) < stall_s(w=0)", *rows)}
+    found = {v.board: v.status for v in verdicts(WORKER, *rows)}
     assert found == {"own orin.nano d1": "does_not_hold", "own orin.nano d2": "holds"}
 
 
-def test_neighbours_are_the_values_that_are_there(verdicts, run):
-    form = "all(e2e_s(bs=y) <= e2e_s(bs=x) for x,y in neighbours('bs'))"
-    sizes = [run({"batch_size": b}, e2e_s=100.0 / b) for b in (64, 8, 16)]
-    assert verdicts(form, *sizes)[0].status == "holds"
-    assert verdicts(form, sizes[0])[0].missing == ("two values of bs (mobilenet, ssd, max)",)
+@pytest.mark.parametrize(
+    ("form", "factor", "e2e_s", "least"),
+    [
+        (WORKER.replace("stall", "e2e"), "num_workers", {1: 3.0}, "one run with num_workers=0 (0 "),
+        (
+            "all(e2e_s(bs=y) <= e2e_s(bs=x) for x,y in neighbours('bs'))",
+            *("batch_size", {64: 1.0, 8: 9.0, 16: 5.0}, "two values of bs (mobilenet, ssd, max)"),
+        ),
+        (
+            "all(e2e_s(storage=fast) < e2e_s(storage=slow) for fast,slow in media())",
+            *("storage", {"sd": 2.0, "ssd": 1.0, "usb": 9.0}, "runs on two media"),
+        ),
+        (
+            APART.format("", ""),
+            *("power_mode", {"max": 1.0, "halfgpu": 2.0, "half": 0.5, "7W": 0.1}, "runs in two po"),
+        ),
+        (
+            "e2e_s(pm=strongest_mode()) <= min([e2e_s(pm=p) for p in modes()])",
+            *("power_mode", {"max": 1.0, "half": 2.0}, "runs in several power modes, one of"),
+        ),
+    ],
+)
+def test_a_form_is_about_what_is_there_and_the_least_that_is_missing_is_named(
+    form, factor, e2e_s, least, verdicts, run
+):
+    there = [run({factor: value}, e2e_s=s) for value, s in e2e_s.items()]
+    if len(there) > 1:
+        assert verdicts(form, *there)[0].status == "holds"
+    (alone,) = verdicts(form, there[0])
+    assert alone.status == "not_evaluable"
+    assert alone.missing[0].startswith(least)
 
 
-def test_media_are_in_order_of_speed(verdicts, run):
-    form = "all(e2e_s(storage=fast) < e2e_s(storage=slow) for fast,slow in media())"
-    there = [run({"storage": s}, e2e_s=x) for s, x in (("sd", 2.0), ("ssd", 1.0), ("usb", 9.0))]
-    assert verdicts(form, *there)[0].status == "holds"
-    assert verdicts(form, there[0])[0].status == "not_evaluable"
-
-
-def test_modes_that_differ_in_one_setting_are_found(verdicts, run):
-    form = "all(e2e_s(pm=high) < e2e_s(pm=low) for low,high in modes_apart_in('gpu_mhz'))"
-    there = [
-        run({"power_mode": m}, e2e_s=x)
-        for m, x in (("max", 1.0), ("halfgpu", 2.0), ("half", 0.5), ("7W", 0.1))
-    ]
-    (verdict,) = verdicts(form, *there)
-    where = "low=halfgpu, high=max, model=mobilenet"
-    assert (verdict.status, verdict.comparisons[0].where) == ("holds", where)
-    assert verdicts(form.replace("gpu", "emc"), *there)[0].status == "not_evaluable"
-
-
-def test_strongest_mode_and_front(verdicts, run):
-    fastest = "e2e_s(pm=strongest_mode()) <= min([e2e_s(pm=p) for p in modes()])"
-    form = f"{fastest} and strongest_mode() in pareto()"
-    there = [
-        run({"power_mode": m}, e2e_s=t, energy_paper_wh=e)
-        for m, t, e in (("max", 1.0, 5.0), ("half", 2.0, 1.0))
-    ]
-    assert verdicts(form, *there)[0].status == "holds"
-    assert verdicts(form, there[0])[0].status == "not_evaluable"
+def test_a_case_has_its_loop_variables_and_its_network(verdicts, run):
+    there = [run({"power_mode": m}, e2e_s=x) for m, x in (("max", 1.0), ("halfgpu", 2.0))]
+    (verdict,) = verdicts(APART.format("", ""), *there)
+    assert verdict.comparisons[0].where == "low=halfgpu, high=max, model=mobilenet"
 
 
 def test_front_of_a_board_goes_from_the_least_energy_to_the_least_time(verdicts, run):
@@ -130,8 +128,7 @@ def test_front_of_a_board_goes_from_the_least_energy_to_the_least_time(verdicts,
 
 
 def test_models_may_be_compared_whatever_their_data_sets(verdicts, run):
-    gains = [f"abs(pct(e2e_s({m},w=0), e2e_s({m},w=1)))" for m in ("lenet", "mobilenet")]
-    form = " < ".join(gains)
+    form = " < ".join(f"abs(pct(e2e_s({m},w=0), e2e_s({m},w=1)))" for m in ("lenet", "mobilenet"))
     there = [
         run({"model": m, "dataset_scale": s, "dataset": m, "num_workers": w}, e2e_s=10.0 - w * gain)
         for m, s, gain in (("lenet", 8.0, 1), ("mobilenet", 0.01, 5))
@@ -141,14 +138,13 @@ def test_models_may_be_compared_whatever_their_data_sets(verdicts, run):
 
 
 def test_modes_are_those_in_which_all_models_of_the_form_ran(verdicts, run):
-    pairs = "for m in (lenet,mobilenet) for low,high in modes_apart_in('gpu_mhz')"
-    form = f"all(e2e_s(m,pm=high) < e2e_s(m,pm=low) {pairs})"
+    form = APART.format("m,", "for m in (lenet,mobilenet) ")
     there = [
         run({"model": m, "power_mode": p}, e2e_s=x)
         for m in ("lenet", "mobilenet")
         for p, x in (("max", 1.0), ("halfgpu", 2.0))
     ]
-    more = [run({"power_mode": "half"}, e2e_s=0.1), run({"power_mode": "halfcores"}, e2e_s=0.1)]
+    more = [run({"power_mode": mode}, e2e_s=0.1) for mode in ("half", "halfcores")]
     assert verdicts(form, *there, *more)[0].status == "holds"
 
 
@@ -167,15 +163,10 @@ def test_wrong_form_names_claim_and_column(verdicts, run):
     assert caught.value.where == f"{TAKEAWAYS}, T, general_form, character 1"
 
 
-def test_order_only_core_claims_have_a_general_form(claims):
-    without = {c.id for c in claims.values() if c.role == "core" and not c.general_form}
-    pure = {c.id for c in claims.values() if c.role == "core" and c.threshold_source == "none"}
-    assert pure & without == set()
-    assert sum(bool(c.general_form) for c in claims.values()) == 20
-
-
-def test_general_forms_can_be_asked_of_any_board(claims, terms, run):
-    (row, *_) = run({}, e2e_s=1.0)
-    found = evaluate_boards(claims.values(), EpochTable([row]), terms)
+def test_the_projects_general_forms_can_be_asked_of_any_board(claims, terms, run):
+    pure = [c for c in claims.values() if c.role == "core" and c.threshold_source == "none"]
+    assert all(claim.general_form for claim in pure)
+    found = evaluate_boards(claims.values(), EpochTable(run({}, e2e_s=1.0)), terms)
+    assert len(found) == 20
     assert {v.status for v in found} == {"not_evaluable"}
     assert all(v.missing for v in found)
