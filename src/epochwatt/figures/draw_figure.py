@@ -78,10 +78,8 @@ def draw_figure(job: Job) -> None:
         stem, title = f"{job.folder}/{name}", job.panels[name]["title"]
         table = []
         for row in failing[name]:
-            published, _, here = row.in_words.rpartition("here ")
-            published = published.rstrip(", ").removeprefix("published ")
             about = (row.claim, row.takeaway, row.claim_text, row.subject)
-            table.append((*about, published, here, row.tolerance, row.published_id))
+            table.append((*about, row.published, row.here, row.tolerance, row.published_id))
         write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, table)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")

@@ -25,6 +25,8 @@ ROW = ComparisonRow(
     published_id="RS5.1.7-01",
     verdict=FAILS,
     tolerance="3 points",
+    published="-5.4 %",
+    here="+10.0 %",
     in_words="published -5.4 %, here +10.0 %",
 )
 

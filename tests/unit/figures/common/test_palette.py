@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from epochwatt.figures.roofline.look import COLOURS
+from epochwatt.figures.roofline.rooflines import COLOURS
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
