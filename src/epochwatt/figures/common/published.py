@@ -178,8 +178,7 @@ class Plotted:
     @property
     def value(self) -> float | None:
         """Our number; None: it is missing."""
-        value: float | None = self.row["value"]
-        return value
+        return self.row["value"]
 
     @property
     def height(self) -> float:
@@ -348,8 +347,8 @@ class Related:
         }
 
 
-def numbers_of(runs: Sequence[RunData]) -> NumberOf:
-    """Return the function that finds the mean of a metric in runs, as a relation names both.
+def numbers_of(runs: Iterable[RunData], statistic: str = "mean") -> NumberOf:
+    """Return the function that finds mean or median of a metric in runs, as a relation names both.
 
     It knows columns of `epochs.csv`, times of a mini-batch, and shares such as `stall_s/e2e_s`.
     """
@@ -357,7 +356,7 @@ def numbers_of(runs: Sequence[RunData]) -> NumberOf:
 
     def number_of(config: Config, metric: str) -> float | None:
         run = by_key.get(run_key({**config, "epoch": None}))
-        return None if run is None else metric_of(run, metric, config["epoch"])
+        return None if run is None else metric_of(run, metric, config["epoch"], statistic)
 
     return number_of
 
@@ -367,8 +366,8 @@ def key_of(run: RunData) -> tuple[Any, ...]:
     return _key(run.factors, None) if trains_as_published(run.factors) else (run.id,)
 
 
-def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
-    """Return the mean (of `median_`: the median) of a metric over a run's valid epochs."""
+def metric_of(run: RunData, metric: str, epoch_set: str, statistic: str = "mean") -> float | None:
+    """Return mean or median (of `median_` the median) of a metric over a run's valid epochs."""
     whole, share, part = metric.partition("/")
     if share:
         parts = [metric_of(run, name, epoch_set) for name in whole.strip("()").split("+")]
@@ -379,7 +378,7 @@ def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
         seconds = run.number(metric.replace(PER_MINIBATCH, "_s"), epoch_set).value
         count = run.number("n_minibatches", epoch_set).value
         return 1e3 * seconds / count if seconds is not None and count else None
-    statistic = "median" if metric.startswith("median_") else "mean"
+    statistic = "median" if metric.startswith("median_") else statistic
     column = COLUMNS.get(metric, metric)
     known_column = not run.epochs or column in run.epochs[0]
     return run.number(column, epoch_set, statistic).value if known_column else None

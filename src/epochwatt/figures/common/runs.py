@@ -207,8 +207,7 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
         path = Path(folder, f"epoch-{row['epoch']}", "record.json")
         if folder and path.exists():
             record = files.read_json(str(path), {"factors": {"power_mode_settings?": OBJECT}})
-            value: float | None = record["factors"].get("power_mode_settings", {}).get(name)
-            return value
+            return record["factors"].get("power_mode_settings", {}).get(name)
     return None
 
 

@@ -34,6 +34,7 @@ LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 COLUMNS = 3  # of axes in rows
 HEAD_IN = 1.0  # of a panel's height: title, legend, note
 GREY = "#555555"  # of notes
+BEFORE_LAYOUT = 0.8  # share of a figure that all axes have before it is laid out
 PALE = 0.55  # share of white in a pale colour
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GROWTH, MOST_IN = 1.3, 40.0  # of a panel without room for axes: times, and up to which height
@@ -130,17 +131,15 @@ def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) ->
     ----------
     titles : one for each of the axes; lines of their own are kept
     """
-    rows, n_more = set(), 0
+    n_more = n_rows = 0
     for axes, title in zip(places, titles, strict=True):
         spec = axes.get_subplotspec()
         assert spec is not None
-        ratios = np.asarray(spec.get_gridspec().get_width_ratios(), dtype=float)
-        width_in = figure.get_figwidth() * ratios[spec.colspan.start] / ratios.sum()
+        width_in = figure.get_figwidth() * axes.get_position().width / BEFORE_LAYOUT
         lines = [textwrap.fill(line, int(width_in / LETTER_IN)) for line in title.split("\n")]
         axes.set_title("\n".join(lines), fontsize="small")
-        rows.add(spec.rowspan.start)
-        n_more = max(n_more, axes.get_title().count("\n"))
-    figure.set_figheight(figure.get_figheight() + LINE_IN * n_more * len(rows))
+        n_more, n_rows = max(n_more, axes.get_title().count("\n")), spec.get_gridspec().nrows
+    figure.set_figheight(figure.get_figheight() + LINE_IN * n_more * n_rows)
 
 
 def pale(colour: str) -> str:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from matplotlib.axes import Axes
 
 from epochwatt.columns import TWIN
-from epochwatt.figures.common.bars import Bar, brackets_of, draw_brackets, legend, x_of
+from epochwatt.figures.common.bars import Bar, brackets_of, draw_brackets, legend, places, x_of
 from epochwatt.figures.common.job import Job, Row
 from epochwatt.figures.common.runs import csv_row
-from epochwatt.figures.hipcw2021.medians import bars_of, changes_of, draw_medians, place_of
+from epochwatt.figures.hipcw2021.medians import bars_of, changes_of, draw_medians
 
 PANELS = (
     ("hipcw_fig08a", "ssd", "cached_after_pct"),
@@ -56,7 +56,7 @@ def draw(job: Job) -> None:
                 axes.set_ylim(0, 105)
                 job.remark(panel, "The paper prints no number of this panel.")
                 job.remark(panel, ROOM if job.backend == TWIN else "")
-            draw_brackets([(axes, brackets_of(changes, place_of(bars), job, {}))])
+            draw_brackets([(axes, brackets_of(changes, places(bars), job, {}))])
             job.save(figure, panel, rows)
 
 

@@ -6,7 +6,7 @@ the main paper. Stalls differ by two orders of magnitude between numbers of work
 on a logarithmic scale, where a factor is a distance.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from epochwatt.figures.common.bars import (
     draw_missing,
     draw_whisker,
     label_axes,
+    places,
     x_of,
 )
 from epochwatt.figures.common.job import Job
@@ -37,9 +38,10 @@ from epochwatt.figures.common.published import (
     Plotted,
     Related,
     draw_mark,
+    numbers_of,
 )
 from epochwatt.figures.common.runs import RunData
-from epochwatt.published.numbers import Config, Measurement, single
+from epochwatt.published.numbers import Measurement, single
 from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
@@ -49,10 +51,6 @@ PRINTED_FACTORS = "Factors are A / B of the paper's seconds; it prints (A - B) /
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 WORKERS = "workers"  # in the note of a number whose setting is inferred
 LATER = "1+"  # epochs that have no mark of their own
-SAME = {  # factor of a run -> key of a published configuration
-    **{name: name for name in ("device", "model", "storage", "num_workers", "power_mode")},
-    **{"instance": "instance", "batch_size": "batch_size", "dataset_scale": "scale"},
-}
 
 
 def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> None:
@@ -84,7 +82,7 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
         if is_log:
             _scale_log(axes)
         job.legend(figure, entries, [*rows, *changes])
-        place = place_of(bars, BESIDE)
+        place = places(bars, BESIDE)
         brackets = []
         for medium, tick in MEDIA.items():
             of_medium = [one for one in changes if one.relation.config_a["storage"] == medium]
@@ -204,39 +202,21 @@ def _scale_log(axes: Axes) -> None:
 # -- what the paper prints ------------------------------------------------------------------------
 
 
-def is_of(run: RunData, config: Config) -> bool:
-    """Say whether a published configuration is of this run."""
-    return all(run.factors[factor] == config.get(key) for factor, key in SAME.items())
-
-
-def place_of(bars: Sequence[Bar], offset: float = 0.0) -> Callable[[Config], float | None]:
-    """Return the function that finds the x of a run's bar, for brackets over bars."""
-    x = (x_of(bars) + offset).tolist()
-    return lambda config: next(
-        (at for bar, at in zip(bars, x, strict=True) if is_of(bar.run, config)), None
-    )
-
-
 def changes_of(bars: Sequence[Bar], job: Job, metric: str) -> list[Related]:
     """Return the published changes of a metric between two bars, with what they are here."""
-
-    def number_of(config: Config, name: str) -> float | None:
-        runs = [bar.run for bar in bars if bar.run.epochs and is_of(bar.run, config)]
-        return runs[0].number(name, config["epoch"], "median").value if runs else None
-
-    return job.related(metric, number_of=number_of)
+    return job.related(metric, number_of=numbers_of((bar.run for bar in bars), "median"))
 
 
 def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measurement]:
     """Return the published numbers of bars whose number of workers the paper does not say."""
-    wanted = (job.paper, METRICS.get(quantity, quantity))
+    wanted, place = (job.paper, METRICS.get(quantity, quantity)), places(bars)
     return [
         fact
         for fact in job.facts.measurements.values()
         if (fact.paper, fact.metric) == wanted
         and fact.note.startswith(INFERRED)
         and WORKERS in fact.note
-        and any(is_of(bar.run, config) for bar in bars for config in single(fact.config))
+        and any(place(config) is not None for config in single(fact.config))
     ]
 
 
@@ -245,11 +225,11 @@ def slips(job: Job, quantity: str, bars: Sequence[Bar]) -> Iterator[str]:
 
     They are those whose row in `measurements.csv` has another value and is noted as a slip.
     """
-    wanted = (job.paper, METRICS.get(quantity, quantity))
+    wanted, place = (job.paper, METRICS.get(quantity, quantity)), places(bars)
     for fact in job.facts.measurements.values():
         is_slip = fact.note.startswith(SLIP) and fact.as_printed
         configs = [config for config in single(fact.config) if config.get("epoch") == LATER]
-        found = any(is_of(bar.run, config) for bar in bars for config in configs)
+        found = any(place(config) is not None for config in configs)
         if is_slip and found and (fact.paper, fact.metric) == wanted:
             workers = counted(int(configs[0]["num_workers"]), "workers")
             yield (

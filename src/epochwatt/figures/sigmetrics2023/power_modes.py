@@ -26,7 +26,7 @@ from epochwatt.figures.common.bars import Bar, draw_whisker
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, Plotted, Related, halo
 from epochwatt.figures.common.runs import mode_setting
-from epochwatt.figures.sigmetrics2023.letters import Place, Taken, along, on_page
+from epochwatt.figures.sigmetrics2023.letters import Place, Taken, on_page
 from epochwatt.figures.sigmetrics2023.modes import PALE_NOTE, groups_of, outside, ranges
 from epochwatt.published.numbers import SPREADS
 from epochwatt.text import counted
@@ -48,9 +48,7 @@ PALE_BELOW, DIAMOND_BELOW = 1.95, 1.85  # order of pale points and of the large 
 RING_PT, FRAME_PT = 8.0, 11.0  # how far letters keep from a cross, and from a large diamond
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
-SHORTEST_PT = 13.0  # three markers: a shorter arrow is a stub
-CLEAR_PT, OFF_FRONT_PT = 4.0, 1.5  # of the arrow from points and from the front
-AT_ENDS = 0.4  # of its length, where it may be near its own points and a front through them
+SHORTEST_PT = 26.0  # a shorter arrow is a stub
 
 Marker = tuple[str, bool]  # and whether it is filled
 
@@ -332,27 +330,13 @@ def draw_letters(
 
 
 def draw_arrow(cloud: Cloud, field: Axes, modes: Sequence[str]) -> list[Place]:
-    """Draw an arrow between two power modes; return its ends, nothing where there is none.
+    """Draw an arrow between two power modes; return its ends, nothing where it would be a stub.
 
-    There is none where it would be a stub, or lie on points or the front. Call it when the figure
-    is laid out.
+    Call it when the figure is laid out.
     """
     ends = [place for mode in modes if (place := cloud.place(mode))]
-    if len(ends) != 2:
-        return []
-    start, end = (np.array(on_page(field, place)) for place in ends)
-    points = [on_page(field, place) for place in cloud.places if place not in ends]
-    front = along([on_page(field, place) for place in cloud.front])
-
-    def is_clear(others: Sequence[Place], least_pt: float) -> bool:
-        cut = AT_ENDS * (end - start)
-        middle = np.linspace(start + cut, end - cut, 20)
-        away = np.hypot(*np.moveaxis(middle[:, None, :] - np.reshape(others, (-1, 2)), -1, 0))
-        return float(away.min(initial=math.inf)) >= least_pt
-
-    is_long = math.dist(start, end) >= SHORTEST_PT
-    if not (is_long and is_clear(points, CLEAR_PT) and is_clear(front, OFF_FRONT_PT)):
+    if len(ends) != 2 or math.dist(*(on_page(field, end) for end in ends)) < SHORTEST_PT:
         return []
     arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
-    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
+    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=0.9)
     return ends
