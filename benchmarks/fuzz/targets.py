@@ -28,7 +28,7 @@ from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
-from epochwatt.board.device import last_measurement
+from epochwatt.board.device import notes
 from epochwatt.board.records import checksums
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.records.run_folder import RunFolder
@@ -46,8 +46,8 @@ from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps import collect_sweep
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.twin.inputs.boards import load_boards, load_samples
-from epochwatt.twin.inputs.parameters import load_parameters
+from epochwatt.twin.boards import load_boards, load_samples
+from epochwatt.twin.parameters import load_parameters
 from tests.fakeboard import replay
 from tests.unit.contrib.scripts_2023 import write_run
 
@@ -168,10 +168,10 @@ def attempts(folder: Path) -> Iterator[Target]:
         assert isinstance(runs.begin(template.EPOCHS)["started_unix_s"], (int, float))  # type: ignore[index]
 
     yield Target("attempt.json", "json", [good], begin)
-    last_measurement.remember("a" * 32, template.RUN, 1)
-    last = next(Path(tempfile.gettempdir()).glob(f"*/{last_measurement.LAST}"))
+    notes.remember("a" * 32, template.RUN, 1)
+    last = next(Path(tempfile.gettempdir()).glob(f"*/{notes.LAST}"))
     meta = runs.read(1).meta
-    yield on_file(last, "json", lambda: last_measurement.interruption(meta))
+    yield on_file(last, "json", lambda: notes.interruption(meta))
 
 
 def results(folder: Path) -> Iterator[Target]:

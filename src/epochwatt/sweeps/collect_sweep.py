@@ -62,7 +62,7 @@ def _whole_record(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord
         if not folder.has(mode):
             raise
         with files.writing("the trash", folder.root):
-            moved = folder.discard(mode)
+            (moved,) = folder.discard(mode)
         raise RecordError(
             f"{error.problem}; the mode was moved to {moved}",
             do="start the workflow again: it measures the mode again",

@@ -13,13 +13,11 @@ from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import SampleWriter, samples_path
 from epochwatt.board.telemetry.channel import Channel
 from epochwatt.board.telemetry.source import Source, sensor_facts
-from epochwatt.columns import FLAGS
+from epochwatt.columns import FLAG_EFFECTS, FLAGS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError
-from epochwatt.study.yaml_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-EFFECTS = {k: row["effect"] for k, row in read_yaml(ROOT / "config/flags.yaml").items()}
 STAMPS = np.arange(0.0, 40.0, 0.1)
 
 
@@ -101,7 +99,7 @@ def sampled(tmp_path, make_meta, monkeypatch):
 def collected(folder):
     """Return the row of the epoch."""
     out = Path(folder.root).parent / "out"
-    collect_run(folder.root, "r", 1, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
+    collect_run(folder.root, "r", 1, FLAG_EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
     with (out / "epochs.csv").open(newline="", encoding="utf-8") as handle:
         (row,) = csv.DictReader(handle)
     return row, set(row["flags"].split())

@@ -7,20 +7,11 @@ import select
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import epochwatt
 from epochwatt.board.records import files, shapes
-from epochwatt.board.records.shapes import (
-    ANY,
-    ANY_KEY,
-    NUMBER,
-    OBJECT,
-    TEXT,
-    Document,
-    Kind,
-    is_number,
-)
+from epochwatt.board.records.shapes import ANY, Document, Kind
 from epochwatt.board.telemetry import which_gpu
 from epochwatt.board.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
@@ -37,30 +28,29 @@ ODD_CHARS = 120  # of an answer that nobody understands, in the log
 # Answers of the process.
 _DONE = {
     "ok": Kind("true", lambda value: value is True),
-    "sources?": OBJECT,
-    "refused?": OBJECT,
+    "sources?": shapes.OBJECT,
+    "refused?": shapes.OBJECT,
 }
-_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": TEXT}
+_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": shapes.TEXT}
 _SOURCE = {"scope": ANY, "step_mean_s": ANY}
 _READING = Kind(
     "a stamp and a power",
-    lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_number, value)),
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(shapes.is_number, value)),
 )
-_POWER = {
-    "power": {"scope": (None, TEXT), "period_s": (None, NUMBER), "readings": [_READING]},
-}
-_ENDED = {"statistics": {"lost": ANY, "sources": {ANY_KEY: _SOURCE}}}
+_OF_POWER = {"scope": (None, shapes.TEXT), "period_s": (None, shapes.NUMBER)}
+_POWER = {"power": dict(_OF_POWER, readings=[_READING])}
+_ENDED = {"statistics": {"lost": ANY, "sources": {shapes.ANY_KEY: _SOURCE}}}
 
 
-Power = NamedTuple(
-    "Power",
-    [
-        ("scope", Optional[str]),  # None: no sensor whose power is that of all it feeds
-        ("period_s", float),  # of its readings; 0: none
-        ("t_s", List[float]),  # stamps, s, on the monotonic clock
-        ("power_w", List[float]),
-    ],
-)
+class Power(NamedTuple):
+    """Readings of the widest power sensor."""
+
+    scope: Optional[str]  # None: no sensor whose power is that of all it feeds
+    period_s: float  # of its readings; 0: none
+    t_s: List[float]  # stamps, s, on the monotonic clock
+    power_w: List[float]
+
+
 NO_POWER = Power(None, 0.0, [], [])
 
 
@@ -100,11 +90,8 @@ class Sampler:
         Parameters
         ----------
         pid : the trainer; its process tree is counted separately
-        data_path : any path on the file system that holds the data set
+        data_path, root, power, gpu : as of `discover.sources`
         timeout_s : for each answer to a command, s
-        root : `/`, or the folder of a fake board
-        power : which of a board's power sources is asked for: `discover.POWER`
-        gpu : which GPU of a host trains: `which_gpu.choose`
         program : what the interpreter runs, for tests and benchmarks
         """
         words = [sys.executable, *program, "--parent", str(os.getpid())]
@@ -155,7 +142,7 @@ class Sampler:
         t_s, power_w = [[reading[i] for reading in power["readings"]] for i in (0, 1)]
         return Power(power["scope"], power["period_s"] or 0.0, t_s, power_w)
 
-    def end(self, folder: Optional[str] = None) -> Dict[str, Any]:
+    def end(self, folder: Optional[str] = None) -> Document:
         """Read every source once more and close the files; return the window's statistics.
 
         Parameters
@@ -177,7 +164,7 @@ class Sampler:
         if self._missed.pop(str(folder), None) is None:
             self._ask(b"drop " + os.fsencode(str(folder)))
 
-    def _kept(self, folder: str, statistics: Document) -> Dict[str, Any]:
+    def _kept(self, folder: str, statistics: Document) -> Document:
         """Say which samples are lost; write the statistics where the sampler could not.
 
         Nobody could read the samples without them, so they are lost where that fails once more.
@@ -214,7 +201,7 @@ class Sampler:
             pass
         _end(process)
 
-    def _ask(self, command: bytes) -> Optional[Dict[str, Any]]:
+    def _ask(self, command: bytes) -> Optional[Document]:
         """Send a command; return its answer, or None when the sampler is lost."""
         if self._process is None:
             return None
@@ -231,7 +218,7 @@ class Sampler:
         poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
         return bool(poll.poll(1000 * within_s))
 
-    def _answer(self, timeout_s: float) -> Optional[Dict[str, Any]]:
+    def _answer(self, timeout_s: float) -> Optional[Document]:
         """Read one line of JSON within the time allowed; None when there is none."""
         deadline_s = time.monotonic() + timeout_s
         fd = self._process.stdout.fileno()  # type: ignore[union-attr]
@@ -271,7 +258,7 @@ class Sampler:
         self._missed[folder] = why
         log.warning("no telemetry of this epoch: %s", why)
 
-    def _nothing(self, folder: str) -> Dict[str, Any]:
+    def _nothing(self, folder: str) -> Document:
         """Return, and leave in the folder, the statistics of a window that was lost."""
         statistics = {
             "schema_version": SCHEMA_VERSION,

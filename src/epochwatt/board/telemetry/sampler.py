@@ -8,13 +8,19 @@ import os
 import resource
 import select
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 import epochwatt
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import process
-from epochwatt.board.telemetry.channel import Channel, Clock, ServiceChannel, channel_of
-from epochwatt.board.telemetry.schedule import together
+from epochwatt.board.telemetry.channel import (
+    Channel,
+    Clock,
+    ServiceChannel,
+    channel_of,
+    together,
+)
 from epochwatt.board.telemetry.source import Service, Source, in_words
 
 SCHEMA_VERSION = 1  # of telemetry.json
@@ -40,14 +46,9 @@ class Recorder:
 
     Parameters
     ----------
-    sources : what there is to read
     seed : of the instants; they differ between sources and between epochs
     clock, wall : the monotonic and the wall clock, s
     rest : lets some seconds pass; None: until then or until a service has something
-
-    Attributes
-    ----------
-    services : the sources that sample by themselves
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Recorder:
         rest: Optional[Callable[[float], None]] = None,
     ) -> None:
         self._sources = sources
+        # the sources that sample by themselves
         self.services = [source for source in sources if isinstance(source, Service)]
         self._rest = rest or self._watch
         self._seed = seed
@@ -66,12 +68,11 @@ class Recorder:
         self._channels: List[Channel] = []
         self._windows: Dict[str, Tuple[float, float]] = {}  # folder -> CPU time and moment of begin
         self._plan: List[Row] = []  # the next row is the last of the list
-        self._reading: List[
-            Row
-        ] = []  # since when, and of what; who takes it out serves from then on
+        # since when is read, and of what; who takes it out serves from then on
+        self._reading: List[Row] = []
         self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
 
-    def begin(self, folder: str) -> Dict[str, Any]:
+    def begin(self, folder: str) -> Document:
         """Open a window: its sample files, with a row of every source; raises OSError.
 
         One of the same folder that was never ended is forgotten.
@@ -177,7 +178,7 @@ class Recorder:
             for channel in others:
                 instants[channel] = together(instants[channel], instants[fastest], *strata)
         rows = [(t_s, channel) for channel in power + others for t_s in instants[channel]]
-        rows.sort(key=_instant)
+        rows.sort(key=lambda row: row[0])
         return rows[::-1]  # where instants are equal, power comes first
 
     def _latest(self, due: List[Row], now_s: float) -> List[Row]:
@@ -191,13 +192,11 @@ class Recorder:
             latest[channel] = planned_s
         return [(planned_s, channel) for channel, planned_s in latest.items()]
 
-    def power(self) -> Dict[str, Any]:
+    def power(self) -> Document:
         """Return the latest power of the widest scope that is measured.
 
-        Returns
-        -------
-        dict : `scope`, None where no source has a total; `period_s` of its readings; `readings`
-            since the last time: stamp, s, and power, W
+        That is `scope`, None where no source has a total; `period_s` of its readings; `readings`
+        since the last time: stamp, s, and power, W.
         """
         channels = {
             channel.source.scope: channel
@@ -210,7 +209,7 @@ class Recorder:
         period_s = channels[scope].source.period_s
         return {"scope": scope, "period_s": period_s, "readings": channels[scope].power()}
 
-    def end(self, folder: str) -> Dict[str, Any]:
+    def end(self, folder: str) -> Document:
         """End a window: take a last row of every source, close the files, return the statistics.
 
         They are written beside the samples, too.
@@ -292,10 +291,6 @@ class Recorder:
             channel.end(folder)
         if not self._windows:
             self._channels, self._plan = [], []
-
-
-def _instant(row: Row) -> float:
-    return row[0]
 
 
 def _cpu_s() -> float:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from epochwatt.board.training import arithmetic, modern_networks, text_transforms, transforms
+from epochwatt.board.training import arithmetic, modern_networks, transforms
 from epochwatt.board.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD, make_optimiser
 from epochwatt.board.training.references import resolve
@@ -60,15 +60,15 @@ WORKLOADS: Dict[str, Workload] = {
     "resnet50": _CLASSIFIER,
     "lstm": Workload(
         modern_networks.LanguageModel,
-        text_transforms.next_words,
-        text_transforms.made_up_words,
+        transforms.next_words,
+        transforms.made_up_words,
         modern_networks.next_word_loss,
         ADAM,
     ),
     "bert": Workload(
         modern_networks.bert_base,
-        text_transforms.question_pieces,
-        text_transforms.made_up_question,
+        transforms.question_pieces,
+        transforms.made_up_question,
         modern_networks.answer_loss,
         ADAMW,
     ),
@@ -109,6 +109,13 @@ def workload_of(factors: Factors) -> Workload:
     if "transform" in changes:
         changes["transform_to_infer"] = None
     return WORKLOADS[name]._replace(**changes)
+
+
+def transform_of(workload: Workload, factors: Factors) -> Callable[[Any], Any]:
+    """Return what makes an input of a raw sample, in training or to infer from."""
+    if factors.get("task") == "infer" and workload.transform_to_infer is not None:
+        return workload.transform_to_infer
+    return workload.transform
 
 
 def on_device(value: Any, device: torch.device) -> Any:

@@ -13,16 +13,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.evaluation.sweep_table import (
+from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     LEFT_OUT,
     MEDIAN,
     N_PROFILED,
+    NOTE,
     RANDOM,
     RECOMMENDED,
     REGRET_P90,
+    TITLES,
+    Row,
+    judged,
+    summary_table,
 )
-from epochwatt.prediction.evaluation.sweep_text import NOTE, TITLES, Row, judged, summary_table
 from epochwatt.templates import render
 
 WIDTH_IN, FACETS_IN, ROW_IN = 7.0, 5.6, 0.45

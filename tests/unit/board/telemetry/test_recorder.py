@@ -106,44 +106,6 @@ def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, coun
     assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
 
 
-def test_source_that_cannot_start_or_tell_its_settings_is_sampled_all_the_same(epoch):
-    class Odd(Source):
-        name, columns = "odd", ("a", "b")
-
-        def start(self):
-            raise OSError("not now")
-
-        def settings(self):
-            raise ValueError("unreadable")
-
-        def read(self):
-            return [1.0]
-
-    statistics, rows = epoch(Odd())
-    about = statistics["sources"]["odd"]
-    assert about["settings"] == {"error": "ValueError: unreadable"}
-    assert about["n_failed"] == about["n_samples"]
-    assert about["error"] == "ValueError: 1 values"
-    assert np.isnan(rows["odd"]["a"]).all()
-
-
-def test_jump_of_the_wall_clock_is_counted_and_leaves_the_monotonic_stamps(epoch, clock):
-    class Setter(Source):
-        name, columns = "setter", ("n",)
-        n = 0
-
-        def read(self):
-            self.n += 1
-            if self.n == 5:
-                clock.wall_ahead_s -= 3600
-            return [self.n]
-
-    statistics, rows = epoch(Setter())
-    assert statistics["clock_jumps"] == 1
-    assert np.diff(rows["setter"]["t_mono_s"]).max() < 2.1
-    assert np.diff(rows["setter"]["t_unix_s"]).min() == pytest.approx(-3600, abs=2)
-
-
 def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal, monkeypatch):
     monkeypatch.setattr(channel, "FULL_ROWS", 50)
     monkeypatch.setattr(channel, "MAX_ROWS", 60)

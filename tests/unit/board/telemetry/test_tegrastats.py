@@ -160,21 +160,8 @@ class TestSource:
             time.sleep(0.02)
         assert row(source)["power_module_w"] == 2.0
 
-    def test_closing_ends_the_child(self, source):
-        pid = source._child.pid
-        source.close()
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-        with pytest.raises(OSError, match="not running"):
-            source.read()
-
 
 class TestToolThatCannotBeUsed:
-    def test_prints_nothing(self, root, tool):
-        seconds = iter(range(0, 1000, 10))
-        with pytest.raises(OSError, match="printed nothing"):
-            TegrastatsSource(str(root), "nano", lambda: next(seconds))
-
     def test_never_ends_its_line(self, root, tool, clock, source):
         os.write(tool.end, b"x" * 40000)
         wait_until(lambda: waiting_bytes(source) == 40000)
