@@ -17,7 +17,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
-from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.powertrain import looks, specs
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
@@ -178,7 +186,7 @@ def draw_learning(
             place.set_ylabel("" if n % style.COLUMNS else "mean absolute error (MAPE, %)")
         handles = _method_handles(looks.looks(row["method"] for row in rows).values())
         if any(row["source"] == "paper" for row in rows):
-            open_mark: dict[str, Any] = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
+            open_mark: Strokes = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
             label = "black, open: the paper's, on a real board"
             handles.append(Line2D([], [], color=looks.PAPER, label=label, **open_mark))
         style.legend(figure, handles)
@@ -255,7 +263,7 @@ def draw_limits(
             style.notice(figure, f"No choice of {looks.note(provenance)}.")
             return
         axes.remove()
-        shape: dict[str, Any] = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
+        shape: Strokes = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
         shape["height_ratios"] = [len(mine) + FIELD_IN / LINE_IN for mine in drawn.values()]
         grid = figure.subplots(len(drawn), 2, squeeze=False, **shape)
         for (left, right), (field, mine) in zip(grid, drawn.items(), strict=True):
@@ -271,7 +279,7 @@ def draw_limits(
             Patch(facecolor=BROKEN, label="below zero: only by breaking the limit"),
         ]
         if len(marks):
-            diamond: dict[str, Any] = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
+            diamond: Strokes = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
             handles.append(
                 Line2D([], [], marker="D", label="the paper's, on a real board", **diamond)
             )
@@ -300,7 +308,7 @@ def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFram
             right.text(at, y + step, f"{row[column]:.3g}", va="center", fontsize=6)
         if row["unanswered_pct"] not in ("", 0.0):
             words = f"no answer: {row['unanswered_pct']:.2g} %"
-            look_of_text: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6}
+            look_of_text: Strokes = {"ha": "right", "va": "center", "fontsize": 6}
             right.text(100, y + BAR / 2, words, color="#555555", **look_of_text)
     for mark in records(marks[marks.method.isin(lines)]):
         axes = left if mark["quantity"] == "penalty_pct" else right
@@ -331,7 +339,7 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
     low, high = EDGE_PCT
     if low <= row["value"] <= high:
         return
-    side: dict[str, Any] = {"color": look.colour, "va": "center", "fontsize": 6}
+    side: Strokes = {"color": look.colour, "va": "center", "fontsize": 6}
     side["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     words = f"median {row['value']:.3g} %"
     if row["value"] < low:
@@ -392,7 +400,7 @@ def _draw_cells(
 ) -> None:
     """Draw a matrix: a square for each pair, with its number."""
     cells = {(row["reference"], row["workload"]): row for row in rows}
-    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    centred: Strokes = {"ha": "center", "va": "center"}
     for y, reference in enumerate(names):
         for x, name in enumerate(names):
             cell = cells.get((reference, name))
@@ -540,7 +548,7 @@ def _draw_choice(axes: Axes, rows: Sequence[Cells], look: Look) -> None:
         watts, seconds = taken
         if not (left <= watts <= right and low <= seconds <= high):
             words = f"{look.title}: {watts:.3g} W, {seconds:.3g} s"
-            at: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
+            at: Strokes = {"xycoords": "axes fraction", "ha": "right"}
             words = f"{words} \u2192" if watts > right else words
             axes.annotate(words, (0.99, 0.03), fontsize="x-small", color=look.colour, **at)
             continue

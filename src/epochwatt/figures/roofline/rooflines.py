@@ -18,7 +18,7 @@ from epochwatt import columns
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells, Spec
-from epochwatt.figures.frames import Words, caption, study_figure
+from epochwatt.figures.frames import Strokes, Words, caption, study_figure
 from epochwatt.figures.roofline.names import CEILING, PEAK, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
@@ -345,7 +345,7 @@ def _dress(
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     """Return the legend of what all fields share."""
     tasks = {point.task for field in fields for of in field.points.values() for point in of}
-    mark: dict[str, Any] = {"color": GREY, "linestyle": "", "markersize": 4}
+    mark: Strokes = {"color": GREY, "linestyle": "", "markersize": 4}
     handles = [
         Line2D([], [], marker=MARKS[task], label=word, **mark)
         for task, word in TASKS.items()
@@ -417,7 +417,7 @@ def _marks(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) ->
     places: dict[str, list[tuple[float, float]]] = {}
     for point, label, x, rate in drawn:
         colour = of_modes[label].colour
-        look: dict[str, Any] = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
+        look: Strokes = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
         axes.plot([x], [rate], MARKS[point.task], **look)
         name = f"{point.workload}, batch {point.batch_size}" if several else point.workload
         places.setdefault(name, []).append((x, rate))

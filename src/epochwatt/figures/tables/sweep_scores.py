@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.prediction.evaluation.sweep_table import (
     BROKEN,
     LEFT_OUT,
@@ -103,7 +104,7 @@ def _words(scores: pd.DataFrame) -> tuple[str, str]:
     return whose, f"{whose}; {n_draws} draws of profiled modes; bars: bootstrap, 95 %"
 
 
-def _in_order(rows: pd.DataFrame, statistic: str) -> list[dict[str, Any]]:
+def _in_order(rows: pd.DataFrame, statistic: str) -> list[Cells]:
     """Return the rows of a statistic by sweep, each method's together, with the columns drawn."""
     groups = [rows[rows.statistic.eq(statistic)] for _, rows in rows.groupby(UNIT, sort=False)]
     parts = [part for group in groups for _, part in group.groupby("method", sort=False)]
@@ -186,7 +187,7 @@ def _draw_four_modes(
     whose, note = _words(scores)
     settings = {"title": style.titled(title, whose), "width_in": WIDTH_IN}
     settings["height_in"] = 1.6 + ROW_IN * max(len(units), 1)
-    rows = list[dict[str, Any]]()
+    rows = list[Cells]()
     with style.panel(style_file, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(1, len(TITLES), sharey=True)
