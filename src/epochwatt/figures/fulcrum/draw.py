@@ -265,9 +265,10 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.yaxis.set_minor_locator(NullLocator())
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
-        looks = [(*ARRIVALS[name], "-") for name in rows.arrivals.unique()]
-        looks.append(("latency budget", "#555555", ":"))
-        style.legend(figure, [Line2D([], [], label=w, color=c, linestyle=s) for w, c, s in looks])
+        looks = [ARRIVALS[name] for name in rows.arrivals.unique()]
+        lines = [Line2D([], [], label=words, color=colour) for words, colour in looks]
+        budget = Line2D([], [], label="latency budget", color="#555555", linestyle=":")
+        style.legend(figure, [*lines, budget])
 
 
 # -- rates that change: rate and plan, longest latency and training, on one time axis -------------

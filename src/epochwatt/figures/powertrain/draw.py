@@ -312,8 +312,8 @@ def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFram
             right.text(100, y + BAR / 2, words, color="#555555", **look_of_text)
     for mark in records(marks[marks.method.isin(lines)]):
         axes = left if mark["quantity"] == "penalty_pct" else right
-        y = lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
-        axes.plot(mark["value"], y, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
+        at = mark["value"], lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
+        axes.plot(*at, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
     titles = [look.title for look in names.values()]
     left.set_yticks(list(lines.values()), titles, fontsize="x-small")
     left.set_ylim(len(lines) - 0.4, -0.6)
@@ -368,7 +368,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
         )
         for target in looks.TARGETS
     ]
-    names = _ordered(theirs[["reference", "workload"]].stack()) if len(ours) else []
+    names = _ordered([*theirs.reference, *theirs.workload]) if len(ours) else []
     rows = [
         {"provenance": "simulated", **row}
         for row in records(pd.concat(cells))

@@ -328,10 +328,10 @@ def _dress(
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
     handles = []
     for label, (colour, dash, width) in of_modes.items():
-        handle = Line2D([], [], color=colour, label=label, linestyle=dash, linewidth=width)
+        strokes: Strokes = {"linestyle": dash, "linewidth": width}
         if not field.modes:  # as its marks: there is no line
-            handle.set(linestyle="", linewidth=1.5, marker="s", markersize=4)
-        handles.append(handle)
+            strokes = {"linestyle": "", "marker": "s", "markersize": 4}
+        handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
     axes.legend(

@@ -1,7 +1,7 @@
 """Show how methods learn on real sweeps: drawings, and sweep_scores.html with them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,7 +164,7 @@ def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) ->
     facet.yaxis.set_major_formatter(PLAIN)
 
 
-def _legend(figure: Figure, names: Sequence[str], looks: Looks) -> None:
+def _legend(figure: Figure, names: Iterable[str], looks: Looks) -> None:
     of_names = ((name, *looks.get(name, BASE)) for name in names)
     style.legend(
         figure,
@@ -180,10 +180,9 @@ def _draw_four_modes(
 ) -> None:
     """Draw errors of all sweeps from four random modes: median with its bootstrap."""
     title = "Error of new modes from four random ones, on every sweep"
-    units = [
-        (unit.sweep, unit.device, unit.workload)
-        for unit in scores[UNIT].drop_duplicates().itertuples()
-    ]
+    cells = scores[UNIT].drop_duplicates().astype(str)
+    units = [(unit.sweep, unit.device, unit.workload) for unit in cells.itertuples()]
+    places: dict[object, int] = {unit: n for n, unit in enumerate(units)}
     whose, note = _words(scores)
     settings = {"title": style.titled(title, whose), "width_in": WIDTH_IN}
     settings["height_in"] = 1.6 + ROW_IN * max(len(units), 1)
@@ -198,7 +197,7 @@ def _draw_four_modes(
                 medians = unit[unit.statistic.eq(MEDIAN) & unit.n_profiled.eq(N_PROFILED[0])]
                 for n, method in enumerate(methods):
                     colour, mark = looks.get(method, BASE)
-                    y = units.index(key) + 0.7 * ((n + 0.5) / len(methods) - 0.5)
+                    y = places[key] + 0.7 * ((n + 0.5) / len(methods) - 0.5)
                     for cell in medians[medians.method.eq(method)].itertuples():
                         facet.hlines(y, cell.low, cell.high, color=colour, linewidth=0.8)
                         facet.plot([cell.value], [y], mark, color=colour, markersize=3.5)
