@@ -14,16 +14,20 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
-from epochwatt.prediction.evaluation.sweep_table import (
+from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     LEFT_OUT,
     MEDIAN,
     N_PROFILED,
+    NOTE,
     RANDOM,
     RECOMMENDED,
     REGRET_P90,
+    TITLES,
+    Row,
+    judged,
+    summary_table,
 )
-from epochwatt.prediction.evaluation.sweep_text import NOTE, TITLES, Row, judged, summary_table
 from epochwatt.templates import render
 
 WIDTH_IN, FACETS_IN, ROW_IN = 7.0, 5.6, 0.45
