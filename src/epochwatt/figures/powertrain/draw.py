@@ -73,6 +73,11 @@ def draw_powertrain(
     draw_example(f"{stem}example", read_texts(modes), frames["fronts"], example, paper, style_file)
 
 
+def _provenance(stem: str) -> str:
+    folder = Path(stem).parent.name
+    return next(key for key, place in looks.FOLDERS.items() if place == folder)
+
+
 def _opened(
     stem: str,
     style_file: str,
@@ -90,7 +95,7 @@ def _opened(
     told : what its caption says of the rows
     """
     folder, name = Path(stem).parts[-2:]
-    provenance = next(key for key, place in looks.FOLDERS.items() if place == folder)
+    provenance = _provenance(stem)
     kind = name.removesuffix("_time").removesuffix("_power")
     words = Words(
         looks.FIGURES[f"{folder}/{name}"],
@@ -160,9 +165,8 @@ def draw_learning(
     n_numbers = ours.groupby(["workload", "reference"]).n_profiled.nunique()
     shown = [field for field in _fields(ours) if n_numbers[field] >= LEAST]
     drawn = [(_of_field(ours, f), marks[marks.workload.eq(f[0])][MARK_COLUMNS]) for f in shown]
-    provenance = "public" if paper.empty else "simulated"
     rows = [
-        {"provenance": provenance, **row}
+        {"provenance": _provenance(stem), **row}
         for pair in drawn
         for part in pair
         for row in records(part)
@@ -172,7 +176,7 @@ def draw_learning(
     with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
         figure, axes = opened
         if not shown:
-            style.notice(figure, f"No curve of {looks.note(provenance)}.")
+            style.notice(figure, f"No curve of {looks.note(_provenance(stem))}.")
             return
         names = looks.looks(ours.method)
         places = style.facets(figure, axes, len(shown))
@@ -250,8 +254,7 @@ def draw_limits(
     drawn = {field: _of_field(ours, field) for field in shown}
     marks = paper[paper.group.eq("limits") & paper.workload.isin([name for name, _ in shown])]
     marks = marks.assign(quantity=marks.statistic)[[*LIMIT_COLUMNS, "exactness"]]
-    provenance = "public" if paper.empty else "simulated"
-    rows = [{"provenance": provenance, **row} for row in (*records(ours), *records(marks))]
+    rows = [{"provenance": _provenance(stem), **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
     watts = numbers(choices.limit_w)
     note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
@@ -260,7 +263,7 @@ def draw_limits(
         axes,
     ):
         if not shown:
-            style.notice(figure, f"No choice of {looks.note(provenance)}.")
+            style.notice(figure, f"No choice of {looks.note(_provenance(stem))}.")
             return
         axes.remove()
         shape: Strokes = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
