@@ -27,13 +27,25 @@ import uuid
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from epochwatt import columns
 
 log = logging.getLogger("epochwatt")
 
-ASK, GOT, COPY, COPIED, STEP, STEPPED = range(6)  # what a stamp says
+ASK, GOT, COPY, COPIED, STEP, STEPPED, PAUSE, GOING_ON = range(8)  # what a stamp says
 OWN = "own"  # protocol, data set and backend of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
 J_PER_WH = 3600.0
@@ -133,6 +145,8 @@ class EpochMonitor:
     power : where a board's power is read: `auto`, `sysfs`, `jtop`, `tegrastats`, `none`
     gpu_timing : `pooled`: CUDA events, nothing waits for the GPU; `synchronised`: the GPU is waited
         for at the end of each mini-batch, as in the papers
+    log_to : what is told of each epoch: `tensorboard`, `tensorboard:FOLDER`, `mlflow`, `wandb`,
+        `prometheus:PORT`, `jsonl:FILE`, or functions that take an `Epoch`
     settings : kept with the record: `model`, `dataset`, `batch_size`, `num_workers`, and any others
 
     Attributes
@@ -152,6 +166,7 @@ class EpochMonitor:
         resume: bool = False,
         power: str = "auto",
         gpu_timing: str = "pooled",
+        log_to: Sequence[Union[str, Callable[[Epoch], Any]]] = (),
         **settings: Any,
     ) -> None:
         self.last: Optional[Epoch] = None
@@ -168,6 +183,8 @@ class EpochMonitor:
         self._loop: Optional["_Loop"] = None
         self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
         self._told: Dict[str, None] = {}
+        self._log_to = list(log_to)
+        self._sinks: List[Callable[[Epoch], Any]] = []
         atexit.register(self.close)
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -333,6 +350,19 @@ class EpochMonitor:
             self._next += 1
             if folder is None:
                 shutil.rmtree(loop.folder, ignore_errors=True)
+            self._tell(self.last)
+
+    def _tell(self, epoch: Epoch) -> None:
+        """Give an epoch to those who asked for it."""
+        from epochwatt.sinks import open_sink
+
+        wanted, self._log_to = self._log_to, []
+        for sink in wanted:
+            with self._harmless(f"nothing is logged to {sink}"):
+                self._sinks.append(open_sink(sink, self.run))
+        for tell in self._sinks:
+            with self._harmless("an epoch is not logged"):
+                tell(epoch)
 
     def _keep(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
         """Write the record of an epoch; return its folder, None: it cannot be written."""
@@ -650,22 +680,26 @@ class _HostStamps:
         asked, got = np.flatnonzero(whats == ASK), np.flatnonzero(whats == GOT)
         n = max(0, len(asked) - 1)
         asked_s, got_s = t_s[asked], t_s[got[:n]]
-        body_s = asked_s[1:] - got_s
+        body_s, wait_s = asked_s[1:] - got_s, got_s - asked_s[:n]
+        paused_s, _ = self._within(whats, t_s, asked, n, PAUSE, GOING_ON)
         copy_s, has_copy = self._within(whats, t_s, got, n, COPY, COPIED)
         step_s, has_step = self._within(whats, t_s, got, n, STEP, STEPPED)
         compute_s = step_s if has_step else body_s - copy_s
         self._asked_s = asked_s
-        return np.column_stack([got_s - asked_s[:n], copy_s, compute_s]), asked_s, has_copy
+        return np.column_stack([wait_s - paused_s, copy_s, compute_s]), asked_s, has_copy
 
     @staticmethod
-    def _within(whats: Any, t_s: Any, got: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
-        """Return the time of each mini-batch between such stamps, s, and whether there are any."""
+    def _within(whats: Any, t_s: Any, since: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
+        """Return the time of each mini-batch between such stamps, s, and whether there are any.
+
+        `since` are the places of the stamps from which on they are of the next mini-batch.
+        """
         import numpy as np
 
         begins, ends = np.flatnonzero(whats == begin), np.flatnonzero(whats == end)
         pairs = min(len(begins), len(ends))
         begins, ends = begins[:pairs], ends[:pairs]
-        minibatch = np.searchsorted(got, begins) - 1
+        minibatch = np.searchsorted(since, begins) - 1
         is_own = (minibatch >= 0) & (minibatch < n)
         seconds = (t_s[ends] - t_s[begins])[is_own]
         return np.bincount(minibatch[is_own], seconds, n)[:n], bool(is_own.any())

@@ -395,7 +395,8 @@ def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
         printed[2],
         "evaluation",
     ]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
+    assert (tmp_path / "epochs.jsonl").stat().st_size > 100
 
 
 def losses_of(wrap):

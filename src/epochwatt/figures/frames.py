@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.vega import Cells, Spec
 from epochwatt.tables import read_cells, table_text
+from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
 
 CAPTION_COLUMNS = 88
@@ -50,6 +51,11 @@ def records(frame: pd.DataFrame) -> list[Cells]:
     """Return the rows of a frame as plain values; what is missing is an empty text."""
     cells = frame.astype(object).where(frame.notna(), "")
     return [{str(name): cell for name, cell in row.items()} for row in cells.to_dict("records")]
+
+
+def caption(name: str, **told: object) -> str:
+    """Return the caption templates/captions/{name}.txt, filled in."""
+    return render(f"{captions.FOLDER}/{name}.txt", **told)
 
 
 @contextmanager

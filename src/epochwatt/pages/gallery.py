@@ -35,14 +35,6 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     },
 }
 OWN = "Own figures"
-LEAD = (
-    "A click enlarges a figure. Marks in the figures are published numbers. Measured and simulated "
-    "runs never share one."
-)
-NOTHING = (
-    "No figure is drawn of the selected studies. To draw one, add its name to "
-    "figures.fig02.studies in config/plotting.yaml and start again."
-)
 SIZE = (468, 252)  # of a figure whose file does not tell
 
 
@@ -82,8 +74,8 @@ def gallery(
     figures: Iterable[FigureEntry],
     findings: Sequence[ClaimRow],
     says: Mapping[tuple[str, str], Mapping[str, str]],
-) -> tuple[dict[str, object], dict[str, str]]:
-    """Return what the section shows, and figure -> its SVG, compressed, in base64.
+) -> tuple[list[dict[str, object]], dict[str, str]]:
+    """Return groups of figures, and figure -> its SVG, compressed, in base64.
 
     Parameters
     ----------
@@ -104,7 +96,7 @@ def gallery(
         {**_heading(paper, section, findings), "figures": panels}
         for (paper, section), panels in groups.items()
     ]
-    return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
+    return listed, images
 
 
 def _panel(

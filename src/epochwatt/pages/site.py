@@ -140,7 +140,7 @@ def write_index(
         measured = {run: records[run] for run in runs if run in records}
     content = {
         "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
-        "machine": Machine(inputs, titles).places(),
+        "machine": Machine(inputs, titles).shown(),
         "summary": []
         if epochs is None
         else [p.shown() for p in summarise(epochs, findings, titles)],

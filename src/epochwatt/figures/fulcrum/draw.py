@@ -13,15 +13,12 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.vega import Spec
-from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
 from epochwatt.schedule.summary import summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
-ASSUMED = """The power is the GPU's. The sweeps time epochs of training, so it is assumed that a
-mini-batch takes an equal part of its epoch, and that one of inference takes and draws what one of
-training does."""
 
 
 def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
@@ -48,41 +45,33 @@ def _opened(
     height_in: float,
     rows: pd.DataFrame,
     spec: Spec,
-    caption: str,
     note: str = "",
+    **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure of these rows. `note`: further words in its corner."""
+    """Open a figure of these rows.
+
+    Parameters
+    ----------
+    note : further words in its corner
+    told : what its caption says of the rows
+    """
     path = Path(stem)
     origin = ORIGINS[path.parent.name]
-    words = Words(TITLES[path.name], origin.first, origin.note + note, caption, origin.ending)
+    text = caption(path.name, provenance=origin.provenance, **told)
+    words = Words(TITLES[path.name], origin.first, origin.note + note, text, origin.ending)
     return study_figure(stem, style_file, words, (WIDTH_IN, height_in), records(rows), lambda: spec)
 
 
 # -- solvers: what they profile, how often they answer, what their answers lose -------------------
-
-SOLVERS = """Each mark is a solver (those with random modes: 10 and 50 of them, mean over
-draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
-job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a
-plan that keeps the budgets of power and latency. Below: how far such plans are from the best,
-in throughput of training or in worst latency. Those of ALS, of networks and of random or preset
-modes serve all problems of the jobs; others are of each problem. Hollow marks predict, and then
-run their best candidates; filled ones of the same form, and networks, answer with a prediction
-that nobody checked. GMD and ALS are our reading of searches that their paper (Fulcrum, arXiv
-2509.20205) states in words. Every problem of a grid of budgets and rates counts once
-(schedule/sampler.py); those that no mode solves are left out."""
-SOLVERS_PUBLIC = f"""Modes are the power limits of a V100 and an RTX 6000, 7 and 8 of them; of
-random modes there are 3. {ASSUMED} Preset modes of these devices are not known: that solver is left
-out."""
 
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
     summary = [r for r in summarised(records(scores)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
-    text = f"{SOLVERS} {SOLVERS_PUBLIC}" if _provenance(stem) == "public" else SOLVERS
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
     sampled = "; expected gain on a sample of the problems"
-    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), text, sampled) as opened:
+    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), sampled) as opened:
         figure, axes = opened
         axes.remove()
         grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
@@ -175,11 +164,6 @@ LINES = {  # solver -> dashes and width
     "maxn": (":", 1.3),
     "presets": ("-.", 1.0),
 }
-POWER = """Each field is a network that trains and one that serves. Requests arrive steadily, at
-30 % of the highest rate that the strongest mode serves, and are answered within forty times its
-shortest mini-batch. Across: the power budget. Up: mini-batches of training a second, of the plan
-that each solver answers with; no line: no plan, or one that breaks a budget. The grey line is the
-best of all modes; of solvers with random modes the smallest number of them is shown, one draw."""
 
 
 def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -194,8 +178,7 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
         vega.number("throughput_per_s", "mini-batches / s"),
         {"field": "solver", "type": "nominal"},
     )
-    text = f"{POWER} {ASSUMED}" if _provenance(stem) == "public" else POWER
-    with _opened(stem, style_file, 5.4, rows, spec, text) as (figure, axes):
+    with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
             for name in solvers:
                 line = pair[pair.solver.eq(name)]
@@ -239,15 +222,6 @@ ARRIVALS = {  # of requests -> words and colour
     "trace": ("a trace", "#009E73"),
 }
 LEAST_PCT = 0.1  # of the axis
-LATENCY = """Each field is a plan. Across: latency. Up: requests that wait longer, in %. Dotted: the
-latency budget of the plan. With steady arrivals no request waits longer than planned; where
-requests arrive at random, a mini-batch fills sooner or later than planned, and may find the board
-still busy."""
-PLAYED = """The plans are the best of all modes at the greatest power budget, with 30 % of the
-highest rate and a latency budget of forty times the shortest mini-batch."""
-MEASURED = """Solid: measured, requests that were served. Dashed: simulated with the same plan and
-the median times of single mini-batches that were taken just before. Dotted: the formula's longest
-latency of steady arrivals."""
 
 
 def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -269,8 +243,7 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
         vega.number("percentile", "requests answered by then (%)"),
         vega.name("line"),
     )
-    more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)
-    with _opened(stem, style_file, 5.4, rows, spec, f"{LATENCY} {more}") as (figure, axes):
+    with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "requests that wait longer (%)"):
             for (arrivals, whose), line in pair.groupby(["arrivals", "provenance"], sort=False):
                 dashes = "--" if is_measured and whose == "simulated" else "-"
@@ -306,11 +279,6 @@ FIELDS = {  # column -> label of its axis
     "trained_per_s": "training\n(mini-batches/s)",
 }
 SLOT_NUMBERS = ("t_s", "max_latency_s", *FIELDS)
-CHANGING = """Across: time. From above: the rate of requests to {infer}; the GPU's clock in the mode
-taken; the longest latency of an answered request in each slot, and its budget (red); training of
-{train}. Steady arrivals, played one by one.
-Clocks take {switch_s:g} s to settle, in which nothing is trained. Modes are those that are the best
-for some rate; the oracle chooses among the same ones (schedule/dynamic/)."""
 
 
 def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -334,8 +302,8 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
     )
     fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
     spec = {"data": {"values": records(rows)}, **fields}
-    text = CHANGING.format(train=train, infer=infer, switch_s=float(switch_s))
-    with _opened(stem, style_file, 6.5, rows, spec, text) as (figure, axes):
+    jobs = {"train": train, "infer": infer, "switch_s": f"{float(switch_s):g}"}
+    with _opened(stem, style_file, 6.5, rows, spec, **jobs) as (figure, axes):
         axes.remove()
         names = rows.rates.unique()
         grid = figure.subplots(len(FIELDS), len(names), squeeze=False, sharex="col", sharey="row")

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
-from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
 from epochwatt.figures.powertrain import looks, specs
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
@@ -70,15 +70,27 @@ def _opened(
     style_file: str,
     height_in: float,
     rows: Sequence[Cells],
-    caption: str,
     spec: specs.Kind,
     *notes: str,
+    **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure; `notes` follow in its corner after where the numbers are from."""
-    name = "/".join(Path(stem).parts[-2:])
-    provenance = next(k for k, place in looks.FOLDERS.items() if name.startswith(f"{place}/"))
-    note, origin = looks.note(provenance, *notes), looks.SHORT[provenance]
-    words = Words(looks.FIGURES[name], origin, note, caption, looks.PROVENANCES[provenance])
+    """Open a figure.
+
+    Parameters
+    ----------
+    notes : in its corner, after where the numbers are from
+    told : what its caption says of the rows
+    """
+    folder, name = Path(stem).parts[-2:]
+    provenance = next(key for key, place in looks.FOLDERS.items() if place == folder)
+    kind = name.removesuffix("_time").removesuffix("_power")
+    words = Words(
+        looks.FIGURES[f"{folder}/{name}"],
+        looks.SHORT[provenance],
+        looks.note(provenance, *notes),
+        caption(kind, provenance=provenance, **told),
+        looks.PROVENANCES[provenance],
+    )
     size_in = WIDTH_IN, max(height_in, 2.0)
     return study_figure(stem, style_file, words, size_in, rows, lambda: specs.spec_of(rows, spec))
 
@@ -128,18 +140,6 @@ MARK_COLUMNS += ["source", "published_id", "qualifier", "exactness"]
 LETTERS = 30  # of a line of a field's title
 LEAST = 2  # numbers of profiled modes that make a curve
 SPREAD = 1.035  # methods stand beside each other
-LEARNING = (
-    "Mean absolute percentage error (MAPE) of predicted {target} over all modes that were not "
-    "profiled, by how many random ones were. Marks: median over draws of the profiled modes; bars: "
-    "quartiles. The transferred network was taught by all modes of a reference workload, which the "
-    "others are not given. "
-)
-WHOSE = {
-    "simulated": "The boards are simulated, so methods are compared on made modes. Black and open: "
-    "the paper's errors, on a real AGX Orin.",
-    "public": "Others measured these modes on real boards, which the paper did not use: it has no "
-    "mark here.",
-}
 
 
 def draw_learning(
@@ -160,8 +160,8 @@ def draw_learning(
         for row in records(part)
     ]
     n_draws = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
-    caption = LEARNING.format(target=looks.TARGETS[target]) + WHOSE[provenance]
-    with _opened(stem, style_file, 6.0, rows, caption, specs.learning, n_draws) as opened:
+    word = looks.TARGETS[target]
+    with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
         figure, axes = opened
         if not shown:
             style.notice(figure, f"No curve of {looks.note(provenance)}.")
@@ -227,14 +227,6 @@ GREY = "#777777"
 BROKEN = "#F7E3DE"  # where a penalty says that the mode broke its limit
 EDGE_PCT = (-45.0, 75.0)  # of the penalties' axis; what lies outside is told
 LIMIT_COLUMNS = ["workload", "device", "method", "quantity", "value", "source", "published_id"]
-LIMITS = """For each power limit a method takes the fastest mode that it expects to keep it. Left:
-time of these modes over the fastest mode that keeps the limit, all limits of all draws; the box has
-the quartiles, the whiskers the 5th and 95th percentiles. A penalty below zero (shaded) is no gain:
-the mode broke its limit. Right: share of the limits with an answer that were broken at all, and by
-more than 1 W, by the power that was observed: median over draws. Fifty random modes
-were profiled."""
-LIMITS_BESIDE = """The boards are simulated. Black, open: the paper's medians and shares on a real
-AGX Orin, limits of 17 to 50 W; our detector is SSDLite320 in place of YOLOv8n."""
 
 
 def draw_limits(
@@ -253,12 +245,12 @@ def draw_limits(
     provenance = "public" if paper.empty else "simulated"
     rows = [{"provenance": provenance, **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
-    caption = LIMITS if paper.empty else f"{LIMITS} {LIMITS_BESIDE}"
     watts = numbers(choices.limit_w)
     note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
-    with _opened(
-        stem, style_file, height_in, rows if shown else [], caption, specs.limits, note
-    ) as (figure, axes):
+    with _opened(stem, style_file, height_in, rows if shown else [], specs.limits, note) as (
+        figure,
+        axes,
+    ):
         if not shown:
             style.notice(figure, f"No choice of {looks.note(provenance)}.")
             return
@@ -353,12 +345,6 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
 ROW_IN, MATRIX_HEAD_IN = 0.62, 1.3  # of a row of cells; of title, axis and note of each matrix
 TONES = LinearSegmentedColormap.from_list("tones", ["#FFFFFF", "#9DC3E0"])  # text stays readable
 CELL_COLUMNS = ["reference", "workload", "quantity", "device", "method", "n_profiled"]
-TRANSFER = """Mean absolute percentage error (MAPE) of predicted time and power in all modes that
-were not profiled, from each reference workload (row) to each target (column), fifty random modes
-of the target profiled. Framed: no transfer, a network on all modes of its own workload, judged on
-what it learned from. Ours: median over draws, below it the quartiles. Ours is simulated; the
-paper's (Fig. 6, printed) was measured on a real AGX Orin. Our detector is SSDLite320 in place of
-YOLOv8n. Tones share one scale within a row."""
 
 
 def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_file: str) -> None:
@@ -382,7 +368,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
     ]
     height_in = 0.8 + len(looks.TARGETS) * (MATRIX_HEAD_IN + ROW_IN * max(len(names), 1))
     notes = ("the paper's is of a real AGX Orin", "framed: no transfer, all modes")
-    with _opened(stem, style_file, height_in, rows, TRANSFER, specs.matrix, *notes) as opened:
+    with _opened(stem, style_file, height_in, rows, specs.matrix, *notes) as opened:
         figure, axes = opened
         if not names:
             style.notice(figure, "From which workload to which: no pair of workloads.")
@@ -451,12 +437,6 @@ LIMIT = "#B2182B"
 DRAW = ["workload", "method", "n_profiled", "draw"]
 TAKEN = ["predicted_epoch_s", "predicted_power_w", "epoch_s", "power_w"]
 CHOICE = [*TAKEN, "provenance", "workload", "method", "draw", "limit_w", "penalty_pct", "over_w"]
-EXAMPLE = """Grey: every mode of the board. Lines: what a method expects of the modes of its front,
-from fifty profiled modes (the draw that is the paper's sixth of ten by error). For the limit each
-method takes the fastest mode that it expects to keep it: the small mark is what it expects, the
-arrow leads to what this mode takes and draws (large mark). A large mark right of the limit breaks
-it. Only the neighbourhood of the limit is drawn; what lies outside is named at the edge.
-Simulated. The paper's numbers for the same limit, on a real board, stand in the table."""
 
 
 def draw_example(
@@ -483,7 +463,7 @@ def draw_example(
         for method, theirs in of_paper.groupby("method", sort=False):
             row = {"what": "paper", "provenance": "paper", "method": method}
             rows.append(row | dict(zip(theirs.statistic, theirs.value, strict=True)))
-    with _opened(stem, style_file, 4.6, rows, EXAMPLE, specs.example, *notes) as (figure, axes):
+    with _opened(stem, style_file, 4.6, rows, specs.example, *notes) as (figure, axes):
         if best is None:
             style.notice(figure, "No mode keeps the limit, or none was asked for.")
             return
