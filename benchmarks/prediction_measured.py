@@ -25,7 +25,7 @@ from epochwatt.prediction.harness import (
     random_subsets,
     score,
 )
-from epochwatt.prediction.models import intervals, physical
+from epochwatt.prediction.models import linear_model, physical
 from epochwatt.prediction.models import residual_gp as deviations
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import Priors
@@ -203,7 +203,7 @@ def _median(method: Method, of: Observations, target: str) -> str:
 def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
     """Return constants halved and doubled, and shares of which one part is given a half."""
     owners = {
-        **{"DEVIATION": intervals, "LENGTH": deviations, "OWN": deviations},
+        **{"DEVIATION": linear_model, "LENGTH": deviations, "OWN": deviations},
         **{"SHARE_SD": physical, "EXPONENT_SD": physical},
     }
     found: dict[str, tuple[ModuleType, str, Any]] = {

@@ -28,7 +28,7 @@ from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
-from epochwatt.board.device import last_measurement
+from epochwatt.board.device import notes
 from epochwatt.board.records import checksums
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.records.run_folder import RunFolder
@@ -133,7 +133,7 @@ def modes(folder: Path) -> Iterator[Target]:
         **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
         modes=[],
     )
-    effects = template.flag_effects()
+    effects = columns.FLAG_EFFECTS
     goods = [(path / "mode.json").read_bytes()]
 
     def read(content: bytes) -> None:
@@ -168,10 +168,10 @@ def attempts(folder: Path) -> Iterator[Target]:
         assert isinstance(runs.begin(template.EPOCHS)["started_unix_s"], (int, float))  # type: ignore[index]
 
     yield Target("attempt.json", "json", [good], begin)
-    last_measurement.remember("a" * 32, template.RUN, 1)
-    last = next(Path(tempfile.gettempdir()).glob(f"*/{last_measurement.LAST}"))
+    notes.remember("a" * 32, template.RUN, 1)
+    last = next(Path(tempfile.gettempdir()).glob(f"*/{notes.LAST}"))
     meta = runs.read(1).meta
-    yield on_file(last, "json", lambda: last_measurement.interruption(meta))
+    yield on_file(last, "json", lambda: notes.interruption(meta))
 
 
 def results(folder: Path) -> Iterator[Target]:

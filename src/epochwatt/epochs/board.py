@@ -23,7 +23,7 @@ def window_of(record: EpochRecord) -> tuple[float, float]:
 def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
     """Return the flags of an epoch that was measured on a board; none on a host.
 
-    Its record holds `board` and `events` (training.preparation, training.epoch_monitor).
+    Its record holds `board` and `events` (training.preparation, training.observation).
     """
     board = record.meta.get("board")
     if not board:

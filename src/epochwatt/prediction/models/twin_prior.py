@@ -7,8 +7,8 @@ mode other than the default one, and without DVFS, which lowers clocks too
 (`twin.validation.cross_validation_fits.load_prior_parameters`).
 """
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -36,8 +36,7 @@ def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Pr
     Raises EpochwattError: a board, network or data set that is not simulated; from the priors
     themselves: a clock that the board cannot have.
     """
-    names = (factors["device"], factors["model"], factors["dataset"])
-    twin.find(*names, factors.get("task", "train"))
+    twin.find(factors["device"], factors["model"], factors["dataset"], factors.get("task", "train"))
     pinned = {**factors, "dvfs": "off", "setup": ""}
 
     def epochs(setting: Setting) -> tuple[Array, Array]:
@@ -49,7 +48,18 @@ def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Pr
         modes = np.frombuffer(rows).reshape(-1, N_PARTS)[:, :N_SIMULATED]
         return mode_by_mode(modes, pinned, twin, epochs)
 
-    return {TIME: _prior(answers, 0), POWER: _prior(answers, 1)}
+    def expected(column: int, modes: Numbers) -> Numbers:
+        rows = as_rows(modes)
+        wrong = {
+            "a simulated board has its whole GPU on": rows[:, 4] != 1,
+            "a simulated board has no power limit": rows[:, 5] != NO_LIMIT,
+        }
+        for problem, is_wrong in wrong.items():
+            if is_wrong.any():
+                raise PredictionError(problem, found=str(Mode(*rows[is_wrong][0])))
+        return answers(rows.tobytes())[column].copy()
+
+    return {TIME: partial(expected, 0), POWER: partial(expected, 1)}
 
 
 def memoised(prior: Prior, rows: Numbers) -> Prior:
@@ -66,19 +76,3 @@ def memoised(prior: Prior, rows: Numbers) -> Prior:
         return np.array([values[key] for key in keys])
 
     return look_up
-
-
-def _prior(answers: Callable[[bytes], tuple[Numbers, ...]], column: int) -> Prior:
-    def expected(modes: Numbers) -> Numbers:
-        rows = as_rows(modes)
-        if (gated := rows[rows[:, 4] != 1]).size:
-            raise PredictionError(
-                "a simulated board has its whole GPU on", found=str(Mode(*gated[0]))
-            )
-        if (limited := rows[rows[:, 5] != NO_LIMIT]).size:
-            raise PredictionError(
-                "a simulated board has no power limit", found=str(Mode(*limited[0]))
-            )
-        return answers(rows.tobytes())[column].copy()
-
-    return expected
