@@ -1,7 +1,7 @@
 """Sum up errors of the simulated boards, by what was left out: `results/twin/groupings.csv`.
 
 The median error of times, of stalls among them, and of energies and powers, for each grouping of
-`published/groupings.py`, beside that by take-away. Its interval is a bootstrap over the groups,
+`published/folds.py`, beside that by take-away. Its interval is a bootstrap over the groups,
 since the numbers of one group are off together; of fewer than `ENOUGH` groups none is said.
 """
 

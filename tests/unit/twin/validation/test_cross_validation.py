@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from epochwatt.published.groupings import fold_of
+from epochwatt.published.folds import fold_of
 from epochwatt.published.numbers import Published
 from epochwatt.twin.validation.cross_validation import (
     CLASSES,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.published.folds import POWER_MODES
-from epochwatt.published.groupings import GROUPINGS
+from epochwatt.published.folds import GROUPINGS, POWER_MODES
 from epochwatt.twin.calibration.calibrate import Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.validation.cross_validation_fits import (
