@@ -32,7 +32,7 @@ from epochwatt.prediction.models.times_power import Priors
 from epochwatt.prediction.predictor import Context, Method, Predictor
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_MODES
-from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.twin import Twin
 
 DEVICE = "agx"  # SIGMETRICS 2023, 5.7
 SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand

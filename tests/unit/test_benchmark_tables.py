@@ -12,7 +12,7 @@ from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_t
 from epochwatt.prediction.evaluation.sweep_scores import HELD, TITLES, as_text, error_table, judged
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
-from epochwatt.twin.sweep_table import write_simulated_sweep
+from epochwatt.twin.sweep import write_simulated_sweep
 from tests.unit.prediction.sweeps import limited, planted
 
 FOLDER = tables.FOLDER

@@ -83,7 +83,7 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
     # a power mode in numbers
     epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
     """
-    from epochwatt.twin.what_if.question import what_if_lines
+    from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
     say(what_if_lines(device, model, given(totals), given(options)))

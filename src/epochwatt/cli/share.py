@@ -108,7 +108,7 @@ def export(names: tuple[str, ...], output: Path, **terms: str | None) -> None:
     epochwatt export theirs.csv --output theirs --licence MIT
     """
     from epochwatt.open_data.export import export as write
-    from epochwatt.open_data.terms import Terms
+    from epochwatt.open_data.package import Terms
 
     say(write(names, output, Terms(**{name: text or "" for name, text in terms.items()})))
 
@@ -128,7 +128,7 @@ def validate(path: Path) -> int:
     # a plain table of modes
     epochwatt validate theirs.csv
     """
-    from epochwatt.open_data.report import report_lines
+    from epochwatt.open_data.read import report_lines
 
     lines, valid = report_lines(path)
     say(lines)

@@ -11,7 +11,7 @@ A take-away whose fold takes no number from a fit is judged by its claims alone.
 numbers of the runs that these read: `config/twin/numbers_read_by_claims.csv`, which
 `claims/numbers_read.py` makes.
 `config/twin/seen.csv` has the ids of the numbers that the fit of all sees
-(`twin/calibration/fit_numbers.py`).
+(`twin/predicted.py`).
 
 Judged as `ratio` are times, energies, powers, factors and changes of 20 % or more, as the ratio of
 the two sides; as `points` shares, spreads and smaller changes, since "no change at all" would be

@@ -29,14 +29,13 @@ from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
 from epochwatt.errors import ConfigError
-from epochwatt.study.idle_studies import simulated_idles
+from epochwatt.study.idle import simulated_idles
 from epochwatt.study.settings import load_settings
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
-from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.simulation.idle import idle_power_w
-from epochwatt.twin.simulation.records import write_run
-from epochwatt.twin.simulation.run import simulate
-from epochwatt.twin.validation.cross_validation_fits import ALL, CLAIMS, FOLD, load_refits
+from epochwatt.twin.power_modes import load_twin_with_modes
+from epochwatt.twin.records import idle_power_w, write_run
+from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits
+from epochwatt.twin.run import simulate
+from epochwatt.twin.twin import load_twin
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
 NEAR_PCT = 3.0  # of turning: the closed form has no sampler; counts have no margin

@@ -69,7 +69,7 @@ def drawn(advice, tmp_path):
     def call(**budgets):
         _, axes = plt.subplots()
         answer = advice(**budgets)
-        front._draw(axes, answer, write_front(answer, tmp_path), PALETTE)
+        front.draw(axes, answer, write_front(answer, tmp_path), PALETTE)
         return axes
 
     yield call
@@ -112,7 +112,7 @@ def test_several_ticks_are_labelled_on_any_span(low, high):
     _, axes = plt.subplots()
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    front._label_ticks(axes.xaxis, low, high)
+    front.label_ticks(axes.xaxis, low, high)
     at = [value for value in axes.xaxis.get_majorticklocs() if low <= value <= high]
     plt.close("all")
     assert 4 <= len(at) <= 11

@@ -8,10 +8,15 @@ import pytest
 from epochwatt.study.idle import idles
 
 
+def wanted_of(agx):
+    settings = agx.settings()
+    return idles(settings.table, settings.devices)
+
+
 @pytest.fixture
 def wanted(agx):
     """Return a function that gives the idle powers of the board's study."""
-    return lambda: list(idles(agx.settings()).values())
+    return lambda: list(wanted_of(agx).values())
 
 
 def test_each_mode_is_measured_once_whatever_runs_in_it(agx, wanted):
@@ -53,7 +58,7 @@ class TestId:
         agx.set_device(power_modes={"MAXN.10W": {"cores": 2}})
         (idle,) = wanted()
         assert re.fullmatch(r"idle-[a-z0-9.-]+", idle.id)
-        assert list(idles(agx.settings())) == [idle.id]
+        assert list(wanted_of(agx)) == [idle.id]
 
     @pytest.mark.parametrize(
         "keys",
@@ -94,7 +99,7 @@ class TestElsewhere:
         (run,) = agx.runs
         for epoch in range(run.epochs):
             measure(run, epoch)
-        (idle,) = idles(agx.settings()).values()
+        (idle,) = wanted_of(agx).values()
         agx.set_device(units={"d1": "42"})
         assert not agx.runs[0].here
         return agx, idle
@@ -102,4 +107,4 @@ class TestElsewhere:
     def test_has_the_one_that_was_measured_there(self, away):
         agx, idle = away
         (agx.path / "measured" / idle.id / "idle").mkdir(parents=True)
-        assert list(idles(agx.settings())) == [idle.id]
+        assert list(wanted_of(agx)) == [idle.id]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.idle_studies import simulated_idles
+from epochwatt.study.idle import simulated_idles
 from epochwatt.study.settings import load_settings
 
 NUMBERS = {"cores": 8, "cpu_mhz": 2265, "gpu_mhz": 1377, "emc_mhz": 2133}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.study.interpreter import lead_the_path
+from epochwatt.study.settings import lead_the_path
 
 
 @pytest.fixture

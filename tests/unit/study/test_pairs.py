@@ -1,6 +1,6 @@
 """Runs that are two sides of a pair."""
 
-from epochwatt.study.pairs import pairs_of
+from epochwatt.study.runs import pairs_of
 
 PAIRS = {"factor": "container", "values": ["none", "box"], "margin_pct": 3}
 

@@ -52,29 +52,12 @@ def test_figure_draws_the_runs_of_its_studies_only(two_studies):
     assert {run.factors["seed"] for run in settings.figure_runs("fig02", "host")} == {0}
 
 
-def test_excluded_rows_come_with_run_factors_and_reason(checkout):
-    checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
-    rows = checkout.settings().excluded()
-    assert [(row["num_workers"], row["reason"]) for row in rows] == [
-        (0, "out of memory"),
-        (2, "out of memory"),
-    ]
-    assert all(re.search("-bs32-", row["run"]) for row in rows)
-
-
 def test_where_leaves_out_other_runs_of_the_studies(checkout):
     checkout.edit(
         "plotting.yaml", "studies: [small]", "studies: [small]\n    where: {batch_size: [32]}"
     )
     runs = checkout.settings().figure_runs("fig02", "host")
     assert {run.factors["batch_size"] for run in runs} == {32}
-
-
-def test_records_of_measured_runs_are_named(checkout):
-    """A figure's note says from them what machine it was."""
-    assert checkout.settings().drawing("fig02", "host")["records"] == {
-        name: f"measured/{name}" for name in checkout.ids
-    }
 
 
 def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):

@@ -16,7 +16,7 @@ from epochwatt.columns import CLOCKS
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_cells
 from epochwatt.templates import save_tables
-from epochwatt.twin.inputs.boards import load_boards, load_samples
+from epochwatt.twin.boards import load_boards, load_samples
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1

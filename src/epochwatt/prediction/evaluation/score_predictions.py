@@ -57,8 +57,8 @@ from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 from epochwatt.study.runs import TWIN
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.tables import write_frame
-from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters
+from epochwatt.twin.refits import load_prior_parameters
+from epochwatt.twin.twin import load_twin
 
 N_SUBSETS = 210  # all subsets of four of ten modes
 CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "designed"}

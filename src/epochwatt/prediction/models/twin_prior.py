@@ -1,10 +1,10 @@
 """Simulated time and power of a workload in each power mode, as priors of models.
 
-The closed form (`twin/model/epoch.py`): an epoch of the long run, all modes at once. A model on
+The closed form (`twin/epoch.py`): an epoch of the long run, all modes at once. A model on
 such a prior learns how far the board is from it (`physical.fit_on_prior`). The prior must not
 have seen what is predicted: its parameters are those of a calibration without any number of a power
 mode other than the default one, and without DVFS, which lowers clocks too
-(`twin.validation.cross_validation_fits.load_prior_parameters`).
+(`twin.refits.load_prior_parameters`).
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from epochwatt.prediction.data.modes import (
 )
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Prior
-from epochwatt.twin.inputs.numbers import Array
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.epoch import Setting, epoch
-from epochwatt.twin.simulation.sweep import N_PARTS as N_SIMULATED
-from epochwatt.twin.simulation.sweep import mode_by_mode
+from epochwatt.twin.boards import Array
+from epochwatt.twin.epoch import Setting, epoch
+from epochwatt.twin.sweep import N_PARTS as N_SIMULATED
+from epochwatt.twin.sweep import mode_by_mode
+from epochwatt.twin.twin import Twin
 
 
 def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:

@@ -33,14 +33,14 @@ RUN |= {"published_qualifier": "", "seen_by_fit": ""}
 def spec_of(tmp_path):
     """Return a function that gives the spec of rows, after Vega-Lite has taken and drawn it."""
 
-    def make(*rows, backend="twin", wrong=()):
+    def make(*rows, backend="twin", verdict=""):
         stem = tmp_path / "fig"
         names = list(dict.fromkeys(name for row in rows for name in row))
         with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        write_spec(str(stem), "A title", backend, TITLES, PALETTE, wrong)
+        write_spec(str(stem), "A title", backend, TITLES, PALETTE, verdict)
         return json.loads((tmp_path / "fig.vl.json").read_text("utf-8"))
 
     return make
@@ -88,7 +88,7 @@ def test_title_says_whether_it_was_measured(spec_of):
 
 def test_claims_that_do_not_hold_are_red_below_the_title(spec_of):
     claim = "Does not hold here: One worker is enough for LeNet and ResNet (T5.1.6a)"
-    title = spec_of(*stack(), wrong=[claim])["title"]
+    title = spec_of(*stack(), verdict=claim)["title"]
     assert title["subtitle"] == ["simulated, not measured", claim]
     assert title["subtitleColor"] == PALETTE["warning"]
     assert "subtitleColor" not in spec_of(*stack())["title"]
