@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
 
 CAPTION_COLUMNS = 88
+Strokes = dict[str, Any]  # how matplotlib draws something: keyword arguments
 
 
 class Words(NamedTuple):

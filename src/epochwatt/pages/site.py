@@ -19,9 +19,10 @@ from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
+from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import FigureEntry, gallery
+from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise

@@ -150,10 +150,10 @@ def test_fulcrum_is_on_the_landing_page_where_it_was_made(checkout, fulcrum_tabl
     assert "Training beside a stream of requests, over power budgets" in text
     assert "one of inference takes and draws what one of training does" in text
     shown = fulcrum(fulcrum_tables)
-    (sentence,) = shown["sentences"]  # the public row has no loss
-    text = "".join(piece if isinstance(piece, str) else piece.text for piece in sentence)
-    assert "answers 90.3 of the problems" in text
-    assert "8.5 of requests are late" in text
+    (answer,) = shown["answers"]  # the public row has no loss
+    assert (answer["kept"].text, answer["late"].text) == ("90.3", "8.5")
+    assert "our reading of GMD answers " in text
+    assert " of requests are late; with steady ones none." in text
     assert shown["table"].lines[1].cells["solver"].startswith("physical terms, verified")
 
 
