@@ -152,7 +152,11 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     if n_shared:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
-        lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
+        n_runs = counted(runs.nunique(), "runs")
+        is_own = program == "EpochMonitor"
+        lines.append(
+            f"{n_runs} {'of your own loop' if is_own else f'imported from logs of {program}'}."
+        )
     without = set(epochs.run) - set(means.run)
     if without:
         lines.append(
