@@ -127,9 +127,7 @@ def _of_field(rows: pd.DataFrame, field: Field) -> pd.DataFrame:
 
 
 def _title(field: Field, every: Sequence[Field], is_marked: bool) -> str:
-    """Return a field's title: what the paper ran, where it is marked; where there are several, the
-    reference.
-    """
+    """Return a field's workload, with the paper's where it is marked; of several its reference."""
     name, reference = field
     title = looks.workload(name)
     if is_marked and name in looks.STAND_INS:
