@@ -97,7 +97,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Window:
-    """What `end_window` returns: time and energy between two points of a program.
+    """Time and energy between two points of a program, from `end_window`.
 
     Attributes
     ----------

@@ -148,7 +148,7 @@ class Board:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its jobs are told of the machine."""
+        """Settings of the machine for its jobs."""
         return settings_of(self.device, self.instance)
 
 

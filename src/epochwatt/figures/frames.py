@@ -25,7 +25,7 @@ Strokes = dict[str, Any]  # how matplotlib draws something: keyword arguments
 
 
 class Words(NamedTuple):
-    """What a figure says of itself."""
+    """Title and remarks of a figure."""
 
     title: str
     origin: str  # of its numbers, in a word or two: begins the title of the picture

@@ -1,4 +1,4 @@
-"""What the papers print beside our numbers: single numbers as marks, relations of several.
+"""Show the papers' numbers beside ours: single ones as marks, relations of several.
 
 `config/published/` has the numbers. What is printed is black where it holds and red where
 `results/tables/comparisons.csv` says that it does not; filled and solid where the simulation was

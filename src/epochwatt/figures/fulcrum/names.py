@@ -13,7 +13,7 @@ STUDY = "Fulcrum (arXiv 2509.20205)"
 
 
 class Origin(NamedTuple):
-    """How figures say where their numbers are from."""
+    """Words for where a figure's numbers are from."""
 
     provenance: str  # of the rows that they draw
     first: str  # begins a title

@@ -47,7 +47,7 @@ Looks = Mapping[str, tuple[str, str]]
 
 
 class Curve(NamedTuple):
-    """What a drawing of curves shows."""
+    """Content of a drawing of curves."""
 
     title: str
     target: str
