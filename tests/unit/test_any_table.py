@@ -8,7 +8,7 @@ import json
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,10 +51,10 @@ from epochwatt.roofline.explain_run import write_explanations
 from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
 from epochwatt.roofline.tuning import Tuned
-from epochwatt.schedule.dynamic.study import SlotRow
-from epochwatt.schedule.evaluation import Score
-from epochwatt.schedule.played import ArrivalRow, LatencyRow, PowerRow
-from epochwatt.schedule.summary import write_summary as summarise_schedules
+from epochwatt.schedule.changing import SLOT_COLUMNS
+from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.study import SCORE_COLUMNS
+from epochwatt.schedule.study import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -330,13 +330,12 @@ def test_fulcrum(style_file, shape):
     cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     with made() as folder:
         tables = {}
-        for name, row in (
-            ("scores", Score),
-            ("power", PowerRow),
-            ("latencies", LatencyRow),
-            ("arrivals", ArrivalRow),
+        for name, columns in (
+            ("scores", SCORE_COLUMNS),
+            ("power", POWER_COLUMNS),
+            ("latencies", LATENCY_COLUMNS),
+            ("arrivals", ARRIVAL_COLUMNS),
         ):
-            columns = tuple(field.name for field in fields(row))
             of_table = {key: some for key, some in choices.items() if key in columns}
             rows = named_rows(columns, cells, n_rows, needed, **of_table)
             tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
@@ -357,7 +356,7 @@ def test_replanning(style_file, shape):
         for t in range(shape.few)
     ]
     with made() as folder:
-        write_table(folder / "slots.csv", "slots", [field.name for field in fields(SlotRow)], rows)
+        write_table(folder / "slots.csv", "slots", SLOT_COLUMNS, rows)
         draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
 
 

@@ -2,7 +2,7 @@
 
 `epochwatt.board.training.interleave` measures, in the interpreter that the device's file names.
 Here its plan is put together, and its record held against the formulas of
-`schedule.plans`, with the times of single mini-batches that were taken just before it.
+`schedule.problem`, with the times of single mini-batches that were taken just before it.
 """
 
 import json
@@ -24,8 +24,8 @@ from epochwatt.board.training.interleave.plan import checked
 from epochwatt.board.training.interleave.scheduler import Plan
 from epochwatt.doctor.subject import Subject, choose
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.schedule.as_run import run_as
-from epochwatt.schedule.plans import serve_and_train
+from epochwatt.schedule.problem import outcome as planned
+from epochwatt.schedule.simulation import run_as
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network
@@ -101,7 +101,7 @@ def _left_to_the_child() -> Iterator[None]:
 class Expected(NamedTuple):
     """Expectation of a plan on this machine, by times of single mini-batches taken before it."""
 
-    latency_s: float  # longest of constant arrivals, with the median times: the formula of `plans`
+    latency_s: float  # longest of constant arrivals, with the median times: by formula
     margin_s: float  # what disturbs the machine may add to it
     # mini-batches of training a second, beside the arrivals that there were
     throughput_per_s: float
@@ -131,9 +131,8 @@ def expected(
     infer_s, train_s = (np.asarray(before[key]) for key in ("infer_s", "train_s"))
     usual_s = float(np.median(infer_s))
     # the power has no part in times
-    formula = serve_and_train(
-        plan["rate_per_s"], plan["batch_size"], (usual_s, 0), (np.median(train_s), 0)
-    )
+    stream = plan["rate_per_s"], plan["batch_size"], usual_s, 0
+    formula = planned([stream], (np.median(train_s), 0))
     n_train = float(formula.n_train)
     if plan["n_train"] is not None:
         n_train = min(n_train, plan["n_train"])
@@ -146,7 +145,7 @@ def expected(
         train = float(np.median(train_s))
         throughput_per_s = run_as(limits, usual_s, train, arrivals_s, seconds).throughput_per_s
     return Expected(
-        float(formula.latency_s),
+        float(formula.latency_s[0]),
         MARGIN_FACTOR * longest_s,
         throughput_per_s,
         bool(formula.is_stable),

@@ -32,7 +32,7 @@ CAPTION = """Across: time. From above: the rate of requests to {infer}; the GPU'
 taken; the longest latency of an answered request in each slot, and its budget (red); training of
 {train}. Steady arrivals, played one by one.
 Clocks take {switch} s to settle, in which nothing is trained. Modes are those that are the best for
-some rate; the oracle chooses among the same ones (schedule/dynamic/)."""
+some rate; the oracle chooses among the same ones (schedule/changing.py)."""
 
 
 def draw_replanning(slots: str, style_file: str, stem: str) -> None:

@@ -1,7 +1,6 @@
 """Draw solvers of schedules: what they profile, how often they answer, what their answers lose."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -21,8 +20,8 @@ from epochwatt.figures.fulcrum.names import (
     look,
 )
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.schedule.summary import summarised
-from epochwatt.tables import read_table
+from epochwatt.schedule.study import summarised
+from epochwatt.tables import read_frame
 
 TITLE = FIGURES["fulcrum_solvers"]
 WIDTH_IN, HEIGHT_IN = 9.0, 5.0
@@ -46,8 +45,9 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
 
     They are SVG, PNG, CSV, caption and interactive spec.
     """
-    every = summarised(row for _, row in read_table(Path(scores)))
-    rows = [row for row in every if row["provenance"] == provenance]
+    every = summarised(read_frame(scores))
+    every = every.astype(object).where(every.notna(), "")
+    rows = every[every["provenance"] == provenance].to_dict("records")
     settings = {
         "title": style.titled(TITLE, FIRST[provenance]),
         "width_in": WIDTH_IN,

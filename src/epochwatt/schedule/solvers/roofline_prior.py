@@ -28,9 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import NO_LIMIT, logs
-from epochwatt.schedule.plans import Numbers
-from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.space import Places, Space
+from epochwatt.schedule.problem import Bools, Numbers, Places, Space, Workload
 
 N_DRAWS = 512
 MOST_COLUMNS = 60  # of the covariance: principal components of the draws
@@ -39,6 +37,7 @@ OFF_TIME, OFF_POWER = 0.08, 0.05  # relative deviation from the form, smooth ove
 OWN = 0.01  # of each run's own
 TYPICAL_S, TYPICAL_W = 0.1, 25.0  # a mini-batch of middle size; a board without power limits
 LEVEL_SD = 2.5  # of its logarithm: LeNet to BERT
+SURE = 4  # values, seen to be as far off as believed, that the widths of beliefs are worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +86,54 @@ class Prior:
             there = slice(half + here.start, half + here.stop)
             shared[:, n_jobs + job, there] += OFF_POWER**2 * alike
         return shared.transpose(0, 2, 1)
+
+
+class Belief:
+    """Belief about all runs, for each of p problems.
+
+    Attributes
+    ----------
+    mean, variance : (p, 2 r), of logarithms of times and powers
+    columns : (p, 2 r, i), what i seen values took from the variance
+    surprise, n_seen : (p,), sum of squares of how far they were off, in deviations, and their
+        number
+    """
+
+    def __init__(self, prior: Prior, p: int) -> None:
+        self.prior = prior
+        self.mean = np.tile(prior.mean, (p, 1))
+        self.variance = np.tile(prior.variance, (p, 1))
+        self.columns = np.zeros((p, len(prior.mean), 0))
+        self.surprise = np.zeros(p)
+        self.n_seen = np.zeros(p)
+
+    def learn(self, runs: list[Places], logarithms: Numbers) -> None:
+        """Learn times, then powers, (p, 2 j), of one run (p,) of each job."""
+        half = len(self.prior.mean) // 2
+        rows = np.stack([*runs, *(one + half for one in runs)], 1)[:, :, None]
+        before = np.take_along_axis(self.columns, rows, 1)  # (p, 2 j, i)
+        shared = self.prior.covariance(runs) - self.columns @ before.transpose(0, 2, 1)
+        among = np.take_along_axis(shared, rows, 1)
+        among = among + OWN**2 * np.eye(among.shape[1])
+        root = np.linalg.inv(np.linalg.cholesky(among))
+        new = shared @ root.transpose(0, 2, 1)
+        off = logarithms - np.take_along_axis(self.mean, rows[..., 0], 1)
+        off = (root @ off[:, :, None])[..., 0]
+        self.mean += (new @ off[:, :, None])[..., 0]
+        self.variance = np.maximum(self.variance - (new**2).sum(2), 0)
+        self.columns = np.concatenate([self.columns, new], 2)
+        self.surprise += (off**2).sum(1)
+        self.n_seen += off.shape[1]
+
+    def deviation(self) -> Numbers:
+        """Return standard deviations of what would be seen, (p, 2 r)."""
+        wider = np.maximum((SURE + self.surprise) / (SURE + self.n_seen), 1)
+        return np.asarray(np.sqrt(wider[:, None] * self.variance + OWN**2))
+
+    def only(self, which: Bools) -> None:
+        """Forget all problems but some."""
+        for name in ("mean", "variance", "columns", "surprise", "n_seen"):
+            setattr(self, name, getattr(self, name)[which])
 
 
 def roofline_prior(space: Space, n_draws: int = N_DRAWS, seed: int = 0) -> Prior:

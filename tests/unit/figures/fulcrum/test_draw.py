@@ -1,7 +1,6 @@
 """Figures of the study of schedules: all files of each, of one provenance alone."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,10 @@ from panels import assert_readable, drawn_texts
 from epochwatt.figures.fulcrum.draw import draw_schedules
 from epochwatt.figures.fulcrum.names import gallery_entries, stems
 from epochwatt.figures.fulcrum.power import shown_solvers
-from epochwatt.schedule.evaluation import Score
-from epochwatt.schedule.played import LatencyRow, PowerRow
+from epochwatt.schedule.played import LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.study import SCORE_COLUMNS as COLUMNS
 from epochwatt.tables import write_table
 
-COLUMNS, POWER_COLUMNS, LATENCY_COLUMNS = (
-    [field.name for field in fields(row)] for row in (Score, PowerRow, LatencyRow)
-)
 STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
 PAIR = {"jobs": "train_and_infer", "train": "a", "infer": "b", "device": "board"}
 WORDS = {

@@ -1,12 +1,11 @@
 """Figure of rates that change: all its files, from a table of slots."""
 
 import json
-from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
 from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
-from epochwatt.schedule.dynamic.study import SlotRow
+from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.tables import write_table
 
 STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
@@ -19,7 +18,7 @@ def test_files_of_the_figure(tmp_path):
         ["simulated", "orin", train, "bert", "day", arrivals, switch_s, policy, t_s, *NUMBERS]
         for train, arrivals, switch_s, policy, t_s in cases
     ]
-    write_table(tmp_path / "slots.csv", "slots", [f.name for f in fields(SlotRow)], rows)
+    write_table(tmp_path / "slots.csv", "slots", SLOT_COLUMNS, rows)
     draw_replanning(str(tmp_path / "slots.csv"), str(STYLE), str(tmp_path / "out"))
     assert {path.suffix for path in tmp_path.glob("out.*")} == {
         *(".svg", ".png", ".csv", ".txt", ".json")
