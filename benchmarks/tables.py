@@ -21,7 +21,7 @@ from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import studies as study
 from epochwatt.prediction.evaluation.sweep_table import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
-from epochwatt.schedule.study import summarised
+from epochwatt.schedule.summary import summarised
 from epochwatt.tables import read_frame
 from epochwatt.templates import Rows, columns
 

@@ -22,8 +22,13 @@ def explain(run: str) -> None:
     RUN is the id of a run, or the beginning of one. Ceilings of a measured run come from its own
     machine, those of a simulated run from its simulated board.
     """
-    from epochwatt.roofline.explain_run import explain_run, explanation_lines
-    from epochwatt.roofline.find_run import find_counts, find_run, measured_fits
+    from epochwatt.roofline.explain import (
+        explain_run,
+        explanation_lines,
+        find_counts,
+        find_run,
+        measured_fits,
+    )
 
     found, epochs = find_run(run)
     if found.provenance == "simulated":

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -40,7 +39,7 @@ from epochwatt.schedule.solvers.exhaustive import for_each_job, random_modes, so
 from epochwatt.schedule.solvers.predicted import observed, predicted_space, predicted_workload
 from epochwatt.schedule.tables import ASSUMED, by_job, public_tables, tables_of_job, workload_of
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
-from epochwatt.tables import read_frame, write_frame
+from epochwatt.tables import write_frame
 
 NETWORK, TRANSFERRED = "powertrain_scratch_best", "powertrain"  # methods of the registry
 ALS, NEURAL, POWERTRAIN = "als", "neural", "powertrain"
@@ -49,13 +48,8 @@ N_TRANSFERRED = 50  # of PowerTrain
 N_SAMPLED, SEED = 100, 0  # problems of each set of jobs, for a solver that thinks about each
 NONE_LEARNED: Mapping[str, str] = MappingProxyType({})
 SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
-SET_COLUMNS = (
-    "provenance",
-    "device",
-    "jobs",
-    "train",
-    "infer",
-)  # of all tables of results/fulcrum/
+# columns of all tables of results/fulcrum/
+SET_COLUMNS = ("provenance", "device", "jobs", "train", "infer")
 STATISTICS = (
     *("answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
     # how far an answer that keeps its budgets is from the best: throughput below the best, or
@@ -443,49 +437,3 @@ def _judged(judging: Judging) -> pd.DataFrame:
     return jobs.labelled(rows, SCORE_COLUMNS).astype(
         dict.fromkeys(("n_problems", "n_solvable", "n_judged"), "Int64")
     )
-
-
-# -- summary.csv -----------------------------------------------------------------------------------
-
-_GROUPS = ["provenance", "jobs", "solver"]
-SUMMARY_COLUMNS = (
-    *(*_GROUPS, "n_rows", "n_profiles", "board_minutes"),
-    *("kept_pct", "kept_least_pct", "kept_most_pct"),
-    *("loss_pct", "loss_least_pct", "loss_most_pct", "late_pct", "kept_p99_pct"),
-)
-
-
-def write_summary(scores: Path, arrivals: Path, path: Path) -> None:
-    """Write summary.csv of scores.csv and arrivals.csv."""
-    summary = summarised(read_frame(scores), read_frame(arrivals))
-    write_frame(path, "solvers of schedules, in short", summary)
-
-
-def summarised(scores: pd.DataFrame, arrivals: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return `SUMMARY_COLUMNS` of each kind of jobs and solver: means over sets of jobs and draws.
-
-    `kept`: solvable problems with an answer that keeps its budgets. `loss`: mean distance of these
-    answers to the best. `late`: requests that random arrivals leave late, and `kept_p99`: plans
-    that answer 99 % of them in time; missing for solvers whose plans were not played.
-    """
-    answered = scores[scores["answered_pct"].notna()]
-    kept_pct = answered["answered_pct"] * answered["kept_pct"] / 100
-    groups = answered.assign(kept_pct=kept_pct).groupby(_GROUPS, sort=False)
-    spread = {"pct": _mean, "least_pct": "min", "most_pct": "max"}
-    summary = groups.agg(
-        n_rows=("n_profiles", "size"),
-        n_profiles=("n_profiles", _mean),
-        board_minutes=("board_minutes", _mean),
-        **{f"kept_{name}": ("kept_pct", function) for name, function in spread.items()},
-        **{f"loss_{name}": ("loss_mean_pct", function) for name, function in spread.items()},
-    )
-    if arrivals is not None:
-        played = arrivals[arrivals["arrivals"] == "poisson"].groupby(_GROUPS)
-        summary = summary.join(played[["late_pct", "kept_p99_pct"]].agg(_mean))
-    return summary.reset_index().reindex(columns=list(SUMMARY_COLUMNS))
-
-
-def _mean(values: "pd.Series[float]") -> float:
-    """Return the mean of what is known, rounded once; NaN: nothing is."""
-    known = values.dropna()
-    return fmean(known) if len(known) else np.nan

@@ -10,16 +10,18 @@ from planted_runs import ONE_KNOB, fit, kernels
 from epochwatt.epochs.bottleneck import ARITHMETIC, BELOW_ROOF, COMPUTE_PARTS, LAUNCHES, MEMORY
 from epochwatt.roofline.explain import (
     CONSTANT,
+    FITTED,
+    LAWS,
     REST,
     Observed,
     Roof,
     explain,
     least_compute_s,
     least_s,
+    next_steps,
+    sentence,
 )
-from epochwatt.roofline.explain_run import sentence
 from epochwatt.roofline.model import Ceilings, EnergyCosts
-from epochwatt.roofline.next_mode import FITTED, LAWS, next_steps
 
 CEILINGS = Ceilings(1e12, 1e11, 1e-5)  # ridge: 10 FLOP per byte
 COSTS = EnergyCosts(1e-11, 5e-11, 8.0)

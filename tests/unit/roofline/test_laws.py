@@ -15,9 +15,7 @@ from epochwatt.roofline.laws import (
 )
 from epochwatt.roofline.model import Ceilings
 
-GRID = np.array(
-    list(itertools.product((300.0, 700.0, 1300.0), (4.0, 12.0), (700.0, 2200.0), (660.0, 3200.0)))
-).T
+GRID = np.array(list(itertools.product((300.0, 700.0, 1300.0), (700.0, 2200.0), (660.0, 3200.0)))).T
 CLOCKS = Clocks(*GRID)
 LAWS = CeilingLaws(2000.0, 60.0, 110.0, 30_000.0)
 MHZ = st.floats(100, 3500)
@@ -46,7 +44,7 @@ def test_the_lesser_limit_is_found_exactly_without_noise(first, second, seed):
     assert again == pytest.approx(rates, rel=1e-6)
 
 
-@given(low=st.tuples(*[MHZ] * 4), more=st.tuples(*[st.floats(1, 4)] * 4))
+@given(low=st.tuples(*[MHZ] * 3), more=st.tuples(*[st.floats(1, 4)] * 3))
 def test_more_clock_is_never_slower(low, more):
     slow = LAWS.at(Clocks(*map(np.asarray, low)))
     fast = LAWS.at(Clocks(*(np.asarray(a * b) for a, b in zip(low, more, strict=True))))

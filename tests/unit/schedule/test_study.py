@@ -20,8 +20,8 @@ from epochwatt.schedule.study import (
     sets_of,
     solvers_of,
     statistics,
-    summarised,
 )
+from epochwatt.schedule.summary import summarised
 from epochwatt.schedule.tables import ASSUMED, public_tables
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables

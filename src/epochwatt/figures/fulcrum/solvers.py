@@ -20,7 +20,7 @@ from epochwatt.figures.fulcrum.names import (
     look,
 )
 from epochwatt.figures.roofline.look import write_caption
-from epochwatt.schedule.study import summarised
+from epochwatt.schedule.summary import summarised
 from epochwatt.tables import read_frame
 
 TITLE = FIGURES["fulcrum_solvers"]
