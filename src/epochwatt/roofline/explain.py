@@ -277,7 +277,7 @@ def next_steps(
             continue
         new = Roof(here.processor, ceilings, there.costs if there else None)
         e2e_s = epoch_s(work, seen, roof, new, old / min(higher) if knob == "cpu_mhz" else 1.0)
-        new_j = energy_j(work, seen, roof, new, e2e_s)
+        new_j = predicted_energy_j(work, seen, roof, new, e2e_s)
         steps.append(Step(knob, min(higher), FITTED if there else LAWS, e2e_s, new_j))
     return steps
 
@@ -335,7 +335,7 @@ def _wait_s(seen: Observed, compute_s: float, cpu_factor: float) -> float:
     return max(0.0, factor * period_s - work_s)
 
 
-def energy_j(
+def predicted_energy_j(
     work: KernelCounts, seen: Observed, old: Roof, new: Roof, e2e_s: float
 ) -> float | None:
     """Return the epoch's energy under other rooflines, J; None where a part of it is not now.
@@ -557,8 +557,8 @@ def table_rows(explained: Explained) -> pd.DataFrame:
     e, seen, run = explained.explanation, explained.seen, explained.run
     groups = e.groups.values()
     names = ("launches", "flops", "bytes")
-    totals = (sum(getattr(group, name) for group in groups) for name in names)
-    whole = {ALL: Group(*totals, e.time_s, e.energy_j), **e.groups}
+    launches, flops, moved = (sum(getattr(group, name) for group in groups) for name in names)
+    whole = {ALL: Group(launches, flops, moved, e.time_s, e.energy_j), **e.groups}
     rows = [
         {
             "provenance": run.provenance,

@@ -61,11 +61,12 @@ class Kernels:
         empty = [row.best_s for row in valid if row.kernel == "launch"]
         first, some = valid[0], [row for row in valid if row.kernel != "launch"]
         names = ("flops", "bytes", "best_s", "time_s", "power_w")
-        return cls(
-            *(np.array([getattr(row, name) for row in some], float) for name in names),
-            launch_s=float(np.median(empty)) if empty else 0.0,
-            where=f"{first.device}, {first.precision}, mode {first.mode}",
+        flops, moved, best_s, time_s, power_w = (
+            np.array([getattr(row, name) for row in some], float) for name in names
         )
+        launch_s = float(np.median(empty)) if empty else 0.0
+        where = f"{first.device}, {first.precision}, mode {first.mode}"
+        return cls(flops, moved, best_s, time_s, power_w, launch_s, where)
 
     def only(self, places: NDArray[np.intp]) -> "Kernels":
         """Return the kernels at `places`."""

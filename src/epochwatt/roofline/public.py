@@ -84,8 +84,10 @@ def fit_points(points: Sequence[Point], n_draws: int = N_DRAWS) -> list[FitRow]:
     fits = []
     for device, instance in dict.fromkeys((p.device, p.instance) for p in points):
         in_mode = [p for p in points if (p.device, p.instance) == (device, instance)]
-        names = ("flops", "bytes", "time_s", "time_s", "power_w")
-        columns = (np.array([getattr(p, name) for p in in_mode], float) for name in names)
-        kernels = Kernels(*columns, launch_s=0.0, where=f"{device} {instance}")
+        flops, moved, time_s, power_w = (
+            np.array([getattr(p, name) for p in in_mode], float)
+            for name in ("flops", "bytes", "time_s", "power_w")
+        )
+        kernels = Kernels(flops, moved, time_s, time_s, power_w, 0.0, f"{device} {instance}")
         fits.append(fitted_row(in_mode[0], fit_kernels(kernels, n_draws), in_mode[0].power_scope))
     return fits

@@ -95,7 +95,7 @@ def arrivals_of(
         n_slots = math.ceil(times_s[-1] / slot_s) if len(times_s) else 0
         arrivals = Arrivals(times_s[times_s < n_slots * slot_s], slot_s, n_slots)
     else:
-        lasts_s, shares = np.array(rates.steps or [(rates.day[1], 0)], float).T
+        lasts_s, shares = np.array(rates.steps or [[rates.day[1], 0.0]], float).T
         ends_s = np.cumsum(lasts_s)
         middle_s = slot_s * (np.arange(int(ends_s[-1] / slot_s)) + 0.5)
         if rates.day:
@@ -442,7 +442,12 @@ def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path =
                 options = options_for(space, *budgets, arrivals.rates_per_s)
                 for switch_s in changing.switch_s:
                     rows, by_slot = policy_rows(options, arrivals, switch_s)
-                    label = {**case, "rates": name, "arrivals": kind, "switch_s": switch_s}
+                    label: dict[str, str | float] = {
+                        **case,
+                        "rates": name,
+                        "arrivals": kind,
+                        "switch_s": switch_s,
+                    }
                     scores.append(rows.assign(**label)[list(SCORE_COLUMNS)])
                     slots.append(by_slot.assign(**label)[list(SLOT_COLUMNS)])
     write_frame(scores_path, "rates that change", pd.concat(scores))

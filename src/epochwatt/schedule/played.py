@@ -165,8 +165,9 @@ def latency_rows(jobs: Set) -> pd.DataFrame:
     choice = exhaustive.solve(space, problem).choice
     if choice[0] == NONE:
         return pd.DataFrame(columns=LATENCY_COLUMNS)
-    ((size, infer_s, n_train, train_s),) = interleaved(space, problem, choice)
-    plan = Interleaved(int(size[0]), infer_s[0], int(n_train[0]), train_s[0])  # type: ignore[index]
+    (run,) = interleaved(space, problem, choice)
+    size, infer_s, n_train, train_s = (float(np.asarray(part)[0]) for part in run)
+    plan = Interleaved(int(size), infer_s, int(n_train), train_s)
     frames = []
     for kind in KINDS:
         waited = simulation.played_latencies_s(float(rate[0]), plan, kind, N_STREAMS, N_BATCHES)

@@ -174,6 +174,12 @@ class Judged(NamedTuple):
     is_stable: Bools
     power_w: Numbers  # by the rule of the problems
 
+    def of_one(self) -> "Judged":
+        """Return (p,) where one choice was judged for each problem, (p, 1)."""
+        cost, keeps_power, keeps_latency = self.cost, self.keeps_power, self.keeps_latency
+        of_choice = cost[:, 0], keeps_power[:, 0], keeps_latency[:, 0]
+        return Judged(*of_choice, self.is_stable[:, 0], self.power_w[:, 0])
+
     @property
     def in_time(self) -> Bools:
         """True where all requests are answered within the latency budget."""
@@ -369,6 +375,10 @@ class Answers(NamedTuple):
     n_profiles: Places  # (p,), mini-batches that were measured: pairs of job, mode and size
     board_s: Numbers  # (p,), what these take on a board, s (`Space.board_s`)
 
+    def only(self, which: Places) -> "Answers":
+        """Return those to some of the problems."""
+        return Answers(self.choice[which], self.n_profiles[which], self.board_s[which])
+
 
 def joined(parts: Sequence[Answers]) -> Answers:
     """Return answers to some problems and to others as those to all."""
@@ -398,7 +408,7 @@ class Profiles:
         """Run a choice for each of some problems; return what it does to them, (r,) each."""
         self.count(rows, choice)
         judged = self.space.judge(self.problems.only(rows), choice[:, None])
-        return Judged(*(column[:, 0] for column in judged))
+        return judged.of_one()
 
     def answers(self, choice: Places) -> Answers:
         """Return answers that took these runs."""

@@ -329,7 +329,7 @@ def evaluate(
     best = exhaustive.solve(space, problems)
     solvable = np.flatnonzero(best.choice != NONE)
     problems, n_problems, n = problems.only(solvable), len(problems), len(solvable)
-    best = Answers(*(column[solvable] for column in best))
+    best = best.only(solvable)
     shared = {"n_problems": n_problems, "n_solvable": n}
     row = {"solver": "exhaustive", "draw": 0, **shared, "n_judged": n}
     if not n:

@@ -90,9 +90,9 @@ class _Neighbours:
         for choice in distinct.tolist():
             if (modes, sizes, choice) not in self._beside:
                 n, here = self._n_modes, self._knobs[choice]
-                ordered = modes(self._knobs[:, :n], here[:n]).all(1)
-                ordered &= sizes(self._knobs[:, n:], here[n:]).all(1)
-                self._beside[modes, sizes, choice] = ordered
+                in_mode = modes(self._knobs[:, :n], here[:n]).all(1)
+                in_sizes = sizes(self._knobs[:, n:], here[n:]).all(1)
+                self._beside[modes, sizes, choice] = np.asarray(in_mode & in_sizes)
         return np.stack([self._beside[modes, sizes, choice] for choice in distinct.tolist()])[row]
 
     def is_open(self, steps: Places, closed: Bools) -> Bools:
