@@ -127,15 +127,6 @@ def at_rates(rates_per_s: Numbers, slot_s: float, seed: int | None) -> Arrivals:
 # -- modes to choose from --------------------------------------------------------------------------
 
 
-class Best(NamedTuple):
-    """Best choice in each of c modes at k rates, (k, c) each."""
-
-    # place in the space's choices; where none keeps the budgets, of most requests a second
-    choice: Places
-    holds: Bools  # whether it keeps the budgets, with steady arrivals
-    throughput_per_s: Numbers  # of training; 0 where it does not hold
-
-
 @dataclass(frozen=True, eq=False)
 class Options:
     """Modes to choose from, for one training job and one stream within budgets."""
@@ -151,8 +142,15 @@ class Options:
         latencies_s = np.full((len(rates_per_s), 1), self.max_latency_s)
         return Problems(powers_w, rates_per_s[:, None], latencies_s)
 
-    def at(self, rates_per_s: Numbers) -> Best:
-        """Return what the modes are good for at some rates, (k,)."""
+    def at(self, rates_per_s: Numbers) -> tuple[Places, Bools, Numbers]:
+        """Return what the modes are good for at some rates, (k,).
+
+        Returns
+        -------
+        (k, c) each: the best choice in each mode, where none keeps the budgets that of most
+        requests a second; whether it keeps them, with steady arrivals; mini-batches of training a
+        second, 0 where it does not
+        """
         problems, (infer,) = self.problems(rates_per_s), self.space.infer
         columns = []
         for mode in self.modes:
@@ -164,17 +162,17 @@ class Options:
             column = np.where(best == NONE, most, best)
             throughput = -np.take_along_axis(judged.cost, column[:, None], 1)[:, 0]
             columns.append((choices[column], best != NONE, np.where(best == NONE, 0.0, throughput)))
-        return Best(*(np.stack(column, 1) for column in zip(*columns, strict=True)))
+        choice, holds, throughput_per_s = (np.stack(some, 1) for some in zip(*columns, strict=True))
+        return choice, holds, throughput_per_s
 
     def best(self, *rates_per_s: Numbers) -> Places:
         """Return the mode that trains most on average of some rates, (k,) each, and holds at all.
 
         Where none holds: that of the highest rate.
         """
-        best = [self.at(rates) for rates in rates_per_s]
-        holds = np.logical_and.reduce([one.holds for one in best])
-        throughput = np.mean([one.throughput_per_s for one in best], axis=0)
-        score = np.where(holds, throughput, -1.0)
+        _, holds, throughput = zip(*map(self.at, rates_per_s), strict=True)
+        holds = np.logical_and.reduce(holds)
+        score = np.where(holds, np.mean(throughput, axis=0), -1.0)
         return np.where(holds.any(1), score.argmax(1), len(self.modes) - 1)
 
 
@@ -219,10 +217,10 @@ class Slots(NamedTuple):
 
 def play_slots(options: Options, arrivals: Arrivals, switch_s: float) -> Slots:
     """Play all slots in all modes after all modes; clocks take `switch_s` to settle."""
-    best = options.at(arrivals.rates_per_s)
+    choice, *_ = options.at(arrivals.rates_per_s)
     shape = arrivals.n_slots, len(options.modes), len(options.modes)
     slots = Slots(*(np.zeros(shape) for _ in Slots._fields))
-    sizes = options.space.choices[best.choice, 1]
+    sizes = options.space.choices[choice, 1]
     for mode in range(len(options.modes)):
         for size in np.unique(sizes[:, mode]):
             which = np.flatnonzero(sizes[:, mode] == size)
@@ -304,8 +302,8 @@ class View(NamedTuple):
 
 def never(view: View) -> Places:
     """Keep to the mode that is best at the highest rate, which is known beforehand."""
-    best = view.options.at(view.rates_per_s.max()[None])
-    return np.full(len(view.rates_per_s), int(best.throughput_per_s[0].argmax()))
+    *_, throughput_per_s = view.options.at(view.rates_per_s.max()[None])
+    return np.full(len(view.rates_per_s), int(throughput_per_s[0].argmax()))
 
 
 def always(view: View) -> Places:
@@ -322,7 +320,7 @@ def hysteresis(view: View) -> Places:
     as much is lost as with the change at the right moment.
     """
     estimates, options = view.estimates_per_s, view.options
-    now = options.at(estimates)
+    _, holds, throughput_per_s = options.at(estimates)
     wanted = options.best(*(estimates * factor for factor in (1 - BAND, 1, 1 + BAND)))
     path = np.empty(len(estimates), np.intp)
     mode, planned_per_s, forgone = int(wanted[0]), estimates[0], 0.0
@@ -331,10 +329,9 @@ def hysteresis(view: View) -> Places:
         if abs(rate / planned_per_s - 1) <= BAND:
             forgone = 0.0
         else:
-            gain_per_s = now.throughput_per_s[slot, better] - now.throughput_per_s[slot, mode]
-            forgone += max(gain_per_s, 0.0) * view.slot_s
-            cost = view.switch_s * now.throughput_per_s[slot, better]
-            if not now.holds[slot, mode] or forgone > cost:
+            best_per_s = throughput_per_s[slot, better]
+            forgone += max(best_per_s - throughput_per_s[slot, mode], 0.0) * view.slot_s
+            if not holds[slot, mode] or forgone > view.switch_s * best_per_s:
                 mode, planned_per_s, forgone = better, rate, 0.0
         path[slot] = mode
     return path

@@ -247,11 +247,11 @@ def write_played(
     paths : of the three tables, in this order
     records : folders of measurements of `epochwatt serve-and-train`
     """
-    jobs = [(jobs, root) for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
+    jobs = [jobs for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
     columns = (ARRIVAL_COLUMNS, POWER_COLUMNS, LATENCY_COLUMNS)
     frames = [[pd.DataFrame(columns=names)] for names in columns]
     with workers(min(processes, len(jobs)) or 1) as pool:
-        for number, made in enumerate(pool.map(_played, jobs), 1):
+        for number, made in enumerate(pool.map(_played, jobs, [root] * len(jobs)), 1):
             for some, frame in zip(frames, made, strict=False):
                 some.append(frame)
             say(f"{number} of {len(jobs)} sets of jobs played")
@@ -260,8 +260,7 @@ def write_played(
         write_frame(path, "schedules that were played", pd.concat(some))
 
 
-def _played(job: tuple[Set, Path]) -> list[pd.DataFrame]:
-    jobs, root = job
+def _played(jobs: Set, root: Path) -> list[pd.DataFrame]:
     arrivals = arrival_rows(jobs)
     if jobs.jobs != "train_and_infer":
         return [arrivals]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +45,6 @@ ALS, NEURAL, POWERTRAIN = "als", "neural", "powertrain"
 N_TRAIN, N_INFER = 250, 50  # random modes of the baseline of Fulcrum, at every mini-batch size
 N_TRANSFERRED = 50  # of PowerTrain
 N_SAMPLED, SEED = 100, 0  # problems of each set of jobs, for a solver that thinks about each
-NONE_LEARNED: Mapping[str, str] = MappingProxyType({})
 SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
 # columns of all tables of results/fulcrum/
 SET_COLUMNS = ("provenance", "device", "jobs", "train", "infer")
@@ -192,12 +190,12 @@ def write_learned_job(
 
 def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
     """Write what `learn` returned as an .npz file."""
-    arrays: dict[str, np.ndarray] = {}
-    for solver, draws in learned.items():
-        for draw, seen in enumerate(draws):
-            arrays[f"{solver}/{draw}/modes"] = seen.modes
-            arrays[f"{solver}/{draw}/time_s"] = seen.workload.time_s
-            arrays[f"{solver}/{draw}/power_w"] = seen.workload.power_w
+    arrays = {
+        f"{solver}/{draw}/{part}": array
+        for solver, draws in learned.items()
+        for draw, (modes, work) in enumerate(draws)
+        for part, array in (("modes", modes), ("time_s", work.time_s), ("power_w", work.power_w))
+    }
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
 
 
@@ -206,11 +204,11 @@ def read_learned(path: Path, workload: Workload) -> dict[str, list[Learned]]:
     learned: dict[str, list[Learned]] = {}
     with np.load(path) as arrays:
         for name in arrays:
-            solver, draw, part = name.split("/")
+            draw, _, part = name.rpartition("/")
             if part == "modes":
-                columns = {key: arrays[f"{solver}/{draw}/{key}"] for key in ("time_s", "power_w")}
-                seen = Learned(arrays[name], replace(workload, **columns))
-                learned.setdefault(solver, []).append(seen)
+                seen = {key: arrays[f"{draw}/{key}"] for key in ("time_s", "power_w")}
+                draws = learned.setdefault(name.partition("/")[0], [])
+                draws.append(Learned(arrays[name], replace(workload, **seen)))
     return learned
 
 
@@ -229,18 +227,15 @@ class Solver(NamedTuple):
 
 
 def solvers_of(
-    jobs: Set, root: Path = Path(), learned: Mapping[str, str] = NONE_LEARNED
+    jobs: Set, root: Path = Path(), learned: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Solver], str]:
     """Return the solvers of a set by name, and why it has no preset modes, if so.
 
-    Parameters
-    ----------
-    learned : job -> file of `write_learned_job`; of a set without them no solver has networks
+    `learned`: job -> file of `write_learned_job`; of a set without them no solver has networks
     """
-    workloads, without_presets = jobs.space.workloads, ""
-    presets = np.zeros(0, np.intp)
+    workloads, table = jobs.space.workloads, jobs.tables[0][0]
+    presets, without_presets = np.zeros(0, np.intp), ""
     try:
-        table = jobs.tables[0][0]
         rows, places = observations_of(table), workloads[0].modes.tolist()
         preset = preset_places(rows, table.key.device).values()
         presets = np.array([places.index(rows.modes[at].tolist()) for at in preset], np.intp)
@@ -248,7 +243,7 @@ def solvers_of(
         without_presets = str(error).partition("\n")[0]
     methods = {name: load_method(name, root) for name in jobs.study.methods}
     found = plain_solvers(methods, presets, jobs.study.n_profiled)
-    if learned.keys() >= set(jobs.names):
+    if learned and learned.keys() >= set(jobs.names):
         pairs = zip(jobs.names, workloads, strict=True)
         found |= learned_solvers([read_learned(Path(learned[job]), work) for job, work in pairs])
     return found, without_presets
@@ -378,16 +373,6 @@ def statistics(
     return dict(zip(STATISTICS, values, strict=True))
 
 
-class Judging(NamedTuple):
-    """Task of one process: one set of jobs, and the grid and rule of its problems."""
-
-    jobs: Set
-    learned: Mapping[str, str]
-    root: Path
-    size: Size
-    power_rule: PowerRule
-
-
 def write_scores(
     tables: Path,
     paths: Mapping[PowerRule, Path],
@@ -408,32 +393,32 @@ def write_scores(
 
     Raises ConfigError: the tables lack a network of the study.
     """
-    judgings = [
-        Judging(jobs, learned, root, TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule], rule)
+    tasks = [
+        (jobs, rule, learned, root)
         for rule in paths
         for jobs in sets_of(required_schedule(root), tables, root)
         if rule == "highest" or len(jobs.names) == 2
     ]
     scores = []
-    with workers(min(processes, len(judgings))) as pool:
-        for number, rows in enumerate(pool.map(_judged, judgings), 1):
+    with workers(min(processes, len(tasks))) as pool:
+        for number, rows in enumerate(pool.map(_judged, *zip(*tasks, strict=True)), 1):
             scores.append(rows)
             n = int(rows["n_problems"].iloc[0])
-            say(f"{n} problems ({number} of {len(judgings)} sets of jobs)")
+            say(f"{n} problems ({number} of {len(tasks)} sets of jobs)")
     frame = pd.concat(scores)
     for rule, path in paths.items():
         write_frame(path, f"scores of schedules, {rule} power", frame[frame["power_rule"] == rule])
 
 
-def _judged(judging: Judging) -> pd.DataFrame:
-    jobs = judging.jobs
-    found, without_presets = solvers_of(jobs, judging.root, judging.learned)
-    problems = problems_of(jobs.space, judging.size, judging.power_rule, jobs.study.power_w)
+def _judged(jobs: Set, rule: PowerRule, learned: Mapping[str, str], root: Path) -> pd.DataFrame:
+    """Return the scores of one set of jobs: the task of one process."""
+    found, without_presets = solvers_of(jobs, root, learned)
+    size = TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule]
+    problems = problems_of(jobs.space, size, rule, jobs.study.power_w)
     rows = evaluate(jobs.space, problems, found, jobs.study.draws)
     if without_presets:
         note = {"solver": ["presets"], "draw": [0], "note": [without_presets]}
         rows = pd.concat([rows, pd.DataFrame(note)])
-    rows = rows.assign(power_rule=judging.power_rule).reindex(columns=SCORE_COLUMNS)
-    return jobs.labelled(rows, SCORE_COLUMNS).astype(
-        dict.fromkeys(("n_problems", "n_solvable", "n_judged"), "Int64")
-    )
+    rows = rows.assign(power_rule=rule).reindex(columns=list(SCORE_COLUMNS))
+    numbers = dict.fromkeys(("n_problems", "n_solvable", "n_judged"), "Int64")
+    return jobs.labelled(rows, SCORE_COLUMNS).astype(numbers)

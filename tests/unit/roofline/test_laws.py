@@ -4,14 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.roofline.laws import (
     CeilingLaws,
     Clocks,
     fit_ceiling_laws,
-    lesser_limit,
 )
 from epochwatt.roofline.model import Ceilings
 
@@ -32,16 +31,6 @@ def test_planted_laws_are_recovered_with_a_memory_that_waits_for_the_gpu_at_low_
     fitted = fit_ceiling_laws(CLOCKS, ceilings)
     for name, value in vars(LAWS).items():
         assert getattr(fitted, name) == pytest.approx(value, rel=0.03), name
-
-
-@given(first=st.floats(1, 1e3), second=st.floats(1, 1e3), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
-def test_the_lesser_limit_is_found_exactly_without_noise(first, second, seed):
-    clocks = np.random.default_rng(seed).uniform(100, 3000, (2, 12))
-    rates = np.minimum(first * clocks[0], second * clocks[1])
-    found = lesser_limit(rates, *clocks)
-    again = np.minimum(found[0] * clocks[0], found[1] * clocks[1])
-    assert again == pytest.approx(rates, rel=1e-6)
 
 
 @given(low=st.tuples(*[MHZ] * 3), more=st.tuples(*[st.floats(1, 4)] * 3))

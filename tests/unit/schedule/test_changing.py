@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.changing import (
     ORACLE,
-    Arrivals,
     along,
     arrivals_of,
     at_rates,
@@ -62,12 +61,6 @@ def test_random_arrivals_are_so_on_average_and_always_the_same():
     assert gaps_s.std() == pytest.approx(gaps_s.mean(), rel=0.05)  # exponential
 
 
-def test_a_day_is_lowest_at_its_ends_and_highest_in_its_middle():
-    rates = arrivals_of(Rates(day=(1 / 9, 2400)), 9.0, 100.0, None).rates_per_s
-    assert rates[[0, -1]] == pytest.approx(1, abs=0.1)
-    assert rates[11:13] == pytest.approx(9, abs=0.1)
-
-
 def test_a_recorded_trace_is_taken_as_it_is(tmp_path):
     (tmp_path / "trace").write_text("# s\n0.5\n3\n9\n21\n", "utf-8")
     arrivals = arrivals_of(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
@@ -113,13 +106,6 @@ def test_an_overload_refuses_some_and_answers_others_late(options):
     assert slots.n_late[:, 1, 1].tolist() == [0, 0]
 
 
-def test_a_slot_without_requests_is_all_training(options):
-    arrivals = Arrivals(np.array([1.0, 2.0, 65.0]), 30.0, 3)
-    slots = play_slots(options([2.0, 8.0]), arrivals, 3.0)
-    assert slots.n_trained[1, 0, 0] == pytest.approx(30 / 0.02, rel=0.01)
-    assert slots.worst_s[1].tolist() == [[0, 0], [0, 0]]
-
-
 def test_slots_played_apart_sum_up_to_a_stream_played_in_one_go(options):
     apart = at_rates(np.full(4, 4.5), 300.0, 5)
     whole = apart._replace(slot_s=1200.0, n_slots=1)
@@ -146,24 +132,7 @@ def paths(options, rates, switch_s):
     return paths_of(modes, arrivals, play_slots(modes, arrivals, switch_s), switch_s)
 
 
-def test_at_a_constant_rate_nobody_changes_the_mode_and_all_do_alike(options):
-    rows = scored(options, [3.0] * 8, 1.0)
-    assert set(rows["n_switches"]) == {0}
-    assert rows["trained_per_s"].nunique() == 1
-    assert set(rows["regret_pct"]) == {0}
-
-
 SQUARE = [2, 8] * 5
-
-
-def test_between_two_rates_the_oracle_changes_the_mode_where_that_is_cheap(options):
-    assert paths(options, SQUARE, 0.5)[ORACLE].tolist() == [0, 1] * 5
-
-
-def test_between_two_rates_the_oracle_stays_where_a_change_is_dear(options):
-    """A slot of 30 s has 900 mini-batches in one mode and 360 in the other; a change costs 600."""
-    path = paths(options, SQUARE, 20.0)[ORACLE]
-    assert path[1:].tolist() == [1] * 9  # the first mode is free
 
 
 @pytest.mark.parametrize("switch_s", [0.5, 20.0])
@@ -177,12 +146,6 @@ def test_around_a_border_between_modes_hysteresis_stays(options, switch_s):
 def test_hysteresis_follows_a_change_that_lasts(options):
     path = paths(options, [2] * 5 + [8] * 5 + [2] * 5, 1.0)["hysteresis"]
     assert path.tolist() == [0] * 6 + [1] * 5 + [0] * 4  # the rate is seen a slot later
-
-
-def test_a_change_that_is_dear_waits_until_it_has_paid_for_itself(options):
-    """At 2/s 18 mini-batches/s are forgone, 540 a slot; a change that takes 29 s costs 870."""
-    path = paths(options, [8] * 5 + [2] * 10, 29.0)["hysteresis"]
-    assert path.tolist() == [1] * 7 + [0] * 8
 
 
 def test_whoever_keeps_the_mode_of_the_peak_is_never_late(options):

@@ -74,13 +74,6 @@ def test_two_steady_streams_never_wait_longer_than_the_formula_says(rates, sizes
         assert waited.max() <= float(most_s) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("arrivals", ["constant", "poisson"])
-def test_requests_arrive_at_their_rate(arrivals):
-    times = arrivals_s(arrivals, 4.0, (20, 2000))
-    assert (np.diff(times, axis=1) >= 0).all()
-    assert np.diff(times, axis=1).mean() == pytest.approx(0.25, rel=0.02)
-
-
 def test_one_request_in_ages_leaves_time_for_more_training_than_an_integer_holds():
     plan = Interleaved(batch_size=1, infer_s=1.0, n_train=10**30, train_s=1.0)
     assert played_latencies_s(1e-300, plan).max() == pytest.approx(1.0, abs=1.0)
