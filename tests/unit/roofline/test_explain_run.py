@@ -3,13 +3,14 @@
 import re
 
 import pytest
-from planted_runs import ONE_KNOB, kernels
+from planted_runs import ONE_KNOB, fit, kernels
 
 from epochwatt.cli import main
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.explain import (
     RUNS,
     explain_run,
+    explanation_lines,
     find_run,
     observed,
     table_rows,
