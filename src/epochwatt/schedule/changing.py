@@ -32,7 +32,7 @@ from epochwatt.schedule.config import Rates, required_schedule
 from epochwatt.schedule.problem import NONE, SLACK, Bools, Numbers, Places, Problems, Space
 from epochwatt.schedule.simulation import Interleaved, Slot, play
 from epochwatt.schedule.solvers import exhaustive
-from epochwatt.schedule.tables import by_job, tables_of_job, workload_of
+from epochwatt.schedule.tables import tables_of_job, workload_of
 from epochwatt.sweeps.mode_table import read_mode_tables
 from epochwatt.tables import write_frame
 
@@ -424,11 +424,11 @@ def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path =
     changing = required_schedule(root).changing
     if changing is None:
         raise ConfigError("config/schedule.yaml has no key changing", where=str(root))
-    tables_by_job = by_job(read_mode_tables(tables))
+    all_tables = read_mode_tables(tables)
     scores, slots = [], []
     for jobs in changing.jobs:
-        train = tables_of_job(f"train-{jobs.train}", tables_by_job)
-        infer = tables_of_job(f"infer-{jobs.infer}", tables_by_job)
+        train = tables_of_job(jobs.train, "train", all_tables)
+        infer = tables_of_job(jobs.infer, "infer", all_tables)
         space, key = Space(workload_of(train), (workload_of(infer),)), train[0].key
         case = {"provenance": key.provenance, "device": key.device}
         case |= {"train": jobs.train, "infer": jobs.infer}

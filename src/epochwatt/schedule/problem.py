@@ -389,11 +389,12 @@ class Profiles:
     """What a solver runs on the board for each of many problems, counted."""
 
     def __init__(
-        self, space: Space, problems: Problems, modes: Sequence[Places] | None = None
+        self, space: Space, problems: Problems, modes: Places | Sequence[Places] = ()
     ) -> None:
-        """Begin with modes of each job, training first, that were run at every mini-batch size."""
+        """Begin with modes that were run at every mini-batch size: of all jobs, or of each job."""
         self.space, self.problems = space, problems
-        pairs = [] if modes is None else list(zip(space.workloads, modes, strict=True))
+        of_jobs = [modes] * len(space.workloads) if isinstance(modes, np.ndarray) else modes
+        pairs = list(zip(space.workloads, of_jobs, strict=False))
         n_profiles = sum(len(some) * len(one.batch_sizes) for one, some in pairs)
         self.n_profiles = np.full(len(problems), n_profiles)
         board_s = sum(one.board_s(some) for one, some in pairs)

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,7 +26,7 @@ from epochwatt.schedule.problem import (
 )
 from epochwatt.schedule.simulation import Interleaved, run_at_random
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted
-from epochwatt.schedule.tables import simulated_tables, workload_of
+from epochwatt.schedule.tables import simulated_tables, tables_of_job, workload_of
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
@@ -113,7 +113,7 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
     """
     problem = request.problem()
     tables = _given(request) if request.tables else _simulated(request, root)
-    chosen = [_tables_of(tables, name, task) for name, task in request.jobs]
+    chosen = [tables_of_job(name, task, tables) for name, task in request.jobs]
     first, *others = map(workload_of, chosen)
     space = Space(first, tuple(others)) if request.train else Space(None, (first, *others))
     plan, n_profiles = _solved(request.solver, space, problem)
@@ -193,16 +193,6 @@ def _given(request: Request) -> list[ModeTable]:
             found="; ".join(works),
         )
     return fitting
-
-
-def _tables_of(tables: Sequence[ModeTable], name: str, task: str) -> list[ModeTable]:
-    chosen = [table for table in tables if (table.key.workload, table.key.task) == (name, task)]
-    if not chosen:
-        raise ConfigError(
-            f"no table of {name} ({task})",
-            allowed=sorted({f"{table.key.workload} ({table.key.task})" for table in tables}),
-        )
-    return chosen
 
 
 # -- what limits a plan ----------------------------------------------------------------------------

@@ -34,9 +34,9 @@ from epochwatt.schedule.problem import (
 from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted
 from epochwatt.schedule.solvers.als import profiled_modes
-from epochwatt.schedule.solvers.exhaustive import for_each_job, random_modes, solve_in_modes
+from epochwatt.schedule.solvers.exhaustive import random_modes, solve_in_modes
 from epochwatt.schedule.solvers.predicted import observed, predicted_space, predicted_workload
-from epochwatt.schedule.tables import ASSUMED, by_job, public_tables, tables_of_job, workload_of
+from epochwatt.schedule.tables import ASSUMED, public_tables, tables_of_job, workload_of
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 from epochwatt.tables import write_frame
 
@@ -106,15 +106,16 @@ def sets_of(study: ScheduleStudy, tables: Path, root: Path = Path()) -> list[Set
     sources += [(jobs, public_tables(jobs, root), ASSUMED) for jobs in study.public]
     sets = []
     for jobs, all_tables, assumed in sources:
-        tables_by_job = by_job(all_tables)
         for kind, train, infer in (
             *(("train", model, ()) for model in jobs.train),
             *(("infer", "", (model,)) for model in jobs.infer),
             *(("train_and_infer", train, (infer,)) for train, infer in jobs.together),
             *(("two_infer", "", tuple(pair)) for pair in jobs.streams),
         ):
-            one = Set(kind, train, infer, [], jobs, assumed)
-            sets.append(replace(one, tables=[tables_of_job(j, tables_by_job) for j in one.names]))
+            works = [(train, "train")] if train else []
+            works += [(name, "infer") for name in infer]
+            tables_of_set = [tables_of_job(name, task, all_tables) for name, task in works]
+            sets.append(Set(kind, train, infer, tables_of_set, jobs, assumed))
     return sets
 
 
@@ -180,12 +181,12 @@ def write_learned_job(
 
     Raises ConfigError: the tables lack a network of the study.
     """
-    study, tables_by_job = required_schedule(root), by_job(read_mode_tables(tables))
-    others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
-    teacher = workload_of(tables_of_job(others[0], tables_by_job)) if others else None
-    workload = workload_of(tables_of_job(job, tables_by_job))
-    is_training = job.startswith("train-")
-    write_learned(learn(workload, teacher, study.neural_draws, is_training, cache), path)
+    study, all_tables = required_schedule(root), read_mode_tables(tables)
+    task, _, network = job.partition("-")
+    others = [name for name in study.train if job != f"train-{name}"]
+    teacher = workload_of(tables_of_job(others[0], "train", all_tables)) if others else None
+    workload = workload_of(tables_of_job(network, task, all_tables))
+    write_learned(learn(workload, teacher, study.neural_draws, task == "train", cache), path)
 
 
 def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
@@ -268,9 +269,8 @@ def plain_solvers(
         def solve(space: Space, problems: Problems, draw: int) -> Answers:
             modes = random_modes(space, n, draw)
             seen = predicted_space(space, method, modes)
-            if verifies:
-                return predicted.solve_verified(space, problems, seen, modes)
-            return predicted.solve(space, problems, seen, for_each_job(space, modes))
+            solver = predicted.solve_verified if verifies else predicted.solve
+            return solver(space, problems, seen, modes)
 
         return solve
 

@@ -71,19 +71,13 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
     )
 
 
-def by_job(tables: Iterable[ModeTable]) -> dict[str, list[ModeTable]]:
-    """Return job, such as `train-lenet` -> its tables of each mini-batch size."""
-    jobs: dict[str, list[ModeTable]] = {}
-    for table in tables:
-        jobs.setdefault(f"{table.key.task}-{table.key.workload}", []).append(table)
-    return jobs
-
-
-def tables_of_job(job: str, jobs: dict[str, list[ModeTable]]) -> list[ModeTable]:
-    """Return the tables of a job of `by_job` (ConfigError: there are none)."""
-    if job not in jobs:
-        raise ConfigError(f"no table of {job}", allowed=sorted(jobs))
-    return jobs[job]
+def tables_of_job(network: str, task: str, tables: Iterable[ModeTable]) -> list[ModeTable]:
+    """Return the tables of a job, at each mini-batch size (ConfigError: there are none)."""
+    keys = {table: (table.key.workload, table.key.task) for table in tables}
+    if chosen := [table for table, key in keys.items() if key == (network, task)]:
+        return chosen
+    allowed = sorted({f"{name} ({kind})" for name, kind in keys.values()})
+    raise ConfigError(f"no table of {network} ({task})", allowed=allowed)
 
 
 def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:

@@ -10,7 +10,7 @@ from epochwatt.prediction.registry import load_method
 from epochwatt.schedule import sampler, study
 from epochwatt.schedule.problem import NONE, Problems, Space
 from epochwatt.schedule.solvers import als, exhaustive, gain, gmd, predicted
-from epochwatt.schedule.solvers.exhaustive import for_each_job, random_modes, solve_in_modes
+from epochwatt.schedule.solvers.exhaustive import random_modes, solve_in_modes
 from epochwatt.schedule.solvers.roofline_prior import OWN, Belief, roofline_prior
 
 SIZES = (1, 4, 16)
@@ -143,7 +143,7 @@ def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workl
     space = Space(workload(2, (16,), False), (workload(1, SIZES, False),))
     modes = random_modes(space, 8, seed=3)
     seen = predicted.predicted_space(space, load_method("physical"), modes)
-    answers = predicted.solve(space, problems, seen, for_each_job(space, modes))
+    answers = predicted.solve(space, problems, seen, modes)
     assert not truth(space, problems, answers).holds[answers.choice != NONE].all()
 
 

@@ -3,8 +3,6 @@
 The best of all, which looks at everything, is what every other solver is judged by.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from epochwatt.schedule.problem import (
@@ -36,7 +34,7 @@ def solve(space: Space, problems: Problems, draw: int = 0) -> Answers:
         best = best_among(space, problems, space.undominated())
         if space.train is not None and space.infer and len(none := np.flatnonzero(best == NONE)):
             best[none] = best_among(space, problems.only(none), every)
-    return Profiles(space, problems, for_each_job(space, np.arange(len(space.modes)))).answers(best)
+    return Profiles(space, problems, np.arange(len(space.modes))).answers(best)
 
 
 def solve_in_modes(space: Space, problems: Problems, modes: Places) -> Answers:
@@ -46,13 +44,7 @@ def solve_in_modes(space: Space, problems: Problems, modes: Places) -> Answers:
     """
     modes = np.unique(modes)
     choices = np.flatnonzero(np.isin(space.choices[:, 0], modes))
-    profiles = Profiles(space, problems, for_each_job(space, modes))
-    return profiles.answers(best_among(space, problems, choices))
-
-
-def for_each_job(space: Space, modes: Places) -> Sequence[Places]:
-    """Return modes once for each job, as `Profiles` takes them."""
-    return [modes] * len(space.workloads)
+    return Profiles(space, problems, modes).answers(best_among(space, problems, choices))
 
 
 def random_modes(space: Space, n_modes: int, seed: int) -> Places:

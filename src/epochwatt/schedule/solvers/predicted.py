@@ -28,7 +28,7 @@ from epochwatt.schedule.problem import (
     Workload,
 )
 from epochwatt.schedule.solvers import exhaustive
-from epochwatt.schedule.solvers.exhaustive import best_among, for_each_job
+from epochwatt.schedule.solvers.exhaustive import best_among
 
 MOST_VERIFIED = 5  # candidates of a problem
 LEAST = 1e-3  # of the least observed value: no prediction is below it
@@ -105,13 +105,15 @@ def _expected(
     return fitted[TIME].predict(others), fitted[POWER].predict(others)
 
 
-def solve(space: Space, problems: Problems, seen: Space, modes: Sequence[Places]) -> Answers:
+def solve(
+    space: Space, problems: Problems, seen: Space, modes: Places | Sequence[Places]
+) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
     Parameters
     ----------
     seen : the space with what is known of each job
-    modes : places of the modes that were profiled of each job
+    modes : places of the modes that were profiled, of all jobs or of each job
     """
     choice = exhaustive.solve(seen, problems).choice
     return Profiles(space, problems, modes).answers(choice)
@@ -135,7 +137,7 @@ def solve_verified(space: Space, problems: Problems, seen: Space, modes: Places)
     expected = seen.judge(problems, np.maximum(best, 0)[:, None]).cost[:, 0]
     cost = np.where(best == NONE, np.inf, expected)
     candidates = _Candidates(seen, problems, others)
-    profiles = Profiles(space, problems, for_each_job(space, modes))
+    profiles = Profiles(space, problems, modes)
     factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
     left, first = np.arange(len(problems)), np.zeros(len(problems), np.intp)
     for _ in range(MOST_VERIFIED):
