@@ -98,7 +98,7 @@ class Problems:
 
 
 class Outcome(NamedTuple):
-    """What plans give, arrays of one shape."""
+    """Outcome of plans, arrays of one shape."""
 
     throughput_per_s: Numbers  # mini-batches of training a second; 0 without training
     latency_s: tuple[Numbers, ...]  # of each stream, of the request that waits longest
@@ -386,7 +386,7 @@ def joined(parts: Sequence[Answers]) -> Answers:
 
 
 class Profiles:
-    """What a solver runs on the board for each of many problems, counted."""
+    """Count what a solver runs on the board for each of many problems."""
 
     def __init__(
         self, space: Space, problems: Problems, modes: Places | Sequence[Places] = ()
