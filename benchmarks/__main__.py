@@ -21,6 +21,7 @@ from epochwatt.errors import EpochwattError
 # in the order in which they run
 NAMES = (
     "instrument",
+    "monitor",
     "planted",
     "effects",
     "sampler",

@@ -17,7 +17,7 @@ from benchmarks import power_sensors, signals
 from benchmarks.bounds import Judged, cell, energy_judged
 from benchmarks.power_sensors import Samples
 from benchmarks.signals import Numbers, Signal
-from epochwatt.epochs.counter import counted
+from epochwatt.epochs.energy import counted
 
 SENSORS = {
     "sysfs, 10 Hz (JetPack 4)": power_sensors.SENSORS["INA3221, 54 ms register"],

@@ -14,7 +14,8 @@ out again.
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -23,14 +24,17 @@ import numpy as np
 
 from epochwatt.published.folds import (
     BY_HAND,
+    IDENTITIES,
     LEAKS,
+    RULES,
     SAME_AS,
+    Leak,
     Point,
-    derived_leaks,
     load_leaks,
     point,
+    points,
 )
-from epochwatt.published.numbers import SPREADS, Fact, Measurement, Published
+from epochwatt.published.numbers import KEYS, SPREADS, Fact, Measurement, Published
 from epochwatt.tables import write_entries, write_table
 from epochwatt.twin.calibration.predicted import Batch
 from epochwatt.twin.inputs.numbers import Array
@@ -67,6 +71,57 @@ def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
     )
     columns = ("published_ids", "rule", "why")
     write_table(folder / LEAKS, "what gives numbers away", columns, rows)
+
+
+def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = None) -> list[Leak]:
+    """Return the leaks that follow from the tables, and what follows where some points are one.
+
+    Parameters
+    ----------
+    one_run : point -> the point that it is to the simulation; others are themselves
+    """
+    leaks = _leaks(published, {})
+    covered = {leak.ids for leak in leaks}
+    for leak in _leaks(published, one_run or {}):
+        if not any(leak.ids <= ids for ids in covered):
+            leaks.append(Leak(leak.ids, RULES[2], leak.why))
+    return leaks
+
+
+def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
+    touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
+    giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
+    for name, fact in published.facts().items():
+        for place in points(fact):
+            at = one_run.get(place, place)
+            touching[at].add(name)
+            if "/" in fact.metric or not (fact.formula or fact.is_bound):
+                giving[at].add(name)
+    reasons = {frozenset(ids): _words(at) for at, ids in touching.items()}
+    leaks = [Leak(ids, RULES[0], why) for ids, why in reasons.items()]
+    leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
+    leaks = [leak for leak in leaks if len(leak.ids) > 1]
+    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
+
+
+def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:
+    for run in dict.fromkeys(at[:-1] for at in giving):
+        for metrics in IDENTITIES:
+            members = [giving.get((*run, metric), set()) for metric in metrics]
+            if all(members):
+                why = f"{', '.join(metrics)} of one run"
+                yield set().union(*members), f"{why}: {_words(run)}"
+
+
+def _words(point: Point) -> str:
+    """Return in words which run a point is of, and what of it."""
+    run = dict(zip(KEYS, point[1:], strict=False))
+    short = {"num_workers": "w={}", "batch_size": "bs={}", "epoch": "epoch {}", "dvfs": "dvfs {}"}
+    left_out = (None, "kept", "d1", 1.0)
+    parts = [
+        short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out
+    ]
+    return " ".join([*parts, *map(str, point[1 + len(KEYS) :])])
 
 
 def one_run(published: Published, twin: Twin) -> dict[Point, Point]:

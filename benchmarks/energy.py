@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.results import Budget, Result, Row, at_most
 from benchmarks.synthetic import TRAINING
-from epochwatt.board.telemetry.schedule import Schedule
+from epochwatt.board.telemetry.channel import Schedule
 from epochwatt.epochs.energy import J_PER_WH, paper_energy_wh, trapezoid
 from epochwatt.epochs.sensor import INSTANT, Sensor
 

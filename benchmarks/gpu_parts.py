@@ -16,7 +16,7 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.telemetry.nvml import open_gpu
-from epochwatt.board.training.gpu import gpu_of
+from epochwatt.board.telemetry.which_gpu import gpu_of
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.placement import laid_out

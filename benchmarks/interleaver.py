@@ -29,8 +29,8 @@ import torch
 
 from benchmarks.results import Budget, Result, Row, at_most
 from epochwatt.board.training.interleave.arrivals import CONSTANT, arrivals
-from epochwatt.board.training.interleave.jobs import Job, make_job, time_before
 from epochwatt.board.training.interleave.scheduler import HostClock, Interleaver, Log, Plan
+from epochwatt.board.training.interleave.session import Job, make_job, time_before
 from epochwatt.schedule.interleaved import Expected, expected
 
 N_ROUNDS, SECONDS = 6, 3.0

@@ -32,8 +32,9 @@ from epochwatt.prediction.harness import (
 from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
+from epochwatt.prediction.profile.bench import Played, replayed
+from epochwatt.prediction.profile.bench import simulated as simulated_board
 from epochwatt.prediction.profile.command import METHOD
-from epochwatt.prediction.profile.replay import Played, Replayed, Simulated
 from epochwatt.prediction.profile.search import Goal, Profile, search
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import stock_choices, strongest
@@ -61,7 +62,7 @@ HEAD += ["broken, %", "by over 1 W, %", "profiled", "minutes"]
 def real(name: str) -> Played:
     """Return a bench that a public table plays."""
     (table,) = find_tables(name, REPOSITORY)
-    return Replayed(table)
+    return replayed(table)
 
 
 def simulated(model: str) -> Played:
@@ -70,7 +71,7 @@ def simulated(model: str) -> Played:
     entry = {"title": model, "backend": "twin", "device": "orin", "grid": "fulcrum-orin"}
     whole = validated(SweepEntry, {**entry, "workload": workload}, "the benchmark")
     sweep, _ = load_sweep(f"replay-{model}", whole, REPOSITORY)
-    return Simulated(sweep, REPOSITORY)
+    return simulated_board(sweep, REPOSITORY)
 
 
 def answers(

@@ -19,7 +19,7 @@ import torch
 from benchmarks.results import REPOSITORY
 from epochwatt import columns
 from epochwatt.board.device.machine import open_machine
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training.ceilings.session import CeilingSession
 from epochwatt.board.training.loaders import TimedMinibatches
 from epochwatt.board.training.session import MadeUpSamples
@@ -46,7 +46,7 @@ def ceilings_here(threads: int) -> Ceilings:
     with tempfile.TemporaryDirectory() as root:
         folder = CeilingFolder(root, "ceilings")
         with CeilingSession(folder, ["fp32"], machine) as session:
-            session.measure_mode(mode, 0, machine.change(mode, "on"))
+            session.measure_mode(mode, 0, machine.change(mode, "on"), {})
         place = Place("ceilings", "measured", "host", "local", [dict(mode)])
         effects = dict.fromkeys(columns.FLAGS, "informs")
         rows: list[CeilingRow] = ceiling_rows(folder.read(mode), place, effects)

@@ -23,8 +23,8 @@ from typing import Any
 from benchmarks.results import Result, Row, at_most
 from benchmarks.synthetic import sampler_with
 from epochwatt.board.telemetry import process
+from epochwatt.board.telemetry.channel import Schedule
 from epochwatt.board.telemetry.client import Sampler
-from epochwatt.board.telemetry.schedule import Schedule
 from epochwatt.errors import EpochwattError
 from tests.fakeboard.board import make_board
 

@@ -17,6 +17,7 @@ from benchmarks import bounds, fleet, methods_tables, roofline_tables
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row, Table, write_tables
 from epochwatt.claims.table_claims import read_rows
+from epochwatt.figures.frames import read_texts
 from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import studies as study
 from epochwatt.prediction.evaluation.sweep_table import read_scores
@@ -100,8 +101,8 @@ def _row(saved: dict[str, Any]) -> Row:
 
 def powertrain_tables(folder: Path) -> dict[str, Table]:
     """Return the tables of the study of PowerTrain: methods, claims in short, those that fail."""
-    names = ("errors", "penalties", "claims")
-    errors, penalties, claims = (read_rows(str(folder / f"{name}.csv")) for name in names)
+    errors, penalties = (read_texts(folder / f"{name}.csv") for name in ("errors", "penalties"))
+    claims = read_rows(str(folder / "claims.csv"))
     failing = [row for row in claims if row["status"] == "does_not_hold"]
     rows = {
         f"methods-{provenance}": study.methods_rows(errors, penalties, provenance)

@@ -23,7 +23,6 @@ from epochwatt.board.training.data import folder_name
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.epochs.collect import collect_run
-from epochwatt.study.yaml_files import read_yaml
 
 RUN, SCALE, EPOCHS = "host-local-lenet-ssd-w0-bs16-native-p1-0123abcd", 0.02, 3
 POWER = {"period_s": 0.002, "rails": 3, "signal": [[0.004, 8.0], [0.007, 22.0]]}
@@ -67,16 +66,10 @@ def with_power() -> None:
     Sampler.start = functools.partial(start, program=sampler_with(POWER))  # type: ignore[method-assign]
 
 
-def flag_effects() -> dict[str, str]:
-    """Return what each flag does, as config/flags.yaml says."""
-    rows = read_yaml(REPOSITORY / "config/flags.yaml")
-    return {name: row["effect"] for name, row in rows.items()}
-
-
 def collect(folder: Path, epochs: int = EPOCHS) -> Path:
     """Write the run's tables as `collect_run` does; return that of the epochs."""
     tables = [folder / "results" / name for name in ("epochs.csv", "energy.csv")]
-    collect_run(str(folder / "measured"), RUN, epochs, flag_effects(), *map(str, tables))
+    collect_run(str(folder / "measured"), RUN, epochs, columns.FLAG_EFFECTS, *map(str, tables))
     return tables[0]
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, near
 from epochwatt.board.telemetry.rails import ModulePower
-from epochwatt.board.telemetry.tegrastats_line import parse_line
+from epochwatt.board.telemetry.tegrastats import parse_line
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import ConfigError
 

@@ -28,7 +28,7 @@ from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
-from epochwatt.board.device import last_measurement
+from epochwatt.board.device import notes
 from epochwatt.board.records import checksums
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.records.run_folder import RunFolder
@@ -38,7 +38,6 @@ from epochwatt.board.training.sweep import read_modes
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
-from epochwatt.claims.required_runs import QuestionLog
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
@@ -134,7 +133,7 @@ def modes(folder: Path) -> Iterator[Target]:
         **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
         modes=[],
     )
-    effects = template.flag_effects()
+    effects = columns.FLAG_EFFECTS
     goods = [(path / "mode.json").read_bytes()]
 
     def read(content: bytes) -> None:
@@ -169,10 +168,10 @@ def attempts(folder: Path) -> Iterator[Target]:
         assert isinstance(runs.begin(template.EPOCHS)["started_unix_s"], (int, float))  # type: ignore[index]
 
     yield Target("attempt.json", "json", [good], begin)
-    last_measurement.remember("a" * 32, template.RUN, 1)
-    last = next(Path(tempfile.gettempdir()).glob(f"*/{last_measurement.LAST}"))
+    notes.remember("a" * 32, template.RUN, 1)
+    last = next(Path(tempfile.gettempdir()).glob(f"*/{notes.LAST}"))
     meta = runs.read(1).meta
-    yield on_file(last, "json", lambda: last_measurement.interruption(meta))
+    yield on_file(last, "json", lambda: notes.interruption(meta))
 
 
 def results(folder: Path) -> Iterator[Target]:
@@ -253,8 +252,8 @@ def configuration(folder: Path) -> Iterator[Target]:
     yield on_file(claims, "yaml", lambda: load_terms(place), share=5)
 
 
-class _Ones(QuestionLog):
-    """A source in which every number is 1."""
+class _Ones(EpochTable):
+    """A table in which every number is 1."""
 
     def number(self, metric: str, factors: Row, epoch: str) -> float:
         return 1.0
@@ -273,7 +272,7 @@ def papers(folder: Path) -> Iterator[Target]:
     path = place / TAKEAWAYS
     yield on_file(path, "table", lambda: load_claims(place), place="takeaways", share=2)
     claims = load_claims(place)
-    names = [namespace(source, "sigmetrics2023", terms) for source in (_Ones(), EpochTable([]))]
+    names = [namespace(source, "sigmetrics2023", terms) for source in (_Ones(), EpochTable())]
 
     def judge(content: bytes) -> None:
         text = content.decode("utf-8", "replace")
@@ -283,7 +282,7 @@ def papers(folder: Path) -> Iterator[Target]:
     goods = [claim.predicate.encode("utf-8") for claim in claims]
     yield Target("predicate", "text", goods, judge, "a-place", share=20)
     first = claims[0]
-    evaluate([first], EpochTable([]), terms)  # the readers above need it whole
+    evaluate([first], EpochTable(), terms)  # the readers above need it whole
 
 
 def bundles(folder: Path) -> Iterator[Target]:

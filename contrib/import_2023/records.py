@@ -20,7 +20,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import TELEMETRY, RunFolder
 from epochwatt.board.records.samples import write_samples
 from epochwatt.board.records.shapes import ANY
-from epochwatt.board.telemetry.source_statistics import Tally
+from epochwatt.board.telemetry.channel import Tally
 from epochwatt.columns import FACTOR_NAMES, PROTOCOL, SCHEMA_VERSION, with_defaults
 from epochwatt.datasets.recipes import n_samples, recipe
 from epochwatt.errors import ConfigError, RecordError

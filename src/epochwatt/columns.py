@@ -631,57 +631,180 @@ def axis_title(name: str) -> str:
     return "{} ({})".format(label(name), unit(name)) if unit(name) else label(name)
 
 
-# Every flag there is. config/flags.yaml says of each whether it invalidates or informs.
-FLAGS: Dict[str, str] = {
-    "cold_process": "first epoch measured by its process",
-    "imported": "taken over from logs of the 2023 scripts; mode and medium as told, not verified",
-    "no_dependence_on_mode": "of a public sweep: neither its time nor its power follows a clock",
-    "power_of_some_rails": "of a public sweep: too little for the whole module, so power is empty",
-    "resumed": "an unfinished attempt was found, or something else was measured in between",
-    "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
-    "fresh_weights": "the checkpoint of the epoch before was missing or damaged",
-    "checkpoint_damaged": "the checkpoint of the epoch before could not be used; it was set aside",
-    "machine_changed": "machine, CPU, container, a library, its threads, its environment or the "
-    "way to a board's power differs from the first epoch's",
-    "overhead_negative": "stall + compute exceed E2E by more than 0.1 %",
-    "loss_not_finite": "the mean loss is infinite or not a number",
-    "cache_advised": "the page cache may not be dropped: only the data set's pages were forgotten",
-    "cache_changed": "resumed, and the cached share is not what the epoch before left (5 points)",
-    "stopped": "training or machine stood still for a while: stopped, frozen or suspended",
-    "machine_shared": "other programs took more than 10 % of the CPUs during the epoch",
-    "sampler_lost": "the sampler died, fell silent or could not write: no telemetry of this epoch",
-    "sampler_gap": "a sensor failed for a while, or rows were dropped",
-    "clock_jumped": "the wall clock was set during the epoch; the monotonic clock counts",
-    "power_missing": "a power sensor gave no reading at all",
-    "power_gap": "power readings are missing for more than three periods",
-    "power_lost": "no power reading in over 10 % of the epoch: no bound holds what was there",
-    "power_end_held": "no power reading at or beyond a bound of the epoch: the nearest was held",
-    "power_negative": "a power sensor gave negative readings, which are left out",
-    "power_sampling_regular": "power was not read at random instants: the bound holds aliasing "
-    "with the mini-batches, and there is none where the readings keep to them",
-    "power_resolution_unknown": "too few different readings to see the sensor's steps: no bound",
-    "power_stuck": "a power sensor repeated one value far longer than its others, or for over 30 s",
-    "power_still": "the same of a sensor of coarse steps: the load may have rested; no bound",
-    "stall_power_unresolved": "the sensor cannot tell the stalls' power from the rest's",
-    "power_contradicted": "a rail told more than the one above it, in over 5 % of the readings",
-    "power_total_unknown": "the board's rails are not known well enough to add them up",
-    "gpu_power_unknown": "NVML does not know the GPU that trained, or tells the power of more",
-    "power_part_time": "the sensor looks at a part of the time only; no bound holds the rest of it",
-    "stalls_not_placed": "an old record of pooled timing: when the GPU stalled is not known",
-    "power_source_replaced": "the power source asked for could not be used; another was",
-    "gpu_slept": "DVFS on, waits of over 0.5 s: they may hold some ms in which the GPU woke up",
-    "clock_below_request": "DVFS off, and a clock's mean was below 95 % of what it was pinned to",
-    "throttled": "the board slowed itself down for heat during the epoch",
-    "over_current": "the board counted over-current events, or a power sensor gave an alarm",
-    "swap_grown": "more memory was swapped out after the epoch than before",
-    "machine_busy": "other programs took more than 10 % of the CPUs before the start",
-    "mode_not_verified": "a setting of the power mode cannot be read back",
-    "mode_not_met": "cores, or a clock that was too high, were not as the mode wants them",
-    "transition_not_found": "no sensor showed how power followed the training: a fixed warm-up",
-    "sensor_lagged": "power followed the training only after seconds; what came before is left out",
-    "few_power_samples": "fewer readings of power than a mean of a mode is taken over",
-    "settle_timeout": "temperature or power were not steady within the time allowed",
+Flag = NamedTuple(
+    "Flag",
+    [
+        ("effect", str),  # INVALIDATES, VOIDS_ENERGY or INFORMS
+        ("meaning", str),
+    ],
+)
+INVALIDATES = "invalidates"  # the epoch is left out of every mean
+VOIDS_ENERGY = "voids_energy"  # its energy is left empty
+INFORMS = "informs"  # nothing
+
+# Every flag there is. config/flags.yaml may give some of them another effect.
+FLAGS: Dict[str, Flag] = {
+    # with one epoch per job every epoch has it; the warm-up compensates
+    "cold_process": Flag(INFORMS, "first epoch measured by its process"),
+    # where its columns come from: docs/how-to/import-2023.md
+    "imported": Flag(
+        INFORMS, "taken over from logs of the 2023 scripts; mode and medium as told, not verified"
+    ),
+    # docs/how-to/use-public-sweeps.md
+    "no_dependence_on_mode": Flag(
+        INVALIDATES, "of a public sweep: neither its time nor its power follows a clock"
+    ),
+    # the time is good
+    "power_of_some_rails": Flag(
+        INFORMS, "of a public sweep: too little for the whole module, so power is empty"
+    ),
+    # harmless alone; possible damage has separate flags
+    "resumed": Flag(
+        INFORMS, "an unfinished attempt was found, or something else was measured in between"
+    ),
+    "warmup_skipped": Flag(
+        INVALIDATES, "the process started here, after epoch 0, without a warm-up"
+    ),
+    "fresh_weights": Flag(INVALIDATES, "the checkpoint of the epoch before was missing or damaged"),
+    # so the weights were fresh
+    "checkpoint_damaged": Flag(
+        INVALIDATES, "the checkpoint of the epoch before could not be used; it was set aside"
+    ),
+    # from the change on
+    "machine_changed": Flag(
+        INVALIDATES,
+        "machine, CPU, container, a library, its threads, its environment or the way to a board's "
+        "power differs from the first epoch's",
+    ),
+    # the clocks contradict each other
+    "overhead_negative": Flag(INVALIDATES, "stall + compute exceed E2E by more than 0.1 %"),
+    # the arithmetic takes the same time
+    "loss_not_finite": Flag(INFORMS, "the mean loss is infinite or not a number"),
+    # the usual case for who is not root
+    "cache_advised": Flag(
+        INFORMS, "the page cache may not be dropped: only the data set's pages were forgotten"
+    ),
+    # only looked for in a resumed epoch
+    "cache_changed": Flag(
+        INVALIDATES, "resumed, and the cached share is not what the epoch before left (5 points)"
+    ),
+    # its times hold the pause
+    "stopped": Flag(
+        INVALIDATES, "training or machine stood still for a while: stopped, frozen or suspended"
+    ),
+    # its mini-batches are right
+    "left_early": Flag(INFORMS, "of a loop of one's own: its last mini-batch is not counted"),
+    # the usual case on a host with other users or programs
+    "machine_shared": Flag(
+        INFORMS, "other programs took more than 10 % of the CPUs during the epoch"
+    ),
+    # the times are good; there is no energy
+    "sampler_lost": Flag(
+        INFORMS, "the sampler died, fell silent or could not write: no telemetry of this epoch"
+    ),
+    "sampler_gap": Flag(INFORMS, "a sensor failed for a while, or rows were dropped"),
+    # nothing is computed from the wall clock
+    "clock_jumped": Flag(
+        INFORMS, "the wall clock was set during the epoch; the monotonic clock counts"
+    ),
+    "power_missing": Flag(VOIDS_ENERGY, "a power sensor gave no reading at all"),
+    # the error bound covers what was bridged
+    "power_gap": Flag(INFORMS, "power readings are missing for more than three periods"),
+    "power_elsewhere": Flag(
+        INFORMS, "of one process of several: the first of its machine has the energy"
+    ),
+    # there is no error bound, and no energy of the papers' sum
+    "power_lost": Flag(
+        INFORMS, "no power reading in over 10 % of the epoch: no bound holds what was there"
+    ),
+    "power_end_held": Flag(
+        INFORMS, "no power reading at or beyond a bound of the epoch: the nearest was held"
+    ),
+    # it costs these readings; many are power_lost
+    "power_negative": Flag(INFORMS, "a power sensor gave negative readings, which are left out"),
+    # the bound holds it or is empty
+    "power_sampling_regular": Flag(
+        INFORMS,
+        "power was not read at random instants: the bound holds aliasing with the mini-batches, "
+        "and there is none where the readings keep to them",
+    ),
+    "power_resolution_unknown": Flag(
+        INFORMS, "too few different readings to see the sensor's steps: no bound"
+    ),
+    "power_stuck": Flag(
+        VOIDS_ENERGY,
+        "a power sensor repeated one value far longer than its others, or for over 30 s",
+    ),
+    # there is no error bound
+    "power_still": Flag(
+        INFORMS, "the same of a sensor of coarse steps: the load may have rested; no bound"
+    ),
+    # there is no energy of the stalls
+    "stall_power_unresolved": Flag(
+        INFORMS, "the sensor cannot tell the stalls' power from the rest's"
+    ),
+    # labels on the wrong channels: no rail can be trusted
+    "power_contradicted": Flag(
+        VOIDS_ENERGY, "a rail told more than the one above it, in over 5 % of the readings"
+    ),
+    # there is no energy, rather than a wrong one
+    "power_total_unknown": Flag(
+        INFORMS, "the board's rails are not known well enough to add them up"
+    ),
+    # no energy of a GPU rather than another's; the log says why
+    "gpu_power_unknown": Flag(
+        INFORMS, "NVML does not know the GPU that trained, or tells the power of more"
+    ),
+    # A100, H100: 25 of each 100 ms; docs/explanation/gpu-times.md
+    "power_part_time": Flag(
+        INFORMS, "the sensor looks at a part of the time only; no bound holds the rest of it"
+    ),
+    # stall_energy_j is empty; times and energy are good
+    "stalls_not_placed": Flag(
+        INFORMS, "an old record of pooled timing: when the GPU stalled is not known"
+    ),
+    # power_scope and sampler_period_s say what was read
+    "power_source_replaced": Flag(
+        INFORMS, "the power source asked for could not be used; another was"
+    ),
+    # a few ms of each such wait
+    "gpu_slept": Flag(
+        INFORMS, "DVFS on, waits of over 0.5 s: they may hold some ms in which the GPU woke up"
+    ),
+    # not the mode that was asked for
+    "clock_below_request": Flag(
+        INVALIDATES, "DVFS off, and a clock's mean was below 95 % of what it was pinned to"
+    ),
+    "throttled": Flag(INVALIDATES, "the board slowed itself down for heat during the epoch"),
+    "over_current": Flag(
+        INVALIDATES, "the board counted over-current events, or a power sensor gave an alarm"
+    ),
+    # Xavier NX and Nano live with it
+    "swap_grown": Flag(INFORMS, "more memory was swapped out after the epoch than before"),
+    "machine_busy": Flag(
+        INVALIDATES, "other programs took more than 10 % of the CPUs before the start"
+    ),
+    "mode_not_verified": Flag(INVALIDATES, "a setting of the power mode cannot be read back"),
+    # of a sweep; elsewhere nothing is measured then
+    "mode_not_met": Flag(
+        INVALIDATES, "cores, or a clock that was too high, were not as the mode wants them"
+    ),
+    # the usual case where no sensor is; docs/explanation/sweep-measuring.md
+    "transition_not_found": Flag(
+        INFORMS, "no sensor showed how power followed the training: a fixed warm-up"
+    ),
+    # it was waited for
+    "sensor_lagged": Flag(
+        INFORMS, "power followed the training only after seconds; what came before is left out"
+    ),
+    # the time is good
+    "few_power_samples": Flag(
+        INFORMS, "fewer readings of power than a mean of a mode is taken over"
+    ),
+    "settle_timeout": Flag(INFORMS, "temperature or power were not steady within the time allowed"),
 }
+
+FLAG_EFFECTS: Dict[str, str] = {name: flag.effect for name, flag in FLAGS.items()}
 
 # of what was measured while other programs used the machine: it can do better
 SHARED_FLAGS = frozenset(("machine_shared", "machine_busy"))

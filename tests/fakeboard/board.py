@@ -12,17 +12,9 @@ from tests.fakeboard.tree import RUN, write_tree
 
 
 def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":
-    """Make a board in an empty or new folder, and start it in its default mode.
+    """Make a board of a kind in an empty or new folder, and start it in its default mode.
 
-    Parameters
-    ----------
-    folder : the board's root
-    kind : a name of `kinds.KINDS`
-
-    Raises
-    ------
-    ConfigError
-        Unknown kind, or the folder is not empty.
+    Raises ConfigError: unknown kind, or the folder is not empty.
     """
     fake = find_kind(kind)
     root = Path(folder).resolve()
@@ -37,13 +29,7 @@ def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":
 
 
 class FakeBoard:
-    """A board that was made before.
-
-    Attributes
-    ----------
-    root : its folder, in place of `/`
-    kind : its kind and release
-    """
+    """A board that was made before, in a folder in place of `/`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.root = Path(folder).resolve()
@@ -63,10 +49,7 @@ class FakeBoard:
     def reboot(self) -> None:
         """Start the board anew: pins are gone, the remembered mode is made, counters are 0.
 
-        Raises
-        ------
-        BoardError
-            The mode cannot be made.
+        Raises BoardError: the mode cannot be made.
         """
         for folder, _ in self.files.clusters():
             self.files.write(folder + "scaling_governor", "schedutil")

@@ -68,38 +68,31 @@ class FakeKind:
 
     @property
     def l4t(self) -> tuple[int, str]:
-        """Return release and revision of NVIDIA's Linux."""
         major, _, revision = self.release.l4t.partition(".")
         return int(major), revision
 
     @property
     def jetpack(self) -> int:
-        """Return the major number of the JetPack."""
         return int(jetpack(self.release.l4t).partition(".")[0])
 
     @property
     def modes(self) -> tuple[StockMode, ...]:
-        """Return its power modes."""
         return self.release.modes
 
     @property
     def gpu(self) -> str:
-        """Return the GPU's folder in devfreq."""
         return gpu_folder(self.release)
 
     @property
     def cpu_khz(self) -> tuple[int, ...]:
-        """Return the steps of the CPU's clocks."""
         return self.release.cpu_khz or self.board.cpu_khz
 
     @property
     def gpu_hz(self) -> tuple[int, ...]:
-        """Return the steps of the GPU's clock."""
         return self.release.gpu_hz or self.board.gpu_hz
 
     @property
     def emc_hz(self) -> tuple[int, ...]:
-        """Return the steps of the memory's clock."""
         return self.release.emc_hz or self.board.emc_hz
 
     @cached_property

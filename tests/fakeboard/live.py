@@ -20,10 +20,7 @@ SMOOTHING_S = 0.25  # CPU time is counted in ticks of 10 ms: single steps would 
 class Load:
     """The share of this machine's CPUs that is at work, smoothed.
 
-    Parameters
-    ----------
-    pid : root of the process tree that counts; None: everything on the machine counts
-    clock : seconds of the monotonic clock
+    Only the process tree below `pid` counts; None: everything on the machine.
     """
 
     def __init__(self, pid: int | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,17 +52,9 @@ def live(root: Path, load_of: int | None, parent: int | None) -> None:
     """Move a board's clocks, rails and counters until SIGTERM, SIGINT or the parent's end.
 
     Each step adds a line to the board's power.csv: from that moment on the rails show this power.
+    `load_of` is the root of the process tree whose load counts; None: the machine's.
 
-    Parameters
-    ----------
-    root : the board's folder
-    load_of : root of the process tree whose load counts; None: the machine's
-    parent : process whose end ends this one
-
-    Raises
-    ------
-    LockedError
-        Another process plays the board already.
+    Raises LockedError: another process plays the board already.
     """
     ended: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -80,15 +69,12 @@ def live(root: Path, load_of: int | None, parent: int | None) -> None:
         with open(root / RUN / "power.csv", "a", encoding="ascii", buffering=1) as power:
             before_s = due_s = time.monotonic()
             is_first = True
-            while not (ended or _one_ends(watched, due_s - time.monotonic())):
+            while not ended:
+                if select.select(watched, [], [], max(0.0, due_s - time.monotonic()))[0]:
+                    break
                 now_s = time.monotonic()
                 power_w = model.step(now_s - before_s, load.read())
                 power.write(f"{now_s:.6f},{power_w:.6f}\n")
                 if is_first:
                     print(f"{root} lives", flush=True)
                 before_s, due_s, is_first = now_s, max(due_s + PERIOD_S, now_s), False
-
-
-def _one_ends(processes: list[int], within_s: float) -> bool:
-    """Wait, and say whether one of the processes (as file descriptors) has ended."""
-    return bool(select.select(processes, [], [], max(0.0, within_s))[0])

@@ -30,14 +30,10 @@ _TICKS_PER_S = 100.0
 def parts_w(
     watts: dict[str, float], clocks: dict[str, float], cpu: float, gpu: float, online: float
 ) -> dict[str, float]:
-    """Return the power of each part, W.
+    """Return the power of each part, W, from `watts` at full load and highest clocks.
 
-    Parameters
-    ----------
-    watts : of each part at full load and highest clocks
-    clocks : of `cpu`, `gpu` and `emc` as shares of their highest
-    cpu, gpu : load, 0 to 1; the memory is as busy as the busier of the two
-    online : share of the CPUs that are switched on
+    All else are shares: of the highest `clocks`, of the load of CPU and GPU (the memory is as busy
+    as the busier of the two), of the CPUs `online`.
     """
     return {
         "cpu": watts["cpu"] * online * (0.1 * clocks["cpu"] + 0.9 * cpu * clocks["cpu"] ** 2),
@@ -46,12 +42,6 @@ def parts_w(
         "soc": watts["soc"],
         "io": watts["io"],
     }
-
-
-def channel_ma(rail: dict[str, Any], parts: dict[str, float]) -> int:
-    """Return the current that a rail's channel measures, mA."""
-    power_w = sum(share * parts[part] for part, share in rail["parts"].items())
-    return round(1e6 * power_w / rail["volt_mv"])
 
 
 class Model:
@@ -77,22 +67,36 @@ class Model:
         limit = THROTTLED if throttled else 1.0
         gpu_limit = min(limit, float(faults.get("gpu_held", 1.0)))
         clocks = self.board.set_clocks(cpu, load, limit, gpu_limit)
-        share = len(online) / len(self._busy_s)
-        parts = parts_w(self.facts["watts"], clocks, cpu, load, share)
+        share_on = len(online) / len(self._busy_s)
+        parts = parts_w(self.facts["watts"], clocks, cpu, load, share_on)
         power_w = self._write_rails(parts, str(faults.get("rail_stops", "")))
-        self._write_loads(load, max(cpu, load), clocks["emc"])
+        self.board.write(self.facts["gpu_device"] + "/load", round(1000 * load))
+        emc_khz = clocks["emc"] * self.facts["emc_hz"][-1] / 1000.0
+        mc_all = "sys/kernel/actmon_avg_activity/mc_all"
+        self.board.write(mc_all, round(0.6 * max(cpu, load) * emc_khz))
         self._uptime_s += dt_s
         for cpu_id in online:
             self._busy_s[cpu_id] += dt_s * cpu
             self._idle_s[cpu_id] += dt_s * (1.0 - cpu)
-        self._write_stat(online)
+        # a CPU that is off has no line, and its time stays in the sum
+        total = _stat_line("cpu", sum(self._busy_s.values()), sum(self._idle_s.values()))
+        rows = [_stat_line(f"cpu{n}", self._busy_s[n], self._idle_s[n]) for n in online]
+        self._write_lines("proc/stat", [total, *rows])
         self._write_throttling(dt_s, throttled)
         self._swap_kib += dt_s * float(faults.get("swap_growth", 0.0))
-        self._warm(dt_s, power_w)
+        speed = self.board.number(self.facts["fan"]["pwm"]) / 255.0
+        rise_c = RISE_C * power_w / self._full_w * (1.0 - 0.4 * speed)
+        for place, share in PLACES.items():
+            missing_c = AMBIENT_C + share * rise_c - self._temps_c[place]
+            self._temps_c[place] += missing_c * (1.0 - math.exp(-dt_s / WARM_UP_S))
         if self._uptime_s >= self._slow_due_s:  # ten times a second would tell nothing more
             self._slow_due_s = self._uptime_s + 0.5
             self._write_memory(load)
-            self._write_temperatures()
+            temps_c = {**self._temps_c, "pmic": PMIC_C}
+            for number, zone in enumerate(self.facts["zones"]):
+                if zone["place"] != "off":
+                    value = round(1000.0 * temps_c[zone["place"]])
+                    self.board.write(f"sys/class/thermal/thermal_zone{number}/temp", value)
             self._write_fan()
         return power_w
 
@@ -111,7 +115,8 @@ class Model:
         for rail in self.facts["rails"]:
             if rail["label"] == "NC":
                 continue
-            volt_mv, current_ma = rail["volt_mv"], channel_ma(rail, parts)
+            power_w = sum(share * parts[part] for part, share in rail["parts"].items())
+            volt_mv, current_ma = rail["volt_mv"], round(1e6 * power_w / rail["volt_mv"])
             values = {"volt": volt_mv, "curr": current_ma}
             power_mw = volt_mv * current_ma / 1000.0
             if "power" in rail:
@@ -124,17 +129,6 @@ class Model:
                 else:
                     self.board.write(rail[key], value)
         return total_mw / 1000.0
-
-    def _write_loads(self, gpu: float, emc: float, emc_clock: float) -> None:
-        self.board.write(self.facts["gpu_device"] + "/load", round(1000 * gpu))
-        emc_khz = emc_clock * self.facts["emc_hz"][-1] / 1000.0
-        self.board.write("sys/kernel/actmon_avg_activity/mc_all", round(0.6 * emc * emc_khz))
-
-    def _write_stat(self, online: list[int]) -> None:
-        """Write /proc/stat: a CPU that is off has no line, and its time stays in the sum."""
-        total = _stat_line("cpu", sum(self._busy_s.values()), sum(self._idle_s.values()))
-        rows = [_stat_line(f"cpu{n}", self._busy_s[n], self._idle_s[n]) for n in online]
-        self._write_lines("proc/stat", [total, *rows])
 
     def _write_throttling(self, dt_s: float, throttled: bool) -> None:
         if not throttled and not self._throttled_s:
@@ -154,20 +148,6 @@ class Model:
         if self.board.number(folder + "cur_state") != state and self.board.exists(changes):
             self.board.write(changes, self.board.number(changes) + 1)
         self.board.write(folder + "cur_state", state)
-
-    def _warm(self, dt_s: float, power_w: float) -> None:
-        speed = self.board.number(self.facts["fan"]["pwm"]) / 255.0
-        rise_c = RISE_C * power_w / self._full_w * (1.0 - 0.4 * speed)
-        for place, share in PLACES.items():
-            missing_c = AMBIENT_C + share * rise_c - self._temps_c[place]
-            self._temps_c[place] += missing_c * (1.0 - math.exp(-dt_s / WARM_UP_S))
-
-    def _write_temperatures(self) -> None:
-        temps_c = {**self._temps_c, "pmic": PMIC_C}
-        for number, zone in enumerate(self.facts["zones"]):
-            if zone["place"] != "off":
-                value = round(1000.0 * temps_c[zone["place"]])
-                self.board.write(f"sys/class/thermal/thermal_zone{number}/temp", value)
 
     def _write_fan(self) -> None:
         """Let the fan follow the temperature, unless its control was stopped."""

@@ -45,11 +45,6 @@ def unpack(bundle: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Pa
 
     Raises ConfigError: the folder is not empty; DataError: the file is not such an archive, or a
     forged one.
-
-    Parameters
-    ----------
-    bundle : the archive
-    folder : missing or empty
     """
     root = Path(folder).resolve()
     if root.exists() and any(root.iterdir()):
@@ -88,8 +83,13 @@ def _fill(root: Path, members: dict[str, bytes], summary: dict[str, Any]) -> Non
         _write(root, NVPMODEL_CONF, _conf(summary["nvpmodel"]).encode())
     if "tegrastats.txt" in members:
         _write_tegrastats(root, members["tegrastats.txt"])
-    for name, error in summary["errors"].items():
-        _spoil(root, _place(root, name), error)
+    for name, error in summary["errors"].items():  # it fails when it is opened, or read
+        path = _place(root, name)
+        _make_parents(root, path)
+        if error.get("at") == "read":
+            path.symlink_to(IO_ERROR)
+        else:  # permissions do not stop root; a socket cannot be opened by anybody
+            os.mknod(path, stat.S_IFSOCK | 0o600)
     for name, target in summary["links"].items():
         link, aim = _place(root, name), _place(root, target)
         _make_parents(root, link)
@@ -160,18 +160,6 @@ def _write(root: Path, name: str, content: bytes) -> None:
     path = _place(root, name)
     _make_parents(root, path)
     path.write_bytes(content)
-
-
-def _spoil(root: Path, path: Path, error: dict[str, Any]) -> None:
-    """Make a file that fails as on the board: when it is opened, or when it is read.
-
-    File permissions do not stop root; a socket cannot be opened by anybody.
-    """
-    _make_parents(root, path)
-    if error.get("at") == "read":
-        path.symlink_to(IO_ERROR)
-    else:
-        os.mknod(path, stat.S_IFSOCK | 0o600)
 
 
 def _conf(facts: dict[str, Any]) -> str:

@@ -31,9 +31,8 @@ from epochwatt.figures import front, pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.draw_figure import draw_figure
-from epochwatt.figures.fulcrum.draw import draw_schedules
-from epochwatt.figures.fulcrum.names import stems
-from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
+from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules
+from epochwatt.figures.fulcrum.names import REPLANNING, stems
 from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
@@ -347,12 +346,13 @@ def test_replanning(style_file, shape):
         ["simulated", "orin", ODD[0], ODD[1], rates, "steady", 3, policy, 60 * t]
         + [cells.number() for _ in range(5)]
         for rates in ODD[: 1 + shape.n_things % 3]
-        for policy in LOOKS
+        for policy in WAYS
         for t in range(shape.few)
     ]
     with made() as folder:
-        write_table(folder / "slots.csv", "slots", SLOT_COLUMNS, rows)
-        draw_replanning(str(folder / "slots.csv"), style_file, str(folder / "replanning"))
+        table, stem = folder / "changing-slots.csv", f"{folder}/figures/twin/{REPLANNING}"
+        write_table(table, "slots", SLOT_COLUMNS, rows)
+        draw_schedules([str(table)], style_file, [stem])
 
 
 @any_shape("jetson", "twin", "fake")

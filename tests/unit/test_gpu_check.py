@@ -216,7 +216,7 @@ def second_card(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("epochwatt.board.training.gpu.DRIVER", "libno-such-driver.so.1")
+    monkeypatch.setattr("epochwatt.board.telemetry.which_gpu.DRIVER", "libno-such-driver.so.1")
     properties = SimpleNamespace(name="NVIDIA Test", uuid=UUID)
     cuda = SimpleNamespace(get_device_properties=lambda index: properties, synchronize=lambda: None)
     yield SimpleNamespace(

@@ -479,18 +479,14 @@ def run_parts(parts):
     print('CHECK {"is_right": null, "check": "end"}', flush=True)
 
 
+PARTS = {  # a board for each, so that one computes while the other waits
+    "settings": (set_up, check_settings, check_events, check_zones, check_page_cache, check_media),
+    "power": (start_board, check_power),
+}
+
+
 def main():
-    run_parts(
-        (
-            set_up,
-            check_settings,
-            check_events,
-            check_zones,
-            check_page_cache,
-            check_media,
-            check_power,
-        )
-    )
+    run_parts(PARTS[sys.argv[1]])
 
 
 if __name__ == "__main__":

@@ -35,11 +35,11 @@ from check import (
 )
 
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import EpochwattError
 
 RUN = "r"
-EFFECTS = json.loads(Path("/board/flags.json").read_text())
 PUT_BACK = "a job before this one was killed: its settings are put back first"
 DAY_S = 86400
 NO_BOUND = {"sampler_lost", "sampler_gap", "power_lost", "power_missing", "power_still"}
@@ -107,7 +107,9 @@ def mount(device, point):
 def rows(point):
     """Return what becomes of the records: the rows of epochs.csv."""
     n_epochs = len(RunFolder(f"{point}/measured", RUN).measured())
-    collect_run(f"{point}/measured", RUN, n_epochs, EFFECTS, "/tmp/epochs.csv", "/tmp/energy.csv")
+    collect_run(
+        f"{point}/measured", RUN, n_epochs, FLAG_EFFECTS, "/tmp/epochs.csv", "/tmp/energy.csv"
+    )
     with open("/tmp/epochs.csv", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from scipy.special import stdtrit
 
 from epochwatt import columns
-from epochwatt.analysis.collect_study import export_tables, read_epochs
+from epochwatt.analysis.collect_study import export_tables, read_epochs, summarise_runs
 from epochwatt.analysis.compare import compare, find_runs, interval, verdict_of
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.figures.common.interactive import write_spec
@@ -95,9 +95,9 @@ def written(tables) -> Path:
     stem.with_suffix(".csv").write_text("\n".join([header, *rows]) + "\n")
     write_spec(str(stem), "Power modes", "twin", TITLES, palette)
     records = {OLD_RUN: str(OLD / "measured" / OLD_RUN)}
-    data = explorer(
-        read_epochs(epochs_paths(tables)), records, TITLES, palette, [f"{stem}.vl.json"]
-    )
+    epochs = read_epochs(epochs_paths(tables))
+    runs = summarise_runs(epochs, {})
+    data = explorer(epochs, runs, records, TITLES, palette, [f"{stem}.vl.json"])
     return write_page(tables / "index.html", data)
 
 
@@ -344,7 +344,8 @@ def test_a_run_with_its_first_epoch_alone_is_no_point(browser, tables):
     """A point is a mean of valid epochs after the first, whatever the axes are."""
     rows = read_epochs(epochs_paths(tables))
     first = rows[rows.epoch == 0]
-    page = write_page(tables / "first.html", explorer(first, {}, TITLES, {}))
+    data = explorer(first, summarise_runs(first, {}), {}, TITLES, {})
+    page = write_page(tables / "first.html", data)
     n_runs = first.run.nunique()
     with opened(browser, page) as desk:
         desk.locator("#x-count", has_text="runs shown").wait_for()

@@ -4,7 +4,7 @@ import pytest
 from full_checkout import configure_two_studies
 
 from epochwatt import columns
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.roofline.wanted import wanted_ceilings
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.table import SweepTable

@@ -195,7 +195,7 @@ rule replan_schedules:
 rule draw_replanning:
     """Draw rate, plan, latency and training over time, for each way to plan anew."""
     input:
-        slots="results/fulcrum/changing-slots.csv",
+        tables=["results/fulcrum/changing-slots.csv"],
         style="config/paper.mplstyle",
     output:
         multiext(
@@ -212,6 +212,7 @@ rule draw_replanning:
     conda:
         ENVIRONMENT
     params:
+        stems=[REPLANNING_DRAWN],
         code=code_of("draw_replanning.py"),
     script:
         "../scripts/draw_replanning.py"

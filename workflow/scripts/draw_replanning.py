@@ -1,15 +1,15 @@
 """Adapter of rule draw_replanning."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.fulcrum.replanning import draw_replanning
+from epochwatt.figures.fulcrum.draw import draw_schedules
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        draw_replanning(
-            slots=snakemake.input.slots,
+        draw_schedules(
+            tables=snakemake.input.tables,
             style_file=snakemake.input.style,
-            stem=snakemake.output[0].removesuffix(".svg"),
+            stems=snakemake.params.stems,
         )
 
 

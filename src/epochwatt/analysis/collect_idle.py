@@ -23,7 +23,7 @@ from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.tables import read_table, write_table
+from epochwatt.tables import Cells, read_table, write_table
 
 DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}
 NO_LOOP = np.empty(0)  # nothing repeats by a clock that a sensor's instants could keep to
@@ -34,6 +34,9 @@ _RECORD = {
     "board": {"busy_pct?": (None, NUMBER)},
 }
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
+PLUG_PLACE = ("device", "instance", "power_mode", "state")
+
+IdleRow = dict[str, Any]  # cells of idle.csv; what is not known is left out
 
 
 def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) -> None:
@@ -51,7 +54,7 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     write_table(path, "the idle powers", names(IDLE_COLUMNS), rows)
 
 
-def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
+def recorded_row(root: str, idle: dict[str, Any]) -> IdleRow:
     """Return the row of one record: mean power over its window, of the widest scope.
 
     A board can be measured in state i only, so its `place` does not name the state.
@@ -61,32 +64,27 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     sources = _checked(folder, "telemetry.json", IDLE_TELEMETRY)["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
-    by_scope = {
-        source["scope"]: (name, source) for name, source in sources.items() if source["total"]
-    }
-    for scope in SCOPES:
-        if scope in by_scope:
-            name, source = by_scope[scope]
-            table = read_source(folder, name, source)
-            if source["total"] not in table:
-                raise RecordError(f"{samples_path(folder, name)} has no column {source['total']}")
-            sensor = sensor_in(source, table, (start_s, end_s))
-            energy = trapezoid(
-                table["t_mono_s"],
-                table[source["total"]],
-                *(start_s, end_s, sensor, table.get(AGE)),
-                minibatch_starts_s=NO_LOOP,
-            )
-            power_w = energy.energy_j / (end_s - start_s)
-            flags = power_flags(source, energy.flags) | event_flags(record["events"])
-            busy_pct = record["board"].get("busy_pct") or 0.0
-            if busy_pct > BUSY_PCT or flags & DOUBTFUL:
-                power_w = math.nan  # an empty cell: this was not idle, or not its power
-            numbers = {"power_w": power_w, "power_error_pct": energy.error_pct}
-            row["power_scope"] = scope
-            row |= {key: value for key, value in numbers.items() if not math.isnan(value)}
-            break
-    return row
+    by_scope = {s["scope"]: (name, s) for name, s in sources.items() if s["total"]}
+    scope = next((scope for scope in SCOPES if scope in by_scope), None)
+    if scope is None:
+        return row
+    name, source = by_scope[scope]
+    table, total = read_source(folder, name, source), source["total"]
+    if total not in table:
+        raise RecordError(f"{samples_path(folder, name)} has no column {total}")
+    energy = trapezoid(
+        *(table["t_mono_s"], table[total], start_s, end_s),
+        sensor_in(source, table, (start_s, end_s)),
+        table.get(AGE),
+        minibatch_starts_s=NO_LOOP,
+    )
+    flags = power_flags(source, energy.flags) | event_flags(record["events"])
+    is_idle = (record["board"].get("busy_pct") or 0.0) <= BUSY_PCT and not flags & DOUBTFUL
+    if is_idle and not math.isnan(energy.energy_j):
+        row["power_w"] = energy.energy_j / (end_s - start_s)
+    if not math.isnan(energy.error_pct):
+        row["power_error_pct"] = energy.error_pct
+    return {**row, "power_scope": scope}
 
 
 def _checked(folder: str, name: str, shape: Any) -> Any:
@@ -94,7 +92,7 @@ def _checked(folder: str, name: str, shape: Any) -> Any:
     return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path, shape)
 
 
-def plug_rows(path: str) -> list[dict[str, Any]]:
+def plug_rows(path: str) -> list[IdleRow]:
     """Return what was entered by hand, checked; nothing where the file is missing."""
     if not os.path.exists(path):
         return []
@@ -102,8 +100,8 @@ def plug_rows(path: str) -> list[dict[str, Any]]:
     return [_plug_row(row, f"{path}, row {n}") for n, (_, row) in enumerate(rows, 1)]
 
 
-def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
-    required = ("device", "instance", "power_mode", "state", "power_w")
+def _plug_row(row: Cells, where: str) -> IdleRow:
+    required = (*PLUG_PLACE, "power_w")
     missing = [key for key in required if not row.get(key)]
     if missing:
         raise ConfigError(f"{missing[0]} is missing", where=where, do=f"enter all of {required}")
@@ -115,12 +113,7 @@ def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
     except ValueError:
         power_w = -1.0
     if not 0 <= power_w < math.inf:
-        raise ConfigError(
-            "power_w is not a power",
-            where=where,
-            found=row["power_w"],
-            allowed="a number >= 0, in W",
-        )
-    place = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
-    place["dvfs"] = PLUG_STATES[row["state"]]
+        problem, allowed = "power_w is not a power", "a number >= 0, in W"
+        raise ConfigError(problem, where=where, found=row["power_w"], allowed=allowed)
+    place = {**{key: row[key] for key in PLUG_PLACE}, "dvfs": PLUG_STATES[row["state"]]}
     return {**place, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

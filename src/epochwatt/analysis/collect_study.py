@@ -1,10 +1,10 @@
 """The common tables: exports for people and other tools. Nothing in the DAG depends on them."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import StringIO
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +45,20 @@ _DAMAGED = (ValueError, TypeError, OverflowError, *_WARNINGS)  # pandas' own err
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
-    Columns are `RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Raises
-    RecordError for a file that is damaged.
+    Columns are `RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Tables with the
+    same columns that follow each other are read as one: each by itself takes six times as long.
+
+    Raises RecordError for a file that is damaged.
     """
-    frames = _frames(list(paths))
+    frames = []
+    for header, group in groupby(map(_text, paths), key=lambda text: text[1]):
+        alike = list(group)
+        try:
+            frames.append(_parsed(header + "".join(body for _, _, body in alike)))
+        except _DAMAGED:
+            for path, _, body in alike:
+                with _named(path):
+                    frames.append(_parsed(header + body))
     if not frames:
         frames = [pd.DataFrame({name: pd.Series(dtype=d) for name, d in _COLUMNS.items()})]
     table = pd.concat(frames, ignore_index=True)
@@ -57,39 +67,23 @@ def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     return table
 
 
-def _frames(paths: Sequence[str | Path]) -> list[pd.DataFrame]:
-    """Return the tables; those with the same columns that follow each other are read as one.
-
-    Each by itself takes six times as long. That is left for where one of them is damaged.
-    """
-    texts = [(path, *_text(path)) for path in paths]
-    frames = []
-    for header, group in groupby(texts, key=itemgetter(1)):
-        alike = list(group)
-        try:
-            frames.append(_parsed(header + "".join(body for _, _, body in alike)))
-        except _DAMAGED:
-            frames += [_parsed_alone(*text) for text in alike]
-    return frames
-
-
-def _parsed_alone(path: str | Path, header: str, body: str) -> pd.DataFrame:
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Say of which file an error is, and what to do."""
     try:
-        return _parsed(header + body)
+        yield
     except _DAMAGED as error:
-        raise _damaged(path, error) from error
+        raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error
 
 
-def _text(path: str | Path) -> tuple[str, str]:
-    """Return the line with the names, and the others, each with its end."""
-    try:
+def _text(path: str | Path) -> tuple[str | Path, str, str]:
+    """Return the path, the line with the names, and the others, each with its end."""
+    with _named(path):
         text = Path(path).read_text("utf-8")
         if text.count('"') % 2:  # it would go on in the next file
             raise ValueError("a quotation mark without its counterpart")
-    except ValueError as error:
-        raise _damaged(path, error) from error
     header, _, body = text.partition("\n")
-    return f"{header}\n", body if body.endswith("\n") or not body else f"{body}\n"
+    return path, f"{header}\n", body if body.endswith("\n") or not body else f"{body}\n"
 
 
 def _parsed(text: str) -> pd.DataFrame:
@@ -112,10 +106,6 @@ def _parsed(text: str) -> pd.DataFrame:
         if name not in table:
             table[name] = pd.Series(DEFAULTS.get(name), index=table.index, dtype=dtype)
     return table
-
-
-def _damaged(path: str | Path, error: Exception) -> RecordError:
-    return RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE)
 
 
 def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -14,10 +14,10 @@ With a margin m, a part is `equivalent` where the whole interval lies between 1 
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from dataclasses import fields as columns_of
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
-from epochwatt.tables import write_frame
+from epochwatt.tables import write_entries
 from epochwatt.text import aligned, counted, first_of, origin
 
 QUANTITIES = {
@@ -67,42 +67,50 @@ class Ratio:
 def find_runs(pattern: str) -> pd.DataFrame:
     """Return the epochs of a set of runs.
 
-    Raises EpochwattError: nothing is there.
+    `pattern` is an id or a pattern of ids of this checkout (`twin-nx-*`), or a folder of results,
+    such as that of another checkout or a copy.
 
-    Parameters
-    ----------
-    told : id or pattern of ids of this checkout (`twin-nx-*`), or a folder of results, such as
-        that of another checkout or a copy
+    Raises EpochwattError: nothing is there.
     """
+    own = sorted(Path("results/runs").glob("*/epochs.csv"))
     if Path(pattern).is_dir():
         paths = sorted(Path(pattern).glob("runs/*/epochs.csv"))
     else:
-        paths = sorted(path for path in _own_runs() if path.parent.match(pattern))
+        paths = [path for path in own if path.parent.match(pattern)]
     if not paths:
-        there = [path.parent.name for path in _own_runs()]
         raise EpochwattError(
             f"no run matches {pattern!r}",
             where="results/runs",
-            found=first_of(there) or "no runs (`make run` makes them)",
+            found=first_of([path.parent.name for path in own]) or "no runs (`make run` makes them)",
             allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of "
             "results with runs/RUN/epochs.csv",
         )
     return read_epochs(paths)
 
 
-def _own_runs() -> list[Path]:
-    """Return the table of epochs of each run of this checkout."""
-    return sorted(Path("results/runs").glob("*/epochs.csv"))
-
-
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Return the factors in which all of A differ from all of B, with the two values."""
     differing = {}
     for name in SETTINGS:
-        one, other = (_values(table, name) for table in (a, b))
-        if len(one) == len(other) == 1 and one != other:
-            differing[name] = (one.pop(), other.pop())
+        here, there = _values(a, name), _values(b, name)
+        if len(here) == len(there) == 1 and here != there:
+            differing[name] = (here.pop(), there.pop())
     return differing
+
+
+def _values(table: pd.DataFrame, factor: str) -> set[str]:
+    return set(table[factor].astype(object).fillna("none").map(str))
+
+
+class Side(NamedTuple):
+    """One run of a pair."""
+
+    run: str  # its id
+    epochs: pd.DataFrame  # valid ones after the first
+
+    def values(self, part: str) -> NDArray[np.floating]:
+        """Return a part of each epoch that has it."""
+        return self.epochs[QUANTITIES[part]].dropna().to_numpy(dtype=float)
 
 
 def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
@@ -123,33 +131,18 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
         if key in theirs
         for part in QUANTITIES
     ]
-    alone = [Ratio(ours[key].run, "", reason="only in A") for key in ours if key not in theirs]
-    alone += [Ratio("", theirs[key].run, reason="only in B") for key in theirs if key not in ours]
-    return rows + alone
-
-
-@dataclass(frozen=True)
-class Side:
-    """One run of a pair."""
-
-    run: str  # its id
-    # part -> its values over the valid epochs after the first
-    values: dict[str, NDArray[np.floating]]
-    scopes: frozenset[str]  # what the power was measured of
+    rows += [Ratio(ours[key].run, "", reason="only in A") for key in ours if key not in theirs]
+    rows += [Ratio("", theirs[key].run, reason="only in B") for key in theirs if key not in ours]
+    return rows
 
 
 def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[str, ...], Side]:
     """Return the runs of a set by the values of the factors that have to agree."""
     sides: dict[tuple[str, ...], Side] = {}
     later = epoch_sets(table)["1+"]
-    of_run = {str(run): epochs for run, epochs in later[later.valid].groupby("run")}
+    counted = {str(run): epochs for run, epochs in later[later.valid].groupby("run")}
     for first in table.drop_duplicates("run").to_dict("records"):
-        epochs = of_run.get(first["run"], table.iloc[:0])
-        values = {
-            part: epochs[quantity].dropna().to_numpy(dtype=float)
-            for part, quantity in QUANTITIES.items()
-        }
-        side = Side(first["run"], values, frozenset(epochs.power_scope) - {""})
+        side = Side(first["run"], counted.get(first["run"], table.iloc[:0]))
         key = tuple(str(first[factor]) for factor in shared)
         if key in sides:
             raise EpochwattError(
@@ -163,46 +156,31 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
 
 def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
     """Return what a part of two runs says; margin as for `compare`."""
-    one, other = a.values[part], b.values[part]
-    ratio = Ratio(
-        a.run,
-        b.run,
-        part,
-        QUANTITIES[part],
-        float(one.mean()) if one.size else None,
-        float(other.mean()) if other.size else None,
-        one.size,
-        other.size,
-    )
-    if not (a.values["e2e"].size and b.values["e2e"].size):
+    here, there = a.values(part), b.values(part)
+    mean_a, mean_b = (float(v.mean()) if v.size else None for v in (here, there))
+    ratio = Ratio(a.run, b.run, part, QUANTITIES[part], mean_a, mean_b, here.size, there.size)
+    if a.epochs.empty or b.epochs.empty:
         return replace(ratio, verdict=SHORT, reason="no valid epoch after the first")
-    if reason := _no_ratio(a, b, part):
-        return replace(ratio, reason=reason)
-    ratio = replace(ratio, ratio=float(other.mean() / one.mean()))
-    if min(one.size, other.size) < 2:
+    if part == "energy":
+        scopes = [set(side.epochs.power_scope) - {""} for side in (a, b)]
+        if all(scopes) and scopes[0] != scopes[1]:
+            words = " against ".join("+".join(sorted(names)) for names in scopes)
+            return replace(ratio, reason=f"energy of {words}")
+    for name, mean in (("A", mean_a), ("B", mean_b)):
+        if mean is None or mean <= 0:
+            what = "no value in" if mean is None else "not above 0 in"
+            return replace(ratio, reason=f"{what} {name}")
+    ratio = replace(ratio, ratio=float(there.mean() / here.mean()))
+    if min(here.size, there.size) < 2:
         return replace(ratio, verdict=SHORT, reason="one epoch has no spread")
-    low, high = interval(one, other)
+    low, high = interval(here, there)
     return replace(ratio, low=low, high=high, verdict=verdict_of(low, high, margin))
-
-
-def _no_ratio(a: Side, b: Side, part: str) -> str:
-    """Say why two runs have no ratio; empty where they have one."""
-    if part == "energy" and a.scopes and b.scopes and a.scopes != b.scopes:
-        return f"energy of {'+'.join(sorted(a.scopes))} against {'+'.join(sorted(b.scopes))}"
-    for name, side in (("A", a), ("B", b)):
-        if not side.values[part].size:
-            return f"no value in {name}"
-        if side.values[part].mean() <= 0:
-            return f"not above 0 in {name}"
-    return ""
 
 
 def interval(a: NDArray[np.floating], b: NDArray[np.floating]) -> tuple[float, float]:
     """Return the interval of the ratio of two means, b / a: Welch's, of its logarithm.
 
-    Parameters
-    ----------
-    a, b : at least two values each, their means above 0
+    `a` and `b` have at least two values each, and their means are above 0.
     """
     from scipy.special import stdtrit  # slow to import, and the landing page needs none of it
 
@@ -220,95 +198,65 @@ def verdict_of(low: float, high: float, margin: float) -> str:
     """Return what an interval of a ratio says."""
     if low >= 1 / (1 + margin) and high <= 1 + margin:
         return "equivalent"
-    if low > 1 + margin or high < 1 / (1 + margin):
-        return "different"
-    return SHORT
+    return "different" if low > 1 + margin or high < 1 / (1 + margin) else SHORT
 
 
 def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -> list[str]:
     """Compare two sets of runs; return the table as text, after writing it as CSV."""
-    one, other = find_runs(a), find_runs(b)
-    rows = compare(one, other, margin_pct / 100.0)
+    here, there = find_runs(a), find_runs(b)
+    rows = compare(here, there, margin_pct / 100.0)
     if path is not None:
-        write_csv(rows, path)
-    changed = [f"{k} ({x}, {y})" for k, (x, y) in compared_factors(one, other).items()]
-    return [
-        f"A: {_set_text(one)}; B: {_set_text(other)}",
+        write_entries(path, "ratios", Ratio, rows)
+    factors = compared_factors(here, there)
+    changed = [f"{k} ({x}, {y})" for k, (x, y) in factors.items()]
+    lines = [
+        f"A: {_set_text(here)}; B: {_set_text(there)}",
         f"compared: {', '.join(changed) or 'the same factors'}",
         f"ratio: B / A of the means over epochs 1+; 95 %: its interval; margin: {margin_pct:g} %",
-        *_table(rows),
-        *_counts(rows),
-        *_alone(rows),
-        *_why_alone(rows, one, other),
+        *_table([row for row in rows if row.part]),
     ]
-
-
-def _set_text(table: pd.DataFrame) -> str:
-    places = sorted(set(table.device + "/" + table.instance))
-    return f"{origin(table.backend)} {', '.join(places)}, {counted(table.run.nunique(), 'runs')}"
-
-
-def _table(rows: Iterable[Ratio]) -> list[str]:
-    """Return a line for each part of a pair, under the id of the first run."""
-    cells, before = [], ""
-    for row in (row for row in rows if row.part):
-        run = row.run_a if row.run_a != before else ""
-        before = row.run_a
-        interval = f"{row.low:.3f}-{row.high:.3f}" if row.low is not None else "-"
-        unit = row.quantity.rpartition("_")[2].replace("wh", "Wh")
-        verdict = row.verdict + (f" ({row.reason})" if row.reason else "")
-        cells.append(
-            (run, row.part, _number(row.a, unit), _number(row.b, unit),
-             f"{row.n_epochs_a}, {row.n_epochs_b}", f"{row.ratio:.3f}" if row.ratio else "-",
-             interval, verdict)
-        )  # fmt: skip
-    return ["", *aligned([HEADER, *cells]), ""] if cells else ["", "no two runs agree", ""]
-
-
-def _number(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.4g} {unit}"
-
-
-def _counts(rows: Sequence[Ratio]) -> list[str]:
-    """Return a line for each part: how many pairs are equivalent, different, ..."""
-    lines = []
     for part in QUANTITIES:
         verdicts = [row.verdict for row in rows if row.part == part]
-        counts = [
-            f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts
-        ]
+        counts = [f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts]
         lines += [f"{part}: {', '.join(counts)}"] if counts else []
-    return lines
-
-
-def _alone(rows: Sequence[Ratio]) -> list[str]:
-    lines = []
     for name in ("A", "B"):
         ids = [row.run_a or row.run_b for row in rows if row.reason == f"only in {name}"]
         more = f", and {len(ids) - N_NAMED} more" if len(ids) > N_NAMED else ""
         lines += [f"only in {name}: {', '.join(ids[:N_NAMED])}{more}"] if ids else []
+    if not any(row.part for row in rows):
+        disagreeing = []
+        for name in SETTINGS:
+            values = [sorted(_values(table, name)) for table in (here, there)]
+            if name not in factors and not set(values[0]) & set(values[1]):
+                told = f"{first_of(values[0])} in A; {first_of(values[1])} in B"
+                disagreeing.append(f"  {name}: {told}")
+        if disagreeing:
+            lines.append("runs are pairs only if they agree in all other factors; none agrees in")
+        lines += disagreeing
     return lines
 
 
-def _why_alone(rows: Sequence[Ratio], a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
-    """Return in which factors no run of A agrees with one of B, where there is no pair at all."""
-    if any(row.part for row in rows):
-        return []
-    compared, lines = compared_factors(a, b), []
-    for name in SETTINGS:
-        one, other = (sorted(_values(table, name)) for table in (a, b))
-        if name not in compared and not set(one) & set(other):
-            lines.append(f"  {name}: {first_of(one)} in A; {first_of(other)} in B")
-    if not lines:
-        return []
-    return ["runs are pairs only if they agree in all other factors; none agrees in", *lines]
+def _set_text(table: pd.DataFrame) -> str:
+    boards = sorted(set(table.device + "/" + table.instance))
+    return f"{origin(table.backend)} {', '.join(boards)}, {counted(table.run.nunique(), 'runs')}"
 
 
-def _values(table: pd.DataFrame, factor: str) -> set[str]:
-    return set(table[factor].astype(object).fillna("none").map(str))
-
-
-def write_csv(rows: Iterable[Ratio], path: Path) -> None:
-    """Write the ratios, a row each; the columns are the attributes of `Ratio`."""
-    columns = [column.name for column in columns_of(Ratio)]
-    write_frame(path, "ratios", pd.DataFrame(map(asdict, rows), columns=columns, dtype=object))
+def _table(rows: Sequence[Ratio]) -> list[str]:
+    """Return a line for each part of a pair, under the id of the first run."""
+    cells, before = [], ""
+    for row in rows:
+        unit = row.quantity.rpartition("_")[2].replace("wh", "Wh")
+        means = ("-" if mean is None else f"{mean:.4g} {unit}" for mean in (row.a, row.b))
+        cells.append(
+            (
+                row.run_a if row.run_a != before else "",
+                row.part,
+                *means,
+                f"{row.n_epochs_a}, {row.n_epochs_b}",
+                f"{row.ratio:.3f}" if row.ratio else "-",
+                f"{row.low:.3f}-{row.high:.3f}" if row.low is not None else "-",
+                row.verdict + (f" ({row.reason})" if row.reason else ""),
+            )
+        )
+        before = row.run_a
+    return ["", *aligned([HEADER, *cells]), ""] if cells else ["", "no two runs agree", ""]

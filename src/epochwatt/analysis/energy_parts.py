@@ -7,7 +7,7 @@ of the board, or by the sensors of a host's CPU package and GPU, and what no rai
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -15,9 +15,10 @@ from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.energy import J_PER_WH, trapezoid
 from epochwatt.epochs.telemetry import read_all
-from epochwatt.tables import read_cells, write_entries
+from epochwatt.tables import Cells, read_cells, write_entries
 
-MODULE, GPU, PACKAGE = "module", "gpu", "cpu_package"
+MODULE = "module"
+OF_HOST = {"gpu": "GPU", "cpu_package": "CPU package"}  # scope of a sensor -> what it feeds
 # column of a board's samples -> what the rail feeds; none of these lies below another
 RAILS = {
     "rail_gpu_w": "GPU",
@@ -32,8 +33,6 @@ RAILS = {
     "rail_vddrq_w": "memory",
     "rail_vddq_vdd2_1v8ao_w": "memory",
 }
-REST = "rest"
-CONSTANT, RAIL = "constant", "rails"
 SAME_BOARD = ("backend", "device", "instance", "power_mode", "dvfs")
 
 
@@ -60,21 +59,29 @@ def write_energy_parts(
     idle : results/tables/idle.csv; empty: no idle power is there
     records : run -> folder of its records
     """
-    table = read_epochs(epochs)
-    later = epoch_sets(table)["1+"]
-    valid = later[later.valid & later.energy_wh.notna()]
+    later = epoch_sets(read_epochs(epochs))["1+"]
     idle_rows = read_cells(idle) if idle else []
     scope_rows = [row for path_ in scopes for row in read_cells(path_)]
-    rows: list[Part] = []
-    for run, of_run in valid.groupby("run", sort=False):
-        name = str(run)
-        rows += constant_parts(of_run, idle_rows)
-        rows += rail_parts(of_run, records[name], [r for r in scope_rows if r["run"] == name])
+    rows = []
+    for run, valid in later[later.valid & later.energy_wh.notna()].groupby("run", sort=False):
+        name, first = str(run), valid.iloc[0]
+        own = [row for row in scope_rows if row["run"] == name]
+        stacks = {
+            "constant": constant_parts(valid, idle_rows),
+            "rails": rail_parts(valid, records[name], own),
+        }
+        for stack, parts in stacks.items():
+            total = sum(parts.values())
+            rows += [
+                Part(name, first.power_scope, stack, part, len(valid), wh, 100.0 * wh / total)
+                for part, wh in parts.items()
+                if total > 0
+            ]
     write_entries(path, "parts of energy", Part, rows)
 
 
-def constant_parts(epochs: pd.DataFrame, idle: Sequence[Mapping[str, str]]) -> list[Part]:
-    """Return the energy that the idle board takes over the same time, and the rest.
+def constant_parts(epochs: pd.DataFrame, idle: Sequence[Cells]) -> dict[str, float]:
+    """Return the energy that the idle board takes over the same time, and the rest, Wh.
 
     Nothing where the board was not measured idle in the run's mode, seen by the same sensor.
     """
@@ -84,15 +91,12 @@ def constant_parts(epochs: pd.DataFrame, idle: Sequence[Mapping[str, str]]) -> l
         if same and row["state"] == "i" and row["power_scope"] == first.power_scope:
             constant_wh = float(row["power_w"]) * float(epochs.e2e_s.mean()) / J_PER_WH
             above_wh = float(epochs.energy_wh.mean()) - constant_wh
-            parts = {"constant power": constant_wh, "above it": max(above_wh, 0.0)}
-            return _rows(first, CONSTANT, len(epochs), parts)
-    return []
+            return {"constant power": constant_wh, "above it": max(above_wh, 0.0)}
+    return {}
 
 
-def rail_parts(
-    epochs: pd.DataFrame, folder: str, scopes: Sequence[Mapping[str, str]]
-) -> list[Part]:
-    """Return the energy of CPU, GPU and memory, as far as a sensor tells.
+def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> dict[str, float]:
+    """Return the energy of CPU, GPU and memory, as far as a sensor tells, and the rest, Wh.
 
     Parameters
     ----------
@@ -100,20 +104,27 @@ def rail_parts(
     folder : of its records
     scopes : its rows of energy.csv
     """
-    first, numbers = epochs.iloc[0], [int(number) for number in epochs.epoch]
-    if first.power_scope == MODULE:
-        of_epochs = [_of_module(folder, number) for number in numbers]
+    scope, numbers = epochs.iloc[0].power_scope, [int(number) for number in epochs.epoch]
+    if scope == MODULE:
+        told = [_module_parts(folder, number) for number in numbers]
     else:
-        of_epochs = [_of_scopes(scopes, number) for number in numbers]
-    if len({tuple(parts) for parts in of_epochs}) != 1:  # a rail was lost in between
-        of_epochs = [{} for _ in numbers]
-    means = {part: sum(parts[part] for parts in of_epochs) / len(numbers) for part in of_epochs[0]}
-    if first.power_scope not in (GPU, PACKAGE):
-        means[REST] = max(float(epochs.energy_wh.mean()) - sum(means.values()), 0.0)
-    return _rows(first, RAIL, len(numbers), means)
+        told = [
+            {
+                OF_HOST[row["power_scope"]]: float(row["energy_wh"])
+                for row in scopes
+                if row["power_scope"] in OF_HOST and row["energy_wh"] and int(row["epoch"]) == n
+            }
+            for n in numbers
+        ]
+    if len({tuple(parts) for parts in told}) != 1:  # a rail was lost in between
+        told = [{} for _ in numbers]
+    means = {part: sum(parts[part] for parts in told) / len(numbers) for part in told[0]}
+    if scope not in OF_HOST:
+        means["rest"] = max(float(epochs.energy_wh.mean()) - sum(means.values()), 0.0)
+    return means
 
 
-def _of_module(folder: str, epoch: int) -> dict[str, float]:
+def _module_parts(folder: str, epoch: int) -> dict[str, float]:
     """Return part -> energy, Wh, of an epoch by the rails of its board."""
     path = Path(folder)
     record = RunFolder(str(path.parent), path.name).read(epoch)
@@ -124,31 +135,7 @@ def _of_module(folder: str, epoch: int) -> dict[str, float]:
         if source["scope"] == MODULE and source["total"]:
             table = samples[name]
             for column in table:
-                if column in RAILS:
+                if part := RAILS.get(column):
                     energy_j = trapezoid(table["t_mono_s"], table[column], *window).energy_j
-                    part = RAILS[column]
                     parts[part] = parts.get(part, 0.0) + energy_j / J_PER_WH
     return {} if any(value != value for value in parts.values()) else parts
-
-
-def _of_scopes(scopes: Sequence[Mapping[str, str]], epoch: int) -> dict[str, float]:
-    """Return the same by the sensors of a host's GPU and CPU package."""
-    names = {GPU: "GPU", PACKAGE: "CPU package"}
-    return {
-        names[row["power_scope"]]: float(row["energy_wh"])
-        for row in scopes
-        if row["power_scope"] in names and int(row["epoch"]) == epoch and row["energy_wh"]
-    }
-
-
-def _rows(
-    first: "pd.Series[Any]", stack: str, n_epochs: int, parts: Mapping[str, float]
-) -> list[Part]:
-    total = sum(parts.values())
-    if not total > 0:
-        return []
-    run, scope = str(first.run), str(first.power_scope)
-    return [
-        Part(run, scope, stack, part, n_epochs, energy_wh, 100.0 * energy_wh / total)
-        for part, energy_wh in parts.items()
-    ]

@@ -20,7 +20,7 @@ for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biop
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.tables import write_frame
 
@@ -37,6 +38,7 @@ LEAST_PAIRS = 5
 EQUIVALENT, DIFFERENT, UNDECIDED = "equivalent", "different", "undecided"
 PROVENANCE = {"host": "measured", "jetson": "measured", "fake": "fake"}
 SETTING = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs")
+GROUP = ("provenance", *SETTING)  # within which pairs are taken together
 
 
 class Metric(NamedTuple):
@@ -89,7 +91,8 @@ def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
     if n < LEAST_PAIRS:
         few = f"{n} of the {LEAST_PAIRS} pairs that it takes at least"
         return Outcome(mean, None, None, None, UNDECIDED, few)
-    error = float(differences_pct.std(ddof=1)) / math.sqrt(n)
+    sd = float(differences_pct.std(ddof=1))
+    error = sd / math.sqrt(n)
     half = float(stdtrit(n - 1, 1 - ALPHA)) * error
     low, high = mean - half, mean + half
     if error == 0.0:  # no spread: a t test has no statistic
@@ -100,7 +103,7 @@ def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
         return Outcome(mean, low, high, p, EQUIVALENT, "")
     if low > margin_pct or high < -margin_pct:
         return Outcome(mean, low, high, p, DIFFERENT, "")
-    needed = pairs_needed(float(differences_pct.std(ddof=1)), margin_pct)
+    needed = pairs_needed(sd, margin_pct)
     reason = f"the interval reaches across the margin; about {needed} such pairs would decide"
     return Outcome(mean, low, high, p, UNDECIDED, reason)
 
@@ -118,7 +121,7 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
     return n
 
 
-def software_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+def software_difference(a: Document, b: Document) -> str:
     """Say how interpreter and libraries of two records differ; empty: they do not.
 
     Builds, and the variables that make libraries faster or slower, count where both tell them.
@@ -130,12 +133,9 @@ def software_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         for name in sorted(a[kind].keys() | b[kind].keys())
         if a[kind].get(name) != b[kind].get(name)
     ]
-    builds = [meta.get("builds", {}) for meta in (a, b)]
-    differing += [
-        f"build of {name}"
-        for name in sorted(builds[0].keys() & builds[1].keys())
-        if builds[0][name] != builds[1][name]
-    ]
+    here, there = a.get("builds", {}), b.get("builds", {})
+    both = sorted(here.keys() & there.keys())
+    differing += [f"build of {name}" for name in both if here[name] != there[name]]
     return "; ".join(differing)
 
 
@@ -152,22 +152,16 @@ def compare_pairs(
 
     A pair whose sides have other software does not count: it would be taken for what is compared.
     """
+
+    def meta(run: str) -> Document:
+        folder = RunFolder(measured, run)
+        return folder.read(folder.measured()[0]).meta
+
     means = run_means(read_epochs(epochs), measured)
-    differs = {
-        (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
-    }
+    differs = {(a, b): software_difference(meta(a), meta(b)) for a, b in pairs}
     rows = pair_rows(means, differs, factor)
-    verdicts = verdict_rows(rows, means, factor, margin_pct)
-    for path, columns, lines in (
-        (pairs_csv, PAIR_COLUMNS, rows),
-        (verdicts_csv, VERDICT_COLUMNS, verdicts),
-    ):
-        write_frame(path, "pairs of runs", pd.DataFrame(lines, columns=[*columns], dtype=object))
-
-
-def _meta(measured: str, run: str) -> dict[str, Any]:
-    folder = RunFolder(measured, run)
-    return folder.read(folder.measured()[0]).meta
+    write_frame(pairs_csv, "pairs of runs", rows)
+    write_frame(verdicts_csv, "pairs of runs", verdict_rows(rows, means, factor, margin_pct))
 
 
 def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
@@ -175,13 +169,19 @@ def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
 
     These are over valid epochs after the first; a run without such an epoch has none.
     """
+
+    def undisturbed_s(run: str, numbers: Iterable[int]) -> float:
+        folder = RunFolder(measured, run)
+        parts = np.concatenate([folder.read(epoch).minibatch_s for epoch in numbers])
+        return float(np.percentile(parts[:, 1:].sum(axis=1), UNDISTURBED_PCT))
+
     minibatch_s = (epochs.copy_s + epochs.compute_s) / epochs.n_minibatches.astype("Float64")
     epochs = epochs.assign(minibatch_s=minibatch_s.astype(float))
     later = epoch_sets(epochs)["1+"]
     counted = later[later.valid].groupby("run")
     columns = [metric.column for metric in METRICS.values() if metric.column in epochs]
-    undisturbed_s = {run: _undisturbed_s(measured, str(run), t.epoch) for run, t in counted}
-    means = counted[columns].mean().assign(undisturbed_s=pd.Series(undisturbed_s, dtype=float))
+    undisturbed = {run: undisturbed_s(str(run), rows.epoch) for run, rows in counted}
+    means = counted[columns].mean().assign(undisturbed_s=pd.Series(undisturbed, dtype=float))
     runs = epochs.groupby("run", sort=False)
     flags = runs["flags"].agg(lambda cells: " ".join(sorted(set(" ".join(cells).split()))))
     starts = runs["t_start_unix_s"].min()
@@ -189,17 +189,13 @@ def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
     return factors.join(means).assign(all_flags=flags, started_unix_s=starts)
 
 
-def _undisturbed_s(measured: str, run: str, epochs: Iterable[int]) -> float:
-    """Return the 10th percentile of copy and compute over all mini-batches of some epochs."""
-    folder = RunFolder(measured, run)
-    parts = np.concatenate([folder.read(epoch).minibatch_s for epoch in epochs])
-    return float(np.percentile(parts[:, 1:].sum(axis=1), UNDISTURBED_PCT))
-
-
 def pair_rows(
     means: pd.DataFrame, differs: Mapping[tuple[str, str], str], factor: str
-) -> list[dict[str, Any]]:
-    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`)."""
+) -> pd.DataFrame:
+    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
+
+    A difference is in % of the mean, over the pairs of its setting, of A.
+    """
     rows = []
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]
@@ -219,42 +215,36 @@ def pair_rows(
             for name, (column, _, _) in METRICS.items()
             if pd.notna(a[column]) and pd.notna(b[column])
         ]
-    _add_differences(rows, means)
-    return rows
-
-
-def _add_differences(rows: list[dict[str, Any]], means: pd.DataFrame) -> None:
-    """Give each row its difference in % of the mean, over pairs of its setting, of A."""
-    for key in dict.fromkeys(map(_setting, rows)):
-        mine = [row for row in rows if _setting(row) == key]
-        runs = list(dict.fromkeys(row["run_a"] for row in mine))
-        for row in mine:
-            scale = float(means.loc[runs, METRICS[row["metric"]].relative_to].mean())
-            difference = row["b"] - row["a"]
-            row["difference_pct"] = 100.0 * difference / scale if scale else np.nan
-
-
-def _setting(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("provenance", *SETTING))
+    pairs = pd.DataFrame(rows, columns=[*PAIR_COLUMNS], dtype=object)
+    for _, group in pairs.groupby([*GROUP], sort=False):
+        scales = means.loc[group.run_a.unique()].mean(numeric_only=True)
+        for metric, alike in group.groupby("metric", sort=False):
+            scale = float(scales[METRICS[str(metric)].relative_to])
+            pct = 100.0 * (alike.b - alike.a) / scale if scale else np.nan
+            pairs.loc[alike.index, "difference_pct"] = pct
+    return pairs
 
 
 def verdict_rows(
-    rows: Sequence[Mapping[str, Any]], means: pd.DataFrame, factor: str, margin_pct: float
-) -> list[dict[str, Any]]:
+    pairs: pd.DataFrame, means: pd.DataFrame, factor: str, margin_pct: float
+) -> pd.DataFrame:
     """Return a row for each setting and metric (`VERDICT_COLUMNS`), from `pair_rows`."""
     verdicts = []
-    for key in dict.fromkeys(map(_setting, rows)):
-        mine = [row for row in rows if _setting(row) == key]
-        sides = {side: means.loc[mine[0][f"run_{side}"], factor] for side in ("a", "b")}
+    for setting, group in pairs.groupby([*GROUP], sort=False):
+        sides = {side: means.loc[group[f"run_{side}"].iloc[0], factor] for side in ("a", "b")}
         for name, metric in METRICS.items():
-            alike = [row for row in mine if row["metric"] == name]
-            counted = [row for row in alike if not row["differs"]]
-            differences = np.array([row["difference_pct"] for row in counted], float)
+            alike = group[group.metric == name]
+            counted = alike[alike.differs == ""]
+            differences = counted.difference_pct.to_numpy(float)
             outcome = judged(differences[np.isfinite(differences)], margin_pct)
             is_decided = outcome.verdict != UNDECIDED
+            if len(alike) > len(counted) and not is_decided:
+                software = alike.differs.iloc[0] or "other software"
+                reason = f"{outcome.reason}; left out: {software}"
+                outcome = outcome._replace(reason=reason)
             verdicts.append(
                 {
-                    **dict(zip(("provenance", *SETTING), key, strict=True)),
+                    **dict(zip(GROUP, setting, strict=True)),
                     "factor": factor,
                     **sides,
                     "metric": name,
@@ -262,13 +252,11 @@ def verdict_rows(
                     "relative_to": metric.relative_to,
                     "n_pairs": len(counted),
                     "n_left_out": len(alike) - len(counted),
-                    "mean_a": np.mean([row["a"] for row in counted]) if counted else None,
-                    "mean_b": np.mean([row["b"] for row in counted]) if counted else None,
+                    "mean_a": counted.a.mean() if len(counted) else None,
+                    "mean_b": counted.b.mean() if len(counted) else None,
                     **outcome._asdict(),
                     "margin_pct": margin_pct,
                     "is_equivalent": int(outcome.verdict == EQUIVALENT) if is_decided else None,
                 }
             )
-            if len(alike) > len(counted) and not is_decided:
-                verdicts[-1]["reason"] += f"; left out: {alike[0]['differs'] or 'other software'}"
-    return verdicts
+    return pd.DataFrame(verdicts, columns=[*VERDICT_COLUMNS], dtype=object)

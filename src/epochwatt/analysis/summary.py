@@ -6,7 +6,7 @@ by one kind of sensor.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,30 +38,26 @@ SETTING = {
     "seed": "seed {}",
 }
 MEANS = (
-    "e2e_s",
-    "wait_s",
-    "copy_s",
-    *(f"{part}_s" for part in TIME_PARTS),
-    "energy_wh",
-    "power_mean_w",
+    *("e2e_s", "wait_s", "copy_s", *(f"{part}_s" for part in TIME_PARTS)),
+    *("energy_wh", "power_mean_w"),
 )
 
 
 class WorkloadSummary(NamedTuple):
     """Times, energies and shares of one model on one kind of board."""
 
-    group: Mapping[str, Any]  # values of `WORKLOAD`
+    group: dict[str, Any]  # values of `WORKLOAD`
     n_runs: int  # with a valid epoch after the first
     e2e_s: tuple[float, float]  # least and most mean of a run; None: there is none
     energy_wh: tuple[float, float] | None
     power_w: tuple[float, float] | None
-    shares: Mapping[str, float]  # part -> share of E2E; mean over the runs, each counted once
+    shares: dict[str, float]  # part -> share of E2E; mean over the runs, each counted once
 
 
 class Choice(NamedTuple):
     """A setting that no other of its workload beats on its unit."""
 
-    group: Mapping[str, Any]  # values of `WORKLOAD`, and `instance`
+    group: dict[str, Any]  # values of `WORKLOAD`, and `instance`
     setting: str  # what it is set to, of what differs between the runs
     e2e_s: float
     energy_wh: float | None  # None: it was not measured, and the setting is the fastest
@@ -94,17 +90,15 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
 def workloads(means: pd.DataFrame) -> list[WorkloadSummary]:
     """Return where time and energy go, for each workload."""
     summaries = []
-    for group, group_means in _groups(means, WORKLOAD):
-        shares = {
-            part: float((group_means[f"{part}_s"] / group_means.e2e_s).mean())
-            for part in TIME_PARTS
-        }
-        ranges = [_range(group_means[name]) for name in ("e2e_s", "energy_wh", "power_mean_w")]
-        e2e_s, energy_wh, power_w = ranges
-        assert e2e_s is not None
-        summaries.append(
-            WorkloadSummary(group, len(group_means), e2e_s, energy_wh, power_w, shares)
+    for group, rows in means.groupby([*WORKLOAD], sort=False):
+        shares = {part: float((rows[f"{part}_s"] / rows.e2e_s).mean()) for part in TIME_PARTS}
+        e2e_s, energy_wh, power_w = (
+            (float(told.min()), float(told.max())) if len(told) else None
+            for told in (rows[name].dropna() for name in ("e2e_s", "energy_wh", "power_mean_w"))
         )
+        assert e2e_s is not None
+        named = dict(zip(WORKLOAD, group, strict=True))
+        summaries.append(WorkloadSummary(named, len(rows), e2e_s, energy_wh, power_w, shares))
     return summaries
 
 
@@ -114,33 +108,22 @@ def best_settings(means: pd.DataFrame) -> list[Choice]:
     Time against energy (`pareto_front`) of the runs with energy; where there is none, time alone.
     """
     choices = []
-    for group, group_means in _groups(means, (*WORKLOAD, "instance")):
-        rated = group_means[group_means.energy_wh.notna()]
-        compared = group_means if rated.empty else rated
+    names = (*WORKLOAD, "instance")
+    for group, rows in means.groupby([*names], sort=False):
+        rated = rows[rows.energy_wh.notna()]
+        compared = rows if rated.empty else rated
         if len(compared) < 2:
             continue
-        named = [factor for factor in SETTING if group_means[factor].nunique() > 1]
-        energies = np.zeros(len(group_means)) if rated.empty else rated.energy_wh.to_numpy(float)
+        named = [factor for factor in SETTING if rows[factor].nunique() > 1]
+        energies = np.zeros(len(rows)) if rated.empty else rated.energy_wh.to_numpy(float)
         for place in pareto_front(compared.e2e_s.to_numpy(float), energies):
             run = compared.iloc[int(place)]
+            # there is no prefetch factor without workers
+            words = [
+                SETTING[factor].format(run[factor]) for factor in named if pd.notna(run[factor])
+            ]
+            setting = re.sub(r"\b1 (worker|torch thread|epoch)s\b", r"1 \1", ", ".join(words))
             energy_wh = None if rated.empty else float(run.energy_wh)
-            setting = _setting(run, named)
-            choices.append(Choice(group, setting, float(run.e2e_s), energy_wh, len(compared)))
+            told = (setting or "repeated", float(run.e2e_s), energy_wh, len(compared))
+            choices.append(Choice(dict(zip(names, group, strict=True)), *told))
     return choices
-
-
-def _groups(means: pd.DataFrame, names: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    grouped = means.groupby(list(names), sort=False)
-    return [(dict(zip(names, values, strict=True)), rows) for values, rows in grouped]
-
-
-def _range(values: "pd.Series[float]") -> tuple[float, float] | None:
-    present = values.dropna()
-    return (float(present.min()), float(present.max())) if len(present) else None
-
-
-def _setting(run: "pd.Series[Any]", named: Sequence[str]) -> str:
-    """Return what a run is set to; it has no prefetch factor without workers."""
-    present = [factor for factor in named if not pd.isna(run[factor])]
-    words = ", ".join(SETTING[factor].format(run[factor]) for factor in present)
-    return re.sub(r"\b1 (worker|torch thread|epoch)s\b", r"1 \1", words) or "repeated"

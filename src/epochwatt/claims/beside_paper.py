@@ -12,9 +12,8 @@ import numpy as np
 
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
-from epochwatt.tables import write_table
+from epochwatt.tables import Cells, write_entries
 
-Row = Mapping[str, str]
 TABLES = {  # statistic of a number -> our table that has it as a column; of others EXAMPLE
     "mape_pct": "errors",
     "penalty_pct": "penalties",
@@ -29,14 +28,7 @@ QUARTILES = (25, 50, 75)
 
 
 class Beside(NamedTuple):
-    """One number of the paper, and ours of one provenance.
-
-    Attributes
-    ----------
-    published, ours, low, high : in `unit`; ours is the median over `n_draws`, low and high its
-        quartiles; empty: we have none
-    missing : why ours is not there
-    """
+    """One number of the paper, and ours of one provenance."""
 
     id: str
     place: str
@@ -51,13 +43,13 @@ class Beside(NamedTuple):
     statistic: str
     unit: str
     qualifier: str
-    published: str
+    published: str  # in `unit`, as ours
     provenance: str
-    ours: str
-    low: str
+    ours: str  # median over `n_draws`; empty: we have none
+    low: str  # and its quartiles
     high: str
     n_draws: str
-    missing: str
+    missing: str  # why ours is not there
     note: str
 
 
@@ -74,60 +66,43 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
     """
     rows = {Path(table).stem: read_rows(table) for table in tables}
     pairs = beside(load_paper_numbers(Path(numbers)), rows)
-    write_table(Path(path), "the paper's numbers beside ours", Beside._fields, pairs)
+    write_entries(path, "the paper's numbers beside ours", Beside, pairs)
 
 
-def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Row]]) -> list[Beside]:
+def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Cells]]) -> list[Beside]:
     """Return a row for each number and each provenance that has one of ours, else one without."""
     pairs = []
     for number in numbers:
+        wanted = {"workload": number.workload, "method": number.method}
+        if number.target in ("time_s", "power_w"):
+            wanted["target"] = number.target
+        if number.n_profiled:
+            wanted["n_profiled"] = number.n_profiled
         groups: dict[str, list[float]] = {}
-        rows = each_draw_once(tables.get(TABLES.get(number.statistic, EXAMPLE), ()))
-        for row in rows:
-            if _is_meant(number, row) and row.get(number.statistic) not in (None, "", "nan"):
-                values = groups.setdefault(row["provenance"], [])
-                values.append(float(row[number.statistic]))
-        pairs += [_pair(number, name, values) for name, values in groups.items()] or [
-            _pair(number, "", [])
-        ]
+        for row in each_draw_once(tables.get(TABLES.get(number.statistic, EXAMPLE), ())):
+            is_meant = all(row.get(name) == cell for name, cell in wanted.items())
+            # methods without a reference have none
+            is_meant &= not number.reference or row.get("reference") in (None, "", number.reference)
+            cell = row.get(number.statistic)
+            if number.workload and is_meant and cell not in (None, "", "nan"):
+                groups.setdefault(row["provenance"], []).append(float(cell))
+        lacking = "no row of ours" if number.workload else "no workload of ours on this board"
+        shared = {k: str(getattr(number, k)) for k in Beside._fields if hasattr(number, k)}
+        shared["published"] = f"{number.value:g}"
+        for provenance, values in groups.items():
+            low, middle, high = (f"{q:.5g}" for q in np.percentile(values, QUARTILES))
+            spread = (low, high) if len(values) > 1 else ("", "")
+            ours = dict(zip(("low", "high"), spread, strict=True), ours=middle, missing="")
+            pairs.append(Beside(**shared, provenance=provenance, **ours, n_draws=str(len(values))))
+        if not groups:
+            empty = dict.fromkeys(("provenance", "ours", "low", "high", "n_draws"), "")
+            pairs.append(Beside(**shared, **empty, missing=lacking))
     return pairs
 
 
-def each_draw_once(rows: Iterable[Row]) -> list[Row]:
+def each_draw_once(rows: Iterable[Cells]) -> list[Cells]:
     """Return rows without those of the same draw in another group, such as of another reference."""
-    kept: dict[tuple[str, ...], Row] = {}
+    kept: dict[tuple[str, ...], Cells] = {}
     for row in rows:
         kept.setdefault(tuple(row.get(name, "") for name in DRAW), row)
     return list(kept.values())
-
-
-def _is_meant(number: PaperNumber, row: Row) -> bool:
-    wanted = {"workload": number.workload, "method": number.method}
-    if number.target in ("time_s", "power_w"):
-        wanted["target"] = number.target
-    if number.n_profiled:
-        wanted["n_profiled"] = number.n_profiled
-    if number.reference and row.get("reference"):  # methods without one have none
-        wanted["reference"] = number.reference
-    return bool(number.workload) and all(row.get(name) == cell for name, cell in wanted.items())
-
-
-def _pair(number: PaperNumber, provenance: str, values: Sequence[float]) -> Beside:
-    low, middle, high = np.percentile(values, QUARTILES) if values else (np.nan,) * 3
-    shared = {name: str(getattr(number, name)) for name in Beside._fields if hasattr(number, name)}
-    return Beside(
-        **shared,
-        published=f"{number.value:g}",
-        provenance=provenance,
-        ours=f"{middle:.5g}" if values else "",
-        low=f"{low:.5g}" if len(values) > 1 else "",
-        high=f"{high:.5g}" if len(values) > 1 else "",
-        n_draws=str(len(values)) if values else "",
-        missing=_missing(number, values),
-    )
-
-
-def _missing(number: PaperNumber, values: Sequence[float]) -> str:
-    if values:
-        return ""
-    return "no row of ours" if number.workload else "no workload of ours on this board"

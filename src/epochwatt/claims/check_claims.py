@@ -1,43 +1,84 @@
 """`results/claims.csv` and its summary: what each backend's runs say about each take-away.
 
 `results/tables/comparisons.csv` has each comparison of each claim (`comparisons`). In claims.csv a
-row per claim and backend, and for measured ones a row per board and general form (`boards`). Runs
-of two backends never meet. Simulated claims are judged again (`held_out`).
+row per claim and backend, and for measured ones a row per board and general form. Runs of two
+backends never meet. Simulated claims are judged again (`held_out`).
+
+`config/twin/mechanisms.csv` says what of the simulated boards carries a claim, and what they lack:
+a line is about a take-away, or about one claim of it by its id, which then counts.
 """
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from epochwatt.board.records import files
-from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import (
     FAILS,
-    GENERAL,
     NOT_HELD_OUT,
-    PAPER,
     ClaimRow,
     ComparisonRow,
     write_claims_table,
     write_comparisons,
 )
-from epochwatt.claims.clocks import with_clocks
-from epochwatt.claims.comparisons import comparison_rows, facts_by_reads, in_words
-from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
+from epochwatt.claims.comparisons import about, comparison_rows, facts_by_reads, in_words
+from epochwatt.claims.evaluate import Claim, Verdict, evaluate, evaluate_boards, load_claims
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
-from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
-from epochwatt.claims.number_sources import EpochTable, Row, read_rows
+from epochwatt.claims.number_sources import EpochTable, read_rows, with_clocks
 from epochwatt.claims.predictions import read_predictions
-from epochwatt.claims.summary import headline
+from epochwatt.claims.summary import RESTING, headline, weakest
 from epochwatt.claims.tolerances import load_terms
+from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published
 from epochwatt.study.runs import TWIN
+from epochwatt.tables import read_cells, read_table
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.validation.cross_validation_fits import CLAIMS, FOLD, load_refits
 from epochwatt.twin.validation.paper_setups import load_setups
 
 TWIN_CONFIG = "config/twin"
+MECHANISMS = "mechanisms.csv"
+
+
+class Mechanisms(NamedTuple):
+    """The mechanisms and assumptions on which a take-away rests where the boards are simulated."""
+
+    mechanisms: str  # by name, separated by semicolons
+    # at best; one of `RESTING`: on how the boards are made up, whatever their numbers; on fitted
+    # numbers; on assumed ones
+    rests_on: str
+    lacks: str  # what the boards do not have, or have as an assumption, that may turn it
+    contradiction: str  # with which other numbers of the papers it does not go
+
+    @property
+    def why(self) -> str:
+        """Why a claim may fail: what the simulated boards lack, what the papers contradict."""
+        parts = {"the simulation lacks": self.lacks, "the paper disagrees": self.contradiction}
+        return "; ".join(f"{name}: {text}" for name, text in parts.items() if text)
+
+
+def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
+    """Return what each claim rests on, by its id.
+
+    Raises ConfigError: the file is missing, a line cannot be, or is about no claim, or a claim has
+    none.
+    """
+    path, lines = folder / MECHANISMS, dict[str, Mechanisms]()
+    for line, row in read_table(path):
+        subject = row.pop("claims", "")
+        if row.keys() != set(Mechanisms._fields) or row["rests_on"] not in RESTING:
+            allowed = f"{', '.join(Mechanisms._fields)}; rests_on: {', '.join(RESTING)}"
+            where = f"{path}, line {line}"
+            raise ConfigError("not a row", where=where, found=repr(row), allowed=allowed)
+        lines[subject] = Mechanisms(**row)
+    for subject in lines.keys() - {name for c in claims for name in (c.id, c.takeaway)}:
+        problem = f"a line for {subject!r}"
+        raise ConfigError(problem, where=str(path), allowed="a take-away, or a claim's id")
+    for claim in claims:
+        if not {claim.id, claim.takeaway} & lines.keys():
+            do = "add a line for its take-away"
+            raise ConfigError(f"no line for {claim.id}", where=str(path), do=do)
+    return {c.id: lines.get(c.id) or lines[c.takeaway] for c in claims}
 
 
 def check_claims(
@@ -72,7 +113,7 @@ def check_claims(
     root : the checkout
     """
     claims, terms = load_claims(root), load_terms(root)
-    rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
+    rows, idle_rows = with_clocks(read_rows(epochs), records), read_cells(idle) if idle else []
     folders = [Path(path).parent for path in predictions]
     predicted = {folder.name: read_predictions(str(folder), terms) for folder in folders}
     facts = facts_by_reads(load_published(root / "config/published").facts().values())
@@ -84,15 +125,20 @@ def check_claims(
         table = EpochTable(epoch_rows, still, predicted.get(backend), power_modes)
         verdicts = evaluate(claims, table, terms)
         if backend == TWIN:
-            again = rejudge(verdicts, _simulation(epoch_rows, still, workloads, root), terms)
-            mechanisms = load_mechanisms(root / TWIN_CONFIG, claims)
+            twin = load_twin_with_modes(workloads, root)
+            folder, p = root / TWIN_CONFIG, twin.parameters
+            folds, read = (load_refits(folder, p, [kind]) for kind in (FOLD, CLAIMS))
+            refits = {**read, **load_setups(folder, p)}
+            again = rejudge(verdicts, Simulation(epoch_rows, still, twin, folds, refits), terms)
+            mechanisms = load_mechanisms(folder, claims)
         else:
             verdicts += evaluate_boards(claims, table, terms)
         for verdict in verdicts:
-            rows_of_claim = comparison_rows(verdict, backend, facts, titles, terms)
-            compared += rows_of_claim
-            row, name = finding(verdict, backend, in_words(rows_of_claim)), verdict.claim.id
+            comparison = comparison_rows(verdict, backend, facts, titles, terms)
+            compared += comparison
+            row = claim_row(verdict, backend, in_words(comparison))
             if backend == TWIN:
+                name = verdict.claim.id
                 row = simulated(row, verdict.claim, again[name], mechanisms[name])
             findings.append(row)
     write_claims_table(path, findings)
@@ -101,40 +147,15 @@ def check_claims(
         Path(text).write_text("\n".join(headline(findings)) + "\n", encoding="utf-8")
 
 
-def read_idle(path: str) -> list[dict[str, Any]]:
-    """Return the rows of idle.csv; none where there is no path."""
-    if not path:
-        return []
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
-
-
-def _simulation(
-    epochs: Sequence[Row], idle: Sequence[Row], workloads: Iterable[str], root: Path
-) -> Simulation:
-    twin = load_twin_with_modes(workloads, root)
-    folder, p = root / TWIN_CONFIG, twin.parameters
-    folds, read = (load_refits(folder, p, [kind]) for kind in (FOLD, CLAIMS))
-    return Simulation(epochs, idle, twin, folds, {**read, **load_setups(folder, p)})
-
-
-def finding(verdict: Verdict, backend: str, words: str) -> ClaimRow:
+def claim_row(verdict: Verdict, backend: str, words: str) -> ClaimRow:
     """Return the row of a verdict; `words` say what it fails by."""
-    claim, margin = verdict.claim, verdict.margin_pct
+    margin = verdict.margin_pct
     return ClaimRow(
-        claim=claim.id,
-        takeaway=claim.takeaway,
-        paper=claim.paper,
-        role=claim.role,
-        claim_text=claim.claim,
-        backend=backend,
-        form=GENERAL if verdict.board else PAPER,
-        board=verdict.board,
-        status=verdict.status,
+        **about(verdict, backend),
         comparison=verdict.sides,
         missing="; ".join(verdict.missing),
         margin_pct="" if margin is None else f"{margin:.3g}",
-        threshold_source=claim.threshold_source,
+        threshold_source=verdict.claim.threshold_source,
         n_cases=str(verdict.n_cases),
         runs=" ".join(verdict.inputs),
         in_words=words,
@@ -143,16 +164,17 @@ def finding(verdict: Verdict, backend: str, words: str) -> ClaimRow:
 
 def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
     """Return the row of a verdict on simulated runs with what is known of those."""
-    fails = FAILS in (row.status, again.held_out)
-    untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
+    reasons = [mechanisms.why] if FAILS in (row.status, again.held_out) else []
+    reasons += [UNTOUCHED] if again.held_out == NOT_HELD_OUT else []
+    holding, turned = again.holding_pct, again.turned_pct
     return row._replace(
         status_held_out=again.held_out,
         rests_on=rests_on(claim, again, mechanisms),
-        fragile="" if again.holding_pct is None else "yes" if again.is_fragile else "no",
-        draws_holding_pct="" if again.holding_pct is None else f"{again.holding_pct:g}",
-        draws_turning_pct="" if again.turned_pct is None else f"{again.turned_pct:g}",
+        fragile="" if holding is None else "yes" if again.is_fragile else "no",
+        draws_holding_pct="" if holding is None else f"{holding:g}",
+        draws_turning_pct="" if turned is None else f"{turned:g}",
         mechanisms=mechanisms.mechanisms,
-        why="; ".join(filter(None, (mechanisms.why if fails else "", untouched))),
+        why="; ".join(filter(None, reasons)),
     )
 
 

@@ -44,16 +44,6 @@ class ClaimRow(NamedTuple):
     in_words: str = ""
 
 
-def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:
-    """Write claims.csv."""
-    write_entries(path, "the claims", ClaimRow, findings)
-
-
-def read_claims_table(path: str) -> list[ClaimRow]:
-    """Return the rows of claims.csv; none where the path is empty, since it was not made."""
-    return [ClaimRow(**row) for row in read_cells(path)] if path else []
-
-
 @dataclass(frozen=True)
 class ComparisonRow:
     """One comparison of a claim; where nothing can be compared, one row says so."""
@@ -84,12 +74,24 @@ class ComparisonRow:
     tolerance: str = ""  # of ours that it rests on, with its unit
     verdict: str = ""  # holds, does_not_hold, not_evaluable
     margin_pct: str = ""
-    in_words: str = ""  # for people: what is published, what is here
+    published: str = ""  # for people: what is published
+    here: str = ""  # and what is here
+    in_words: str = ""  # both in one sentence
 
     @property
     def fails(self) -> bool:
         """Whether it is a reason why its claim does not hold."""
         return self.verdict == FAILS and self.status != HOLDS
+
+
+def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:
+    """Write claims.csv."""
+    write_entries(path, "the claims", ClaimRow, findings)
+
+
+def read_claims_table(path: str) -> list[ClaimRow]:
+    """Return the rows of claims.csv; none where the path is empty, since it was not made."""
+    return [ClaimRow(**row) for row in read_cells(path)] if path else []
 
 
 def write_comparisons(path: str, rows: Iterable[ComparisonRow]) -> None:

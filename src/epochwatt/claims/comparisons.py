@@ -13,7 +13,8 @@ from epochwatt.claims.claims_table import FAILS, GENERAL, HOLDS, PAPER, Comparis
 from epochwatt.claims.evaluate import Verdict
 from epochwatt.claims.tolerances import PRINTED, SLACK, Terms
 from epochwatt.claims.verdict import Change, Comparison, Percentage, Ratio, Tolerated
-from epochwatt.published.numbers import Fact, run_key
+from epochwatt.published.folds import Point, point
+from epochwatt.published.numbers import Fact
 from epochwatt.tables import cell_text
 
 COLUMN_OF = {  # metric of a predicate -> column of epochs.csv, where that has another name
@@ -21,19 +22,6 @@ COLUMN_OF = {  # metric of a predicate -> column of epochs.csv, where that has a
     "power_w": "power_mean_w",
     "idle_power_w": "power_mean_w",
     "iops": "read_iops",
-}
-LABELS = {  # of metrics that are no column
-    "stall_ms_per_minibatch": "stall per mini-batch",
-    "compute_ms_per_minibatch": "compute per mini-batch",
-    "reads_per_sample": "reads per sample",
-    "gpu_freq_mhz": "GPU clock",
-    "emc_below_max_time_pct": "time below the top memory clock",
-    "cpu_below_peak_time_pct": "time below the peak CPU clock",
-    "idle_power_w": "idle power",
-    "baseload_wh": "base load",
-    "time_mape_pct": "error of predicted times",
-    "energy_mape_pct": "error of predicted energies",
-    "best_mode_set": "modes that train the model of time",
 }
 MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}
 APART = {  # factor that tells comparisons of a claim apart -> how its values are written
@@ -53,26 +41,16 @@ MOST_VALUES = 2  # of a factor that are named; of more the comparison is over th
 ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less", "==": "the same"}
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+TOLERANCES = {"near": "NEAR", "similar within": "SIMILAR"}  # of an operator
 PRINTED_SOURCES = ("paper", "mixed")  # of a threshold
-WHOLE_EPOCHS = {"all": "1+"}  # of the main paper's runs of 15 hours
+
+Reads = frozenset[Point]  # runs and metrics
 
 
-def comparison_rows(
-    verdict: Verdict,
-    backend: str,
-    facts: Mapping[frozenset[Any], Sequence[Fact]],
-    titles: Mapping[str, str],
-    terms: Terms,
-) -> list[ComparisonRow]:
-    """Return the rows of a verdict.
-
-    Parameters
-    ----------
-    facts : `facts_by_reads`
-    titles : model or device -> name for people
-    """
+def about(verdict: Verdict, backend: str) -> dict[str, str]:
+    """Return the cells that say which claim was judged on what, and its status."""
     claim = verdict.claim
-    shared: dict[str, Any] = {
+    return {
         "claim": claim.id,
         "takeaway": claim.takeaway,
         "paper": claim.paper,
@@ -83,70 +61,79 @@ def comparison_rows(
         "board": verdict.board,
         "status": verdict.status,
     }
+
+
+def comparison_rows(
+    verdict: Verdict,
+    backend: str,
+    facts: Mapping[Reads, Sequence[Fact]],
+    titles: Mapping[str, str],
+    terms: Terms,
+) -> list[ComparisonRow]:
+    """Return the rows of a verdict.
+
+    Parameters
+    ----------
+    facts : `facts_by_reads`
+    titles : model or device -> name for people
+    """
+    claim, shared = verdict.claim, about(verdict, backend)
     made = [one for one in verdict.made or verdict.comparisons if any(one.computed)]
     if not made:
         return [ComparisonRow(**shared, verdict=verdict.status)]
-    subjects = _subjects(made, titles)
+    is_printed = claim.threshold_source in PRINTED_SOURCES
     rows = []
-    for one, subject in zip(made, subjects, strict=True):
+    for one, subject in zip(made, _subjects(made, titles), strict=True):
         observed, sign, limit = one.left, one.operator, one.right
         if one.computed == (False, True) and sign in TURNED:
             observed, sign, limit = one.right, TURNED[sign], one.left
-        is_order = all(one.computed)
-        is_number = sign not in ("similar within", "in", "not in")
-        printed = limit if is_number and not is_order else None
-        if isinstance(printed, Tolerated):
-            printed = printed.printed
+        has_number = not all(one.computed) and sign not in ("similar within", "in", "not in")
+        printed = getattr(limit, "printed", limit) if has_number else None
         unit = _unit(observed, one)
-        cells = {
-            "comparison": f"{one.text} [{one.where}]" if one.where else one.text,
-            "subject": subject,
-            **{key: _only(one, key) for key in ("device", "model")},
-            "metric": " ".join(dict.fromkeys(metric for metric, _ in one.reads)),
-            "published_id": " ".join(_ids(one, claim.paper, printed, facts)),
-            "operator": sign,
-            "printed": _cell(printed),
-            "observed": _cell(observed),
-            "limit": _cell(limit),
-            "unit": unit,
-            "tolerance": _tolerance(one, terms),
-            "verdict": HOLDS if one.holds else FAILS,
-            "margin_pct": "" if one.margin_pct is None else f"{one.margin_pct:.3g}",
-        }
-        if is_order and is_number:
-            than = f"published as {ORDERS.get(sign, sign)}"
-            words = f"{than}, here {shown(observed, unit)} against {shown(limit, unit)}"
-        else:
-            is_printed = claim.threshold_source in PRINTED_SOURCES
-            words = _in_words(sign, printed, observed, limit, unit, is_printed=is_printed)
-        cells["in_words"] = words
-        rows.append(ComparisonRow(**shared, **cells))
+        published, here = _in_words(
+            one, sign, printed, observed, limit, unit, is_printed=is_printed
+        )
+        rows.append(
+            ComparisonRow(
+                **shared,
+                comparison=f"{one.text} [{one.where}]" if one.where else one.text,
+                subject=subject,
+                device=_only(one, "device"),
+                model=_only(one, "model"),
+                metric=" ".join(dict.fromkeys(read.metric for read in one.reads)),
+                published_id=" ".join(_ids(one, claim.paper, printed, facts)),
+                operator=sign,
+                printed=_cell(printed),
+                observed=_cell(observed),
+                limit=_cell(limit),
+                unit=unit,
+                tolerance=_tolerance(one, terms),
+                verdict=HOLDS if one.holds else FAILS,
+                margin_pct="" if one.margin_pct is None else f"{one.margin_pct:.3g}",
+                published=published,
+                here=here,
+                in_words=f"{published}, here {here}",
+            )
+        )
     return rows
 
 
-def facts_by_reads(facts: Iterable[Fact]) -> dict[frozenset[Any], list[Fact]]:
+def facts_by_reads(facts: Iterable[Fact]) -> dict[Reads, list[Fact]]:
     """Return published numbers by the runs and metrics that they are of."""
-    by_reads: dict[frozenset[Any], list[Fact]] = defaultdict(list)
+    by_reads: dict[Reads, list[Fact]] = defaultdict(list)
     for fact in facts:
         metrics = fact.metric.replace("median_", "").strip("()").replace(")/", "/")
         parts = metrics.replace("+", "/").split("/")
-        reads = frozenset((fact.paper, _run(fact.paper, r), m) for r in fact.runs for m in parts)
-        by_reads[reads].append(fact)
+        by_reads[frozenset(_point(fact.paper, r, m) for r in fact.runs for m in parts)].append(fact)
     return by_reads
 
 
-def _run(paper: str, config: Mapping[str, Any]) -> tuple[Any, ...]:
-    epoch = config.get("epoch")
-    if paper != "hipcw2021":
-        epoch = WHOLE_EPOCHS.get(str(epoch), epoch)
-    return run_key({**config, "epoch": epoch})
+def _point(paper: str, config: Mapping[str, Any], metric: str) -> Point:
+    return (*point(paper, dict(config), "")[:-1], metric)
 
 
 def _ids(
-    one: Comparison,
-    paper: str,
-    printed: Any,
-    facts: Mapping[frozenset[Any], Sequence[Fact]],
+    one: Comparison, paper: str, printed: Any, facts: Mapping[Reads, Sequence[Fact]]
 ) -> Iterator[str]:
     """Yield the ids of the printed numbers that a comparison is of.
 
@@ -154,20 +141,19 @@ def _ids(
     it is theirs.
     """
     reads = frozenset(
-        (paper, _run(paper, {PRINTED.get(k, k): v for k, v in factors.items()}), metric)
+        _point(paper, {PRINTED.get(k, k): v for k, v in factors.items()}, metric)
         for metric, factors in one.reads
     )
     number = abs(printed) if isinstance(printed, int | float) else None
-    for of_fact, same in facts.items() if reads else ():
-        for fact in same:
+    for fact_reads, alike in facts.items() if reads else ():
+        for fact in alike:
             ends = [abs(end) for end in (fact.value, fact.value_hi) if end is not None]
-            is_of = reads <= of_fact if number in ends else reads == of_fact and printed is None
-            if is_of:
+            if reads <= fact_reads if number in ends else reads == fact_reads and printed is None:
                 yield fact.id
 
 
 def _only(one: Comparison, key: str) -> str:
-    values = {str(factors[key]) for _, factors in one.reads}
+    values = {str(read.factors[key]) for read in one.reads}
     return values.pop() if len(values) == 1 else ""
 
 
@@ -176,7 +162,7 @@ def _unit(observed: Any, one: Comparison) -> str:
     values = observed if isinstance(observed, list | tuple) else [observed]
     if any(isinstance(value, Percentage) for value in values):
         return "%"
-    metrics = {metric for metric, _ in one.reads}
+    metrics = {read.metric for read in one.reads}
     if len(metrics) != 1 or not all(type(value) is float for value in values):
         return ""
     metric = metrics.pop().removesuffix("_per_minibatch")
@@ -190,43 +176,38 @@ def _subjects(made: Sequence[Comparison], titles: Mapping[str, str]) -> list[str
     keys: list[tuple[Any, ...]] = [() for _ in made]
     for factor, form in APART.items():
         values = [_values(one, factor) for one in made]
-        further = [(*key, of_one) for key, of_one in zip(keys, values, strict=True)]
+        further = [(*key, own) for key, own in zip(keys, values, strict=True)]
         if len(set(further)) > len(set(keys)):
             keys = further
-            for words, of_one in zip(told, values, strict=True):
-                if 0 < len(of_one) <= MOST_VALUES:
-                    words.append(form.format(" to ".join(names.get(v, v) for v in of_one)))
-    metrics = [tuple(dict.fromkeys(metric for metric, _ in one.reads)) for one in made]
-    if len(set(metrics)) > 1:
-        for words, own in zip(told, metrics, strict=True):
-            words.append(" and ".join(map(metric_label, own)))
-    for words, one in zip(told, made, strict=True):
-        if not words and one.where:
+            for words, own in zip(told, values, strict=True):
+                if 0 < len(own) <= MOST_VALUES:
+                    words.append(form.format(" to ".join(names.get(v, v) for v in own)))
+    metrics = [tuple(dict.fromkeys(read.metric for read in one.reads)) for one in made]
+    for words, one, own in zip(told, made, metrics, strict=True):
+        if len(set(metrics)) > 1:
+            words.append(" and ".join(columns.label(COLUMN_OF.get(m, m)) for m in own))
+        elif not words and one.where:
             words += [names.get(v := part.partition("=")[2], v) for part in one.where.split(", ")]
     return list(map(", ".join, told))
 
 
 def _values(one: Comparison, factor: str) -> tuple[str, ...]:
     """Return the values of a factor that a comparison reads, in order."""
-    values = [factors.get(factor) for _, factors in one.reads]
+    values = [read.factors.get(factor) for read in one.reads]
     words = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
     return tuple(dict.fromkeys(words))
 
 
-def metric_label(metric: str) -> str:
-    """Return what people call a metric of a predicate."""
-    return LABELS.get(metric) or columns.label(COLUMN_OF.get(metric, metric))
-
-
 def _tolerance(one: Comparison, terms: Terms) -> str:
-    """Return our tolerance in a comparison, with its unit."""
-    name = next((s.tolerance for s in (one.left, one.right) if isinstance(s, Tolerated)), "")
-    if one.operator == "near":
-        name = "NEAR_PP" if isinstance(one.right, Percentage) else "NEAR"
-    elif one.operator == "similar within":
-        name = "SIMILAR"
-    if name not in ("NEAR", "NEAR_PP", "SIMILAR") and not name.startswith(SLACK):
-        return ""  # a limit of ours where nothing is printed
+    """Return our tolerance in a comparison, with its unit; none of a limit that is all ours."""
+    name = TOLERANCES.get(one.operator, "")
+    if name == "NEAR" and isinstance(one.right, Percentage):
+        name = "NEAR_PP"
+    for side in (one.left, one.right):
+        if not name and isinstance(side, Tolerated) and side.tolerance.startswith(SLACK):
+            name = side.tolerance
+    if not name:
+        return ""
     tolerance = terms.tolerances[name]
     if tolerance.unit == "factor":
         return f"{100.0 * tolerance.value:g} %"
@@ -234,30 +215,39 @@ def _tolerance(one: Comparison, terms: Terms) -> str:
 
 
 def _in_words(
-    sign: str, printed: Any, observed: Any, limit: Any, unit: str, *, is_printed: bool
-) -> str:
-    """Return what is published, then what is here, each with its unit."""
+    one: Comparison,
+    sign: str,
+    printed: Any,
+    observed: Any,
+    limit: Any,
+    unit: str,
+    *,
+    is_printed: bool,
+) -> tuple[str, str]:
+    """Return what is published, and what is here, each with its unit."""
     here = shown(observed, unit)
     if sign == "similar within":
-        return f"published as alike, here {here}"
+        return "published as alike", here
     if sign in ("in", "not in"):  # of a mode and a front
         published, is_on = ("on", "is not on") if sign == "in" else ("off", "is on")
-        return f"published as {published} the front, here {here} {is_on} it ({limit})"
+        return f"published as {published} the front", f"{here} {is_on} it ({limit})"
+    if all(one.computed):
+        return f"published as {ORDERS.get(sign, sign)}", f"{here} against {shown(limit, unit)}"
     number = shown(limit, unit)
     if isinstance(printed, int | float):
         number = f"{printed:{'+' if isinstance(observed, Change) else ''}g} {unit}".rstrip()
     if sign == "near":
         factor = "a factor of " if isinstance(observed, Ratio) else ""
-        return f"published {factor}{number}, here {here}"
+        return f"published {factor}{number}", here
     word = "published" if is_printed and printed is not None else "read as"
     is_whole = unit == "%" and (sign, printed) == (">=", 100)  # no share is above it
-    return f"{word} {'≈' if is_whole else SIGNS.get(sign, sign)} {number}, here {here}"
+    return f"{word} {'≈' if is_whole else SIGNS.get(sign, sign)} {number}", here
 
 
 def shown(value: Any, unit: str) -> str:
     """Return a number here: percentages with a decimal, others with three digits."""
     if isinstance(value, list | tuple):
-        return ", ".join(shown(one, unit) for one in value)
+        return ", ".join(shown(part, unit) for part in value)
     if isinstance(value, Percentage):
         return f"{value:{'+' if isinstance(value, Change) else ''}.1f} %"
     if not isinstance(value, float):
@@ -278,5 +268,6 @@ def in_words(rows: Sequence[ComparisonRow]) -> str:
     failing = [row for row in rows if row.fails]
     texts = [f"{row.subject}: {row.in_words}" if row.subject else row.in_words for row in failing]
     tolerances = dict.fromkeys(row.tolerance for row in failing if row.tolerance)
-    remark = [f"our tolerance: {' and '.join(tolerances)}"] if tolerances else []
-    return "; ".join([*texts, *remark])
+    if tolerances:
+        texts.append(f"our tolerance: {' and '.join(tolerances)}")
+    return "; ".join(texts)

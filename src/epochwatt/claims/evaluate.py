@@ -1,20 +1,50 @@
-"""Verdicts on the claims of the take-aways: holds, does not hold, or cannot be evaluated."""
+"""Verdicts on the claims of the take-aways: holds, does not hold, or cannot be evaluated.
 
-from collections.abc import Callable, Iterable, Mapping
+A predicate is about the papers' runs. A claim that is pure order may have a general form, too,
+which names no device, and no more factors than it is about. It is judged on each board (setup,
+device and unit) and there in every case: a case is one value of each factor that the form leaves
+open. Only cases that have all the runs count; the form holds on a board when it holds in all of
+these. So it can be judged on boards, media and modes that the papers never saw.
+"""
+
+import ast
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
-from types import CodeType
 from typing import Any, Literal, NamedTuple
 
+from epochwatt import columns
 from epochwatt.claims import expression, functions
-from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.number_sources import BEST, HIPCW, METRICS, PREDICTED, Source
-from epochwatt.claims.tolerances import Terms
-from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage
+from epochwatt.claims.functions import Front, front
+from epochwatt.claims.number_sources import (
+    BEST,
+    ENERGIES,
+    HIPCW,
+    METRICS,
+    PREDICTED,
+    EpochTable,
+    Row,
+    statistic,
+)
+from epochwatt.claims.tolerances import KEYWORDS, Terms
+from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage, Read, all_of
 from epochwatt.errors import ConfigError
 from epochwatt.tables import read_table
 
 TAKEAWAYS = "config/published/takeaways.csv"
+BOARD = ("setup", "device", "instance")
+# factors that follow from another, and so vary with it
+FOLLOWERS = {
+    "num_workers": ("prefetch_factor",),
+    "model": ("dataset", "dataset_source", "dataset_scale"),
+    "dataset_scale": ("dataset_source",),
+}
+FOLLOWING = ("prefetch_factor", "dataset")  # by which no two cases differ alone
+
 Status = Literal["holds", "does_not_hold", "not_evaluable"]
+Names = dict[str, Any]  # that an expression may use, with their meaning
+Modes = Mapping[str, Mapping[str, float]]  # mode -> setting -> value
 
 
 class Claim(NamedTuple):
@@ -47,7 +77,7 @@ class Verdict(NamedTuple):
     claim: Claim
     board: str  # of the general form: setup, device, instance; "" for the papers' own form
     status: Status
-    margin_pct: float | None  # of judgement.py: positive where it holds
+    margin_pct: float | None  # of verdict.py: positive where it holds
     comparisons: tuple[Comparison, ...]  # that decide it: all that fail, else the nearest to it
     missing: tuple[str, ...]  # of `not_evaluable`
     inputs: tuple[str, ...]  # ids of the runs, or of the printed values, that were read
@@ -78,38 +108,38 @@ def load_claims(root: Path = Path()) -> list[Claim]:
     return list(claims.values())
 
 
-def evaluate(claims: Iterable[Claim], source: Source, terms: Terms) -> list[Verdict]:
-    """Return what a source says about each claim, in order.
+def evaluate(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[Verdict]:
+    """Return what the epochs of one backend say about each claim, in order.
 
     Raises ConfigError: a predicate is not allowed or cannot be computed; says where.
-
-    Parameters
-    ----------
-    claims : of config/published/takeaways.csv
-    source : epochs of one backend, or the printed values; runs of other papers are not looked at
-    terms : config/claims.yaml
     """
-    return [_evaluated(claim, source, terms) for claim in claims]
+    verdicts = []
+    for claim in claims:
+        log = expression.Log()
+        judgement, missing = _judged(claim, table, terms, log)
+        verdict = _verdict(claim, "", judgement, missing, table.inputs)
+        verdicts.append(verdict._replace(made=tuple(log.comparisons)))
+    return verdicts
 
 
-def _evaluated(claim: Claim, source: Source, terms: Terms) -> Verdict:
+def reads_of(claims: Iterable[Claim], terms: Terms) -> list[Read]:
+    """Return all numbers that predicates ask for. Raises ConfigError as `evaluate`."""
     log = expression.Log()
-    names = namespace(source, claim.paper, terms, log)
-    source.inputs.clear()
-    judgement, missing = expression.judge(parsed(claim, "predicate", names), names, log)
-    made = tuple(log.comparisons)
-    return verdict(claim, "", judgement, missing, source.inputs)._replace(made=made)
+    for claim in claims:
+        _judged(claim, EpochTable(), terms, log)
+    return log.reads
 
 
-def parsed(
-    claim: Claim, column: Literal["predicate", "general_form"], names: Mapping[str, Any]
-) -> CodeType:
-    """Return a claim's expression, checked; ConfigError says claim, column and character."""
-    where = f"{TAKEAWAYS}, {claim.id}, {column}"
-    return expression.parse(getattr(claim, column), where, names)
+def _judged(
+    claim: Claim, table: EpochTable, terms: Terms, log: expression.Log
+) -> tuple[Judgement | None, tuple[str, ...]]:
+    table.inputs.clear()
+    names = namespace(table, claim.paper, terms, log)
+    where = f"{TAKEAWAYS}, {claim.id}, predicate"
+    return expression.judge(expression.parse(claim.predicate, where, names), names, log)
 
 
-def verdict(
+def _verdict(
     claim: Claim,
     board: str,
     judgement: Judgement | None,
@@ -126,99 +156,274 @@ def verdict(
     return Verdict(claim, board, status, margin, comparisons, (), read, n_cases)
 
 
+def _shared_names(terms: Terms) -> Names:
+    return {**terms.constants(), **functions.PLAIN, **functions.tolerant(terms.numbers)}
+
+
 def namespace(
-    source: Source, paper: str, terms: Terms, log: expression.Log | None = None
-) -> dict[str, Any]:
+    table: EpochTable, paper: str, terms: Terms, log: expression.Log | None = None
+) -> Names:
     """Return every name that a predicate about one paper may use, with its meaning.
 
     Parameters
     ----------
-    log : gets what is read of the source
+    log : gets what is read of the table
     """
-    data = _Data(source, paper, terms, log or expression.Log())
+    reads = (log or expression.Log()).reads
+
+    def run(
+        metric: str, device: str, model: str, keys: dict[str, Any], **more: str
+    ) -> dict[str, Any]:
+        """Return the factors of a run that is read, and log them."""
+        factors = {"setup": paper, **terms.factors(device, model, keys)}
+        reads.append(Read(metric, {**factors, "epoch": "1+", **more}))
+        return factors
+
+    def metric(name: str) -> Callable[..., float]:
+        def number(device: str, model: str, epoch: str = "1+", **keys: Any) -> float:
+            return table.number(name, run(name, device, model, keys, epoch=epoch), epoch)
+
+        return number
+
+    def predicted(name: str) -> Callable[..., Percentage]:
+        def number(device: str, model: str, pm: str) -> Percentage:
+            run(name, device, model, {"pm": pm})
+            return Percentage(table.predicted(name, device, model, pm))
+
+        return number
+
+    def epoch_values(metric: str, device: str, model: str, instance: str) -> list[float]:
+        """Return a metric of each epoch of one unit's 15 h run."""
+        factors = run(metric, device, model, {"instance": instance})
+        return table.series(metric, factors, terms.long_run_epochs[device])
+
+    def idle_power_w(device: str, state: str, scope: str, pm: str = "") -> float:
+        """Return the power of an idle board; by default in its default mode."""
+        keys = {"pm": pm} if pm else {}
+        factors = run("idle_power_w", device, "", keys, epoch="", state=state)
+        return table.idle_w(factors, state, scope)
+
+    def baseload_wh(device: str, model: str, **keys: Any) -> float:
+        """Return idle power (i) of the mode, by the module's sensors, times the epoch's time."""
+        factors = run("baseload_wh", device, model, keys)
+        idle_w = table.idle_w(factors, "i", "module")
+        return idle_w * table.number("e2e_s", factors, "1+") / 3600.0
+
+    def pareto(device: str, model: str) -> Front:
+        """Return the front over the modes that the papers run the model in."""
+        modes = terms.sets["MODES"][model]
+        return front(modes, lambda name, mode: metric(name)(device, model, pm=mode))
+
+    def best_mode_set(device: str) -> str:
+        """Return the modes that the time prediction learns from best, as letters in order."""
+        run(BEST, device, "", {})
+        return str(table.predicted(BEST, device, "", ""))
+
+    def software_stack(device: str) -> list[str]:
+        """Return the software stack of each run of a device, which no table tells."""
+        raise NotEvaluable(f"software stacks of the runs of {device}")
+
+    def software_spread_pct() -> Percentage:
+        """Return the spread over other software stacks, of which the paper describes no run."""
+        raise NotEvaluable("runs with other software stacks; the paper describes none")
+
     return {
-        **terms.constants(),
-        **functions.PLAIN,
-        **functions.tolerant(terms.numbers),
-        **{metric: data.metric(metric) for metric in METRICS},
-        **{metric: data.predicted(metric) for metric in PREDICTED},
-        "epoch_values": data.epoch_values,
-        "idle_power_w": data.idle_power_w,
-        "baseload_wh": data.baseload_wh,
-        "pareto": data.pareto,
-        "best_mode_set": data.best_mode_set,
-        "software_stack": data.software_stack,
-        "software_spread_pct": data.software_spread_pct,
+        **_shared_names(terms),
+        **{name: metric(name) for name in METRICS},
+        **{name: predicted(name) for name in PREDICTED},
+        "epoch_values": epoch_values,
+        "idle_power_w": idle_power_w,
+        "baseload_wh": baseload_wh,
+        "pareto": pareto,
+        "best_mode_set": best_mode_set,
+        "software_stack": software_stack,
+        "software_spread_pct": software_spread_pct,
     }
 
 
-class _Data:
-    """The functions of a predicate that look at data."""
+def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[Verdict]:
+    """Return a verdict for each board of a table and each claim that has a general form.
 
-    def __init__(self, source: Source, paper: str, terms: Terms, log: expression.Log) -> None:
-        self.source = source
-        self.paper = paper
-        self.terms = terms
-        self.log = log
+    Raises ConfigError: a general form is not allowed or cannot be computed; says where.
+    """
+    boards: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in table.epochs:
+        boards[tuple(str(row[name]) for name in BOARD)].append(row)
+    names = _Case([], {}, terms, frozenset()).names()
+    forms = [
+        (c, expression.parse(c.general_form, f"{TAKEAWAYS}, {c.id}, general_form", names))
+        for c in claims
+        if c.general_form
+    ]
+    return [
+        _on_board(claim, form, rows, table.power_modes.get(board[1], {}), terms)
+        for board, rows in boards.items()
+        for claim, form in forms
+    ]
 
-    def factors(
-        self, metric: str, device: str, model: str, keys: dict[str, Any], epoch: str = "1+"
-    ) -> dict[str, Any]:
-        """Return the factors of a run that is read, and log them with the metric and epochs."""
-        factors = {"setup": self.paper, **self.terms.factors(device, model, keys)}
-        self.log.reads.append((metric, {**factors, "epoch": epoch}))
-        return factors
+
+def _on_board(
+    claim: Claim, form: expression.Expression, rows: list[Row], modes: Modes, terms: Terms
+) -> Verdict:
+    """Return what one board says about a general form."""
+    nodes = list(ast.walk(ast.parse(claim.general_form, mode="eval")))
+    named = {node.id for node in nodes if isinstance(node, ast.Name)}
+    held: list[tuple[Row, Judgement]] = []
+    missing: list[tuple[str, ...]] = []
+    inputs: set[str] = set()
+    for factors, case_rows in _cases(nodes, rows):
+        case = _Case(case_rows, modes, terms, named)
+        judgement, needed = expression.judge(form, case.names(), case.log)
+        if judgement is None:
+            words = [factors[k] for k in ("model", "storage", "power_mode") if k in factors]
+            where = f" ({', '.join(words)})" if words else ""
+            missing.append(tuple(f"{what}{where}" for what in needed))
+        else:
+            held.append((factors, judgement))
+            inputs |= case.inputs
+    board = " ".join(str(rows[0][name]) for name in BOARD)
+    if not held:
+        return _verdict(claim, board, None, min(missing, key=len), ())
+    told = [  # the network, and what the cases of the board differ in
+        name
+        for name in held[0][0]
+        if name == "model"
+        or (name not in FOLLOWING and any(f[name] != held[0][0][name] for f, _ in held))
+    ]
+    placed = []
+    for factors, judgement in held:
+        case_words = [f"{name}={factors[name]}" for name in told]
+        comparisons = tuple(
+            c._replace(where=", ".join([*filter(None, [c.where]), *case_words]))
+            for c in judgement.comparisons
+        )
+        placed.append(judgement._replace(comparisons=comparisons))
+    return _verdict(claim, board, all_of(placed), (), inputs, len(held))
+
+
+def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Row, list[Row]]]:
+    """Return the cases of a form, values of the factors it leaves open, with their rows."""
+    calls = [node for node in form if isinstance(node, ast.Call)]
+    varied = {KEYWORDS[k.arg] for node in calls for k in node.keywords if k.arg in KEYWORDS}
+    about_data = {*METRICS, "pareto"}
+    if any(c.args for c in calls if isinstance(c.func, ast.Name) and c.func.id in about_data):
+        varied.add("model")
+    varied |= {name for factor in varied for name in FOLLOWERS.get(factor, ())}
+    fixed = [name for name in columns.FACTOR_NAMES if name not in varied]
+    cases: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        cases[tuple(row[name] for name in fixed)].append(row)
+    return [(dict(zip(fixed, values, strict=True)), alike) for values, alike in cases.items()]
+
+
+class _Case:
+    """The runs of one case, and the functions by which a general form asks for them."""
+
+    def __init__(self, rows: Iterable[Row], modes: Modes, terms: Terms, named: Set[str]) -> None:
+        self.runs: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            self.runs[row["run"]].append(row)
+        self.mode_settings, self.terms = modes, terms
+        self.models = named & set(self.values("model"))  # that the form is about
+        self.scopes = {r["power_scope"] for rows in self.runs.values() for r in rows} - {""}
+        self.inputs: set[str] = set()
+        self.log = expression.Log()
+
+    def names(self) -> Names:
+        """Return every name that a general form may use, with its meaning."""
+        asked = (self.neighbours, self.media, self.modes, self.modes_apart_in, self.strongest_mode)
+        return {
+            **_shared_names(self.terms),
+            **{metric: self.metric(metric) for metric in METRICS},
+            **{function.__name__: function for function in asked},
+            "pareto": lambda model="": front(
+                self.modes(), lambda name, mode: self.metric(name)(model, pm=mode)
+            ),
+        }
 
     def metric(self, name: str) -> Callable[..., float]:
-        """Return the function of one metric: (device, model, epoch and keys) -> number."""
+        """Return the function of one metric: (model, epoch and keys) -> number."""
 
-        def number(device: str, model: str, epoch: str = "1+", **keys: Any) -> float:
-            return self.source.number(name, self.factors(name, device, model, keys, epoch), epoch)
+        def number(model: str = "", epoch: str = "1+", **keys: Any) -> float:
+            wanted = {KEYWORDS[key]: value for key, value in keys.items()}
+            wanted |= {"model": model} if model else {}
+            runs = [
+                run
+                for run, rows in self.runs.items()
+                if all(rows[0][factor] == value for factor, value in wanted.items())
+            ]
+            if len(runs) != 1:
+                wish = " ".join(f"{key}={value}" for key, value in wanted.items())
+                raise NotEvaluable(f"one run with {wish} ({len(runs)} are there)")
+            if name in ENERGIES and len(self.scopes) > 1:
+                raise NotEvaluable(f"one power scope, not {' and '.join(sorted(self.scopes))}")
+            rows = self.runs[runs[0]]
+            value = statistic(name, rows, epoch)
+            self.inputs.add(runs[0])
+            self.log.reads.append(Read(name, {**rows[0], "epoch": epoch}))
+            return value
 
         return number
 
-    def predicted(self, name: str) -> Callable[..., Percentage]:
-        """Return the function of one error of a prediction: (device, model, pm) -> %."""
+    def values(self, factor: str) -> list[Any]:
+        """Return the values that a factor has in the runs."""
+        return list(dict.fromkeys(rows[0][factor] for rows in self.runs.values()))
 
-        def number(device: str, model: str, pm: str) -> Percentage:
-            self.factors(name, device, model, {"pm": pm})
-            return Percentage(self.source.predicted(name, device, model, pm))
+    def neighbours(self, word: str) -> list[tuple[float, float]]:
+        """Return each value of a factor of numbers with the next larger one."""
+        return _pairs(sorted(self.values(KEYWORDS[word])), f"two values of {word}")
 
-        return number
+    def media(self) -> list[tuple[str, str]]:
+        """Return each storage medium with the next slower one."""
+        there = self.values("storage")
+        order = [name for name in self.terms.sets["MEDIA_BY_SPEED"] if name in there]
+        return _pairs(order, "runs on two media")
 
-    def epoch_values(self, metric: str, device: str, model: str, instance: str) -> list[float]:
-        """Return a metric of each epoch of one unit's 15 h run."""
-        factors = self.factors(metric, device, model, {"instance": instance})
-        return self.source.series(metric, factors, self.terms.long_run_epochs[device])
+    def modes(self) -> list[str]:
+        """Return the power modes in which there are runs of each model that the form names."""
+        ran = {(rows[0]["model"], rows[0]["power_mode"]) for rows in self.runs.values()}
+        return [
+            str(mode)
+            for mode in self.values("power_mode")
+            if all((model, mode) in ran for model in self.models)
+        ]
 
-    def idle_power_w(self, device: str, state: str, scope: str, pm: str = "") -> float:
-        """Return the power of an idle board; by default in its default mode."""
-        factors = self.factors("idle_power_w", device, "", {"pm": pm} if pm else {}, "")
-        self.log.reads[-1][1].update(state=state)  # type: ignore[attr-defined]
-        return self.source.idle_w(factors, state, scope)
+    def settings(self) -> dict[str, tuple[float, ...]]:
+        """Return the settings of those modes whose settings are known in numbers.
 
-    def baseload_wh(self, device: str, model: str, **keys: Any) -> float:
-        """Return idle power (i) of the mode, by the module's sensors, times the epoch's time."""
-        factors = self.factors("baseload_wh", device, model, keys)
-        idle_w = self.source.idle_w(factors, "i", "module")
-        return idle_w * self.source.number("e2e_s", factors, "1+") / 3600.0
+        What a mode does not name is as in the board's strongest mode.
+        """
+        settings = {m: self.mode_settings.get(m, {}) for m in self.modes()}
+        return {
+            mode: tuple(numbers.get(name) or math.inf for name in columns.CLOCKS)
+            for mode, numbers in settings.items()
+            if any(numbers.get(name) for name in columns.CLOCKS)
+        }
 
-    def pareto(self, device: str, model: str) -> Front:
-        """Return the front over the modes that the papers run the model in."""
-        modes = self.terms.sets["MODES"][model]
-        energy_wh = collected(modes, lambda p: self.metric("energy_wh")(device, model, pm=p))
-        return Front(energy_wh, {p: self.metric("e2e_s")(device, model, pm=p) for p in modes})
+    def modes_apart_in(self, setting: str) -> list[tuple[str, str]]:
+        """Return pairs of modes (lower, higher) that differ in one setting and in no other."""
+        n, modes = columns.CLOCKS.index(setting), self.settings()
+        pairs = [
+            (low, high)
+            for low, a in modes.items()
+            for high, b in modes.items()
+            if a[n] < b[n] and a[:n] + a[n + 1 :] == b[:n] + b[n + 1 :]
+        ]
+        if not pairs:
+            raise NotEvaluable(f"runs in two power modes that differ in {setting} alone")
+        return pairs
 
-    def best_mode_set(self, device: str) -> str:
-        """Return the modes that the time prediction learns from best, as letters in order."""
-        self.factors(BEST, device, "", {})
-        return str(self.source.predicted(BEST, device, "", ""))
+    def strongest_mode(self) -> str:
+        """Return the mode in which no setting is lower than in another."""
+        modes = self.settings()
+        top = tuple(max(values) for values in zip(*modes.values(), strict=True))
+        strongest = [mode for mode, values in modes.items() if values == top]
+        if len(modes) < 2 or not strongest:
+            raise NotEvaluable("runs in several power modes, one of them the strongest")
+        return strongest[0]
 
-    def software_stack(self, device: str) -> list[str]:
-        """Return the software stack of each run of a device."""
-        return self.source.stacks(self.paper, device)
 
-    @staticmethod
-    def software_spread_pct() -> Percentage:
-        """The paper mentions other software stacks, but no run with them."""
-        raise NotEvaluable("runs with other software stacks; the paper describes none")
+def _pairs(values: list[Any], needed: str) -> list[tuple[Any, Any]]:
+    if len(values) < 2:
+        raise NotEvaluable(needed)
+    return functions.steps(values)

@@ -4,86 +4,135 @@ Allowed: numbers, words, names, tuples, lists, + - * /, comparisons (chains and 
 not, calls of known functions by name, value[key], list comprehensions and generators. Anything
 else is refused, so a predicate reaches nothing but the names that it is given.
 
-A predicate is compiled once; each operation in it becomes a call of `_Evaluation.run`. Three things
-differ from Python. A comparison gives a `Judgement`. Nothing is cut short, so every number that is
-missing gets named. A result that rests on a missing number (`NotEvaluable`) or on a division by
-zero is missing too.
+A predicate is compiled once, into functions that call each other. Three things differ from Python.
+A comparison gives a `Judgement`. Nothing is cut short, so every number that is missing gets named.
+A result that rests on a missing number (`NotEvaluable`) or on a division by zero is missing too.
 """
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from statistics import StatisticsError
-from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
-from epochwatt.claims import verdict
 from epochwatt.claims.verdict import (
     Comparison,
     Judgement,
     NotEvaluable,
     Ratio,
+    Read,
     Tolerated,
+    all_of,
+    any_of,
     compared,
+    negated,
 )
 from epochwatt.errors import ConfigError
 
 MAX_CHARACTERS = 1000
 MAX_ROUNDS = 20_000  # of all loops of one evaluation
 ALLOWED = "numbers, words, + - * /, comparisons, and or not, known functions, comprehensions"
+# stands for what rests on something that is not there; a loop over it has no rounds
+MISSING: Any = type("Missing", (tuple,), {})()
 
 
-def parse(text: str, where: str, names: Mapping[str, Any]) -> CodeType:
-    """Return a predicate, checked and compiled; its file name is `where`.
+class Log:
+    """All that was asked for in an evaluation, and all comparisons that could be made.
+
+    Who reads a number adds it to `reads`; a comparison takes those since the last one.
+    """
+
+    def __init__(self) -> None:
+        self.reads: list[Read] = []
+        self.comparisons: list[Comparison] = []
+        self.n_taken = 0
+
+    def take_reads(self) -> tuple[Read, ...]:
+        """Return what was read since the last comparison."""
+        reads = tuple(self.reads[self.n_taken :])
+        self.n_taken = len(self.reads)
+        return reads
+
+
+@dataclass
+class _Evaluation:
+    """One evaluation: the values of names, loop variables among them, and what is missing."""
+
+    names: dict[str, Any]
+    where: str
+    log: Log
+    missing: list[str] = field(default_factory=list)
+    n_rounds: int = 0
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        text: str,
+        variables: tuple[str, ...],
+        args: list[Any],
+        keys: dict[str, Any],
+    ) -> Any:
+        """Return what a function gives; MISSING where it or an argument lacks something."""
+        if any(value is MISSING for value in (*args, *keys.values())):
+            return MISSING
+        try:
+            value = function(*args, **keys)
+        except NotEvaluable as error:
+            self.missing += error.needed
+            return MISSING
+        except (ZeroDivisionError, StatisticsError) as error:  # by data, not by the predicate
+            self.missing.append(f"{text}: {error}")
+            return MISSING
+        except (TypeError, ArithmeticError, LookupError, ValueError) as error:
+            raise ConfigError(f"cannot compute {text}: {error}", where=self.where) from error
+        if not isinstance(value, Judgement):
+            return value
+        where = ", ".join(f"{name}={self.names[name]}" for name in variables)
+        reads = self.log.take_reads() if value.made else ()
+
+        def placed(c: Comparison) -> Comparison:
+            return c._replace(text=c.text or text, where=c.where or where, reads=c.reads or reads)
+
+        self.log.comparisons += map(placed, value.made)
+        return Judgement(value.holds, value.margin_pct, tuple(map(placed, value.comparisons)))
+
+
+Step = Callable[[_Evaluation], Any]
+
+
+class Expression(NamedTuple):
+    """A predicate or quantity, checked and compiled."""
+
+    where: str  # file, row and column, for messages
+    step: Step
+
+
+def parse(text: str, where: str, names: Mapping[str, Any]) -> Expression:
+    """Return an expression that may use these functions and constants.
 
     Raises ConfigError: it is too long, or holds something that is not allowed; names the character.
-
-    Parameters
-    ----------
-    text : the expression
-    where : file, row and column, for messages
-    names : functions and constants that it may use
     """
     functions = frozenset(name for name, value in names.items() if callable(value))
     return _parsed(text, where, functions, frozenset(names) - functions)
 
 
 @lru_cache(maxsize=1024)  # a claim is judged many times
-def _parsed(text: str, where: str, *names: Collection[str]) -> CodeType:
+def _parsed(text: str, where: str, *names: frozenset[str]) -> Expression:
     if len(text) > MAX_CHARACTERS:
         allowed = f"at most {MAX_CHARACTERS} characters"
         raise ConfigError("too long", where=where, found=f"{len(text)}", allowed=allowed)
     try:
-        tree = _Rewriting(where, *names).visit(ast.parse(text, mode="eval").body)
-        return compile(ast.fix_missing_locations(ast.Expression(tree)), where, "eval")
+        return Expression(where, _Compiler(where, *names).visit(ast.parse(text, mode="eval").body))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = f"{where}, character {getattr(error, 'offset', None) or 1}"
         raise ConfigError("not an expression", where=place, allowed=ALLOWED) from None
 
 
-class Log:
-    """All comparisons of one evaluation, also those that decide nothing, each with what it read.
-
-    Attributes
-    ----------
-    reads : metric and factors of each number since the last comparison; whoever reads one adds it
-    """
-
-    def __init__(self) -> None:
-        self.reads: list[tuple[str, Mapping[str, Any]]] = []
-        self.comparisons: list[Comparison] = []
-
-    def take_reads(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Return what was read since the last comparison."""
-        reads = tuple(self.reads)
-        self.reads.clear()
-        return reads
-
-
 def judge(
-    predicate: CodeType, names: Mapping[str, Any], log: Log | None = None
+    predicate: Expression, names: Mapping[str, Any], log: Log | None = None
 ) -> tuple[Judgement | None, tuple[str, ...]]:
     """Return the judgement of a predicate, or None and what is missing.
 
@@ -96,42 +145,38 @@ def judge(
     """
     value, missing = _value(predicate, names, log)
     if not missing and not isinstance(value, Judgement):
-        where = predicate.co_filename
+        where = predicate.where
         raise ConfigError("neither true nor false", where=where, allowed="a comparison")
     return value, missing
 
 
-def number(code: CodeType, names: Mapping[str, Any]) -> tuple[float | None, tuple[str, ...]]:
-    """Return the number that an expression gives, or None and what is missing.
-
-    Parameters, errors: as of `judge`; ConfigError where it gives anything but a number
-    """
-    value, missing = _value(code, names)
+def number(
+    expression: Expression, names: Mapping[str, Any]
+) -> tuple[float | None, tuple[str, ...]]:
+    """Return the number that an expression gives, or None and what is missing; else as `judge`."""
+    value, missing = _value(expression, names)
     if not missing and not isinstance(value, int | float):
-        raise ConfigError("not a number", where=code.co_filename, allowed="a number")
+        raise ConfigError("not a number", where=expression.where, allowed="a number")
     return value, missing
 
 
 def _value(
-    code: CodeType, names: Mapping[str, Any], log: Log | None = None
+    expression: Expression, names: Mapping[str, Any], log: Log | None = None
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return what an expression gives, or None and what is missing."""
-    where = code.co_filename
-    evaluation = _Evaluation(where, log)
-    steps = {"_run": evaluation.run, "_rounds": evaluation.rounds, "_loop": evaluation.loop}
+    evaluation = _Evaluation(dict(names), expression.where, log or Log())
     try:
-        value = eval(code, {**names, **_OPERATIONS, **steps, "__builtins__": {}})
+        value = expression.step(evaluation)
     except (TypeError, ValueError) as error:  # of a loop's variables; `run` has all others
-        raise ConfigError(f"cannot be computed: {error}", where=where) from error
+        raise ConfigError(f"cannot be computed: {error}", where=expression.where) from error
     if evaluation.missing:
         return None, tuple(dict.fromkeys(evaluation.missing))
     return value, ()
 
 
-class _Rewriting(ast.NodeVisitor):
-    """Turns each operation into a call of `_Evaluation.run`, with its text and loop variables."""
+class _Compiler(ast.NodeVisitor):
+    """Turns each node into a function of the evaluation."""
 
-    def __init__(self, where: str, functions: Collection[str], constants: Collection[str]) -> None:
+    def __init__(self, where: str, functions: frozenset[str], constants: frozenset[str]) -> None:
         self.where, self.functions, self.constants = where, functions, constants
         self.variables: tuple[str, ...] = ()  # of the loops around the node
         self.in_condition = False  # of a loop, which compares nothing with a printed number
@@ -143,56 +188,90 @@ class _Rewriting(ast.NodeVisitor):
             place = f"{self.where}, character {getattr(node, 'col_offset', 0) + 1}"
             raise ConfigError(f"{ast.unparse(node)} {problem}", where=place, allowed=allowed)
 
-    def run(self, name: str, node: ast.AST, *parts: ast.AST, keywords: Any = ()) -> ast.Call:
-        loop = ast.Dict([ast.Constant(n) for n in self.variables], list(map(_name, self.variables)))
-        arguments = [_name(name), ast.Constant(ast.unparse(node)), loop, *map(self.visit, parts)]
-        return ast.Call(_name("_run"), arguments, list(keywords))
+    def call(
+        self, function: str | Callable[..., Any], node: ast.AST, *parts: ast.AST, **keys: ast.AST
+    ) -> Step:
+        """Return the step that runs a function, given by its name or itself, on a node's parts."""
+        text, variables = ast.unparse(node), self.variables
+        steps = [self.visit(part) for part in parts]
+        named = {name: self.visit(part) for name, part in keys.items()}
 
-    def generic_visit(self, node: ast.AST) -> ast.Call:
-        name = f"_{type(getattr(node, 'op', node)).__name__}"
-        self.check(name in _OPERATIONS, node)
+        def step(e: _Evaluation) -> Any:
+            args, keywords = [s(e) for s in steps], {name: s(e) for name, s in named.items()}
+            called = e.names[function] if isinstance(function, str) else function
+            return e.run(called, text, variables, args, keywords)
+
+        return step
+
+    def generic_visit(self, node: ast.AST) -> Step:
+        operation = _OPERATIONS.get(type(getattr(node, "op", node)).__name__)
+        self.check(operation is not None, node)
+        assert operation is not None
         operands = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-        return self.run(name, node, *operands)
+        return self.call(operation, node, *operands)
 
-    def visit_Compare(self, node: ast.Compare) -> ast.Call:
-        kinds = [type(op).__name__ for op in node.ops]
-        self.check(_SIGNS.keys() >= set(kinds), node)
+    def visit_Compare(self, node: ast.Compare) -> Step:
+        signs = [type(sign).__name__ for sign in node.ops]
+        self.check(_SIGNS.keys() >= set(signs), node)
         sides = [node.left, *node.comparators]
         computed = [any(isinstance(part, ast.Call) for part in ast.walk(side)) for side in sides]
-        name = "_Condition" if self.in_condition else "_Compare"
-        call = self.run(name, node, *sides)
-        call.args[3:3] = [ast.Constant(" ".join(kinds)), ast.Constant(" ".join(map(str, computed)))]
-        return call
+        is_condition = self.in_condition
 
-    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        self.check(type(node.value) in (int, float, str), node)
-        return node
+        def compare(*values: Any) -> Judgement:
+            pairs = zip(signs, pairwise(values), pairwise(computed), strict=True)
+            parts = [compared(left, *_SIGNS[sign], right, of) for sign, (left, right), of in pairs]
+            made = () if is_condition else tuple(c for part in parts for c in part.made)
+            return all_of(parts)._replace(made=made)
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        names = {*self.constants, *self.variables}
-        self.check(node.id in names, node, "is not a known name", sorted(names))
-        return node
+        return self.call(compare, node, *sides)
 
-    def visit_Call(self, node: ast.Call) -> ast.Call:
+    def visit_Constant(self, node: ast.Constant) -> Step:
+        value = node.value
+        self.check(type(value) in (int, float, str), node)
+        return lambda e: value
+
+    def visit_Name(self, node: ast.Name) -> Step:
+        name, names = node.id, {*self.constants, *self.variables}
+        self.check(name in names, node, "is not a known name", sorted(names))
+        return lambda e: e.names[name]
+
+    def visit_Call(self, node: ast.Call) -> Step:
         name, functions = getattr(node.func, "id", ""), sorted(self.functions)
         self.check(name in functions, node.func, "is not a known function", functions)
         self.check(all(keyword.arg for keyword in node.keywords), node)
-        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-        return self.run(name, node, *node.args, keywords=keywords)
+        return self.call(name, node, *node.args, **{str(k.arg): k.value for k in node.keywords})
 
-    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> ast.Call:
-        outer, loops = self.variables, []
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Step:
+        outer = self.variables
+        loops: list[tuple[Step, tuple[str, ...], bool, Step | None]] = []
         for loop in node.generators:
-            values = self.run("_rounds", loop.iter, loop.iter)
-            self.variables += self.loop_variables(loop)
+            values, names = self.call(list, loop.iter, loop.iter), self.loop_variables(loop)
+            self.variables += names
             outer_condition, self.in_condition = self.in_condition, True
-            tests: list[ast.expr] = [self.run("_hold", node, *loop.ifs)] if loop.ifs else []
+            condition = self.call(_hold, node, *loop.ifs) if loop.ifs else None
             self.in_condition = outer_condition
-            loops.append(ast.comprehension(loop.target, values, tests, is_async=0))
-        made = ast.ListComp(self.visit(node.elt), loops)
+            loops.append((values, names, isinstance(loop.target, ast.Tuple), condition))
+        element = self.visit(node.elt)
         self.variables = outer
-        nothing = ast.arguments([], [], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return ast.Call(_name("_loop"), [ast.Lambda(nothing, made)], [])
+
+        def rounds(e: _Evaluation, depth: int) -> Iterator[Any]:
+            if depth == len(loops):
+                yield element(e)
+                return
+            values, names, is_tuple, condition = loops[depth]
+            for value in values(e):
+                e.n_rounds += 1
+                if e.n_rounds > MAX_ROUNDS:
+                    raise ValueError(f"more than {MAX_ROUNDS} rounds of loops")
+                e.names |= zip(names, value if is_tuple else [value], strict=True)
+                if condition is None or condition(e):
+                    yield from rounds(e, depth + 1)
+
+        def step(e: _Evaluation) -> Any:
+            n_missing, made = len(e.missing), list(rounds(e, 0))
+            return MISSING if len(e.missing) > n_missing else made
+
+        return step
 
     visit_GeneratorExp = visit_ListComp  # noqa: N815
 
@@ -203,93 +282,6 @@ class _Rewriting(ast.NodeVisitor):
         is_new = is_new and not any(name.startswith("_") for name in names)
         self.check(is_new and not loop.is_async, loop.target, "cannot be a loop variable")
         return names
-
-
-def _name(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-class _Missing(tuple[()]):
-    """Stands for what rests on something that is not there; a loop over it has no rounds."""
-
-    __slots__ = ()
-
-
-_MISSING = _Missing()
-
-
-class _Evaluation:
-    """One evaluation, which collects what is missing."""
-
-    def __init__(self, where: str, log: Log | None) -> None:
-        self.where = where
-        self.log = log or Log()
-        self.missing: list[str] = []
-        self.n_rounds = 0
-
-    def run(
-        self, function: Any, text: str, loop: Mapping[str, Any], /, *args: Any, **keys: Any
-    ) -> Any:
-        """Return what a function gives; `_MISSING` where it or an argument lacks something."""
-        if any(value is _MISSING for value in (*args, *keys.values())):
-            return _MISSING
-        try:
-            value = function(*args, **keys)
-        except NotEvaluable as error:
-            self.missing += error.needed
-            return _MISSING
-        except (ZeroDivisionError, StatisticsError) as error:  # by data, not by the predicate
-            self.missing.append(f"{text}: {error}")
-            return _MISSING
-        except (TypeError, ArithmeticError, LookupError, ValueError) as error:
-            raise ConfigError(f"cannot compute {text}: {error}", where=self.where) from error
-        if not isinstance(value, Judgement):
-            return value
-        where = ", ".join(f"{name}={item}" for name, item in loop.items())
-        reads = self.log.take_reads() if value.made else ()
-
-        def placed(c: Comparison) -> Comparison:
-            return c._replace(text=c.text or text, where=c.where or where, reads=c.reads or reads)
-
-        self.log.comparisons += map(placed, value.made)
-        return Judgement(value.holds, value.margin_pct, tuple(map(placed, value.comparisons)))
-
-    def rounds(self, values: Iterable[Any]) -> list[Any]:
-        """Return the rounds of a loop, unless there are too many in all."""
-        rounds = list(values)
-        self.n_rounds += len(rounds)
-        if self.n_rounds > MAX_ROUNDS:
-            raise ValueError(f"more than {MAX_ROUNDS} rounds of loops")
-        return rounds
-
-    def loop(self, values: Callable[[], list[Any]]) -> list[Any] | _Missing:
-        """Return the values of a loop; `_MISSING` where anything in it is."""
-        n_missing = len(self.missing)
-        made = values()
-        return _MISSING if len(self.missing) > n_missing else made
-
-
-def _compare(kinds: str, computed: str, *sides: Any) -> Judgement:
-    is_computed = [word == "True" for word in computed.split()]
-    pairs = zip(kinds.split(), sides, sides[1:], pairwise(is_computed), strict=False)
-    parts = [compared(left, *_SIGNS[kind], right, of) for kind, left, right, of in pairs]
-    return verdict.all_of(parts)._replace(made=tuple(c for part in parts for c in part.made))
-
-
-def _condition(*arguments: Any) -> Judgement:
-    return _compare(*arguments)._replace(made=())
-
-
-def _computed(operation: Callable[..., float]) -> Callable[..., float]:
-    """Return an operation that keeps what is printed apart from our tolerances."""
-
-    def computed(*sides: float) -> float:
-        for side in sides:
-            if isinstance(side, Tolerated):
-                return side.with_operation(operation, *sides)
-        return operation(*sides)
-
-    return computed
 
 
 def _of(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -303,6 +295,21 @@ def _of(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
+def _arithmetic(operation: Callable[..., float]) -> Callable[..., float]:
+    """Return an operation that keeps what is printed apart from our tolerances."""
+
+    def computed(*sides: float) -> float:
+        for side in sides:
+            if isinstance(side, Tolerated):
+                printed = [s.printed if isinstance(s, Tolerated) else s for s in sides]
+                without = None if None in printed else operation(*printed)
+                return Tolerated(operation(*map(float, sides)), without, side.tolerance)
+        return operation(*sides)
+
+    return _of(int | float, computed)
+
+
+_hold = _of(Judgement, lambda *tests: all(test.holds for test in tests))
 _SIGNS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "Lt": ("<", operator.lt),
     "LtE": ("<=", operator.le),
@@ -313,19 +320,16 @@ _SIGNS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "In": ("in", lambda left, right: left in right),
     "NotIn": ("not in", lambda left, right: left not in right),
 }
-_OPERATIONS: dict[str, Callable[..., Any]] = {  # by names that no predicate can use
-    "_Add": _of(int | float, _computed(operator.add)),
-    "_Sub": _of(int | float, _computed(operator.sub)),
-    "_Mult": _of(int | float, _computed(operator.mul)),
-    "_Div": _of(int | float, lambda a, b: Ratio(a / b)),
-    "_USub": _of(int | float, _computed(operator.neg)),
-    "_Not": _of(Judgement, verdict.negated),
-    "_And": _of(Judgement, lambda *parts: verdict.all_of(parts)),
-    "_Or": _of(Judgement, lambda *parts: verdict.any_of(parts)),
-    "_hold": _of(Judgement, lambda *tests: all(test.holds for test in tests)),
-    "_Compare": _compare,
-    "_Condition": _condition,
-    "_Subscript": operator.getitem,
-    "_List": lambda *values: list(values),
-    "_Tuple": lambda *values: values,
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "Add": _arithmetic(operator.add),
+    "Sub": _arithmetic(operator.sub),
+    "Mult": _arithmetic(operator.mul),
+    "Div": _of(int | float, lambda a, b: Ratio(a / b)),
+    "USub": _arithmetic(operator.neg),
+    "Not": _of(Judgement, negated),
+    "And": _of(Judgement, lambda *parts: all_of(parts)),
+    "Or": _of(Judgement, lambda *parts: any_of(parts)),
+    "Subscript": operator.getitem,
+    "List": lambda *values: list(values),
+    "Tuple": lambda *values: values,
 }

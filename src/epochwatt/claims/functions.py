@@ -13,12 +13,12 @@ import numpy as np
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.verdict import (
     Change,
-    Comparison,
     Judgement,
     NotEvaluable,
     Percentage,
     all_of,
     any_of,
+    judged,
     margin_pct,
 )
 
@@ -57,19 +57,17 @@ def median(values: Sequence[float]) -> float:
 
 
 def _kind(values: Sequence[float]) -> type[float]:
-    """Return the kind of number that a mean of these is."""
     kinds = (Change, Percentage)
     return next((k for k in kinds if any(isinstance(value, k) for value in values)), float)
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
     """Return Spearman's rank correlation; equal values share their mean rank."""
-    return statistics.correlation(_ranks(x), _ranks(y))
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+    return statistics.correlation(*(
+        [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+        for values in (x, y)
+        for ordered in [sorted(values)]
+    ))  # fmt: skip
 
 
 def steps(values: Sequence[Any]) -> list[tuple[Any, Any]]:
@@ -95,32 +93,35 @@ def _judgements(parts: Sequence[Any]) -> Sequence[Judgement]:
     return parts
 
 
+# Functions that need no data.
+PLAIN: dict[str, Callable[..., Any]] = {
+    **{f.__name__: f for f in (pct, share, spread, maxdev, mean, median, spearman, steps)},
+    **{"all": every, "any": some, "abs": abs, "min": min, "max": max, "sum": sum},
+    **{"len": len, "count": len, "distinct": lambda values: len(set(values))},
+}
+
+
 def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgement]]:
     """Return `near`, `near_pp` and `similar` with the tolerances of config/claims.yaml."""
 
     def near(value: float, published: float) -> Judgement:
         """Whether a value lies within NEAR % of another."""
-        off_pct = abs(100.0 * (value / published - 1.0))
-        return _judged(value, "near", published, tolerances["NEAR"] - off_pct)
+        margin = tolerances["NEAR"] - abs(100.0 * (value / published - 1.0))
+        return judged(value, "near", published, margin >= 0, margin)
 
     def near_pp(value: float, published: float) -> Judgement:
         """Whether a percentage lies within NEAR_PP points of another."""
-        off_pp = abs(float(value) - published)
-        return _judged(value, "near", Percentage(published), tolerances["NEAR_PP"] - off_pp)
+        margin = tolerances["NEAR_PP"] - abs(float(value) - published)
+        return judged(value, "near", Percentage(published), margin >= 0, margin)
 
     def similar(*values: Any) -> Judgement:
         """Whether the range of values is at most SIMILAR % of their median."""
         given = list(values[0]) if len(values) == 1 else list(values)
         limit = Percentage(tolerances["SIMILAR"])
-        return _judged(given, "similar within", limit, limit - spread(given))
+        margin = limit - spread(given)
+        return judged(given, "similar within", limit, margin >= 0, margin)
 
     return {"near": near, "near_pp": near_pp, "similar": similar}
-
-
-def _judged(left: Any, words: str, right: Any, margin: float) -> Judgement:
-    holds = margin >= 0
-    comparison = Comparison("", "", left, words, right, holds, margin)
-    return Judgement(holds, margin, (comparison,), (comparison,))
 
 
 class Front:
@@ -131,10 +132,9 @@ class Front:
     """
 
     def __init__(self, energy_wh: Mapping[str, float], e2e_s: Mapping[str, float]) -> None:
-        names = list(energy_wh)
-        costs = np.array([(energy_wh[mode], e2e_s[mode]) for mode in names]).reshape(-1, 2)
-        self.modes = [names[place] for place in pareto_front(costs[:, 0], costs[:, 1])]
         self._costs = {mode: (energy_wh[mode], e2e_s[mode]) for mode in energy_wh}
+        names, costs = list(energy_wh), np.array([*self._costs.values()]).reshape(-1, 2)
+        self.modes = [names[place] for place in pareto_front(costs[:, 0], costs[:, 1])]
 
     def __contains__(self, mode: object) -> bool:
         return mode in self.modes
@@ -160,23 +160,18 @@ class Front:
         return min(leads) if leads else None
 
 
-def collected(wanted: Iterable[str], number: Callable[[str], float]) -> dict[str, float]:
-    """Return `number` of each; NotEvaluable with all that are missing."""
-    numbers: dict[str, float] = {}
+def front(modes: Iterable[str], number: Callable[[str, str], float]) -> Front:
+    """Return the front of modes by a function (metric, mode) -> number.
+
+    NotEvaluable names all modes whose energy is missing.
+    """
+    energy_wh: dict[str, float] = {}
     missing: list[str] = []
-    for name in wanted:
+    for mode in modes:
         try:
-            numbers[name] = number(name)
+            energy_wh[mode] = number("energy_wh", mode)
         except NotEvaluable as error:
             missing += error.needed
     if missing:
         raise NotEvaluable(*missing)
-    return numbers
-
-
-# Functions that need no data.
-PLAIN: dict[str, Callable[..., Any]] = {
-    **{f.__name__: f for f in (pct, share, spread, maxdev, mean, median, spearman, steps)},
-    **{"all": every, "any": some, "abs": abs, "min": min, "max": max, "sum": sum},
-    **{"len": len, "count": len, "distinct": lambda values: len(set(values))},
-}
+    return Front(energy_wh, {mode: number("e2e_s", mode) for mode in energy_wh})

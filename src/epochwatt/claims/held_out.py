@@ -15,15 +15,14 @@ Where the closed form does not say what the simulated epochs say, it cannot judg
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from epochwatt.claims.claims_table import NOT_HELD_OUT
-from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
-from epochwatt.claims.number_sources import EpochTable, Row, key_of
+from epochwatt.claims.number_sources import EpochTable, Row, closed_form_clocks, key_of
 from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
@@ -54,27 +53,19 @@ class Simulation(NamedTuple):
 
 
 class Rejudgement(NamedTuple):
-    """The second judgement of a claim.
+    """The second judgement of a claim."""
 
-    Attributes
-    ----------
-    closed_form : status with the parameters as they are
-    held_out : status on the twin refitted without the take-away, or `NOT_HELD_OUT`
-    holding_pct : share of the draws of fitted parameters in which it holds
-    turned_pct : share of the draws of assumed parameters that turn it
-    """
-
-    closed_form: Status
-    held_out: str
-    holding_pct: float | None  # None: it cannot be evaluated
-    turned_pct: float | None
+    closed_form: Status  # with the parameters as they are
+    held_out: str  # status on the twin refitted without the take-away, or `NOT_HELD_OUT`
+    # share of the draws of fitted parameters in which it holds; None: it cannot be evaluated
+    holding_pct: float | None
+    turned_pct: float | None  # share of the draws of assumed parameters that turn it
 
     @property
     def is_fragile(self) -> bool:
         """Whether it turns within the spread of the fitted parameters."""
-        holding_pct = 0.0 if self.holding_pct is None else self.holding_pct
-        turned_pct = 100.0 - holding_pct if self.closed_form == "holds" else holding_pct
-        return self.holding_pct is not None and turned_pct > 0.0
+        never_turned_pct = 100.0 if self.closed_form == "holds" else 0.0
+        return self.holding_pct not in (None, never_turned_pct)
 
     @property
     def rests_on_assumed(self) -> bool:
@@ -89,31 +80,32 @@ def rejudge(
     by_id = {v.claim.id: v for v in verdicts}
     claims = [v.claim for v in by_id.values()]
     p, refits = simulation.twin.parameters, simulation.refits
-    closed = _Closed(claims, simulation, terms)
+    closed = _ClosedForm(claims, simulation, terms)
     (as_it_is,) = closed.statuses([p])
-    never_seen = {claim.id for claim in claims if claim.fold.startswith(HIPCW)}
-    unfitted = {k: s if k in never_seen else NOT_HELD_OUT for k, s in as_it_is.items()}
-    without = unfitted | _held_out(claims, simulation, terms)
-    fitted = closed.statuses(
-        parameter_draws(p, refits, n_draws, SEED), N_DRAWN_EPOCHS, range(1, n_draws + 1)
-    )
+    seeds = range(1, n_draws + 1)
+    fitted = closed.statuses(parameter_draws(p, refits, n_draws, SEED), N_DRAWN_EPOCHS, seeds)
     few, *assumed = closed.statuses([p, *assumed_draws(p, n_draws, SEED)], N_DRAWN_EPOCHS)
-    return {
-        name: Rejudgement(
-            as_it_is[name],
-            without[name] if as_it_is[name] == verdict.status else "not_evaluable",
-            _share_pct([statuses[name] for statuses in fitted], lambda status: status == "holds"),
-            _share_pct([statuses[name] for statuses in assumed], few[name].__ne__),
+    without = _held_out(claims, simulation, terms)
+    judgements = {}
+    for name, verdict in by_id.items():
+        status = as_it_is[name]
+        unseen = status if verdict.claim.fold.startswith(HIPCW) else NOT_HELD_OUT
+        judgements[name] = Rejudgement(
+            status,
+            without.get(name, unseen) if status == verdict.status else "not_evaluable",
+            _share_pct([drawn[name] for drawn in fitted], {"holds"}),
+            _share_pct(
+                [drawn[name] for drawn in assumed], {"holds", "does_not_hold"} - {few[name]}
+            ),
         )
-        for name, verdict in by_id.items()
-    }
+    return judgements
 
 
-def _share_pct(statuses: Sequence[Status], is_counted: Callable[[Status], bool]) -> float | None:
+def _share_pct(statuses: Sequence[Status], counted: set[str]) -> float | None:
     """Return the share of statuses that count, %; None where one is not evaluable."""
     if not statuses or "not_evaluable" in statuses:
         return None
-    return 100.0 * sum(map(is_counted, statuses)) / len(statuses)
+    return 100.0 * sum(status in counted for status in statuses) / len(statuses)
 
 
 def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]:
@@ -133,35 +125,31 @@ def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]
     ]
 
 
-def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, str]:
+def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, Status]:
     """Return the status, without its take-away, of each claim that a fitted number speaks of."""
-    statuses: dict[str, str] = {}
+    statuses: dict[str, Status] = {}
     refits = {**simulation.refits, **simulation.claim_refits}
     by_fold: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_fold[claim.fold].append(claim)
-    for fold, of_fold in by_fold.items():
-        if fold in refits:
-            p = held_out(simulation.twin.parameters, refits, fold)
-            statuses |= _Closed(of_fold, simulation, terms).statuses([p])[0]
+    for fold in by_fold.keys() & refits.keys():
+        p = held_out(simulation.twin.parameters, refits, fold)
+        statuses |= _ClosedForm(by_fold[fold], simulation, terms).statuses([p])[0]
     return statuses
 
 
-class _Closed:
+class _ClosedForm:
     """Claims on the simulated runs that they ask for, in closed form."""
 
     def __init__(self, claims: Sequence[Claim], simulation: Simulation, terms: Terms) -> None:
-        questions = questions_of(claims, terms)
-        runs = [run for run in runs_of(simulation.epochs) if key_of(run[0]) in questions.runs]
-        self.claims = claims
-        self.simulation = simulation
-        self.terms = terms
-        self.runs = runs
-        self.predicts = bool(questions.predicted_for)
+        self.claims, self.simulation, self.terms = claims, simulation, terms
+        self.questions = questions_of(claims, terms)
+        runs = runs_of(simulation.epochs)
+        self.runs = [run for run in runs if key_of(run[0]) in self.questions.runs]
         self.top_mhz = {
-            run[0]["run"]: simulation.twin.clocks(run[0]["device"], run[0]["power_mode"])
-            for run in runs
-            if key_of(run[0]) in questions.clocks
+            run[0]["run"]: simulation.twin.clocks(run[0]["device"], run[0]["power_mode"])._asdict()
+            for run in self.runs
+            if key_of(run[0]) in self.questions.clocks
         }
 
     def statuses(
@@ -174,18 +162,16 @@ class _Closed:
 
         Without seeds all draws have the same spread between epochs.
         """
+        twin, judged = self.simulation.twin, []
         runs = [run[:n_epochs] for run in self.runs]
-        tables = epoch_rows_of_each(runs, self.simulation.twin, draws, seeds or [0] * len(draws))
-        return [self._judged(rows, p) for rows, p in zip(tables, draws, strict=True)]
-
-    def _judged(self, in_closed: Sequence[Row], p: Parameters) -> dict[str, Status]:
-        twin, top_mhz = self.simulation.twin, self.top_mhz
-        rows = [
-            {**row, **in_closed_form(row, top_mhz[row["run"]]._asdict())}
-            if row["run"] in top_mhz
-            else row
-            for row in in_closed
-        ]
-        predictions = predicted(rows, twin.modes, self.terms) if self.predicts else {}
-        table = EpochTable(rows, idle_rows(self.simulation.idle, twin, p), predictions)
-        return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}
+        tables = epoch_rows_of_each(runs, twin, draws, seeds or [0] * len(draws))
+        for rows, p in zip(tables, draws, strict=True):
+            for row in rows:
+                if row["run"] in self.top_mhz:
+                    row |= closed_form_clocks(row, self.top_mhz[row["run"]])
+            asked = self.questions.predicted_for
+            predictions = predicted(rows, twin.modes, self.terms) if asked else {}
+            table = EpochTable(rows, idle_rows(self.simulation.idle, twin, p), predictions)
+            verdicts = evaluate(self.claims, table, self.terms)
+            judged.append({v.claim.id: v.status for v in verdicts})
+        return judged

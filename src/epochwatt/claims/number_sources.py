@@ -1,44 +1,36 @@
-"""Sources of the numbers in a predicate: a table of epochs, or whatever else is a `Source`."""
+"""Numbers of a table of epochs, as predicates ask for them; clocks are added from telemetry.
+
+A clock is at its top where it is above a share of what the power mode sets: 95 % for the memory,
+the margin of SIGMETRICS 2023, section 4.2; 90 % for the CPU, where its section 5.5.2 draws a line.
+Of the CPU the first cluster that was sampled counts: the paper does not say which one Fig. 6d has.
+"""
 
 import math
+import os
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
+
+from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
+from epochwatt.epochs.board import MET, pinned_mhz
+from epochwatt.epochs.telemetry import Samples, read_all
+from epochwatt.epochs.windows import window_mean
 from epochwatt.published.numbers import MEANT_EPOCHS, trains_as_published
 from epochwatt.text import counted
 
 HIPCW = "hipcw2021"
 MEANT = {"0": (0, 0), "1+": (1, MEANT_EPOCHS)}  # first and last
 KEY = ("setup", "device", "instance", "model", *KEYWORDS.values())
+CPU_PEAK = 0.9  # of the mode's clock
 
-Row = Mapping[str, Any]
-
-
-class Source(Protocol):
-    """Something that predicates can be judged on; `inputs` collects the ids of what was read."""
-
-    inputs: set[str]
-
-    def number(self, metric: str, factors: Row, epoch: str) -> float:
-        """Return a metric of the run with these factors over an epoch set (0, 1+, all)."""
-
-    def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
-        """Return a metric of each epoch after the first of a run of at least `n_epochs`."""
-
-    def idle_w(self, factors: Row, state: str, scope: str) -> float:
-        """Return the power of an idle board in `state` (i to iv) by `scope`."""
-
-    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
-        """Return what a prediction model says."""
-
-    def stacks(self, setup: str, device: str) -> list[str]:
-        """Return the software stack of each run of a device."""
+Row = Mapping[str, Any]  # of epochs.csv or idle.csv, or factors of a run
 
 
 def _over(numerator: str, denominator: str, factor: float) -> Callable[[Row], float]:
@@ -108,12 +100,12 @@ def of_epoch(metric: str, row: Row) -> float:
 
 
 class EpochTable:
-    """Epochs of runs of one backend.
+    """Epochs of runs of one backend; `inputs` collects the runs that were asked for and found.
 
     Parameters
     ----------
-    epochs : rows with `columns.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may
-        follow; inference and other arithmetic than the papers' is left out
+    epochs : rows with `columns.RUN_EPOCH_COLUMNS`; those of `CLOCKS` may follow; inference and
+        other arithmetic than the papers' is left out
     idle : rows with `columns.IDLE_COLUMNS`
     predictions : (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
         the letters of the best modes in order
@@ -122,16 +114,16 @@ class EpochTable:
 
     def __init__(
         self,
-        epochs: Iterable[Row],
+        epochs: Iterable[Row] = (),
         idle: Iterable[Row] = (),
         predictions: Mapping[tuple[str, str, str, str], Any] | None = None,
         power_modes: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
     ) -> None:
         self.epochs = [row for row in epochs if trains_as_published(row)]
         self.idle = list(idle)
-        self.predictions = dict(predictions or {})
+        self.predictions = predictions or {}
         self.power_modes = power_modes or {}
-        self.inputs: set[str] = set()  # runs that were asked for and found
+        self.inputs: set[str] = set()
         self._runs: dict[tuple[Any, ...], dict[str, list[Row]]] = defaultdict(dict)
         for row in self.epochs:
             self._runs[key_of(row)].setdefault(row["run"], []).append(row)
@@ -159,7 +151,7 @@ class EpochTable:
         return rows
 
     def idle_w(self, factors: Row, state: str, scope: str) -> float:
-        """Return the mean of the idle powers of a board in a state, by one power scope."""
+        """Return the mean of the idle powers of a board in a state (i to iv), by one scope."""
         wanted = {k: factors[k] for k in ("device", "instance", "power_mode")}
         wanted |= {"state": state, "power_scope": scope}
         rows = [r for r in self.idle if all(r[k] == v for k, v in wanted.items())]
@@ -176,14 +168,6 @@ class EpochTable:
             wish = " ".join(word for word in (metric, device, model, power_mode) if word)
             raise NotEvaluable(f"prediction: {wish}") from None
 
-    def stacks(self, setup: str, device: str) -> list[str]:
-        """Return the software stacks of a device's runs, where the rows tell them."""
-        rows = [r for r in self.epochs if (r["setup"], r["device"]) == (setup, device)]
-        stacks = [r["software_stack"] for r in rows if r.get("software_stack")]
-        if not rows or len(stacks) < len(rows):
-            raise NotEvaluable(f"software stacks of the runs of {device}")
-        return stacks
-
 
 def _valid(row: Row) -> bool:
     return row["valid"] in (True, "true", "True")
@@ -197,14 +181,72 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 def words(factors: Row) -> str:
     """Return the run with these factors in words."""
-    f: dict[str, Any] = dict(factors)
-    parts: Sequence[Any] = (
-        *(f.get("setup"), f.get("device"), f.get("instance"), f.get("model"), f.get("storage")),
-        f"w={f.get('num_workers')}",
-        f"bs={f.get('batch_size')}",
-        f"mode {f.get('power_mode')}",
-        f"dvfs={f.get('dvfs')}",
-        *(["cache dropped"] if f.get("cache_policy") == "dropped" else []),
-        *([f"scale {f['dataset_scale']:g}"] if f.get("dataset_scale", 1) != 1 else []),
-    )
-    return "run " + " ".join(str(word) for word in parts if word)
+    f = factors.get
+    parts = [
+        *(f("setup"), f("device"), f("instance"), f("model"), f("storage")),
+        f"w={f('num_workers')} bs={f('batch_size')} mode {f('power_mode')} dvfs={f('dvfs')}",
+        "cache dropped" if f("cache_policy") == "dropped" else "",
+        f"scale {factors['dataset_scale']:g}" if f("dataset_scale", 1) != 1 else "",
+    ]
+    return " ".join(["run", *(str(part) for part in parts if part)])
+
+
+def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
+    """Return rows of `epochs.csv`, those of some runs with `CLOCKS` as their records tell them.
+
+    Raises RecordError: a record is missing or damaged.
+
+    Parameters
+    ----------
+    folders : run -> folder of its records
+    """
+    clocked: list[Row] = []
+    for row in rows:
+        if row["run"] in folders:
+            record = RunFolder(*os.path.split(folders[row["run"]])).read(int(row["epoch"]))
+            if board := record.meta.get("board"):
+                top_mhz = pinned_mhz(board["power_mode"])
+                row = {**row, **sampled_clocks(record, read_all(record), top_mhz)}
+        clocked.append(row)
+    return clocked
+
+
+def sampled_clocks(
+    record: EpochRecord, samples: Samples, top_mhz: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the columns of one epoch; those that nothing was sampled for are left out.
+
+    Parameters
+    ----------
+    record : says when it began and ended
+    samples : source -> column -> float (n,)
+    top_mhz : what the power mode sets: cpu_mhz, emc_mhz
+    """
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    host, board = samples.get("host", {}), samples.get("board", {})
+    cpu = next((c for c in host if c.startswith("cpu") and c.endswith("_mhz")), "")
+    columns = {
+        "gpu_freq_mhz": (board, "gpu_mhz", None),
+        "emc_below_max_time_pct": (board, "emc_mhz", MET * top_mhz.get("emc_mhz", math.nan)),
+        "cpu_below_peak_time_pct": (host, cpu, CPU_PEAK * top_mhz.get("cpu_mhz", math.nan)),
+    }
+    means = {}
+    for name, (source, column, limit) in columns.items():
+        if column in source:
+            values = source[column]
+            if limit is not None:  # 100 where the clock is below it, 0 where not; NaN: not known
+                is_known = np.isfinite(values) & math.isfinite(limit)
+                values = np.where(is_known, np.where(values < limit, 100.0, 0.0), math.nan)
+            means[name] = window_mean(source["t_mono_s"], values, *window)
+    return {name: value for name, value in means.items() if not math.isnan(value)}
+
+
+def closed_form_clocks(row: Row, top_mhz: Mapping[str, float]) -> dict[str, float]:
+    """Return the columns of an epoch in closed form (`twin/calibration/closed_form_rows.py`)."""
+    peak_mhz, fastest_pct = CPU_PEAK * top_mhz["cpu_mhz"], row["cpu_mhz_pct"]
+    return {
+        "gpu_freq_mhz": row["gpu_mhz"],
+        "emc_below_max_time_pct": 100.0 * (row["emc_mhz"] < MET * top_mhz["emc_mhz"]),
+        "cpu_below_peak_time_pct": fastest_pct * (row["cpu_mhz"] < peak_mhz)
+        + (100.0 - fastest_pct) * (row["cpu_else_mhz"] < peak_mhz),
+    }

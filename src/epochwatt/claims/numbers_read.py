@@ -14,12 +14,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from epochwatt.claims.evaluate import Claim, evaluate, load_claims
-from epochwatt.claims.number_sources import HIPCW, Row
-from epochwatt.claims.required_runs import QuestionLog
+from epochwatt.claims.evaluate import Claim, load_claims, reads_of
+from epochwatt.claims.number_sources import HIPCW, METRICS
 from epochwatt.claims.tolerances import PRINTED, Terms, load_terms
+from epochwatt.claims.verdict import Read
 from epochwatt.published.folds import (
     READ_BY_CLAIMS,
     Point,
@@ -30,7 +30,7 @@ from epochwatt.published.folds import (
     points,
 )
 from epochwatt.published.numbers import PAPERS, Published, load_published
-from epochwatt.tables import write_table
+from epochwatt.tables import write_entries
 from epochwatt.text import counted
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 
@@ -50,42 +50,21 @@ class NumbersRead(NamedTuple):
     why: str
 
 
-class Reading(QuestionLog):
-    """A source without data that remembers what was asked of each run.
-
-    Attributes
-    ----------
-    points : runs and metrics, as `published/folds.py` tells them apart
-    """
-
-    def __init__(self, terms: Terms) -> None:
-        super().__init__()
-        self.points: set[Point] = set()
-        self._terms = terms
-
-    def number(self, metric: str, factors: Row, epoch: str) -> float:
-        """Remember the metric of the run."""
-        self._remember(metric, factors, epoch)
-        return super().number(metric, factors, epoch)
-
-    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
-        """Remember the runs that the prediction comes of."""
-        for learned, mode in product(*(self._terms.sets[k] for k in ("MODELS4", "COMMON_MODES"))):
-            factors = {"setup": PAPERS[0], **self._terms.factors(device, learned, {"pm": mode})}
-            for learned_metric in LEARNED[metric]:
-                self._remember(learned_metric, factors, "1+")
-        return super().predicted(metric, device, model, power_mode)
-
-    def _remember(self, metric: str, factors: Row, epoch: str) -> None:
-        config = {PRINTED.get(name, name): value for name, value in factors.items()}
-        self.points.add(point(factors["setup"], {**config, "epoch": epoch}, metric))
-
-
 def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
     """Return the runs and metrics that the predicates read. Raises ConfigError as `evaluate`."""
-    source = Reading(terms)
-    evaluate(claims, source, terms)
-    return source.points
+    reads = []
+    for read in reads_of(claims, terms):
+        if read.metric in METRICS:
+            reads.append(read)
+        modes = product(*(terms.sets[name] for name in ("MODELS4", "COMMON_MODES")))
+        for model, mode in modes if read.metric in LEARNED else ():
+            factors = terms.factors(read.factors["device"], model, {"pm": mode})
+            factors |= {"setup": PAPERS[0], "epoch": "1+"}
+            reads += [Read(metric, factors) for metric in LEARNED[read.metric]]
+    return {
+        point(f["setup"], {PRINTED.get(name, name): value for name, value in f.items()}, metric)
+        for metric, f in reads
+    }
 
 
 def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
@@ -100,14 +79,13 @@ def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
     for claim in load_claims(root):
         if claim.paper != HIPCW and claim.fold not in with_numbers:
             by_fold[claim.fold].append(claim)
-    return [_row(fold, points_read(of_fold, terms), published) for fold, of_fold in by_fold.items()]
+    return [_row(fold, points_read(own, terms), published) for fold, own in by_fold.items()]
 
 
 def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
     components = set().union(*map(components_of, read))
-    ids = [
-        name for name, fact in published.facts().items() if not components.isdisjoint(points(fact))
-    ]
+    facts = published.facts().items()
+    ids = [name for name, fact in facts if not components.isdisjoint(points(fact))]
     metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
     what = f"{metrics} of {counted(n, 'runs')}" if read else "no simulated run"
     return NumbersRead(fold, " ".join(ids), f"its claims read {what}")
@@ -116,4 +94,4 @@ def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
 def write_numbers_read(root: Path = Path()) -> None:
     """Write the file of a checkout, whole or not at all; errors as `numbers_read_by_claims`."""
     path, rows = root / "config/twin" / READ_BY_CLAIMS, numbers_read_by_claims(root)
-    write_table(path, "the numbers that claims read", NumbersRead._fields, rows)
+    write_entries(path, "the numbers that claims read", NumbersRead, rows)

@@ -3,8 +3,7 @@
 Read from results/models/{backend}/, or worked out again from epochs in closed form.
 """
 
-import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from epochwatt.board.records import files
@@ -15,57 +14,47 @@ from epochwatt.prediction.data.workloads import board_groups, workloads_of
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER
+from epochwatt.tables import read_cells
 from epochwatt.twin.calibration.closed_form_rows import runs_of
 from epochwatt.twin.inputs.numbers import Modes
 
-Predictions = dict[tuple[str, str, str, str], Any]
+Predictions = dict[tuple[str, str, str, str], Any]  # (metric, device, network, mode) -> value
 
 METRIC = {TIME: "time_mape_pct", ENERGY: "energy_mape_pct"}
 
 
 def read_predictions(folder: str, terms: Terms) -> Predictions:
-    """Return (metric, device, network, mode) -> value, of the runs that predicates mean.
+    """Return the predictions of the runs that predicates mean.
 
     Of several board groups that they may mean a measured one goes before one of the 2023 scripts,
     and then the first.
     """
     predictions, meant = Predictions(), set()
-    groups = files.read_json(f"{folder}/power_modes.json")["board_groups"]
-    for place, group in sorted(
-        enumerate(groups), key=lambda item: bool(item[1]["factors"]["imported"])
-    ):
+    groups = enumerate(files.read_json(f"{folder}/power_modes.json")["board_groups"])
+    for number, group in sorted(groups, key=lambda item: bool(item[1]["factors"]["imported"])):
         best = (BEST, group["factors"]["device"], "", "")
         data = [{**group["factors"], **network} for network in group["data"].values()]
         is_new = best not in predictions
         if group["choices"] and is_new and all(_is_meant(factors, terms) for factors in data):
             predictions[best] = "".join(group["choices"][SEARCHED]["modes"])
-            meant.add(str(place))
-    with open(f"{folder}/predictions.csv", newline="", encoding="utf-8") as handle:
-        for row in csv.DictReader(handle):
-            is_paper = (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
-            if is_paper and row["board_group"] in meant:
-                key = (row["device"], row["model"], row["power_mode"])
-                predictions[METRIC[row["target"]], *key] = float(row["mape_pct"])
+            meant.add(str(number))
+    for row in read_cells(f"{folder}/predictions.csv"):
+        is_paper = (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
+        if is_paper and row["board_group"] in meant:
+            key = (row["device"], row["model"], row["power_mode"])
+            predictions[METRIC[row["target"]], *key] = float(row["mape_pct"])
     return predictions
 
 
 def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
-    """Return the same, worked out from rows of `epochs.csv`.
-
-    Parameters
-    ----------
-    modes : device -> mode -> its clocks
-    """
-    meant = [
-        run
-        for run in runs_of(rows)
-        if run[0]["dvfs"] == "off" and run[0]["power_mode"] in modes.get(run[0]["device"], {})
-        if _is_meant(run[0], terms)
-    ]
-    numbers = {
-        run[0]["run"]: [float(part) for part in modes[run[0]["device"]][run[0]["power_mode"]]]
-        for run in meant
-    }
+    """Return the same, worked out from rows of `epochs.csv`; modes: device -> mode -> clocks."""
+    meant, numbers = [], {}
+    for run in runs_of(rows):
+        f = run[0]
+        clocks = modes.get(f["device"], {}).get(f["power_mode"])
+        if f["dvfs"] == "off" and clocks is not None and _is_meant(f, terms):
+            meant.append(run)
+            numbers[f["run"]] = [float(part) for part in clocks]
     predictions: Predictions = {}
     groups = board_groups(workloads_of(meant, numbers))
     for group in sorted(groups, key=lambda group: bool(group.factors["imported"])):
@@ -82,7 +71,7 @@ def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
     return predictions
 
 
-def _is_meant(factors: Mapping[str, Any], terms: Terms) -> bool:
+def _is_meant(factors: Row, terms: Terms) -> bool:
     """Return whether predicates of a prediction mean these runs: of the paper, by its defaults."""
     wanted = terms.factors(str(factors["device"]), "", {})
     same = ("instance", "storage", "num_workers", "batch_size", "cache_policy")

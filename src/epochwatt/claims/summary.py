@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, NOT_HELD_OUT, PAPER, ClaimRow
-from epochwatt.claims.mechanisms import RESTS_ON, weakest
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, origin
 
-RESTING = {
+RESTING = {  # each weaker evidence than the one before
     "mechanism": "that rest on a mechanism",
     "fitted": "that rest on fitted numbers",
     "assumed": "that rest on assumed numbers",
@@ -28,12 +27,17 @@ LACKED = {
 }
 
 
+def weakest(*rests_on: str) -> str:
+    """Return the weakest of several kinds of evidence."""
+    return max(rests_on, key=list(RESTING).index)
+
+
 def takeaways(rows: Iterable[ClaimRow]) -> dict[tuple[str, str], list[ClaimRow]]:
     """Return paper and take-away -> the claims that it is judged by: its core ones, else all."""
     claims: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
     for row in rows:
         claims[row.paper, row.takeaway].append(row)
-    return {name: [r for r in some if r.role == "core"] or some for name, some in claims.items()}
+    return {name: [r for r in own if r.role == "core"] or own for name, own in claims.items()}
 
 
 def status_of(statuses: Iterable[str]) -> str:
@@ -49,9 +53,7 @@ def takeaway_counts(
     rows: Iterable[ClaimRow], column: Literal["status", "status_held_out"] = "status"
 ) -> str:
     """Return in words how many take-aways hold of those that can be judged; empty: none can."""
-    statuses = [
-        status_of(getattr(row, column) for row in some) for some in takeaways(rows).values()
-    ]
+    statuses = [status_of(getattr(r, column) for r in own) for own in takeaways(rows).values()]
     judged = [*filter(None, statuses)]
     n_hold = judged.count(HOLDS)
     total = counted(len(judged), "take-aways")
@@ -69,13 +71,12 @@ def in_short(findings: Iterable[ClaimRow]) -> list[str]:
             groups[row.backend, row.paper].append(row)
     lines = []
     for (backend, paper), rows in groups.items():
-        counts = takeaway_counts(rows)
-        if not counts:
-            continue
-        how = " as simulated" if backend == TWIN else f", {origin([backend])} {backend}"
-        again = takeaway_counts(rows, "status_held_out")
-        without = f", and {again} on boards that were fitted without their numbers" if again else ""
-        lines.append(f"{TITLES[paper]}: {counts}{how}{without}.")
+        if counts := takeaway_counts(rows):
+            how = " as simulated" if backend == TWIN else f", {origin([backend])} {backend}"
+            again = takeaway_counts(rows, "status_held_out")
+            if again:
+                how += f", and {again} on boards that were fitted without their numbers"
+            lines.append(f"{TITLES[paper]}: {counts}{how}.")
     return lines
 
 
@@ -87,9 +88,8 @@ def headline(findings: Sequence[ClaimRow]) -> list[str]:
     """
     lines: list[str] = []
     for backend in dict.fromkeys(row.backend for row in findings):
-        of_backend = [row for row in findings if row.backend == backend and row.form == PAPER]
         for paper, title in TITLES.items():
-            rows = [row for row in of_backend if row.paper == paper]
+            rows = [r for r in findings if (r.backend, r.form, r.paper) == (backend, PAPER, paper)]
             counts = in_short(rows)
             if not rows or not (counts or backend == TWIN):
                 continue
@@ -97,27 +97,26 @@ def headline(findings: Sequence[ClaimRow]) -> list[str]:
             lines.append(f"{origin([backend]).capitalize()} {board}{title}")
             lines += [f"  {line.removeprefix(f'{title}: ')}" for line in counts]
             if backend == TWIN:
-                lines += [_held_out(rows, rests_on) for rests_on in RESTS_ON]
-            core = [row for row in rows if row.role == "core"]
-            lines += [*_not_evaluable(rows), *_fragile(core), *_failures(core), ""]
+                lines += [_held_out(rows, rests_on) for rests_on in RESTING]
+            lines += [*_not_evaluable(rows), *_failures(rows), ""]
     return lines[:-1] if lines else ["No run of the papers, so no take-away can be judged."]
 
 
 def _held_out(rows: Iterable[ClaimRow], rests_on: str) -> str:
     """Return how many take-aways hold held out, of those with one kind of evidence."""
     statuses = [
-        [row.status_held_out for row in some]
-        for some in takeaways(rows).values()
-        if weakest(*(row.rests_on for row in some)) == rests_on
+        [row.status_held_out for row in own]
+        for own in takeaways(rows).values()
+        if weakest(*(row.rests_on for row in own)) == rests_on
     ]
-    judged = [status for some in statuses if (status := status_of(some))]
-    whole = sum(set(some) == {NOT_HELD_OUT} for some in statuses)
+    judged = [status for own in statuses if (status := status_of(own))]
+    whole = sum(set(own) == {NOT_HELD_OUT} for own in statuses)
     unjudged = len(statuses) - len(judged) - whole
-    others = [f"{unjudged} more cannot be judged"] * bool(unjudged)
-    others += [f"{whole} more without a number to leave out"] * bool(whole)
+    others = f"; {unjudged} more cannot be judged" if unjudged else ""
+    others += f"; {whole} more without a number to leave out" if whole else ""
     return (
         f"  Held out (the fit has not seen their numbers), {judged.count(HOLDS)} of {len(judged)} "
-        f"take-aways {RESTING[rests_on]} hold{''.join(f'; {other}' for other in others)}."
+        f"take-aways {RESTING[rests_on]} hold{others}."
     )
 
 
@@ -126,30 +125,22 @@ def _not_evaluable(rows: Iterable[ClaimRow]) -> list[str]:
     groups: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         if row.status == "not_evaluable":
-            groups[_lacked(row.missing)].append(row.claim)
+            words = (what for start, what in LACKED.items() if row.missing.startswith(start))
+            groups[next(words, row.missing)].append(row.claim)
     return [f"  Missing {what}: {_named(ids)}." for what, ids in groups.items()]
 
 
-def _lacked(missing: str) -> str:
-    return next((what for start, what in LACKED.items() if missing.startswith(start)), missing)
-
-
-def _fragile(core: Iterable[ClaimRow]) -> list[str]:
+def _failures(rows: Iterable[ClaimRow]) -> list[str]:
+    """Return fragile core claims, then each that fails, or fails held out, with why it does."""
+    core = [row for row in rows if row.role == "core"]
     ids = [row.claim for row in core if row.fragile == "yes"]
-    return [f"  Fragile, within the spread of the fit: {_named(ids)}."] if ids else []
-
-
-def _failures(core: Iterable[ClaimRow]) -> list[str]:
-    """Return each core claim that fails, or fails held out, with what it fails by and why."""
-    lines = []
+    lines = [f"  Fragile, within the spread of the fit: {_named(ids)}."] if ids else []
     for row in core:
-        if row.status == FAILS:
-            lines += [f"  {row.claim} does not hold: {row.claim_text}", f"    {row.in_words}"]
-        elif row.status_held_out == FAILS:
-            lines.append(f"  {row.claim} does not hold held out: {row.claim_text}")
-        else:
-            continue
-        lines += [f"    {row.why}"] if row.why else []
+        if FAILS in (row.status, row.status_held_out):
+            held_out = "" if row.status == FAILS else " held out"
+            lines.append(f"  {row.claim} does not hold{held_out}: {row.claim_text}")
+            lines += [f"    {row.in_words}"] if row.status == FAILS else []
+            lines += [f"    {row.why}"] if row.why else []
     return lines
 
 

@@ -6,21 +6,18 @@ by itself: two provenances never meet. The paper's number is shown beside ours; 
 use it unless the row writes it down as a bound.
 """
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
 from epochwatt.claims import expression, functions
 from epochwatt.claims.tolerances import load_terms
-from epochwatt.claims.verdict import Judgement, NotEvaluable, Percentage, shown
+from epochwatt.claims.verdict import NotEvaluable, Percentage, shown
 from epochwatt.errors import ConfigError
-from epochwatt.tables import checked_rows, write_table
+from epochwatt.tables import Cells, checked_rows, read_cells, write_entries
 
-Row = Mapping[str, str]
 PROVENANCE = "provenance"
 
 
@@ -98,24 +95,21 @@ def check_table_claims(paper: str, tables: Iterable[str], path: str, root: Path 
     root : the checkout
     """
     data = {Path(table).stem: read_rows(table) for table in tables}
-    terms = load_terms(root)
-    names = {**terms.numbers, **functions.PLAIN, **functions.tolerant(terms.numbers)}
+    tolerances = load_terms(root).numbers
+    names = {**tolerances, **functions.PLAIN, **functions.tolerant(tolerances)}
     rows = judge_claims(paper, load_table_claims(paper, root), data, names)
-    write_table(Path(path), "the claims", TableClaimRow._fields, rows)
+    write_entries(path, "the claims", TableClaimRow, rows)
 
 
-def read_rows(path: str) -> list[Row]:
+def read_rows(path: str) -> list[Cells]:
     """Return the rows of a table; none where there is no file, or nothing in it."""
-    if not Path(path).is_file():
-        return []
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    return read_cells(path) if Path(path).is_file() else []
 
 
 def judge_claims(
     paper: str,
     claims: Sequence[TableClaim],
-    tables: Mapping[str, Sequence[Row]],
+    tables: Mapping[str, Sequence[Cells]],
     names: Mapping[str, Any] = functions.PLAIN,
 ) -> list[TableClaimRow]:
     """Return what the rows of each provenance say about each claim.
@@ -137,34 +131,22 @@ def judge_claims(
 
 
 class Tables:
-    """Answer what expressions ask of tables, of the rows of one provenance.
+    """Answer what expressions ask of the rows of one provenance; `where`: column -> its cell.
 
-    Parameters
-    ----------
-    tables : name -> rows
-    provenance : of the rows that count
+    A cell has to be a word, a number, or one of several.
     """
 
-    def __init__(self, tables: Mapping[str, Sequence[Row]], provenance: str) -> None:
+    def __init__(self, tables: Mapping[str, Sequence[Cells]], provenance: str) -> None:
         self._rows = {
             name: [row for row in rows if row[PROVENANCE] == provenance]
             for name, rows in tables.items()
         }
-        self.read: set[tuple[str, int]] = set()  # table and place of the rows that were used
-
-    @property
-    def functions(self) -> dict[str, Any]:
-        """Name in an expression -> function."""
-        return {"column": self.column, "cell": self.cell, "words": self.words}
+        self.read: set[tuple[str, int]] = set()  # table and number of the rows that were used
 
     def column(self, table: str, column: str, **where: Any) -> list[float]:
         """Return the numbers of a column, without empty cells; those of `_pct` are percentages.
 
         Raises NotEvaluable: no row has a number there; LookupError: the table has no such column.
-
-        Parameters
-        ----------
-        where : column -> word, number, or list of them that its cells must have
         """
         cells = [text for text in self._cells(table, column, where) if text not in ("", "nan")]
         if not cells:
@@ -193,19 +175,18 @@ class Tables:
         lacking = [name for name in (column, *where) if name not in rows[0]]
         if lacking:
             raise LookupError(f"{table}.csv has no column {', '.join(lacking)}")
-        places = [
-            place
-            for place, row in enumerate(rows)
+        found = {
+            number: row[column]
+            for number, row in enumerate(rows)
             if all(_is(row[name], wanted) for name, wanted in where.items())
-        ]
-        self.read |= {(table, place) for place in places}
-        return [rows[place][column] for place in places]
+        }
+        self.read |= {(table, number) for number in found}
+        return list(found.values())
 
 
 def _is(cell: str, wanted: Any) -> bool:
-    """Return whether a cell is a word or number, or one of several."""
     if isinstance(wanted, list | tuple):
-        return any(_is(cell, one) for one in wanted)
+        return any(_is(cell, each) for each in wanted)
     if isinstance(wanted, str):
         return cell == wanted
     try:
@@ -223,18 +204,26 @@ def _wish(table: str, column: str, where: Mapping[str, Any]) -> str:
 def _judged(
     paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Mapping[str, Any]
 ) -> TableClaimRow:
-    names = {**names, **tables.functions}
-    quantities, predicate = _compiled(paper, claim, names)
+    """Return the row of a claim, which is checked whole, also where no table has a row."""
+    known = {**names, "column": tables.column, "cell": tables.cell, "words": tables.words}
     values: dict[str, float] = {}
     missing: tuple[str, ...] = ()
-    for name, code in quantities:
-        value, missing = expression.number(code, {**names, **values})
-        if value is None:  # a later one may rest on it: the first that is missing is named
-            break
-        values[name] = value
-    judgement: Judgement | None = None
+    for part in filter(str.strip, claim.quantities.split(";")):
+        name, sign, text = (word.strip() for word in part.partition("="))
+        where = f"{claims_file(paper)}, {claim.id}, quantity {name}"
+        if not sign or not name.isidentifier() or name in known:
+            raise ConfigError("not a new name and an expression", where=where, allowed="name = ...")
+        quantity, known[name] = expression.parse(text, where, known), 0.0
+        if not missing:  # a later one may rest on it: the first that is missing is named
+            value, missing = expression.number(quantity, known)
+            if value is not None:
+                values[name] = known[name] = value
+    predicate = expression.parse(
+        claim.predicate, f"{claims_file(paper)}, {claim.id}, predicate", known
+    )
+    judgement = None
     if not missing:
-        judgement, missing = expression.judge(predicate, {**names, **values})
+        judgement, missing = expression.judge(predicate, known)
     status, comparison, margin_pct = "not_evaluable", "", None
     if judgement is not None:
         status = "holds" if judgement.holds else "does_not_hold"
@@ -255,20 +244,3 @@ def _judged(
         n_rows=str(len(tables.read)),
         note=claim.note,
     )
-
-
-def _compiled(
-    paper: str, claim: TableClaim, names: Mapping[str, Any]
-) -> tuple[list[tuple[str, CodeType]], CodeType]:
-    """Return a claim's quantities and its predicate, checked also where no table has a row."""
-    quantities: list[tuple[str, CodeType]] = []
-    known_names = dict(names)
-    for part in filter(str.strip, claim.quantities.split(";")):
-        name, sign, text = (word.strip() for word in part.partition("="))
-        where = f"{claims_file(paper)}, {claim.id}, quantity {name}"
-        if not sign or not name.isidentifier() or name in known_names:
-            raise ConfigError("not a new name and an expression", where=where, allowed="name = ...")
-        quantities.append((name, expression.parse(text, where, known_names)))
-        known_names[name] = 0.0
-    where = f"{claims_file(paper)}, {claim.id}, predicate"
-    return quantities, expression.parse(claim.predicate, where, known_names)

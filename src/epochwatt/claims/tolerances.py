@@ -57,21 +57,14 @@ class Terms(_Part):
 
     def constants(self) -> dict[str, Any]:
         """Return every name of a predicate that is not a function."""
-        slack = {name: 0.0 if name.startswith(SLACK) else None for name in self.tolerances}
         tolerances = {
-            name: Tolerated(tolerance.value, slack[name], name)
-            for name, tolerance in self.tolerances.items()
+            name: Tolerated(value, 0.0 if name.startswith(SLACK) else None, name)
+            for name, value in self.numbers.items()
         }
         return {**{word: word for word in self.words}, **self.sets, **tolerances}
 
     def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
-        """Return the factors of the run that a predicate means.
-
-        Parameters
-        ----------
-        device, model : of the run
-        keys : what the predicate says besides, by the words of `KEYWORDS`; `instance` too
-        """
+        """Return the factors of the run that a predicate means by `KEYWORDS` and `instance`."""
         unknown = set(keys) - set(KEYWORDS) - {"instance"}
         if unknown:
             raise TypeError(f"{', '.join(sorted(unknown))}: allowed are {', '.join(KEYWORDS)}")

@@ -7,17 +7,12 @@ disjunction as its farthest. Comparisons of counts and of words have no margin.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
 class NotEvaluable(Exception):  # noqa: N818
-    """Something that a predicate asks for is not there.
-
-    Parameters
-    ----------
-    needed : what is missing, in words: runs, or a column of theirs
-    """
+    """Something that a predicate asks for is not there; `needed` says what, in words."""
 
     def __init__(self, *needed: str) -> None:
         super().__init__("; ".join(needed))
@@ -26,8 +21,6 @@ class NotEvaluable(Exception):  # noqa: N818
 
 class Percentage(float):
     """A percentage; two of them differ in percentage points."""
-
-    __slots__ = ()
 
     def __abs__(self) -> "Percentage":
         return Percentage(math.fabs(self))
@@ -39,7 +32,9 @@ class Percentage(float):
 class Change(Percentage):
     """A change in per cent, whose sign counts."""
 
-    __slots__ = ()
+
+class Ratio(float):
+    """A quotient, which has no unit."""
 
 
 class Tolerated(float):
@@ -54,17 +49,12 @@ class Tolerated(float):
         number.printed, number.tolerance = printed, tolerance
         return number
 
-    def with_operation(self, operation: Callable[..., float], *sides: Any) -> "Tolerated":
-        """Return what an operation gives, on the printed numbers too."""
-        printed = [side.printed if isinstance(side, Tolerated) else side for side in sides]
-        without = None if None in printed else operation(*printed)
-        return Tolerated(operation(*map(float, sides)), without, self.tolerance)
 
+class Read(NamedTuple):
+    """A number that a predicate asks for."""
 
-class Ratio(float):
-    """A quotient, which has no unit."""
-
-    __slots__ = ()
+    metric: str
+    factors: Mapping[str, Any]  # of its run, and `epoch`, or the `state` of an idle board
 
 
 class Comparison(NamedTuple):
@@ -79,8 +69,7 @@ class Comparison(NamedTuple):
     margin_pct: float | None
     # whether the left and the right side are computed from data
     computed: tuple[bool, bool] = (True, False)
-    # metric and factors of the numbers that it rests on
-    reads: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    reads: tuple[Read, ...] = ()  # the numbers that it rests on
 
     def __str__(self) -> str:
         where = f" [{self.where}]" if self.where else ""
@@ -115,14 +104,23 @@ def margin_pct(less: float, more: float) -> float | None:
     return 100.0 * (more - less) / largest if largest else 0.0
 
 
-def compared(
+def judged(
     left: Any,
     sign: str,
-    holds_for: Callable[..., bool],
     right: Any,
+    holds: bool,
+    margin: float | None,
     computed: tuple[bool, bool] = (True, False),
 ) -> Judgement:
-    """Return what one comparison says of its two sides; who knows its text and place adds them."""
+    """Return the judgement of one comparison; who knows its text and place adds them."""
+    comparison = Comparison("", "", left, sign, right, holds, margin, computed)
+    return Judgement(holds, margin, (comparison,), (comparison,))
+
+
+def compared(
+    left: Any, sign: str, holds_for: Callable[..., bool], right: Any, computed: tuple[bool, bool]
+) -> Judgement:
+    """Return what a comparison by one of Python's operators says."""
     if isinstance(left, Judgement) or isinstance(right, Judgement):
         raise TypeError("a comparison is compared")
     holds, margin = holds_for(left, right), None
@@ -132,22 +130,19 @@ def compared(
         margin = right.margin_pct(left)
     if margin is not None and sign == "not in":
         margin = -margin
-    comparison = Comparison("", "", left, sign, right, holds, margin, computed)
-    return Judgement(holds, margin, (comparison,), (comparison,))
+    return judged(left, sign, right, holds, margin, computed)
 
 
 def all_of(parts: Sequence[Judgement]) -> Judgement:
     """Return whether all parts hold; decided by those that fail, else by the nearest to failing."""
     failing = [part for part in parts if not part.holds]
-    deciding = failing or [part for part in [_at(min, parts)] if part]
-    return Judgement(not failing, _margin(min, parts), _comparisons(deciding))
+    return _combined(not failing, min, parts, failing or _extreme(min, parts))
 
 
 def any_of(parts: Sequence[Judgement]) -> Judgement:
     """Return whether any part holds; decided by the one that holds best, else by all."""
     holding = [part for part in parts if part.holds]
-    deciding = [part for part in [_at(max, holding)] if part] if holding else parts
-    return Judgement(bool(holding), _margin(max, parts), _comparisons(deciding))
+    return _combined(bool(holding), max, parts, _extreme(max, holding) or parts)
 
 
 def negated(part: Judgement) -> Judgement:
@@ -156,17 +151,14 @@ def negated(part: Judgement) -> Judgement:
     return Judgement(not part.holds, margin, part.comparisons)
 
 
-def _at(choose: Any, parts: Sequence[Judgement]) -> Judgement | None:
+def _extreme(choose: Any, parts: Sequence[Judgement]) -> list[Judgement]:
     with_margin = [part for part in parts if part.margin_pct is not None]
-    if with_margin:
-        return choose(with_margin, key=lambda part: part.margin_pct)
-    return parts[0] if parts else None
+    return [choose(with_margin, key=lambda p: p.margin_pct)] if with_margin else [*parts[:1]]
 
 
-def _margin(choose: Any, parts: Iterable[Judgement]) -> float | None:
+def _combined(
+    holds: bool, choose: Any, parts: Sequence[Judgement], deciding: Sequence[Judgement]
+) -> Judgement:
     margins = [part.margin_pct for part in parts if part.margin_pct is not None]
-    return choose(margins) if margins else None
-
-
-def _comparisons(parts: Iterable[Judgement]) -> tuple[Comparison, ...]:
-    return tuple(comparison for part in parts for comparison in part.comparisons)
+    comparisons = tuple(comparison for part in deciding for comparison in part.comparisons)
+    return Judgement(holds, choose(margins) if margins else None, comparisons)

@@ -1,17 +1,19 @@
-"""Click commands with examples, sections and colour, and completion of names in the checkout."""
+"""Declare commands and options of click as their help shows them; complete names of a checkout."""
 
+import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from epochwatt.text import printable
 
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -36,21 +38,91 @@ class Context(click.Context):
 
 
 class Command(click.Command):
-    """A command with examples."""
+    """A command whose docstring ends with examples: lines of comment, and of what to type."""
 
     context_class = Context
 
-    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.examples = examples
+    def __init__(self, name: str | None, help: str = "", **settings: Any) -> None:  # noqa: A002
+        text, _, examples = inspect.cleandoc(help).partition("\n\nExamples:\n")
+        super().__init__(name, help=text, **settings)
+        self.examples = examples.replace("\n    ", " ").splitlines()  # indented: of the line above
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line, which stay in `meta["typed"]`."""
+        ctx.meta["typed"] = list(args)
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples below the options."""
         with formatter.section("Examples"):
-            for line, text in self.examples:
-                comment = click.style(f"# {text}", dim=True)
-                formatter.write(f"{'':>{formatter.current_indent}}{comment}\n")
-                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+            for line in self.examples:
+                shown = click.style(line, dim=True) if line.startswith("#") else line
+                formatter.write(f"{'':>{formatter.current_indent}}{shown}\n")
+
+
+class Group(click.Group):
+    """A group whose commands are listed under headings and may have had another name."""
+
+    context_class = Context
+
+    def __init__(
+        self,
+        name: str | None,
+        sections: Mapping[str, Sequence[click.Command]],
+        old_names: Mapping[str, str],
+        **settings: Any,
+    ) -> None:
+        commands = [command for section in sections.values() for command in section]
+        super().__init__(name, commands, **settings)
+        self.sections, self.old_names = sections, old_names
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name or a former one."""
+        return super().get_command(ctx, self.old_names.get(cmd_name, cmd_name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section, with their summaries in one column."""
+        width, limit = max(map(len, self.commands)), formatter.width
+        for heading, commands in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(f"{c.name:{width}}", c.get_short_help_str(limit)) for c in commands]
+                )
+
+
+def command(
+    short_help: str, name: str | None = None
+) -> Callable[[Callable[..., int | None]], Command]:
+    """Declare a command; its function returns the exit status, None for 0."""
+    return click.command(name, cls=Command, short_help=short_help)
+
+
+def option(
+    usage: str,
+    text: str,
+    kind: click.ParamType | None = None,
+    *,
+    into: str | None = None,
+    **settings: Any,
+) -> Callable[[Decorated], Decorated]:
+    """Declare an option.
+
+    Parameters
+    ----------
+    usage : as its help shows it, `--rate N`; without `N` and a `kind` it is a flag
+    into : name of the function's parameter, where it is another one
+    settings : as of `click.option`
+    """
+    name, _, metavar = usage.partition(" ")
+    return click.option(
+        *([name, into] if into else [name]),
+        type=kind,
+        metavar=metavar or None,
+        help=text,
+        is_flag=True if not metavar and kind is None else None,
+        show_default="default" in settings,
+        **settings,
+    )
 
 
 def say(lines: Iterable[str], *, err: bool = False) -> None:
@@ -65,9 +137,14 @@ class Integer(click.IntRange):
 
 
 class Finite(click.FloatRange):
-    """A number that is neither infinite nor "nan"."""
+    """A number that is neither infinite nor "nan"; a whole one may be asked for, also as 2e6."""
 
     name = "number"
+    MOST_WHOLE = 1e12
+
+    def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.whole = whole
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -76,6 +153,8 @@ class Finite(click.FloatRange):
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
+        if self.whole and not (number.is_integer() and number <= self.MOST_WHOLE):
+            self.fail(f"{value} is not a whole number of at most {self.MOST_WHOLE:.0e}.")
         return number
 
 
@@ -84,106 +163,65 @@ class OutputFile(click.Path):
 
     name = "file"
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path, or raise a usage error that says what is in the way."""
         path = Path(str(super().convert(value, param, ctx)))
-        if path.is_dir():
-            self.fail(f"{path} is a folder; name a file in it.", param, ctx)
-        if not path.parent.is_dir():
-            self.fail(f"the folder {path.parent} does not exist; make it first.", param, ctx)
-        if path.exists():
-            self.fail(f"{path} exists already; remove it, or choose another name.", param, ctx)
-        if not os.access(path.parent, os.W_OK):
-            self.fail(f"{path} may not be written by this user.", param, ctx)
+        for is_wrong, problem in (
+            (path.is_dir(), f"{path} is a folder; name a file in it."),
+            (not path.parent.is_dir(), f"the folder {path.parent} does not exist; make it first."),
+            (path.exists(), f"{path} exists already; remove it, or choose another name."),
+            (not os.access(path.parent, os.W_OK), f"{path} may not be written by this user."),
+        ):
+            if is_wrong:
+                self.fail(problem, param, ctx)
         return path
 
 
-class Whole(Finite):
-    """A whole number, also as 2e6, of at most `MOST`."""
+class Name(click.ParamType):
+    """A name of something in the checkout, which the shell completes."""
 
-    MOST = 1e12
+    name = "text"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number, or raise a usage error with what is allowed."""
-        number = super().convert(value, param, ctx)
-        if not number.is_integer() or number > self.MOST:
-            self.fail(f"{value} is not a whole number of at most {self.MOST:.0e}.", param, ctx)
-        return number
+    def __init__(self, there: Callable[[], Iterable[str]]) -> None:
+        self.there = there
 
-
-class Group(click.Group):
-    """A group whose commands are listed under headings and may have had another name.
-
-    Parameters
-    ----------
-    sections : heading -> its commands, in the order of the help
-    old_names : former name of a command -> its name
-    """
-
-    context_class = Context
-
-    def __init__(
-        self,
-        *args: Any,
-        sections: dict[str, tuple[click.Command, ...]],
-        old_names: dict[str, str],
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.sections = sections
-        self.old_names = old_names
-        for commands in sections.values():
-            for command in commands:
-                self.add_command(command)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name or a former one."""
-        return super().get_command(ctx, self.old_names.get(cmd_name, cmd_name))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section, with their summaries in one column."""
-        width = max(map(len, self.commands))
-        for heading, commands in self.sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(
-                    [
-                        (f"{command.name:{width}}", command.get_short_help_str(formatter.width))
-                        for command in commands
-                    ]
-                )
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that begin with what is typed."""
+        return [CompletionItem(name) for name in self.there() if name.startswith(incomplete)]
 
 
-def names_in(pattern: str) -> Complete:
-    """Return a completion of file or folder names without suffix, such as `measured/*`."""
-    return lambda ctx, parameter, typed: sorted(
-        path.stem if path.is_file() else path.name
-        for path in Path().glob(pattern)
-        if path.name.startswith(typed)
-    )
+def files_named(pattern: str) -> Name:
+    """Return a name of a file or folder without suffix, such as `measured/*`."""
+    return Name(lambda: sorted(p.stem if p.is_file() else p.name for p in Path().glob(pattern)))
 
 
-def keys_of(*paths: str) -> Complete:
-    """Return a completion of the top-level keys of YAML files (a pattern: parsing is slow)."""
+def keys_of(*paths: str) -> Name:
+    """Return a name that is a top-level key of YAML files (a pattern: parsing is slow)."""
 
-    def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    def keys() -> list[str]:
         text = "\n".join(Path(path).read_text("utf-8") for path in paths if Path(path).is_file())
-        keys = re.findall(r"^([\w.-]+):", text, re.M)
-        return [key for key in keys if key.startswith(typed)]
+        return re.findall(r"^([\w.-]+):", text, re.M)
 
-    return complete
+    return Name(keys)
 
 
-RUN = names_in("measured/[!.]*")
+def _sweeps() -> list[str]:
+    from epochwatt.sweeps.find import names
+
+    return names()
+
+
+RUN, RESULT = files_named("measured/[!.]*"), files_named("results/runs/*")
 STUDY = keys_of("config/studies.yaml", "config/sweeps.yaml")
-MODEL = keys_of("config/workloads.yaml")
-DEVICE = names_in("config/devices/*.yaml")
-PATH = click.Path(path_type=Path)
-OUTPUT_FILE = OutputFile()
-POSITIVE = Finite(min=0, min_open=True)
-NOT_NEGATIVE = Finite(min=0)
-COUNT = Integer(min=1)
+MODEL, DEVICE = keys_of("config/workloads.yaml"), files_named("config/devices/*.yaml")
+SWEEP, OWN_SWEEP = Name(_sweeps), files_named("results/sweeps/*")
+PATH, OUTPUT_FILE = click.Path(path_type=Path), OutputFile(path_type=Path)
+POSITIVE, NOT_NEGATIVE = Finite(min=0, min_open=True), Finite(min=0)
+COUNT, COUNT_OR_0 = Integer(min=1), Integer(min=0)
+BOARD_AT_HAND = option(
+    "--device NAME",
+    "A file of config/devices/. Default: the board at hand, or else host.",
+    DEVICE,
+)

@@ -1,48 +1,50 @@
-"""Commands around a measurement: `plan`, `doctor`, `fleet-check`, `discard`."""
+"""Commands around a measurement: `plan`, `doctor`, `fleet-check`, `discard`, `serve-and-train`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from epochwatt.cli.command import (
-    DEVICE,
+    BOARD_AT_HAND,
+    COUNT,
+    COUNT_OR_0,
+    MODEL,
     NOT_NEGATIVE,
     POSITIVE,
     RUN,
     STUDY,
-    Command,
-    Integer,
+    command,
+    option,
     say,
 )
 
 
-@click.command(
-    cls=Command,
-    short_help="List what is selected and how long it will take.",
-    examples=[
-        ("epochwatt plan", "the studies selected in config/config.yaml"),
-        ("epochwatt plan host-pipeline", "one study"),
-        ("epochwatt plan paper", "every study of the two papers"),
-        ("epochwatt plan --runs", "with a line for each run"),
-        ("epochwatt plan orin-50", "a sweep of modes"),
-        ("epochwatt plan --explain RUN", "the jobs that would run for one run, and why"),
-    ],
-)
-@click.argument("studies", metavar="[STUDY]...", nargs=-1, shell_complete=STUDY)
-@click.option(
-    "--explain",
-    metavar="RUN",
-    shell_complete=RUN,
-    help="Show which jobs would run for this run, and why.",
-)
-@click.option("--why", metavar="RUN", hidden=True, help="Former name of --explain.")
-@click.option("--runs", "with_runs", is_flag=True, help="List each run, too.")
-def plan(studies: tuple[str, ...], explain: str | None, why: str | None, with_runs: bool) -> None:
+@command("List what is selected and how long it will take.")
+@click.argument("studies", metavar="[STUDY]...", nargs=-1, type=STUDY)
+@option("--explain RUN", "Show which jobs would run for this run, and why.", RUN)
+@option("--why RUN", "Former name of --explain.", into="explain", hidden=True)
+@option("--runs", "List each run, too.", into="with_runs")
+def plan(studies: tuple[str, ...], explain: str | None, with_runs: bool) -> None:
     """List the selected studies, how many of their epochs are measured, and how long the rest will
     take. Nothing is run.
 
     STUDY is a name in config/studies.yaml, or a group of studies such as `paper` or `simulated`, or
     a sweep of config/sweeps.yaml. Without one, what config/config.yaml selects is listed.
+
+    Examples:
+    # the studies selected in config/config.yaml
+    epochwatt plan
+    # one study
+    epochwatt plan host-pipeline
+    # every study of the two papers
+    epochwatt plan paper
+    # with a line for each run
+    epochwatt plan --runs
+    # a sweep of modes
+    epochwatt plan orin-50
+    # the jobs that would run for one run, and why
+    epochwatt plan --explain RUN
     """
     from epochwatt.study.plan import plan_lines, why_lines
     from epochwatt.study.settings import CONFIG, load_settings
@@ -55,96 +57,64 @@ def plan(studies: tuple[str, ...], explain: str | None, why: str | None, with_ru
     others = [name for name in studies if name not in all_sweeps]
     config = {"studies": others, "sweeps": sweeps} if studies else read_yaml(Path(CONFIG))
     settings = load_settings(config)
-    if run := explain or why:
-        say(why_lines(settings, run, others))
+    if explain:
+        say(why_lines(settings, explain, others))
         return
     lines = plan_lines(settings, with_runs) if others or not sweeps else []
     say([*lines, *sweep_lines(load_sweeps(config), settings)])
 
 
-@click.command(
-    cls=Command,
-    short_help="Check what works on this machine and how to fix the rest.",
-    examples=[
-        ("epochwatt doctor", "the board at hand, or the host"),
-        ("epochwatt doctor --device orin --seconds 30", "a device by name, sampled for longer"),
-    ],
-)
-@click.option(
-    "--seconds",
-    type=POSITIVE,
-    default=10.0,
-    show_default=True,
-    help="How long to sample the sensors, in seconds.",
-)
-@click.option(
-    "--device",
-    metavar="NAME",
-    shell_complete=DEVICE,
-    help="A file of config/devices/. Default: the board at hand, or else host.",
-)
-@click.pass_context
-def doctor(context: click.Context, seconds: float, device: str | None) -> None:
+@command("Check what works on this machine and how to fix the rest.")
+@option("--seconds NUMBER", "How long to sample the sensors, in seconds.", POSITIVE, default=10.0)
+@BOARD_AT_HAND
+def doctor(seconds: float, device: str | None) -> int:
     """Check board, clocks, sensors, storage and Python, and say how to fix what does not work. It
     takes less than a minute and changes no setting (docs/how-to/check-a-board.md).
 
     The exit status is 1 if there is a problem.
+
+    Examples:
+    # the board at hand, or the host
+    epochwatt doctor
+    # a device by name, sampled for longer
+    epochwatt doctor --device orin --seconds 30
     """
     from epochwatt.doctor.examine import doctor_lines
 
     lines, status = doctor_lines(device, seconds)
     say(lines)
-    context.exit(status)
+    return status
 
 
-@click.command(
-    "fleet-check",
-    cls=Command,
-    short_help="Check every board of a fleet and how to fix the rest.",
-    examples=[
-        ("epochwatt fleet-check", "all nodes of the Slurm that is used here, and ssh boards")
-    ],
-)
-@click.pass_context
-def fleet_check(context: click.Context) -> None:
+@command("Check every board of a fleet and how to fix the rest.", "fleet-check")
+def fleet_check() -> int:
     """Check every board that a device file names, through Slurm (`constraint`) or over ssh
     (`remote: true`): features, shared files, clocks, software, power modes, space, limits of the
     partition. A board that is at work is left alone, and no setting is changed
     (docs/how-to/fleet.md).
 
     The exit status is 1 if there is a problem.
+
+    Examples:
+    # all nodes of the Slurm that is used here, and ssh boards
+    epochwatt fleet-check
     """
     from epochwatt.doctor.fleet import fleet_lines
 
     lines, status = fleet_lines()
     say(lines)
-    context.exit(status)
+    return status
 
 
-@click.command(
-    cls=Command,
-    short_help="Move measured epochs or modes to the trash.",
-    examples=[
-        ("epochwatt discard RUN", "all epochs of a run; `epochwatt plan --runs` lists them"),
-        ("epochwatt discard RUN 3", "epoch 3 only"),
-        ("epochwatt discard SWEEP", "all modes of a sweep of config/sweeps.yaml"),
-        ("epochwatt discard SWEEP/MODE", "one mode: a folder in measured/ below the sweep's id"),
-        ("epochwatt discard --shared", "all that was measured while others used this machine"),
-    ],
-)
-@click.argument("run", metavar="[RUN]", required=False, shell_complete=RUN)
-@click.argument("epoch", metavar="[EPOCH]", required=False, type=Integer(min=0))
-@click.option(
-    "--shared",
-    is_flag=True,
-    help="Runs and ceilings that other programs disturbed, in place of RUN.",
-)
-@click.option(
-    "--within-s",
-    metavar="S",
-    type=NOT_NEGATIVE,
-    help="With --shared: only if the machine is quiet now, and what takes no more than S seconds "
-    "to measure again, as `make run` does.",
+@command("Move measured epochs or modes to the trash.")
+@click.argument("run", metavar="[RUN]", required=False, type=RUN)
+@click.argument("epoch", metavar="[EPOCH]", required=False, type=COUNT_OR_0)
+@option("--shared", "Runs and ceilings that other programs disturbed, in place of RUN.")
+@option(
+    "--within-s S",
+    "With --shared: only if the machine is quiet now, and what takes no more than S seconds to "
+    "measure again, as `make run` does.",
+    NOT_NEGATIVE,
 )
 def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | None) -> None:
     """Move the measured epochs of RUN to measured/.trash, so that they are measured again. It waits
@@ -152,6 +122,18 @@ def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | 
 
     EPOCH is the number of one epoch, counted from 0. Without it, all epochs are moved. In place of
     a run, a sweep or one of its modes is named.
+
+    Examples:
+    # all epochs of a run; `epochwatt plan --runs` lists them
+    epochwatt discard RUN
+    # epoch 3 only
+    epochwatt discard RUN 3
+    # all modes of a sweep of config/sweeps.yaml
+    epochwatt discard SWEEP
+    # one mode: a folder in measured/ below the sweep's id
+    epochwatt discard SWEEP/MODE
+    # all that was measured while others used this machine
+    epochwatt discard --shared
     """
     if shared == bool(run):
         raise click.UsageError("name a RUN, or give --shared")
@@ -177,3 +159,49 @@ def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | 
             f"epoch {epoch} will be measured again from fresh weights, so it will be flagged and "
             f"left out of means; to repeat the whole run: epochwatt discard {run}"
         )
+
+
+@command("Train in the gaps of a stream of requests; measure both.", "serve-and-train")
+@option("--train NAME", "Network that trains.", MODEL, required=True)
+@option("--infer NAME", "Network that answers.", MODEL, required=True)
+@option(
+    "--rate R",
+    "Requests a second. Default, with a file: as in the file.",
+    POSITIVE,
+    into="rate_per_s",
+)
+@option("--batch B", "Requests that are served together.", COUNT, into="batch_size", required=True)
+@option(
+    "--n-train N",
+    "Most mini-batches of training between two of requests. Default: as many as fit.",
+    COUNT_OR_0,
+)
+@option("--seconds S", "How long requests arrive.", POSITIVE, required=True)
+@option(
+    "--arrivals PROCESS",
+    "constant, poisson, or a file with one time a line, in seconds.",
+    default="constant",
+)
+@option("--queue N", "Most requests that wait; more are refused. Default: ten mini-batches.", COUNT)
+@BOARD_AT_HAND
+def serve_and_train(device: str | None, **plan: Any) -> int:
+    """Train one network in the gaps that a stream of requests to another leaves, both in one
+    process (docs/how-to/serve-and-train.md).
+
+    A mini-batch of requests is served as soon as it is complete. Mini-batches of training follow
+    while they end before the next one is expected. Samples are made up and in memory; the machine's
+    power mode stays as it is. Ctrl-C ends it and keeps what was measured.
+
+    Examples:
+    # as much training as fits
+    epochwatt serve-and-train --train lenet --infer mobilenet --rate 10 --batch 4 --seconds 60
+    # at most two mini-batches of training between two of requests
+    epochwatt serve-and-train --train resnet --infer lenet --rate 50 --batch 16 --n-train 2
+        --seconds 60 --arrivals poisson
+    """
+    from epochwatt.schedule.interleaved import measure, outcome_lines, plan_for
+
+    record, status = measure(plan_for(plan), device)
+    if record is not None:
+        say(outcome_lines(record))
+    return status

@@ -1,28 +1,31 @@
-"""Commands that simulate and predict: `what-if`, `recommend`, `score`."""
+"""Commands that predict: `what-if`, `recommend`, `profile`, `schedule`, `score`, `count`."""
 
 import os
+import shlex
 from typing import Any
 
 import click
 
 from epochwatt.cli.command import (
     COUNT,
+    COUNT_OR_0,
     DEVICE,
     MODEL,
     NOT_NEGATIVE,
     OUTPUT_FILE,
     POSITIVE,
-    Command,
+    SWEEP,
     Finite,
-    Integer,
-    Whole,
+    command,
+    option,
     say,
 )
 from epochwatt.columns import TWIN
+from epochwatt.errors import EpochwattError
 
-MEDIA = ("ssd", "hdd", "sd", "emmc")
-WHOLE = Whole(min=1)
-TOTALS: dict[str, tuple[click.ParamType, str]] = {  # option -> its type and help
+WHOLE = Finite(min=1, whole=True)
+NETWORK = "Network, a row of config/workloads.yaml."
+TOTALS = {  # option that describes a network instead of --model -> its type and help
     "flops": (POSITIVE, "floating-point operations to train on one sample (multiply-add: two)."),
     "bytes": (POSITIVE, "bytes that kernels read and write in memory to train on one sample."),
     "launches": (WHOLE, "kernels launched per mini-batch."),
@@ -34,163 +37,99 @@ TOTALS: dict[str, tuple[click.ParamType, str]] = {  # option -> its type and hel
 }
 
 
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that are not left open."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _totals(command: Any) -> Any:
-    """Add the options that describe a network by its totals."""
     for name, (kind, text) in reversed(TOTALS.items()):
-        option = click.option(
-            f"--{name}", type=kind, metavar="N", help=f"Instead of --model: {text}"
-        )
-        command = option(command)
+        command = option(f"--{name} N", f"Instead of --model: {text}", kind)(command)
     return command
 
 
-@click.command(
-    "what-if",
-    cls=Command,
-    short_help="Simulate one epoch: its time, energy and bottleneck.",
-    examples=[
-        ("epochwatt what-if --device agx --model mobilenet", "the papers' default configuration"),
-        (
-            "epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8",
-            "another storage medium, more loader workers",
-        ),
-        (
-            "epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133",
-            "a power mode in numbers",
-        ),
-    ],
-)
-@click.option(
-    "--device",
-    metavar="NAME",
+@command("Simulate one epoch: its time, energy and bottleneck.", "what-if")
+@option(
+    "--device NAME",
+    "Simulated board: agx, nx, nano or orin, or a unit of one, such as agx-d1.",
+    DEVICE,
     required=True,
-    shell_complete=DEVICE,
-    help="Simulated board: agx, nx, nano or orin, or a unit of one, such as agx-d1.",
 )
-@click.option(
-    "--model", metavar="NAME", shell_complete=MODEL, help="Network, a row of config/workloads.yaml."
+@option("--model NAME", NETWORK, MODEL)
+@option("--storage", "Storage medium of the data set.", click.Choice(["ssd", "hdd", "sd", "emmc"]))
+@option("--workers N", "Number of loader workers.", COUNT_OR_0, into="num_workers")
+@option("--batch-size N", "Samples per mini-batch.", COUNT)
+@option(
+    "--power-mode MODE",
+    "A power mode of the device file, or CORES,CPU,GPU,MEMORY with clocks in MHz.",
 )
-@click.option("--storage", type=click.Choice(MEDIA), help="Storage medium of the data set.")
-@click.option(
-    "--workers", "num_workers", metavar="N", type=Integer(min=0), help="Number of loader workers."
-)
-@click.option("--batch-size", metavar="N", type=COUNT, help="Samples per mini-batch.")
-@click.option(
-    "--power-mode",
-    metavar="MODE",
-    help="A power mode of the device file, or CORES,CPU,GPU,MEMORY with clocks in MHz.",
-)
-@click.option("--dvfs", type=click.Choice(["on", "off"]), help="on: governors choose the clocks.")
-@click.option(
-    "--scale", metavar="X", type=POSITIVE, help="Size of the data set relative to the original."
-)
-@click.option("--cold", is_flag=True, help="Start with an empty page cache.")
+@option("--dvfs", "on: governors choose the clocks.", click.Choice(["on", "off"]))
+@option("--scale X", "Size of the data set relative to the original.", POSITIVE)
+@option("--cold", "Start with an empty page cache.")
 @_totals
-def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
+def what_if(device: str, model: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
     and how far the answer can be trusted (docs/how-to/what-if.md).
 
     Options that are left out take the default of the SIGMETRICS 2023 paper, which the answer shows
     for comparison. A network that config/workloads.yaml does not have can be described by its
     totals instead of --model; then all eight are required.
+
+    Examples:
+    # the papers' default configuration
+    epochwatt what-if --device agx --model mobilenet
+    # another storage medium, more loader workers
+    epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8
+    # a power mode in numbers
+    epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
     """
     from epochwatt.twin.what_if.question import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
-    settings = {name: value for name, value in options.items() if value is not None}
-    lines = what_if_lines(
-        device,
-        model,
-        {name: value for name, value in totals.items() if value is not None},
-        {"cold": cold, **settings},
-    )
-    say(lines)
+    say(what_if_lines(device, model, given(totals), given(options)))
 
 
-@click.command(
-    cls=Command,
-    short_help="Find the best power mode of a board within limits.",
-    examples=[
-        (
-            f"epochwatt recommend --backend {TWIN} --device agx-d1 --model mobilenet"
-            " --max-power-w 20",
-            "the fastest power mode that draws at most 20 W, by simulated runs",
-        ),
-        (
-            "epochwatt recommend --backend jetson --device orin --model resnet"
-            " --max-epoch-s 400 --objective energy",
-            "the most economical one that trains an epoch in 400 s, by measured runs",
-        ),
-    ],
-)
-@click.option(
+@command("Find the best power mode of a board within limits.")
+@option(
     "--backend",
-    type=click.Choice(["jetson", "fake", TWIN]),
-    required=True,
-    help=f"Whose runs the models are fitted to: measured on a Jetson, on a fake board, or simulated"
+    f"Whose runs the models are fitted to: measured on a Jetson, on a fake board, or simulated"
     f" ({TWIN}).",
-)
-@click.option(
-    "--device",
-    metavar="NAME",
+    click.Choice(["jetson", "fake", TWIN]),
     required=True,
-    shell_complete=DEVICE,
-    help="Board, or a unit of one, such as agx-d1.",
 )
-@click.option(
-    "--model",
-    metavar="NAME",
-    required=True,
-    shell_complete=MODEL,
-    help="Network, a row of config/workloads.yaml.",
-)
-@click.option(
+@option("--device NAME", "Board, or a unit of one, such as agx-d1.", DEVICE, required=True)
+@option("--model NAME", NETWORK, MODEL, required=True)
+@option(
     "--objective",
-    type=click.Choice(["time", "energy", "edp"]),
-    help="Quantity to minimise; edp is energy x time. Default: time, or energy if --max-epoch-s is"
-    " the only limit.",
+    "Quantity to minimise; edp is energy x time. Default: time, or energy if --max-epoch-s is the"
+    " only limit.",
+    click.Choice(["time", "energy", "edp"]),
 )
-@click.option(
-    "--max-power-w", "power_w", metavar="W", type=POSITIVE, help="Limit of mean power, in watts."
+@option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE, into="power_w")
+@option("--max-epoch-s S", "Limit of epoch time, in seconds.", POSITIVE, into="epoch_s")
+@option(
+    "--max-energy-wh WH", "Limit of energy per epoch, in watt-hours.", POSITIVE, into="energy_wh"
 )
-@click.option(
-    "--max-epoch-s", "epoch_s", metavar="S", type=POSITIVE, help="Limit of epoch time, in seconds."
-)
-@click.option(
-    "--max-energy-wh",
-    "energy_wh",
-    metavar="WH",
-    type=POSITIVE,
-    help="Limit of energy per epoch, in watt-hours.",
-)
-@click.option(
-    "--max-risk",
-    metavar="P",
-    type=Finite(min=0, max=0.5, min_open=True),
-    help="Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
+@option(
+    "--max-risk P",
+    "Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
     " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
     " the time.",
+    Finite(min=0, max=0.5, min_open=True),
 )
-@click.option("--storage", metavar="NAME", help="Storage medium of the profiled runs.")
-@click.option(
-    "--workers",
-    metavar="N",
-    type=Integer(min=0),
-    help="Loader workers of the profiled runs.",
+@option("--storage NAME", "Storage medium of the profiled runs.")
+@option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
+@option("--batch-size N", "Mini-batch size of the profiled runs.", COUNT)
+@option(
+    "--method NAME",
+    "Prediction method (docs/explanation/predictions.md). Default: utilisation.",
 )
-@click.option("--batch-size", metavar="N", type=COUNT, help="Mini-batch size of the profiled runs.")
-@click.option(
-    "--method",
-    metavar="NAME",
-    help="Prediction method (docs/explanation/predictions.md). Default: utilisation.",
-)
-@click.option(
+@option(
     "--verify",
-    is_flag=True,
-    help="Also show the one run that would confirm the answer, or its result if it was made.",
+    "Also show the one run that would confirm the answer, or its result if it was made.",
 )
-@click.option("--figure", is_flag=True, help="Also draw the Pareto front.")
-@click.option("--nvpmodel", is_flag=True, help="Also print the nvpmodel configuration.")
+@option("--figure", "Also draw the Pareto front.")
+@option("--nvpmodel", "Also print the nvpmodel configuration.")
 def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> None:
     """Find the power mode of a board that minimises time or energy within limits, by models fitted
     to runs in a few power modes (docs/how-to/recommend-a-power-mode.md). It also writes the modes
@@ -198,14 +137,19 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     results/recommend/.
 
     If no model exists yet, it says which power modes to profile, and how.
+
+    Examples:
+    # the fastest power mode that draws at most 20 W, by simulated runs
+    epochwatt recommend --backend twin --device agx-d1 --model mobilenet --max-power-w 20
+    # the most economical one that trains an epoch in 400 s, by measured runs
+    epochwatt recommend --backend jetson --device orin --model resnet --max-epoch-s 400
+        --objective energy
     """
     from epochwatt.prediction.recommend import text
     from epochwatt.prediction.recommend.command import Request, advise
 
-    limits = {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
-    budgets = {name: most for name, most in limits.items() if most is not None}
-    given = {name: value for name, value in options.items() if value is not None}
-    advice = advise(Request(budgets=budgets, **given))
+    budgets = given({name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")})
+    advice = advise(Request(budgets=budgets, **given(options)))
     say(text.advice_lines(advice))
     paths = []
     if advice.recommendation.front:
@@ -218,52 +162,148 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     block = text.write_block(advice)
     say(["", *paths, *([block] if block else []), "", *text.use_lines(advice, block)])
     if verify:
-        from epochwatt.prediction.recommend.verify import verify_lines
+        from epochwatt.prediction.recommend.runs import verify_lines
 
         say(verify_lines(advice))
     if nvpmodel:
         say(text.block_lines(advice))
 
 
-@click.command(
-    cls=Command,
-    short_help="Judge the prediction methods on sweeps of power modes.",
-    examples=[
-        ("epochwatt score translucence-tx1-5000", "a Jetson TX1 in 736 modes, measured by others"),
-        (
-            "epochwatt score mine.csv --method physical --method gaussian_process",
-            "two methods on a table of your own",
-        ),
-        (
-            "epochwatt score translucence-tx2-20000 --method powertrain"
-            " --reference translucence-tx2-5000",
-            "PowerTrain, from 416 modes of another workload on the same board",
-        ),
-    ],
+@command("Run power modes of a board; answer with a measured one.")
+@option("--device NAME", "Board, or a unit of one, such as agx-d1; host: this machine.", DEVICE)
+@option("--model NAME", NETWORK, MODEL)
+@option(
+    "--max-minutes T",
+    "Limit of board time: switching, settling and warming up included.",
+    POSITIVE,
+    required=True,
 )
+@option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE)
+@option("--objective", "Quantity to minimise. Default: time.", click.Choice(["time", "energy"]))
+@option(
+    "--backend",
+    f"Where modes are run; {TWIN}: simulated. Default: on the device.",
+    click.Choice(["jetson", "host", TWIN]),
+)
+@option(
+    "--replay SWEEP",
+    "Run nothing: a table of modes plays the board (`epochwatt sweeps` lists them).",
+    SWEEP,
+)
+@option("--storage NAME", "Storage medium of the data set.")
+@option("--workers N", "Loader workers. Default: 4.", COUNT_OR_0)
+@option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
+@option("--method NAME", "Prediction method that chooses the modes. Default: utilisation.")
+@click.pass_context
+def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:
+    """Find a board's best power mode by running modes (docs/how-to/profile-a-board.md).
+
+    Each mode trains some forty mini-batches. The next one is the mode that promises most, by what
+    was measured so far. It ends when another mode costs more than it can save, or when the time is
+    over. The answer is a mode that was measured. Ctrl-C keeps what is measured; the same command
+    goes on from there.
+
+    Examples:
+    # on the board: its fastest mode within 30 W, one in half an hour
+    epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30
+    # the same on a simulated board, in seconds
+    epochwatt profile --backend twin --device orin --model resnet --max-power-w 30 --max-minutes 30
+    # a table of 736 modes that others measured plays the board
+    epochwatt profile --replay translucence-tx1-5000 --max-power-w 8 --max-minutes 15
+    # numbers of threads on this machine
+    epochwatt profile --device host --model lenet --max-minutes 5
+    """
+    from epochwatt.prediction.profile.command import Request, profile_of
+    from epochwatt.prediction.profile.search import search
+    from epochwatt.prediction.profile.text import answer_lines, asked_lines, mode_line
+
+    request = Request(device, model, **given(options))
+    profile = profile_of(request, say=lambda line: say([line], err=True))
+    typed = f".venv/bin/epochwatt {shlex.join(['profile', *context.meta['typed']])}"
+    say(asked_lines(profile))
+    try:
+        search(profile, say=lambda profile, ran: say([mode_line(profile, ran)]))
+    except KeyboardInterrupt:
+        say(answer_lines(profile, typed))
+        return 130
+    except EpochwattError:
+        if profile.ran:
+            say(answer_lines(profile, typed))
+        raise
+    say(answer_lines(profile, typed))
+    return 0 if profile.best is not None else 1
+
+
+@command("Plan training beside inference within budgets.")
+@option("--train NAME", "Network that is trained.", MODEL)
+@option("--infer NAME", "Network that serves requests.", MODEL)
+@option("--rate N", "Requests that arrive in a second.", POSITIVE, into="rate_per_s")
+@option("--max-latency-ms MS", "Limit from arrival to answer.", POSITIVE)
+@option("--max-power-w W", "Limit of the board's power.", POSITIVE, required=True)
+@option(
+    "--power-rule",
+    "highest: of the jobs, while they run; mean: over the time in which something runs.",
+    click.Choice(["highest", "mean"]),
+    default="highest",
+)
+@option(
+    "--device NAME",
+    "Simulated board. Default: orin. With --tables: the one of several to take.",
+    DEVICE,
+)
+@option(
+    "--solver",
+    "gain: one choice after the other, where a roofline expects most, until little is left to "
+    "gain; gmd: 15, one after the other; verified: 10 random modes, a prediction and up to 5 more; "
+    "exhaustive: all.",
+    click.Choice(["gain", "gmd", "verified", "exhaustive"]),
+    default="gain",
+)
+@option(
+    "--tables TABLE",
+    "Sweep or file of modes to take times and powers from, in place of a simulated board.",
+)
+def schedule(**options: Any) -> int:
+    """Choose power mode, mini-batch size and share of training for a board that trains one network
+    while it serves requests to another (docs/how-to/schedule.md). Most training within the budgets
+    wins; without training, least latency. Exit status 1: no plan keeps them.
+
+    Examples:
+    # both on a simulated AGX Orin
+    epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300
+        --max-power-w 30
+    # training alone
+    epochwatt schedule --train mobilenet --max-power-w 20
+    # in modes that you measured
+    epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300
+        --max-power-w 30 --tables modes.csv
+    """
+    from epochwatt.schedule.question import Request, answer_lines, find_answer
+
+    result = find_answer(Request(**options))
+    say(answer_lines(result))
+    return 0 if result.plan is not None else 1
+
+
+@command("Judge the prediction methods on sweeps of power modes.")
 @click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
-@click.option(
-    "--method",
-    "methods",
-    metavar="NAME",
+@option(
+    "--method NAME",
+    "Prediction method; give it again for more. Default: all that need no simulation.",
+    into="methods",
     multiple=True,
-    help="Prediction method; give it again for more. Default: all that need no simulation.",
 )
-@click.option(
-    "--reference",
-    metavar="SWEEP",
-    help="What methods that transfer learn all modes of (powertrain). Default: another workload of "
-    "the same device, of the sweeps that are judged.",
+@option(
+    "--reference SWEEP",
+    "What methods that transfer learn all modes of (powertrain). Default: another workload of the "
+    "same device, of the sweeps that are judged.",
 )
-@click.option(
-    "--draws", metavar="N", type=COUNT, help="Random sets of profiled modes. Default: 10."
-)
-@click.option(
-    "--csv",
-    "path",
-    metavar="FILE",
-    type=OUTPUT_FILE,
-    help="Also write all numbers, with their intervals, to FILE.",
+@option("--draws N", "Random sets of profiled modes. Default: 10.", COUNT)
+@option(
+    "--csv FILE",
+    "Also write all numbers, with their intervals, to FILE.",
+    OUTPUT_FILE,
+    into="path",
 )
 def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> None:
     """Judge all prediction methods on sweeps: public ones by name, packages or files of mode tables
@@ -272,6 +312,14 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
 
     It prints errors of time, power and energy, what intervals hold, what the fastest mode within a
     power budget costs and how often it breaks the budget.
+
+    Examples:
+    # a Jetson TX1 in 736 modes, measured by others
+    epochwatt score translucence-tx1-5000
+    # two methods on a table of your own
+    epochwatt score mine.csv --method physical --method gaussian_process
+    # PowerTrain, from 416 modes of another workload on the same board
+    epochwatt score translucence-tx2-20000 --method powertrain --reference translucence-tx2-5000
     """
     from epochwatt.open_data.read import find_tables
     from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
@@ -290,3 +338,37 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     if options["path"]:
         write_scores(options["path"], scores.rows)
         click.echo(f"all numbers: {options['path']}")
+
+
+@command("Count operations, bytes and launches of a network.")
+@option(
+    "--model NAME",
+    "Network, a row of config/workloads.yaml; or module.function that builds one.",
+    MODEL,
+    required=True,
+)
+@option("--like NAME", "With a function: the network of this package whose input it takes.")
+@option("--batch-size N", "Samples per mini-batch.", COUNT, default=16)
+@option("--task", "infer: forward passes alone.", click.Choice(["train", "infer"]), default="train")
+@option(
+    "--precision",
+    "Arithmetic; fp16 and bf16 as autocast does it.",
+    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
+    default="fp32",
+)
+def count(model: str, like: str | None, batch_size: int, task: str, precision: str) -> None:
+    """Count what one mini-batch of a network asks of a GPU: floating-point operations, bytes to and
+    from memory, and kernel launches, by class of operator (docs/reference/counts.md). It needs no
+    GPU, and nothing is measured.
+
+    Examples:
+    # training on a mini-batch of 16
+    epochwatt count --model resnet50
+    # inference in half precision
+    epochwatt count --model bert --task infer --precision fp16 --batch-size 1
+    # a network from a library
+    epochwatt count --model torchvision.models.squeezenet1_1 --like resnet50
+    """
+    from epochwatt.counting.summary import count_lines  # imports torch
+
+    say(count_lines(model, like, batch_size, task, precision))

@@ -5,31 +5,38 @@ import re
 from typing import Any
 
 from epochwatt.board.records.run_folder import EpochRecord
-from epochwatt.epochs.windows import window_mean
+from epochwatt.epochs.windows import Array, window_mean
 
 MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
 BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
 RAILGATE_S = 0.5  # BOARD: an idle GPU is switched off after that, unless jetson_clocks keeps it on
 SWAP_KIB = 1024  # less than that is somebody else's page
 
-Samples = dict[str, dict[str, Any]]
+Samples = dict[str, dict[str, Array]]  # source -> column -> float (n,)
+
+
+def window_of(record: EpochRecord) -> tuple[float, float]:
+    """Return when an epoch began and ended, s on the monotonic clock."""
+    return record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
 
 
 def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
     """Return the flags of an epoch that was measured on a board; none on a host.
 
-    Parameters
-    ----------
-    record : its `meta` holds `board` and `events` (training.preparation, training.epoch_monitor)
-    samples : source -> column -> float (n,)
+    Its record holds `board` and `events` (training.preparation, training.observation).
     """
     board = record.meta.get("board")
     if not board:
         return set()
-    mode = board["power_mode"]
+    mode, means_mhz = board["power_mode"], mean_clocks_mhz(record, samples)
     flags = {
         "mode_not_verified": not mode["verified"],
-        "clock_below_request": mode["dvfs"] == "off" and clocks_below(record, samples),
+        "clock_below_request": mode["dvfs"] == "off"
+        and any(
+            means_mhz[name] < MET * mhz
+            for name, mhz in pinned_mhz(mode).items()
+            if name in means_mhz
+        ),
         "gpu_slept": mode["dvfs"] == "on" and gpu_may_have_slept(record),
         "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
         "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
@@ -60,13 +67,6 @@ def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
     return {flag for flag, holds in flags.items() if holds}
 
 
-def clocks_below(record: EpochRecord, samples: Samples) -> bool:
-    """Return whether a clock's mean over the epoch is below 95 % of what it was pinned to."""
-    wanted = pinned_mhz(record.meta["board"]["power_mode"])
-    means_mhz = mean_clocks_mhz(record, samples)
-    return any(means_mhz[name] < MET * mhz for name, mhz in wanted.items() if name in means_mhz)
-
-
 def pinned_mhz(mode: dict[str, Any]) -> dict[str, float]:
     """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
     clocks = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
@@ -78,18 +78,18 @@ def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
 
     A CPU that is offline may go on to tell the clock that it had.
     """
-    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
-
-    def mean(source: str, column: str) -> float:
-        table = samples[source]
-        return window_mean(table["t_mono_s"], table[column], *window)
-
     online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
-    cpus = [c for c in samples.get("host", {}) if re.fullmatch(r"cpu[0-9]{1,9}_mhz", c)]
-    if online is not None:
-        cpus = [column for column in cpus if int(column[3:-4]) in online]
-    means = {"cpu_mhz": [mean("host", column) for column in cpus]}
-    for name in ("gpu_mhz", "emc_mhz"):
-        means[name] = [mean("board", name)] if name in samples.get("board", {}) else []
-    finite = {k: [v for v in values if not math.isnan(v)] for k, values in means.items()}
-    return {name: min(values) for name, values in finite.items() if values}
+    means: dict[str, float] = {}
+    for source, column in ((s, c) for s in ("host", "board") for c in samples.get(s, {})):
+        cpu = re.fullmatch(r"cpu([0-9]{1,9})_mhz", column) if source == "host" else None
+        if cpu and (online is None or int(cpu[1]) in online):
+            name = "cpu_mhz"
+        elif source == "board" and column in ("gpu_mhz", "emc_mhz"):
+            name = column
+        else:
+            continue
+        table = samples[source]
+        mean = window_mean(table["t_mono_s"], table[column], *window_of(record))
+        if not math.isnan(mean):
+            means[name] = min(mean, means.get(name, math.inf))
+    return means

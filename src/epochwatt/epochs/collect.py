@@ -1,6 +1,7 @@
 """Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from epochwatt.board.records import files
@@ -15,12 +16,17 @@ from epochwatt.columns import (
     names,
 )
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board import Samples, board_flags
+from epochwatt.epochs.telemetry import Row
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.tables import write_table
 
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
+_VOID = (  # emptied where a flag voids the energy
+    *("energy_wh", "energy_error_pct", "energy_paper_wh", "stall_energy_j"),
+    *("stall_energy_error_pct", "power_mean_w"),
+)
 
 
 def collect_run(
@@ -46,7 +52,7 @@ def collect_run(
     write_tables(run, observed, flag_effects, epochs_csv, energy_csv)
 
 
-def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, telemetry.Samples]:
+def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
     """Return record and samples of an epoch; a damaged one goes to the trash, and nobody sees it.
 
     Raises RecordError; of a damaged epoch it says where it lies and that it will be measured again.
@@ -67,30 +73,30 @@ def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, telemetry.Sample
 
 def write_tables(
     run: str,
-    observed: Iterable[tuple[EpochRecord, telemetry.Samples]],
+    observed: Iterable[tuple[EpochRecord, Samples]],
     flag_effects: dict[str, str],
     epochs_csv: str,
     energy_csv: str,
 ) -> None:
-    """Write the rows of a run's epochs, and their energies by power scope.
+    """Write the rows of a run's epochs, and their energies by power scope, as `collect_run`.
 
     Parameters
     ----------
-    observed : each epoch's record, checked, and its samples: source -> column -> float (n,)
-    flag_effects, epochs_csv, energy_csv : as for `collect_run`
+    observed : each epoch's record, checked, and its samples
     """
-    rows: list[dict[str, Any]] = []
-    energy_rows: list[dict[str, Any]] = []
-    metas: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    energy_rows: list[Row] = []
+    metas: list[Document] = []
     for record, samples in observed:
         metas.append(record.meta)
         with telemetry.named(record.folder):
             is_valid(set(record.meta["flags"]), flag_effects)
             row, scopes = epoch_row(record, samples, metas[0], flag_effects)
+        if rows and "machine_changed" in rows[-1]["flags"]:  # from the first on that has it
+            row["flags"].add("machine_changed")
         rows.append(row)
         energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
     mark_cache(rows, metas)
-    mark_from_change(rows)
     for row in rows:
         row["valid"] = is_valid(row["flags"], flag_effects)
     write_rows(epochs_csv, names(RUN_EPOCH_COLUMNS), rows)
@@ -98,33 +104,30 @@ def write_tables(
 
 
 def epoch_row(
-    record: EpochRecord,
-    samples: telemetry.Samples,
-    first: dict[str, Any],
-    flag_effects: dict[str, str],
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    record: EpochRecord, samples: Samples, first: Document, flag_effects: dict[str, str]
+) -> tuple[Row, list[Row]]:
     """Return an epoch's row (validity apart) and one row per power scope that was measured.
 
     `first` is the record of the run's first epoch.
     """
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
-    row: dict[str, Any] = dict.fromkeys(names(RUN_EPOCH_COLUMNS))
+    row: Row = dict.fromkeys(names(RUN_EPOCH_COLUMNS))
     row.update((k, v) for k, v in meta["factors"].items() if k in row)
     row.update((k, v) for k, v in meta.items() if k in row)
     row["schema_version"] = SCHEMA_VERSION  # of the row; its record may be older
     row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
-    row["cached_pct"] = _cache(meta)["before_pct"]
-    row["cached_after_pct"] = _cache(meta)["after_pct"]
+    row["cached_pct"] = _cache(meta).get("before_pct")
+    row["cached_after_pct"] = _cache(meta).get("after_pct")
     row.update(telemetry.usage(record, samples))
     scopes = telemetry.energies(record, samples)
     for scope in scopes:
         if any(flag_effects[flag] == "voids_energy" for flag in scope["flags"]):
             scope.update(dict.fromkeys(_VOID))
     if scopes:
-        row.update({k: v for k, v in scopes[0].items() if k != "flags"})
+        row.update(scopes[0])
     row["flags"] = (
         set(meta["flags"])
         | derived_flags(meta, row["overhead_s"])
@@ -140,22 +143,9 @@ def epoch_row(
     return row, scopes
 
 
-_CACHE_UNKNOWN = {"before_pct": None, "after_pct": None, "action": None, "in_memory": False}
-
-
-def _cache(meta: Document) -> dict[str, Any]:
-    """Return what a record says of the page cache; None where it says nothing."""
-    return {**_CACHE_UNKNOWN, **(meta.get("cache") or {})}
-
-
-_VOID = (
-    "energy_wh",
-    "energy_error_pct",
-    "energy_paper_wh",
-    "stall_energy_j",
-    "stall_energy_error_pct",
-    "power_mean_w",
-)
+def _cache(meta: Document) -> Document:
+    """Return what a record says of the page cache; older ones say nothing."""
+    return meta.get("cache") or {}
 
 
 def derived_flags(meta: Document, overhead_s: float) -> set[str]:
@@ -169,36 +159,31 @@ def derived_flags(meta: Document, overhead_s: float) -> set[str]:
     return flags
 
 
-def changed(meta: Document, first: dict[str, Any]) -> bool:
+def changed(meta: Document, first: Document) -> bool:
     """Return whether machine, software or container differ from those of the run's first epoch.
 
     So does another number of threads, another `environment`, and another way to a board's power.
     Older records do not say which GPU it was, nor these.
     """
-    records = (meta, first)
-    cards = {record["gpu_uuid"] for record in records if record.get("gpu_uuid")}
-    sensors = {record["power_source"] for record in records if record.get("power_source")}
-    threads = {record["torch_threads_used"] for record in records if "torch_threads_used" in record}
-    machines = [_machine(record) for record in records]
-    environments = [_environment(record) for record in records if "environment" in record]
-    # the number of JetPack follows from the release of L4T, and newer versions know more of them
-    software = [{**record.get("software", {}), "jetpack": ""} for record in records]
-    same = software[0] == software[1] and meta.get("inside") == first.get("inside")
-    is_other = machines[0] != machines[1] or environments[:1] != environments[-1:]
-    return max(map(len, (cards, threads, sensors))) > 1 or is_other or not same
-
-
-def _environment(meta: Document) -> dict[str, str]:
-    """Return the environment of a record without what it says in other words."""
-    implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
-    return {k: value for k, value in meta["environment"].items() if not k.endswith(implied)}
-
-
-def _machine(meta: Document) -> dict[str, Any]:
-    """Return what a record says about its machine, with today's name of the kind of board."""
-    machine: dict[str, Any] = meta["machine"]
-    kind = machine.get("board", "")
-    return {**machine, "board": FORMER_BOARDS.get(kind, kind)}
+    facts: dict[str, list[Any]] = {}
+    for record in (meta, first):
+        board = record["machine"].get("board", "")
+        told = {
+            "machine": {**record["machine"], "board": FORMER_BOARDS.get(board, board)},
+            # the number of JetPack follows from the release of L4T; newer versions know more
+            "software": {**record.get("software", {}), "jetpack": ""},
+            "inside": record.get("inside"),
+        }
+        told |= {name: record[name] for name in ("gpu_uuid", "power_source") if record.get(name)}
+        if "torch_threads_used" in record:
+            told["torch_threads_used"] = record["torch_threads_used"]
+        if "environment" in record:
+            implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
+            variables = record["environment"].items()
+            told["environment"] = {k: v for k, v in variables if not k.endswith(implied)}
+        for name, value in told.items():
+            facts.setdefault(name, []).append(value)
+    return any(values[0] != values[-1] for values in facts.values())
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
@@ -212,28 +197,19 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
     return not any(flag_effects[flag] == "invalidates" for flag in flags)
 
 
-def mark_cache(rows: list[dict[str, Any]], metas: list[dict[str, Any]]) -> None:
+def mark_cache(rows: list[Row], metas: list[Document]) -> None:
     """Flag each resumed epoch that found another share cached than the epoch before it left."""
-    for row, before, meta in zip(rows[1:], metas, metas[1:], strict=False):
-        cache, left_pct = _cache(meta), _cache(before)["after_pct"]
-        if "resumed" not in row["flags"] or cache["action"] is not None or cache["in_memory"]:
-            continue  # dropped for this epoch, or not read in it: what was left does not matter
-        if None in (left_pct, cache["before_pct"]):
-            continue
-        if abs(left_pct - cache["before_pct"]) > CACHE_POINTS:
+    for row, (before, cache) in zip(rows[1:], pairwise(map(_cache, metas)), strict=True):
+        kept_pct, found_pct = before.get("after_pct"), cache.get("before_pct")
+        if "resumed" not in row["flags"] or cache.get("action") is not None:
+            continue  # dropped for this epoch
+        if cache.get("in_memory") or kept_pct is None or found_pct is None:
+            continue  # not read in it, or not known
+        if abs(kept_pct - found_pct) > CACHE_POINTS:
             row["flags"].add("cache_changed")
 
 
-def mark_from_change(rows: list[dict[str, Any]]) -> None:
-    """Extend `machine_changed` to every epoch from the first that has it (rows in order)."""
-    since = False
-    for row in rows:
-        since = since or "machine_changed" in row["flags"]
-        if since:
-            row["flags"].add("machine_changed")
-
-
-def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+def write_rows(path: str, columns: tuple[str, ...], rows: list[Row]) -> None:
     """Write rows in the order of `columns`; flags become a text."""
     cells = ({**row, "flags": " ".join(sorted(row["flags"]))} for row in rows)
     write_table(path, "the epochs of a run", columns, cells, durable=False)

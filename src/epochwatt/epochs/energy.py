@@ -1,13 +1,15 @@
-"""Compute an epoch's energy from samples of power: arrays in, numbers out.
+"""Compute an epoch's energy from samples of power, or of a counter: arrays in, numbers out.
 
 `windows` says what samples are and what lies between them, `sensor` of which instants a reading
-tells, `energy_error` how far the energy may be from the truth, `counter` takes it from a sensor
-that counts, `stalls` takes the stalls' part. Nothing here gives power back, so a reading below zero
-is a failed one: no reading, and flagged. (Meters say -2 W for "no answer".)
+tells, `energy_error` how far the energy may be from the truth, `stalls` takes the stalls' part.
+Nothing here gives power back, so a reading below zero is a failed one: no reading, and flagged.
+(Meters say -2 W for "no answer".)
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,71 +84,103 @@ def trapezoid(
     Raises RecordError when stamps run backward or the window is empty.
     """
     check_window(start_s, end_s)
-    flags = _negative(t_s, power_w, start_s, end_s)
     t, power, tried, sensor = readings(t_s, power_w, sensor, age_s)
+    stamps, told_w = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
+    flags = {
+        "power_negative": ((told_w < 0) & (stamps >= start_s) & (stamps <= end_s)).any(),
+        "power_missing": t.size == 0,
+    }
     if t.size == 0:
-        flags |= {"power_missing"}
-        return Energy(math.nan, math.nan, flags)
-    read = _around(t, power, tried, (start_s, end_s), sensor)
+        return Energy(math.nan, math.nan, _true(flags))
+    if sensor.rounding_w is None:
+        sensor = replace(sensor, rounding_w=rounding_seen_w(power))
+    period_s = typical_step_s(tried)
+    t, power = around(t, power, start_s, end_s)
+    lost_s = energy_error.lost_s(t, tried, start_s, end_s, period_s)
+    read = energy_error.Readings(t, power, start_s, end_s, period_s, lost_s, sensor)
     if minibatch_starts_s is not None:
         starts = np.asarray(minibatch_starts_s, dtype=np.float64)
         ends = starts if stall_ends_s is None else np.asarray(stall_ends_s, dtype=np.float64)
         read = replace(read, minibatch_starts_s=starts, stall_ends_s=ends)
-    return _integrated(read, flags)
-
-
-def _around(
-    t: Array,
-    power: Array,
-    tried: Array,
-    window_s: tuple[float, float],
-    sensor: Sensor,
-) -> energy_error.Readings:
-    """Return the readings in a window and one beyond each bound, with what is missing of them."""
-    if sensor.rounding_w is None:
-        sensor = replace(sensor, rounding_w=rounding_seen_w(power))
-    period_s = typical_step_s(tried)
-    t, power = around(t, power, *window_s)
-    lost_s = energy_error.lost_s(t, tried, *window_s, period_s)
-    return energy_error.Readings(t, power, *window_s, period_s, lost_s, sensor)
-
-
-def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:
-    """Return the energy of readings around a window, with the flags that there are already."""
-    energy_j = float(weights_s(read.t_s, read.start_s, read.end_s) @ read.power_w)
-    flags |= _flags(read)
-    still = flags & {"power_stuck", "power_still"}
-    bound_j = math.nan if still else energy_error.bound_j(read)
-    error_pct = 100.0 * bound_j / abs(energy_j) if energy_j else math.nan
-    return Energy(energy_j, error_pct, flags)
-
-
-def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> frozenset[str]:
-    """Return the flag of readings below zero inside the window, or nothing."""
-    t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
-    is_negative = t.shape == power.shape and ((power < 0) & (t >= start_s) & (t <= end_s)).any()
-    return frozenset({"power_negative"} if is_negative else ())
-
-
-def _flags(read: energy_error.Readings) -> frozenset[str]:
-    """Return what speaks for caution with these readings."""
-    t = read.t_s
-    unread_s = np.append(np.diff(t), [t[0] - read.start_s, read.end_s - t[-1]])  # bounds last
-    gap = energy_error.is_gap(unread_s, read.period_s)
+    unread_s = np.append(np.diff(t), [t[0] - start_s, end_s - t[-1]])  # bounds last
     inside_w = read.inside_w
     stuck = bool(inside_w.size) and energy_error.is_stuck(inside_w)
-    coarse = stuck and energy_error.is_coarse(inside_w, read.sensor.rounding_w)
-    seen = {
-        "power_gap": gap.any(),
-        "power_lost": read.lost_s > energy_error.LOST * read.length_s,
+    coarse = stuck and energy_error.is_coarse(inside_w, sensor.rounding_w)
+    flags |= {
+        "power_gap": energy_error.is_gap(unread_s, period_s).any(),
+        "power_lost": lost_s > energy_error.LOST * read.length_s,
         # of a mean, or of a value that is repeated, the middle lies before the stamp
-        "power_end_held": (unread_s[-2:] > (read.sensor.mean_s + read.sensor.hold_s) / 2).any(),
-        "power_sampling_regular": energy_error.is_regular(unread_s[:-2], read.period_s),
+        "power_end_held": (unread_s[-2:] > (sensor.mean_s + sensor.hold_s) / 2).any(),
+        "power_sampling_regular": energy_error.is_regular(unread_s[:-2], period_s),
         "power_stuck": stuck and not coarse,
         "power_still": stuck and coarse,
-        "power_resolution_unknown": read.sensor.rounding_w is None,
+        "power_resolution_unknown": sensor.rounding_w is None,
     }
-    return frozenset(name for name, is_so in seen.items() if is_so)
+    energy_j = float(weights_s(t, start_s, end_s) @ power)
+    bound_j = math.nan if stuck else energy_error.bound_j(read)
+    return Energy(energy_j, 100.0 * bound_j / abs(energy_j) if energy_j else math.nan, _true(flags))
+
+
+def _true(flags: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(name for name, is_so in flags.items() if is_so)
+
+
+class Counted(NamedTuple):
+    """Energy, J, and how far it may be off, %."""
+
+    energy_j: float
+    error_pct: float
+
+
+def counted(
+    t_s: ArrayLike,
+    counter_j: ArrayLike,
+    start_s: float,
+    end_s: float,
+    update_s: float | None = None,
+) -> Counted:
+    """Return by how much an energy counter went up within a window, and how far that may be off.
+
+    Nothing is lost between readings; only the ends are uncertain. A counter that is renewed each
+    `update_s` tells the energy up to a moment that may be so long ago: as much at either end, in
+    opposite senses, so at most the highest power seen for one such time. Between the readings
+    around a bound the line is taken: of a step of g s at most the swing of the power times g / 4
+    is on the wrong side. And each of the two values has its own step.
+
+    Parameters
+    ----------
+    t_s : float (n,), s, ascending
+    counter_j : float (n,), J; NaN: no reading
+    start_s, end_s : bounds of the window, s
+    update_s : time between two values of the counter, s; None: as the readings show it
+
+    Returns
+    -------
+    energy_j : J; NaN where readings do not reach from one bound to the other, or the counter fell
+    error_pct : %; NaN where the counter did not move
+
+    Raises RecordError when stamps run backward or the window is empty.
+    """
+    t, counter = cleaned(t_s, counter_j)
+    check_window(start_s, end_s)
+    if t.size == 0 or t[0] > start_s or t[-1] < end_s:
+        return Counted(math.nan, math.nan)
+    t, counter = around(t, counter, start_s, end_s)
+    if (np.diff(counter) < 0).any():
+        return Counted(math.nan, math.nan)
+    first_j, last_j = np.interp([start_s, end_s], t, counter)
+    energy_j = float(last_j - first_j)
+    if not energy_j > 0:
+        return Counted(energy_j, math.nan)
+    moved = np.append(True, np.diff(counter) > 0)
+    steps_s, rises_j = np.diff(t[moved]), np.diff(counter[moved])
+    if update_s is None:  # as often as it moved, or more often than it was read
+        update_s = float(steps_s.max())
+    # over less than an update the rise is that of all of it
+    highest_w = float((rises_j / np.maximum(steps_s, update_s)).max())
+    ends_s = float(t[1] - t[0] + t[-1] - t[-2])
+    bound_j = highest_w * (update_s + ends_s / 4) + float(rises_j.min())
+    return Counted(energy_j, 100.0 * bound_j / energy_j)
 
 
 def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> float:
@@ -159,17 +193,8 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
     first one picked has no predecessor in the window, so the time up to it is lost, and so is the
     time after the last: a second per window on average.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending; its clock says when a second is whole
-    power_w : float (n,), W; NaN or below zero: no reading
-    start_s, end_s : bounds of the window, s
-
-    Returns
-    -------
-    float : Wh; NaN where fewer than two readings were picked
-
-    Raises RecordError when stamps run backward or the window is empty.
+    Arguments and errors as of `trapezoid`; the clock of `t_s` says when a second is whole. NaN
+    where fewer than two readings were picked.
 
     Source: SIGMETRICS 2023, section 4.5.
     """

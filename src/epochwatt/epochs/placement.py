@@ -52,18 +52,8 @@ def stall_intervals(
     shut-down, one piece behind the last mini-batch, belongs into `tail_s`: spread evenly it would
     shift all mini-batches against the samples.
 
-    Parameters
-    ----------
-    minibatch_s : float (n, 3), s: wait, copy, compute
-    start_s : when the epoch began, s
-    e2e_s : its length, s
-    tail_s : part of it after the last mini-batch, s
-
-    Returns
-    -------
-    starts, ends : float (n,), s: wait + copy of each mini-batch, in order
-
-    Raises RecordError when the durations are not of shape (n, 3), or not finite.
+    Parameters, returns and errors as of `stall_times`; an epoch of `e2e_s` began at `start_s`, and
+    `tail_s` of it lies after the last mini-batch.
     """
     durations_s = _durations(minibatch_s)
     n = len(durations_s)
@@ -90,11 +80,6 @@ def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[
     Parameters
     ----------
     marks : (m, 2): number of a mini-batch and when it was asked for, s; from 0 up to n
-    minibatch_s : float (n, 3), s: wait, copy, compute
-
-    Returns
-    -------
-    starts, ends : float (n,), s, in order, without overlap
     """
     durations_s = _durations(minibatch_s)
     first, began_s = _checked(marks, len(durations_s))

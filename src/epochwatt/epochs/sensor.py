@@ -147,6 +147,30 @@ def rounding_seen_w(power: Array) -> float | None:
     return rounding_of_sum_w([power], [step_w])
 
 
+def sampled(
+    t_s: ArrayLike, power_w: ArrayLike, age_s: ArrayLike | None = None
+) -> tuple[Array, Array]:
+    """Return instants and power of each try; a power below zero is none, NaN.
+
+    Where the age of a service's samples is told, each sample is there once, when it came.
+
+    Raises RecordError when the two do not fit each other.
+    """
+    t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
+    if t.shape != power.shape:
+        raise RecordError(f"{t.shape} stamps for {power.shape} readings: not one column each")
+    power = np.where(power < 0, math.nan, power)
+    if age_s is None:
+        return t, power
+    age = np.asarray(age_s, dtype=np.float64)
+    t = t - np.where(np.isfinite(age), age, 0.0)
+    # the stamp of a reading without age is that of the try; it may lie before a sample's
+    order = np.argsort(t, kind="stable")
+    t, power = t[order], power[order]
+    new = np.diff(t, prepend=-math.inf) > SAME_SAMPLE_S
+    return t[new], power[new]
+
+
 def readings(
     t_s: ArrayLike, power_w: ArrayLike, sensor: Sensor, age_s: ArrayLike | None = None
 ) -> tuple[Array, Array, Array, Sensor]:
@@ -166,36 +190,20 @@ def readings(
 
     Raises RecordError when stamps run backward, or the two do not fit each other.
     """
-    t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
-    if t.shape != power.shape:
-        raise RecordError(f"{t.shape} stamps for {power.shape} readings: not one column each")
-    power = np.where(power < 0, math.nan, power)
-    if age_s is not None:
-        t, power = taken_once(t, power, np.asarray(age_s, dtype=np.float64))
+    t, power = sampled(t_s, power_w, age_s)
     tried = distinct(t)
     t, power = cleaned(t, power)
     sensor = recognised(tried, power, sensor)
     if sensor.estimated:
         return t, power, tried, sensor  # not well enough to move or leave out a reading
-    period_s = typical_step_s(tried)
-    if sensor.hold_s > 1.5 * period_s > 0 and t.size:
+    if sensor.hold_s > 1.5 * typical_step_s(tried) > 0 and t.size:
         # one reading of each value, and of those tries as well: more would count it twice
-        cell = np.floor((t - t[0]) / sensor.hold_s)
-        first = np.diff(cell, prepend=-1.0) > 0
-        t, power = t[first], power[first]
-        tried = tried[np.diff(np.floor((tried - tried[0]) / sensor.hold_s), prepend=-1.0) > 0]
+        first, tried_first = (
+            np.diff(np.floor((at - at[0]) / sensor.hold_s), prepend=-1.0) > 0 for at in (t, tried)
+        )
+        t, power, tried = t[first], power[first], tried[tried_first]
     back_s = (sensor.mean_s + sensor.hold_s) / 2
     return t - back_s, power, tried - back_s, sensor
-
-
-def taken_once(t: Array, power: Array, age_s: Array) -> tuple[Array, Array]:
-    """Return each sample of a service once, at the instant when it came."""
-    t = t - np.where(np.isfinite(age_s), age_s, 0.0)
-    # the stamp of a reading without age is that of the try; it may lie before a sample's
-    order = np.argsort(t, kind="stable")
-    t, power = t[order], power[order]
-    new = np.diff(t, prepend=-math.inf) > SAME_SAMPLE_S
-    return t[new], power[new]
 
 
 def recognised(tried: Array, power: Array, sensor: Sensor) -> Sensor:

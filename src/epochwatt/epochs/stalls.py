@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from epochwatt.epochs import energy_error
 from epochwatt.epochs.energy_error import Readings
-from epochwatt.epochs.sensor import Sensor, rounding_seen_w, taken_once
+from epochwatt.epochs.sensor import Sensor, rounding_seen_w, sampled
 from epochwatt.epochs.windows import Array, check_window, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
@@ -69,42 +69,27 @@ def stall_energy(
     """
     check_window(*window_s)
     starts, ends = _clipped(*stalls_s, window_s)
-    read, failed = _inside(t_s, power_w, window_s, sensor, age_s, starts)
-    reach_s = sensor.known_reach_s
-    if reach_s is None:
-        return _none("how far back a reading reaches is not known")
-    if read.t_s.size == 0 or failed > energy_error.LOST or energy_error.is_stuck(read.power_w):
-        return _none("the sensor failed")
-    if not (ends > starts).any():
-        return StallEnergy(0.0, math.nan)
-    weights = _weights(read.t_s, starts, ends, reach_s + slack_s, slack_s)
-    length_s = ends - starts
-    short_s = float(length_s[length_s < ROOM * (reach_s + 2 * slack_s)].sum())
-    return _weighted(read, weights, failed, float(length_s.sum()), short_s)
-
-
-def _inside(
-    t_s: ArrayLike,
-    power_w: ArrayLike,
-    window_s: tuple[float, float],
-    sensor: Sensor,
-    age_s: ArrayLike | None,
-    starts: Array,
-) -> tuple[Readings, float]:
-    """Return the readings inside a window, and the share of tries that gave none."""
-    t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
-    power = np.where(power < 0, math.nan, power)
-    if age_s is not None:
-        t, power = taken_once(t, power, np.asarray(age_s, dtype=np.float64))
+    t, power = sampled(t_s, power_w, age_s)
     tried = distinct(t)
     n_tried = int(((tried >= window_s[0]) & (tried <= window_s[1])).sum())
     t, power = cleaned(t, power)
     inside = (t >= window_s[0]) & (t <= window_s[1])
+    failed = 1.0 - float(inside.sum()) / max(n_tried, 1)
+    reach_s = sensor.known_reach_s
+    if reach_s is None:
+        return _none("how far back a reading reaches is not known")
+    if not inside.any() or failed > energy_error.LOST or energy_error.is_stuck(power[inside]):
+        return _none("the sensor failed")
+    if not (ends > starts).any():
+        return StallEnergy(0.0, math.nan)
     if sensor.rounding_w is None:
         sensor = replace(sensor, rounding_w=rounding_seen_w(power))
     period_s = typical_step_s(tried)
     read = Readings(t[inside], power[inside], *window_s, period_s, 0.0, sensor, starts)
-    return read, 1.0 - float(inside.sum()) / max(n_tried, 1)
+    weights = _weights(read.t_s, starts, ends, reach_s + slack_s, slack_s)
+    length_s = ends - starts
+    short_s = float(length_s[length_s < ROOM * (reach_s + 2 * slack_s)].sum())
+    return _weighted(read, weights, failed, float(length_s.sum()), short_s)
 
 
 def _weighted(
@@ -119,7 +104,10 @@ def _weighted(
     if read.sensor.rounding_w is None:
         return _none("the sensor's resolution is not known")
     has_weight = weights > 0
-    n = _independent(read.t_s[has_weight], max(read.period_s, read.sensor.hold_s))
+    t, step_s = read.t_s[has_weight], max(read.period_s, read.sensor.hold_s)
+    n = t.size  # that do not repeat the value before
+    if n and step_s > 0:
+        n = int(1 + (np.diff(np.floor((t - t[0]) / step_s)) > 0).sum())
     if n < MIN_READINGS:
         return _none("too few readings are of stalls alone")
     power, w = read.power_w[has_weight], weights[has_weight]
@@ -161,10 +149,3 @@ def _weights(t: Array, starts: Array, ends: Array, reach_s: float, slack_s: floa
     is_own = (t >= starts[whose] + reach_s) & (t < ends[whose] - slack_s)
     is_own &= length_s >= ROOM * (reach_s + slack_s)
     return np.where(is_own, length_s / np.maximum(own_s, 1e-9), 0.0)
-
-
-def _independent(t: Array, step_s: float) -> int:
-    """Return how many of the readings do not repeat the value before."""
-    if t.size == 0 or step_s <= 0:
-        return t.size
-    return int(1 + (np.diff(np.floor((t - t[0]) / step_s)) > 0).sum())

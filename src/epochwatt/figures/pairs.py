@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from epochwatt.analysis.pairs import METRICS
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.roofline.look import write_caption
+from epochwatt.figures.frames import write_caption
 from epochwatt.tables import read_table
 
 COLOURS = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#555555"}

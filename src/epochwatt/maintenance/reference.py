@@ -87,7 +87,7 @@ def blocks(root: Path) -> dict[str, str]:
     identity = (STUDIES_COLUMN, RUN_COLUMN)
     elsewhere = {*identity, *FACTORS, *EPOCH_COLUMNS}
     factors = [(*_cells(f)[:3], _default(f.default), f.description) for f in FACTORS]
-    flags = [(f"`{name}`", effects[name], description) for name, description in FLAGS.items()]
+    flags = [(f"`{name}`", effects[name], flag.meaning) for name, flag in FLAGS.items()]
     return {
         "versions": f"Schema version {SCHEMA_VERSION}, protocol {PROTOCOL}.\n",
         "identity": _columns(identity),

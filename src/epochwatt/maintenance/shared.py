@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import open_machine
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.table import read_rows

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from epochwatt import columns as cols
-from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.compare import QUANTITIES
 from epochwatt.analysis.summary import SETTING, WORKLOAD
 from epochwatt.errors import RecordError
@@ -41,11 +40,10 @@ CACHE = ".cache"  # of the checkout; git ignores it
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 OWNER = "University of Washington Interactive Data Lab"
 
-Columns = dict[str, list[Any]]
-
 
 def explorer(
-    table: pd.DataFrame,
+    epochs: pd.DataFrame,
+    runs: pd.DataFrame,
     records: Mapping[str, str],
     titles: Mapping[str, str],
     palette: Mapping[str, str],
@@ -55,7 +53,8 @@ def explorer(
 
     Parameters
     ----------
-    table : the epochs of all runs, as `read_epochs` gives them
+    epochs : of all runs, as `read_epochs` gives them
+    runs : results/tables/runs.csv
     records : run -> folder with the records of its epochs; one that is gone is left out
     titles : model or device -> name for people
     palette : thing -> colour
@@ -68,23 +67,23 @@ def explorer(
         meaning of each column; `factors`, `clocks`, `lanes`, names of what is offered; `settings`,
         factor -> words with {} for its value
     """
-    by_run = {str(run): epochs for run, epochs in table.groupby("run", sort=False)}
-    runs = run_columns(by_run)
-    lines = {run: timelines(by_run[run], records.get(run, "")) for run in epochs_shown(runs)}
+    by_run = {str(run): rows for run, rows in epochs.groupby("run", sort=False)}
+    table = run_table(epochs, runs)
     clocks = [
-        clocks_of(records.get(run, ""), int(epochs.epoch.iloc[0])) for run, epochs in by_run.items()
+        clocks_of(records.get(run, ""), int(rows.epoch.iloc[0])) for run, rows in by_run.items()
     ]
-    for name in cols.CLOCKS:
-        runs[name] = [mode.get(name) for mode in clocks]
+    table = table.assign(**{name: [mode.get(name) for mode in clocks] for name in cols.CLOCKS})
+    lines = {run: timelines(by_run[run], records.get(run, "")) for run in epochs_shown(table)}
+    later = epochs[epochs.valid & (epochs.epoch >= 1)].groupby("run")
     return {
-        "runs": runs,
-        "columns": {name: described(name) for name in runs},
+        "runs": {str(name): list(map(plain, cells)) for name, cells in table.items()},
+        "columns": {str(name): described(str(name)) for name in table},
         "factors": OFFERED,
         "clocks": cols.CLOCKS,
         "lanes": LANES,
         "settings": SETTING,
         "workload": [*WORKLOAD, "instance"],
-        "compared": {part: spread(by_run, column) for part, column in COMPARED.items()},
+        "compared": {part: spread(later[name], by_run) for part, name in COMPARED.items()},
         "quantities": COMPARED,
         "epochs": {run: packed(line) for run, line in lines.items() if line},
         "titles": dict(titles),
@@ -98,39 +97,26 @@ def explorer(
     }
 
 
-def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
-    """Return factors and means of each run, in order.
+def run_table(epochs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run, in the order of the epochs.
 
     Returns
     -------
-    Columns : `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS` and
-        `stall_pct`; None: not known
+    DataFrame : `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS` and
+        `stall_pct`
     """
-    rows = []
-    for run, epochs in by_run.items():
-        valid = later_valid(epochs)
-        first = epochs.iloc[0]
-        means = valid[list(MEANS)].mean()
-        rows.append(
-            {
-                "run": run,
-                "kind": kind_of(str(first["backend"]), str(first["imported"])),
-                **first[list(cols.FACTOR_NAMES)].to_dict(),
-                "power_scope": "+".join(sorted(set(valid.power_scope) - {""})),
-                "n_epochs": len(valid),
-                "n_invalid": int((epochs.epoch >= 1).sum()) - len(valid),
-                **means.to_dict(),
-                "stall_pct": 100.0 * means["stall_s"] / means["e2e_s"],
-            }
-        )
-    names = list(rows[0]) if rows else []
-    return {str(name): [plain(row[name]) for row in rows] for name in names}
-
-
-def later_valid(epochs: pd.DataFrame) -> pd.DataFrame:
-    """Return the valid epochs after the first."""
-    later = epoch_sets(epochs)["1+"]
-    return later[later.valid]
+    first = epochs.drop_duplicates("run").set_index("run")
+    means = runs[runs.epoch_set.eq("1+") & runs.statistic.eq("mean")]
+    means = means.set_index("run").reindex(first.index)
+    scopes = epochs[epochs.valid & (epochs.epoch >= 1)].groupby("run").power_scope
+    joined = scopes.agg(lambda cells: "+".join(sorted({*cells} - {""})))
+    table = first[list(cols.FACTOR_NAMES)].join(means[["n_epochs", "n_invalid", *MEANS]])
+    kinds = map(kind_of, first.backend, first.imported)
+    table.insert(0, "kind", list(kinds))
+    table.insert(
+        table.columns.get_loc("n_epochs"), "power_scope", joined.reindex(first.index, fill_value="")
+    )  # type: ignore[arg-type]
+    return table.assign(stall_pct=100.0 * table.stall_s / table.e2e_s).reset_index()
 
 
 def kind_of(backend: str, imported: str) -> str:
@@ -140,34 +126,29 @@ def kind_of(backend: str, imported: str) -> str:
     return "imported" if imported else "measured"
 
 
-def spread(by_run: Mapping[str, pd.DataFrame], column: str) -> dict[str, list[float | None]]:
+def spread(later: Any, runs: Iterable[str]) -> dict[str, list[float | None]]:
     """Return number, mean and variance of each run's valid epochs after the first.
 
     That is all that the interval of `analysis.compare` takes from the epochs.
+
+    Parameters
+    ----------
+    later : a quantity of these epochs, grouped by run
     """
-    out: dict[str, list[float | None]] = {"n": [], "mean": [], "variance": []}
-    for epochs in by_run.values():
-        counts = ((epochs.epoch >= 1) & epochs.valid).to_numpy(dtype=bool)
-        values = epochs[column].to_numpy(dtype=float)[counts]
-        values = values[~np.isnan(values)]
-        out["n"].append(values.size)
-        out["mean"].append(float(values.mean()) if values.size else None)
-        out["variance"].append(float(values.var(ddof=1)) if values.size > 1 else None)
-    return out
+    numbers = later.agg(n="count", mean="mean", variance="var").reindex(list(runs))
+    numbers["n"] = numbers["n"].fillna(0).astype(int)
+    return {str(name): list(map(plain, cells)) for name, cells in numbers.items()}
 
 
-def epochs_shown(runs: Columns) -> list[str]:
+def epochs_shown(runs: pd.DataFrame) -> list[str]:
     """Return the runs of which an epoch is shown: all but the simulated, and some of these.
 
     Of the simulated one of each board, network, number of workers, medium and setup comes first.
     """
-    if not runs:
-        return []
-    table = pd.DataFrame(runs)
-    twin = table[table.kind == "simulated"]
-    one = ["setup", "device", "model", "num_workers", "storage"]
-    chosen = [*twin.drop_duplicates(one).run, *twin[twin.duplicated(one)].run]
-    return [*table[table.kind != "simulated"].run, *chosen[:SIMULATED_EPOCHS]]
+    twin = runs[runs.kind == "simulated"]
+    is_again = twin.duplicated(["setup", "device", "model", "num_workers", "storage"])
+    chosen = [*twin[~is_again].run, *twin[is_again].run]
+    return [*runs[runs.kind != "simulated"].run, *chosen[:SIMULATED_EPOCHS]]
 
 
 def timelines(of_run: pd.DataFrame, folder: str) -> list[dict[str, Any]]:

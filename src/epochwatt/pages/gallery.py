@@ -9,9 +9,9 @@ from typing import NamedTuple, TypedDict
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
 from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
-from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES
+from epochwatt.tables import read_cells
 from epochwatt.text import NOT_DRAWN, label
 
 # paper -> section of the figures -> title, and what the take-aways behind them begin with
@@ -34,7 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "III.E": ("III.E, F Size of the data set", ("III.E", "III.F")),
     },
 }
-SIMULATION, OWN = "The simulation against the papers", "Own figures"
+OWN = "Own figures"
 LEAD = (
     "A click enlarges a figure. Marks in the figures are published numbers. Measured and simulated "
     "runs never share one."
@@ -93,16 +93,13 @@ def gallery(
     groups: dict[tuple[str, str], list[Panel]] = {}
     images = {}
     for figure in figures:
-        panel = _panel(figure, findings, quotes)
-        section = next(
-            (s for s in SECTIONS.get(figure["paper"], {}) if figure["section"].startswith(s)),
-            figure["section"],
-        )
+        svg = Path(f"{figure['stem']}.svg").read_bytes()
+        panel = _panel(figure, svg, findings, quotes)
+        sections = SECTIONS.get(figure["paper"], {})
+        section = next((s for s in sections if figure["section"].startswith(s)), figure["section"])
         groups.setdefault((figure["paper"], section), []).append(panel)
-        if not panel.reason:
-            # compressed in the same bytes each time
-            svg = gzip.compress(Path(f"{figure['stem']}.svg").read_bytes(), 9, mtime=0)
-            images[panel.id] = base64.b64encode(svg).decode("ascii")
+        if not panel.reason:  # in the same bytes each time
+            images[panel.id] = base64.b64encode(gzip.compress(svg, 9, mtime=0)).decode("ascii")
     listed = [
         {**_heading(paper, section, findings), "figures": panels}
         for (paper, section), panels in groups.items()
@@ -110,17 +107,25 @@ def gallery(
     return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
 
 
-def _panel(figure: FigureEntry, findings: Sequence[ClaimRow], quotes: Mapping[str, str]) -> Panel:
+def _panel(
+    figure: FigureEntry, svg: bytes, findings: Sequence[ClaimRow], quotes: Mapping[str, str]
+) -> Panel:
     stem, backend = figure["stem"], figure["backend"]
     name = Path(stem).name
     number = figure_title(name) if figure["paper"] in TITLES else ""
-    written, reason = _beside(stem)
-    caption = written or figure["caption"]
+    caption, reason = figure["caption"], ""
+    written = Path(f"{stem}.txt")
+    if written.exists():  # the caption that the figure's job wrote beside it
+        _, *paragraphs = (" ".join(p.split()) for p in written.read_text("utf-8").split("\n\n"))
+        reasons = [p for p in paragraphs if p.startswith(f"{NOT_DRAWN}: ")]
+        caption = " ".join(p for p in paragraphs if p not in reasons) or caption
+        reason = " ".join(reasons).removeprefix(f"{NOT_DRAWN}: ")
     words = [number, figure["title"], caption, label(backend), name, figure["section"]]
     words += [*dict.fromkeys(quotes.get(claim, "") for claim in figure["claims"])]
-    with Path(f"{stem}.svg").open(encoding="utf-8") as handle:
-        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', handle.read(2000))
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg[:2000].decode("utf-8", "replace"))
     width, height = (round(float(box[1])), round(float(box[2]))) if box else SIZE
+    mine = [f for f in findings if f.claim in figure["claims"] and f.backend == backend]
+    differing = f"{stem}.claims.csv"
     return Panel(
         id=f"{backend}-{name}",
         stem=stem.removeprefix("results/"),  # the page lies there
@@ -129,12 +134,8 @@ def _panel(figure: FigureEntry, findings: Sequence[ClaimRow], quotes: Mapping[st
         caption=caption,
         backend=backend,
         label=label(backend),
-        failing=[
-            f.claim
-            for f in findings
-            if f.claim in figure["claims"] and f.backend == backend and f.status == FAILS
-        ],
-        differing=Table(path).rows if Path(path := f"{stem}.claims.csv").is_file() else [],
+        failing=[f.claim for f in mine if f.status == FAILS],
+        differing=read_cells(differing) if Path(differing).is_file() else [],
         reason=reason or not_drawn(f"{stem}.csv"),
         width=width,
         height=height,
@@ -142,26 +143,9 @@ def _panel(figure: FigureEntry, findings: Sequence[ClaimRow], quotes: Mapping[st
     )
 
 
-def _beside(stem: str) -> tuple[str, str]:
-    """Return the caption that the figure's job wrote beside it, and why it was not drawn.
-
-    The caption is without the title and this reason; both are empty where there is no such file.
-    """
-    path = Path(f"{stem}.txt")
-    if not path.exists():
-        return "", ""
-    _, *paragraphs = (" ".join(p.split()) for p in path.read_text("utf-8").split("\n\n"))
-    reasons = [p for p in paragraphs if p.startswith(f"{NOT_DRAWN}: ")]
-    caption = " ".join(p for p in paragraphs if p not in reasons)
-    return caption, " ".join(reasons).removeprefix(f"{NOT_DRAWN}: ")
-
-
 def not_drawn(table: str) -> str:
     """Return why a figure has nothing drawn: the reasons of its rows; empty: it has something."""
-    path = Path(table)
-    if not path.exists():
-        return ""
-    rows = Table(table).rows
+    rows = read_cells(table) if Path(table).exists() else []
     if not rows or "missing" not in rows[0] or any(row.get("value") for row in rows):
         return ""
     return "; ".join(dict.fromkeys(row["missing"] for row in rows if row["missing"]))
@@ -175,18 +159,12 @@ def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str
     here = [
         f for f in findings if (f.paper, f.form) == (paper, PAPER) and f.takeaway.startswith(starts)
     ]
-    status, judged = [], []
+    status, judged = [], list[ClaimRow]()
     for backend in dict.fromkeys(f.backend for f in here):
         rows = [f for f in here if f.backend == backend]
         if counts := takeaway_counts(rows):
             judged += rows
-            fails = any(
-                status_of(row.status for row in claims) == FAILS
-                for claims in takeaways(rows).values()
-            )
-            status.append((f"{label(backend)}: {counts}", "bad" if fails else "good"))
-    return {
-        "title": f"{TITLES[paper]}, {title}",
-        "status": status,
-        "failing": failing_list(judged),
-    }
+            verdicts = [status_of(f.status for f in of) for of in takeaways(rows).values()]
+            status.append((f"{label(backend)}: {counts}", "bad" if FAILS in verdicts else "good"))
+    title = f"{TITLES[paper]}, {title}"
+    return {"title": title, "status": status, "failing": failing_list(judged)}

@@ -4,18 +4,20 @@ Numbers are cells of results/tables/: means over the valid epochs after the firs
 board have a section of their own, named so; simulated runs have none here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import pandas as pd
+
 from epochwatt import columns
-from epochwatt.analysis.summary import TIME_PARTS, setting_words
+from epochwatt.analysis.summary import DATA, TIME_PARTS, setting_words
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
 from epochwatt.text import counted, label, origin
 
-MEASURED, FAKE = ("host", "jetson"), ("fake",)
-DATA = ("model", "dataset", "dataset_source", "dataset_scale")
+BACKENDS = ("host", "jetson", "fake")
+MACHINE = ["backend", "device", "instance"]
 
 
 class Quantity(NamedTuple):
@@ -90,7 +92,7 @@ NO_CEILINGS = (
     "What limits computing is not known: the ceilings of this machine were not measured. Give its "
     "study the key ceilings: true in config/studies.yaml and type make run."
 )
-SHARED_MARK = "while others used the machine"
+SHARED_MARK = " (while others used the machine)"
 SHARED_WORDS = (
     "Other programs took more than 10 % of the CPUs while {what} were measured: this machine can "
     "do better. To measure them again once it is quiet: epochwatt discard --shared, then start "
@@ -107,7 +109,7 @@ class Card(NamedTuple):
     label: str
     setting: str
     tiles: Mapping[str, Number | str]  # title -> a number, or a word
-    bars: Sequence[Bar]
+    bars: list[Bar]
     advice: Quote | None
     find: str
 
@@ -122,84 +124,69 @@ class Machine:
     """
 
     def __init__(self, paths: Mapping[str, str], titles: Mapping[str, str]) -> None:
+        self.titles = titles
         self.runs, self.advice, self.explanations = (
             Table(paths.get(name, "")) for name in ("runs", "advice", "explanations")
         )
-        self.ceilings = Table(paths.get("ceilings", ""))
-        self.titles = titles
+        rows = self.runs.frame("epoch_set", "statistic", "n_epochs", "run", *MACHINE)
+        self.all_runs = rows[rows.backend.isin(BACKENDS)]
+        is_mean = self.all_runs.epoch_set.eq("1+") & self.all_runs.statistic.eq("mean")
+        self.means = self.all_runs[is_mean & ~self.all_runs.n_epochs.isin(["", "0"])]
         self.advice_row = {row["run"]: n for n, row in enumerate(self.advice.rows)}
         self.explained_row = {
             row["run"]: n
             for n, row in enumerate(self.explanations.rows)
             if row["operators"] == "all"
         }
-        self.n_shared: dict[str, int] = {}  # run -> epochs measured while others used the machine
-        for row in Table(paths.get("epochs", "")).rows:
-            if SHARED_FLAGS & {*row["flags"].split()}:
-                self.n_shared[row["run"]] = self.n_shared.get(row["run"], 0) + 1
-        self.stacks: dict[str, dict[str, dict[str, float]]] = {}  # run -> stack -> part -> %
-        self.scope: dict[str, str] = {}  # run -> what its energy is of
-        for row in Table(paths.get("energy_parts", "")).rows:
-            stacks = self.stacks.setdefault(row["run"], {})
-            stacks.setdefault(row["stack"], {})[row["part"]] = float(row["share_pct"])
-            self.scope.setdefault(row["run"], row["power_scope"])
+        epochs = Table(paths.get("epochs", "")).frame("run", "flags")
+        self.n_shared = epochs[_is_shared(epochs)].run.value_counts()  # epochs of a run
+        self.parts = Table(paths.get("energy_parts", "")).frame("run", "stack", "part")
+        ceilings = Table(paths.get("ceilings", "")).frame("provenance", "instance", "flags")
+        measured = ceilings[ceilings.provenance.eq("measured")]
+        self.shared_ceilings = set(measured[_is_shared(measured)].instance)
 
     def places(self) -> dict[str, object]:
         """Return what the section shows: each machine, or what to do where no run has a mean."""
-        groups: dict[tuple[str, str, str], list[int]] = {}
-        for n, row in enumerate(self.runs.rows):
-            if row["backend"] in MEASURED + FAKE and _is_mean(row):
-                groups.setdefault(_machine_of(row), []).append(n)
-        return {
-            "places": [self._place(key, rows) for key, rows in groups.items()],
-            "nothing": self._nothing(),
-        }
+        places = []
+        for key, rows in self.means.groupby(MACHINE, sort=False):
+            backend, device, instance = map(str, key)
+            places.append(self._place(backend, device, instance, rows))
+        return {"places": places, "nothing": self._nothing()}
 
     def _nothing(self) -> dict[str, str]:
         if not self.runs.path:
             return {"title": "This machine", "lead": NOT_MADE}
-        keys = dict.fromkeys(
-            _machine_of(row) for row in self.runs.rows if row["backend"] in MEASURED + FAKE
-        )
-        if not keys:
+        if self.all_runs.empty:
             return {"title": "Nothing was measured yet", "lead": NOTHING}
         sentences = [
-            f"{origin([key[0]]).capitalize()} {key[1]}/{key[2]}: {sentence}"
-            for key in keys
-            for sentence in self._without_mean(key)
+            f"{origin([backend]).capitalize()} {device}/{instance}: {sentence}"
+            for backend, device, instance in self.all_runs[MACHINE].drop_duplicates().to_numpy()
+            for sentence in self._without_mean(backend, device, instance)
         ]
         return {"title": "No epoch counts yet", "lead": " ".join([*sentences, NONE_COUNTS])}
 
-    def _without_mean(self, key: tuple[str, str, str]) -> list[str]:
+    def _without_mean(self, backend: str, device: str, instance: str) -> list[str]:
         """Return a sentence on the runs of a machine that have no row, where there are any."""
-        has_mean: dict[str, bool] = {}
-        for row in self.runs.rows:
-            if _machine_of(row) == key:
-                has_mean[row["run"]] = has_mean.get(row["run"], False) or _is_mean(row)
-        n = list(has_mean.values()).count(False)
+        is_here = self.all_runs[MACHINE].eq([backend, device, instance]).all(axis=1)
+        n = len({*self.all_runs[is_here].run} - {*self.means.run})
         verb = "has" if n == 1 else "have"
         words = f"{counted(n, 'runs')} {verb} no valid epoch after the first, and no row here."
         return [words] if n else []
 
-    def _place(self, key: tuple[str, str, str], numbers: Sequence[int]) -> dict[str, object]:
-        """Return a machine with the rows of its runs."""
-        backend, device, instance = key
-        rows = [self.runs.rows[n] for n in numbers]
-        ids = [row["run"] for row in rows]
-        stacks = [stack for run in ids for stack in self.stacks.get(run, {})]
-        is_metered = any(row["energy_wh"] for row in rows)
-        is_explained = any(run in self.explained_row for run in ids)
-        sentences = self._without_mean(key)
+    def _place(
+        self, backend: str, device: str, instance: str, rows: pd.DataFrame
+    ) -> dict[str, object]:
+        """Return a machine with the means of its runs."""
+        parts = self.parts[self.parts.run.isin(rows.run)]
+        is_metered = rows.energy_wh.ne("").any()
+        is_explained = rows.run.isin(self.explained_row).any()
+        sentences = self._without_mean(backend, device, instance)
         if not is_metered:
             sentences.append(NO_SENSOR)
-        elif "constant" not in stacks:
+        elif not parts["stack"].eq("constant").any():
             sentences.append(NO_CONSTANT)
         if not is_explained:
             sentences.append(NO_CEILINGS)
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for n in numbers:
-            data = tuple(self.runs.rows[n][name] for name in DATA)
-            groups.setdefault(data, []).append(n)
         quantities = [q for q in QUANTITIES if is_metered or not q.is_metered]
         shown = [
             Column("model"),
@@ -208,37 +195,34 @@ class Machine:
             *(Column(q.column, kind="n") for q in quantities),
             Column("advice", "what holds it back", "advice"),
         ]
-        key_of_bars = dict(KEY)
+        key = dict(KEY)
         if is_explained:
             shown.append(Column("why", "by its ceilings", "why"))
-            key_of_bars |= {name: words for name, (_, words) in CEILINGS.items() if words}
-        parts = [p for run in ids for stack in self.stacks.get(run, {}).values() for p in stack]
-        key_of_bars |= dict(ENERGY[part] for part in dict.fromkeys(parts))
+            key |= {name: words for name, (_, words) in CEILINGS.items() if words}
+        key |= dict(ENERGY[part] for part in parts.part.unique())
         title = self.titles.get(device, device)
         title = title[:1].upper() + title[1:]
-        n_epochs = sum(int(row["n_epochs"]) for row in rows)
-        lines = [self._line(n, group) for group in groups.values() for n in group]
+        workloads = [group for _, group in rows.groupby(["model", *DATA], sort=False)]
+        lines = [self._line(n, group) for group in workloads for n in group.index]
         return {
             "title": title if backend != "fake" else f"{title}: a fake board, not measured",
             "lead": f"{origin([backend]).capitalize()} {device}/{instance}: "
-            f"{counted(len(rows), 'runs')}, {counted(n_epochs, 'epochs')} after the first. {NOTE}",
-            "sentences": [*sentences, *self._shared(instance, ids)],
-            "cards": [self._card(group, quantities) for group in groups.values()],
-            "key": key_of_bars,
+            f"{counted(len(rows), 'runs')}, {counted(rows.n_epochs.astype(int).sum(), 'epochs')} "
+            f"after the first. {NOTE}",
+            "sentences": [*sentences, *self._shared(instance, rows)],
+            "cards": [self._card(group, quantities) for group in workloads],
+            "key": key,
             "table": Shown(f"runs-{backend}-{device}-{instance}", shown, lines, is_tall=False),
         }
 
-    def _shared(self, instance: str, runs: Sequence[str]) -> list[str]:
+    def _shared(self, instance: str, rows: pd.DataFrame) -> list[str]:
         """Return what was measured while others used the machine, and what to do about it."""
-        counts = [self.n_shared[run] for run in runs if run in self.n_shared]
+        counts = self.n_shared.reindex(rows.run).dropna()
         what = []
-        if counts:
-            what.append(f"{counted(sum(counts), 'epochs')} of {counted(len(counts), 'runs')}")
-        for row in self.ceilings.rows:
-            mine = row["provenance"] == "measured" and row["instance"] == instance
-            if mine and SHARED_FLAGS & {*row["flags"].split()}:
-                what.append("the ceilings")
-                break
+        if len(counts):
+            what.append(f"{counted(counts.sum(), 'epochs')} of {counted(len(counts), 'runs')}")
+        if instance in self.shared_ceilings:
+            what.append("the ceilings")
         return [SHARED_WORDS.format(what=" and ".join(what))] if what else []
 
     def _number(self, n: int, quantity: Quantity) -> Number | None:
@@ -246,30 +230,31 @@ class Machine:
             return self.runs.number(n, quantity.column, "%", per=quantity.per, how="share")
         return self.runs.number(n, quantity.column, columns.unit(quantity.column))
 
-    def _line(self, n: int, group: Sequence[int]) -> Line:
+    def _line(self, n: int, group: pd.DataFrame) -> Line:
         """Return a run; the longest epoch and the most energy of its workload fill the bars."""
         row = self.runs.rows[n]
-        most = [
-            max(float(self.runs.rows[other][name] or 0) for other in group)
-            for name in ("e2e_s", "energy_wh")
-        ]
+        most = [group[name].replace("", "0").astype(float).max() for name in ("e2e_s", "energy_wh")]
         cells: dict[str, object] = {q.column: self._number(n, q) for q in QUANTITIES}
         cells |= {
             "model": f"{self._network(row)}, {_data(row)}",
-            "setting": setting_words(row) + self._mark(row),
+            "setting": self._setting(row),
             "bars": self._bars(n, *most),
-            "advice": self._advice(row["run"]),
-            "why": self._why(row["run"]),
+            "advice": _quote(self.advice, self.advice_row.get(row["run"]), "advice", "reason"),
+            "why": _quote(
+                self.explanations, self.explained_row.get(row["run"]), "explanation", "next_mode"
+            ),
         }
         return Line(cells, self._find(row), self.runs.path, n)
 
-    def _card(self, group: Sequence[int], quantities: Sequence[Quantity]) -> Card:
-        n = min(group, key=lambda other: float(self.runs.rows[other]["e2e_s"]))
-        row, advice = self.runs.rows[n], self._advice(self.runs.rows[n]["run"])
+    def _card(self, group: pd.DataFrame, quantities: list[Quantity]) -> Card:
+        n = group.index[int(group.e2e_s.astype(float).argmin())]
+        row = self.runs.rows[n]
+        advice = _quote(self.advice, self.advice_row.get(row["run"]), "advice", "reason")
         bound = (
             self.advice.rows[advice.row]["bound_by"] if advice else find_longest_part(row).bound_by
         )
-        scope = SCOPES.get(self.scope.get(row["run"], ""), "")
+        scopes = self.parts[self.parts.run.eq(row["run"])]
+        scope = SCOPES.get(scopes.power_scope.iloc[0], "") if len(scopes) else ""
         tiles: dict[str, Number | str] = {
             columns.label(q.column) + (scope if q.is_metered else ""): self._number(n, q)
             or "\u2013"
@@ -281,7 +266,7 @@ class Machine:
             self._network(row),
             row["backend"],
             label(row["backend"]),
-            f"{_data(row)}; {fastest}: {setting_words(row)}{self._mark(row)}",
+            f"{_data(row)}; {fastest}: {self._setting(row)}",
             {**tiles, "held back by": BOUND.get(bound, bound)},
             [bar._replace(length=100.0) for bar in self._bars(n, 1.0, 1.0)],
             advice,
@@ -302,31 +287,16 @@ class Machine:
                 for name, (names, _) in CEILINGS.items()
             }
             bars.append(Bar(length, parts, f"by its ceilings: {', '.join(parts)}"))
-        for shares in self.stacks.get(row["run"], {}).values():
-            energy_length = 100.0 * float(row["energy_wh"] or 0) / (most_wh or 1.0)
-            parts = {ENERGY[part][0]: share for part, share in shares.items()}
-            bars.append(Bar(energy_length, parts, f"energy: {', '.join(shares)}"))
+        energy_length = 100.0 * float(row["energy_wh"] or 0) / (most_wh or 1.0)
+        of_run = self.parts[self.parts.run.eq(row["run"])]
+        for _, stack in of_run.groupby("stack", sort=False):
+            shares = zip(stack.part, stack.share_pct.astype(float), strict=True)
+            parts = {ENERGY[part][0]: share for part, share in shares}
+            bars.append(Bar(energy_length, parts, f"energy: {', '.join(stack.part)}"))
         return bars
 
-    def _advice(self, run: str) -> Quote | None:
-        if run not in self.advice_row:
-            return None
-        n = self.advice_row[run]
-        row = self.advice.rows[n]
-        texts = (row["advice"], row["reason"])
-        return Quote(self.advice.path, n, ("advice", "reason"), texts, row["kind"])
-
-    def _why(self, run: str) -> Quote | None:
-        """Return what holds a run back by the ceilings of its machine."""
-        if run not in self.explained_row:
-            return None
-        n = self.explained_row[run]
-        row = self.explanations.rows[n]
-        texts = (row["explanation"], row["next_mode"])
-        return Quote(self.explanations.path, n, ("explanation", "next_mode"), texts)
-
-    def _mark(self, row: Mapping[str, str]) -> str:
-        return f" ({SHARED_MARK})" if row["run"] in self.n_shared else ""
+    def _setting(self, row: Mapping[str, str]) -> str:
+        return setting_words(row) + (SHARED_MARK if row["run"] in self.n_shared.index else "")
 
     def _network(self, row: Mapping[str, str]) -> str:
         return self.titles.get(row["model"], row["model"])
@@ -337,13 +307,18 @@ class Machine:
         return " ".join([*words, setting_words(row), label(row["backend"])]).lower()
 
 
-def _machine_of(row: Mapping[str, str]) -> tuple[str, str, str]:
-    return row["backend"], row["device"], row["instance"]
+def _is_shared(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Say of each row whether it was measured while others used the machine."""
+    return rows["flags"].map(lambda cell: not SHARED_FLAGS.isdisjoint(cell.split())).astype(bool)
 
 
-def _is_mean(row: Mapping[str, str]) -> bool:
-    is_chosen = row["epoch_set"] == "1+" and row["statistic"] == "mean"
-    return is_chosen and int(row["n_epochs"] or 0) > 0
+def _quote(table: Table, n: int | None, *names: str) -> Quote | None:
+    """Return two texts of a row; None where there is no row."""
+    if n is None:
+        return None
+    row, (large, small) = table.rows[n], names
+    texts = (row[large], row[small])
+    return Quote(table.path, n, (large, small), texts, row.get("kind", ""))
 
 
 def _data(row: Mapping[str, str]) -> str:

@@ -3,15 +3,15 @@
 The page writes numbers through `shown` alone, so a test can read every cell again and compare.
 """
 
-import csv
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 from markupsafe import Markup
 
 from epochwatt import columns
+from epochwatt.tables import read_cells
 
 HOW: Mapping[str, Callable[[float, float], float]] = {
     "share": lambda value, whole: 100.0 * value / whole,
@@ -74,25 +74,24 @@ class Table:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.rows: list[dict[str, str]] = []
-        if not path:
-            return
-        with Path(path).open(newline="", encoding="utf-8") as handle:
-            self.rows = list(csv.DictReader(handle))
+        self.rows = read_cells(path) if path else []
+
+    def frame(self, *names: str) -> pd.DataFrame:
+        """Return its texts as a frame by number of line; without lines it has columns `names`."""
+        return pd.DataFrame(self.rows, columns=None if self.rows else names, dtype=object)
 
     def number(
         self, row: int, column: str, unit: str = "", per: str = "", how: str = ""
     ) -> Number | None:
         """Return a number of a row; None where a cell that it needs holds none."""
         value = self.value(row, column)
-        other = self.value(row, per) if per else None
-        if value is None or (per and other is None):
-            return None
-        if other is not None:
-            try:
-                value = HOW[how](value, other)
-            except ZeroDivisionError:
+        if value is not None and per:
+            other = self.value(row, per)
+            if other is None or (other == 0.0 and how != "difference"):
                 return None
+            value = HOW[how](value, other)
+        if value is None:
+            return None
         return Number(shown(value, how, unit), unit, self.path, row, column, per, how, value)
 
     def value(self, row: int, column: str) -> float | None:
@@ -127,13 +126,7 @@ class Several(NamedTuple):
     numbers: Sequence[Number]
     joint: str = " to "
     sign: str = ""
-
-
-class Graded(NamedTuple):
-    """A number or a word and its class of the style sheet: good or bad."""
-
-    value: Number | str | None
-    grade: str
+    grade: str = ""  # class of the style sheet: good or bad
 
 
 class Quote(NamedTuple):
@@ -166,20 +159,14 @@ class Line(NamedTuple):
     more: Mapping[str, str] = {}  # further attributes of the element
 
 
-class Filter(NamedTuple):
-    """A button above a table: shows the rows whose `data-has` has the word."""
-
-    word: str
-    title: str
-
-
 class Shown(NamedTuple):
     """A table of the page."""
 
     id: str  # of its element; the first word says what its rows are counted as in a search
     columns: Sequence[Column]
     lines: Sequence[Line]
-    filters: Sequence[Filter] = ()  # buttons above it
+    # buttons above it: word -> title; each shows the rows whose `data-has` has the word
+    filters: Mapping[str, str] = {}
     is_tall: bool = True  # it scrolls by itself
 
 
@@ -193,8 +180,19 @@ def small(text: str) -> Markup:
     return Markup(' <small class="grey">{}</small>').format(text) if text else Markup()
 
 
-def text_lines(rows: Iterable[Mapping[str, object]]) -> list[Line]:
-    """Return rows of texts as lines of a table."""
-    return [
-        Line(row, " ".join(map(str, filter(None, row.values()))).lower()) for row in map(dict, rows)
-    ]
+def graded(text: str, grade: str) -> Markup:
+    """Return a text in the colour of a grade: good, bad, or grey."""
+    return Markup('<span class="{}">{}</span>').format(grade, text)
+
+
+def text_table(name: str, rows: Iterable[Mapping[str, object]], *given: Column) -> Shown:
+    """Return rows of texts as a table; without `given` columns, those of all rows by their names.
+
+    A cell `parts` holds bars.
+    """
+    rows = list(rows)
+    names = dict.fromkeys(column for row in rows for column in row)
+    shown_columns = given or [Column(n, n, "bars" if n == "parts" else "") for n in names]
+    found = (" ".join(map(str, filter(None, row.values()))).lower() for row in rows)
+    lines = [Line(row, words) for row, words in zip(rows, found, strict=True)]
+    return Shown(name, list(shown_columns), lines)

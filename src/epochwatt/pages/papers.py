@@ -7,10 +7,10 @@ simulation was fitted to its number.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
@@ -20,21 +20,20 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.pages.numbers import (
     PRINTED,
     Column,
-    Filter,
-    Graded,
     Line,
     Number,
     Several,
     Shown,
     Table,
+    graded,
     link,
     small,
-    text_lines,
+    text_table,
 )
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.published.numbers import TITLES, Fact, Relation, load_published
 from epochwatt.study.runs import TWIN
-from epochwatt.tables import read_table
+from epochwatt.tables import read_cells
 from epochwatt.text import label
 
 # of a published number -> as it is written here
@@ -57,6 +56,7 @@ FORMULAS = {  # of a relation -> words
 }
 JUDGED_METHOD = (REFERENCE, SEARCHED, "all")  # whose predictions the claims judge, in all modes
 COUNTED_IN = {TIME: "fig10a", ENERGY: "fig10b"}  # what is predicted -> panel that counts it
+PREDICTED = {TIME: "predicted times", ENERGY: "predicted energies"}
 MOST_SHOWN = 3  # comparisons of a claim that a figure or take-away names; the claims have all
 GRADES = {HOLDS: "good", FAILS: "bad"}  # status -> class of the style sheet
 TAKEAWAY_COLUMNS = (
@@ -75,7 +75,6 @@ CLAIM_COLUMNS = (
     Column("rests_on", "rests on"),
     Column("in_words", "in words", "why"),
 )
-WANTED_COLUMNS = (Column("claim", "claim"), Column("says", "says"), Column("missing", "missing"))
 NUMBER_COLUMNS = (
     Column("section", "section"),
     Column("run", "run, or change", "wide"),
@@ -87,17 +86,18 @@ NUMBER_COLUMNS = (
     Column("seen", "used in the fit"),
     Column("figures", "shown in"),
 )
-FILTERS = (
-    Filter("unseen", "not used in the fit"),
-    Filter("far", "off by more than the tolerance"),
-    Filter("figure", "drawn in a figure"),
-)
+FILTERS = {
+    "unseen": "not used in the fit",
+    "far": "off by more than the tolerance",
+    "figure": "drawn in a figure",
+}
 LEAD = (
     "What both papers state and every number that they print of a run, beside ours. Where nothing "
     "else is stated, ours is simulated."
 )
 NONE = "No run of the papers is here: the studies of config/config.yaml hold none."
 Says = Mapping[tuple[str, str], Mapping[str, str]]  # (paper, take-away) -> `quote`, `numbers`
+SILENT = {"quote": "", "numbers": ""}
 
 
 def terms(near: Mapping[str, float]) -> dict[str, str]:
@@ -126,7 +126,7 @@ def statements(published: Path) -> dict[tuple[str, str], dict[str, str]]:
     None where there is no such file, as in a configuration that is older than it.
     """
     path = published / "statements.csv"
-    rows = [row for _, row in read_table(path)] if path.is_file() else []
+    rows = read_cells(path) if path.is_file() else []
     return {(row["paper"], row["takeaway"]): row for row in rows}
 
 
@@ -148,30 +148,29 @@ def compare(
     """
     published = Path(tables["published"])
     tolerance = load_terms(published.resolve().parents[1]).numbers
-    rows = _printed(list(numbers), tables, load_published(published).facts(), titles)
-    of_paper = {paper: [f for f in findings if f.paper == paper] for paper in TITLES}
-    papers = [
-        {
-            "title": title,
-            "counts": [line.removeprefix(f"{title}: ") for line in in_short(claims)],
-            "takeaways": _takeaways(paper, claims, says),
-            "numbers": Shown(f"numbers-{paper}", NUMBER_COLUMNS, lines, FILTERS),
-        }
-        for paper, title in TITLES.items()
-        for claims in [[f for f in of_paper[paper] if f.form == PAPER]]
-        for lines in [[_number_line(r, says, tolerance) for r in rows if r.fact.paper == paper]]
-        if lines
-    ]
+    printed = _printed(list(numbers), tables, load_published(published).facts(), titles)
+    shown, claims = [], []
+    for paper, title in TITLES.items():
+        of_paper = [f for f in findings if f.paper == paper]
+        own = [f for f in of_paper if f.form == PAPER]
+        lines = [_number_line(n, says, tolerance) for n in printed if n.fact.paper == paper]
+        if lines:
+            shown.append(
+                {
+                    "title": title,
+                    "counts": [line.removeprefix(f"{title}: ") for line in in_short(own)],
+                    "takeaways": _takeaways(paper, own, says),
+                    "numbers": Shown(f"numbers-{paper}", NUMBER_COLUMNS, lines, FILTERS),
+                }
+            )
+        if not all(map(_is_unmeasured, of_paper)):
+            claims.append({"title": title, "table": claims_table(paper, of_paper, says)})
     return {
-        "lead": LEAD if papers else NONE,
-        "terms": terms(tolerance) if papers or findings else {},
-        "tables": papers,
-        "claims": [
-            {"title": title, "table": claims_table(paper, of_paper[paper], says)}
-            for paper, title in TITLES.items()
-            if any(not _is_unmeasured(f) for f in of_paper[paper])
-        ],
-        "wanted": _wanted(findings),
+        "lead": LEAD if shown else NONE,
+        "terms": terms(tolerance) if shown or findings else {},
+        "tables": shown,
+        "claims": claims,
+        "wanted": wanted(findings),
     }
 
 
@@ -186,22 +185,19 @@ def _takeaways(paper: str, claims: Sequence[ClaimRow], says: Says) -> Shown:
     lines = []
     for (backend, name), mine in groups.items():
         (deciding,) = takeaways(mine).values()
-        status = status_of(f.status for f in deciding)
+        status = status_of(claim.status for claim in deciding)
         if not status:
             continue
-        stated = says.get((paper, name), {"quote": "", "numbers": ""})
-        failing = failing_list(mine)
+        stated, failing = says.get((paper, name), SILENT), failing_list(mine)
         verdict = "holds, with exceptions" if failing and status == HOLDS else _words(status)
         where = "" if backend == TWIN else label(backend)
-        words = [name, *stated.values(), label(backend), *(f.claim_text for f in mine)]
         cells = {
             "section": link(f"takeaway-{name}", name),
             "says": _quoted(stated),
-            "verdict": Markup('<span class="{}">{}</span>{}').format(
-                GRADES[status], verdict, small(where)
-            ),
+            "verdict": graded(verdict, GRADES[status]) + small(where),
             "failing": failing,
         }
+        words = [name, *stated.values(), label(backend), *(claim.claim_text for claim in mine)]
         lines.append(Line(cells, " ".join(words).lower()))
     return Shown(f"takeaways-{paper}", TAKEAWAY_COLUMNS, lines)
 
@@ -250,18 +246,17 @@ def claims_table(paper: str, claims: Sequence[ClaimRow], says: Says) -> Shown:
             by_takeaway[claim.takeaway].append(claim)
     lines, linked = [], set[str]()
     for name, mine in by_takeaway.items():
-        stated = says.get((paper, name), {"quote": "", "numbers": ""})
-        for n, claim in enumerate(mine):
+        quote = _quoted(says.get((paper, name), SILENT))
+        title = Markup('<span id="takeaway-{}">{} {}</span>').format(name, name, quote)
+        for claim in mine:
             more = {"data-has": claim.status}
             if claim.form == PAPER and claim.claim not in linked:
                 linked.add(claim.claim)
                 more["id"] = claim.claim
-            title = Markup("{} {}").format(name, _quoted(stated) if n == 0 else "")
-            if n == 0:
-                title = Markup('<span id="takeaway-{}">{}</span>').format(name, title)
             lines.append(_claim_line(claim, title, more))
+            title = Markup("{} ").format(name)
     statuses = dict.fromkeys(line.more["data-has"] for line in lines)
-    filters = [Filter(status, _words(status)) for status in statuses]
+    filters = {status: _words(status) for status in statuses}
     return Shown(f"claims-{paper}", CLAIM_COLUMNS, lines, filters)
 
 
@@ -275,40 +270,38 @@ def _claim_line(claim: ClaimRow, title: Markup, more: Mapping[str, str]) -> Line
     if computed:
         folded = Markup("<details><summary>as computed</summary>{}</details>")
         in_words.append(folded.format(Markup().join(computed)))
-    cells: dict[str, object] = {
+    is_simulated = claim.backend == TWIN
+    fragile = ", fragile" if claim.fragile == "yes" else ""
+    cells = {
         "takeaway": title,
         "claim": f"{claim.claim} ({claim.role})",
         "says": claim.claim_text,
         "on": f"{claim.board}; {source}" if claim.board else source,
         "status": _status(claim.status),
-        "held_out": "",
-        "rests_on": "",
+        "held_out": _status(claim.status_held_out) if is_simulated else "",
+        "rests_on": claim.rests_on + fragile if is_simulated else "",
         "in_words": Markup().join(in_words),
     }
-    if claim.backend == TWIN:
-        fragile = ", fragile" if claim.fragile == "yes" else ""
-        cells |= {"held_out": _status(claim.status_held_out), "rests_on": claim.rests_on + fragile}
-    words = [claim.takeaway, claim.claim, claim.claim_text, str(cells["on"]), claim.in_words]
+    words = [claim.takeaway, claim.claim, claim.claim_text, cells["on"], claim.in_words]
     return Line(cells, " ".join(words).lower(), more=more)
 
 
 def _status(status: str) -> Markup:
-    return Markup('<span class="{}">{}</span>').format(GRADES.get(status, "grey"), _words(status))
+    return graded(_words(status), GRADES.get(status, "grey"))
 
 
-def _wanted(findings: Iterable[ClaimRow]) -> list[dict[str, object]]:
+def wanted(findings: Iterable[ClaimRow]) -> list[dict[str, object]]:
     """Return which claims measured runs are missing for, a table for each kind of runs."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for f in findings:
-        if _is_unmeasured(f):
-            row = {"claim": f.claim, "says": f.claim_text, "missing": f.missing}
-            groups.setdefault((f.backend, f.board), []).append(row)
+    for f in filter(_is_unmeasured, findings):
+        row = {"claim": f.claim, "says": f.claim_text, "missing": f.missing}
+        groups.setdefault((f.backend, f.board), []).append(row)
     return [
         {
             "title": f"{label(backend)}; "
             + (f"claims about any board, on {board}" if board else "the papers' own runs")
             + ": what cannot be evaluated",
-            "table": Shown(f"wanted-{n}", WANTED_COLUMNS, text_lines(rows)),
+            "table": text_table(f"wanted-{n}", rows),
         }
         for n, ((backend, board), rows) in enumerate(groups.items())
     ]
@@ -336,16 +329,6 @@ class PrintedNumber:
     held_out: Number | str | None = None  # deviation of boards that were fitted without it
 
 
-class Sides(NamedTuple):
-    """Columns of ours and of the paper's number; a second one is the upper end of a range."""
-
-    ours: tuple[str, ...] = ("value", "value_hi")
-    theirs: tuple[str, ...] = ("published", "published_hi")
-
-
-HELD_OUT = Sides(("held_out_prediction",), ("published_value",))  # of the validation
-
-
 def _printed(
     paths: Sequence[str],
     tables: Mapping[str, str],
@@ -357,102 +340,113 @@ def _printed(
     entries: dict[tuple[str, str, str], PrintedNumber] = {}
     for path in (*paths, tables["printed"]):
         drawn = {(entry.backend, entry.fact.id) for entry in entries.values()}
-        for entry in _entries(Table(path), facts, titles):
+        table = Table(path)
+        for n in range(len(table.rows)):
+            entry = _entry(table, n, facts, titles)
+            if entry is None:
+                continue
             if path == tables["printed"] and (entry.backend, entry.fact.id) in drawn:
                 continue
             there = entries.setdefault((entry.backend, entry.id, entry.run), entry)
             there.figures |= entry.figures
     judged = Table(tables["validation"])
-    held_out_row = {row["published_id"]: n for n, row in enumerate(judged.rows)}
+    held_out = {row["published_id"]: n for n, row in enumerate(judged.rows)}
     for entry in entries.values():
-        entry.figures = {k: words for k, words in entry.figures.items() if k in panels}
-        if entry.backend == TWIN and entry.fact.id in held_out_row:
-            n = held_out_row[entry.fact.id]
-            entry.held_out = _deviation(judged, n, entry.fact, entry.fact.qualifier, HELD_OUT)
+        entry.figures = {k: title for k, title in entry.figures.items() if k in panels}
+        if entry.backend == TWIN and entry.fact.id in held_out:
+            columns = ("held_out_prediction",), ("published_value",)
+            entry.held_out = _deviation(
+                judged, held_out[entry.fact.id], entry.fact, entry.fact.qualifier, *columns
+            )
     return sorted(
-        entries.values(),
-        key=lambda entry: (_natural(entry.fact.section), entry.id.startswith("R"), entry.id),
+        entries.values(), key=lambda e: (_natural(e.fact.section), e.id.startswith("R"), e.id)
     )
 
 
-def _entries(
-    table: Table, facts: Mapping[str, Fact], titles: Mapping[str, str]
-) -> Iterator[PrintedNumber]:
-    """Yield what has a published number in a table."""
-    panel, folder = Path(table.path).stem, Path(table.path).parent.name
-    for n, cells in enumerate(table.rows):
-        ids = cells.get("published_id", "")
-        fact = facts.get(ids.split()[0]) if ids else None
-        if fact is None or not cells.get("published") or not cells.get("value"):
-            continue
-        backend = cells.get("backend") or folder  # what is of two runs names none
-        place = (fact, ids, backend, table.path, n)
-        if "learned_from" in cells:
-            if (cells["method"], cells["learned_from"], cells["modes"]) == JUDGED_METHOD:
-                yield _prediction(table, place, titles)
-            continue
-        qualifier, sides = cells["published_qualifier"], Sides()
-        is_figure = folder == backend and "/figures/" in table.path
-        yield PrintedNumber(
-            *place,
-            run=_run_of(fact, cells, titles),
-            quantity=quantity_words(fact, cells.get("statistic", "")),
-            ours=Several(_numbers(table, n, sides.ours, fact)),
-            published=Several(
-                _numbers(table, n, sides.theirs, fact, PRINTED), sign=SIGNS.get(qualifier, "")
-            ),
-            deviation=_deviation(table, n, fact, qualifier, sides),
-            seen={"True": "yes", "False": "no"}.get(cells["seen_by_fit"], ""),
-            figures={f"{backend}-{panel}": figure_title(panel)} if is_figure else {},
-        )
-
-
-def _prediction(
-    table: Table, place: tuple[Fact, str, str, str, int], titles: Mapping[str, str]
-) -> PrintedNumber:
-    """Return what the paper counts of its predictions: `31 of 40`."""
-    fact, _, backend, _, n = place
+def _entry(
+    table: Table, n: int, facts: Mapping[str, Fact], titles: Mapping[str, str]
+) -> PrintedNumber | None:
+    """Return the published number of a row with ours; None where the row has none to show."""
     cells = table.rows[n]
-    board = f"{titles.get(cells['device'], cells['device'])} {cells['instance']}"
-    networks = [titles.get(name, name) for name in cells["networks"].split()]
-    words = {TIME: "predicted times", ENERGY: "predicted energies"}[cells["target"]]
-    panel = COUNTED_IN[cells["target"]]
-    numbers = (
-        _numbers(table, n, ("value", "n_predictions"), fact),
-        _numbers(table, n, ("published", "n_published"), fact, PRINTED),
-    )
+    ids = cells.get("published_id", "")
+    fact = facts.get(ids.split()[0]) if ids else None
+    if fact is None or not cells.get("published") or not cells.get("value"):
+        return None
+    panel, folder = Path(table.path).stem, Path(table.path).parent.name
+    backend = cells.get("backend") or folder  # what is of two runs names none
+    statistic = cells.get("statistic", "")
+    joint, seen, is_figure = " to ", "", True
+    if "learned_from" in cells:  # what the paper counts of its predictions: `31 of 40`
+        if (cells["method"], cells["learned_from"], cells["modes"]) != JUDGED_METHOD:
+            return None
+        run, qualifier, panel = (
+            _networks(cells, titles),
+            fact.qualifier,
+            COUNTED_IN[cells["target"]],
+        )
+        quantity = f"{PREDICTED[cells['target']]}: {statistic.removesuffix(', %')}"
+        ours, theirs, joint = ("value", "n_predictions"), ("published", "n_published"), " of "
+        compared = ours[:1], theirs[:1]
+    else:
+        run, qualifier = _run_of(fact, cells, titles), cells["published_qualifier"]
+        quantity = quantity_words(fact, statistic)
+        ours, theirs = ("value", "value_hi"), ("published", "published_hi")  # ends of a range
+        compared = ours, theirs
+        seen = {"True": "yes", "False": "no"}.get(cells["seen_by_fit"], "")
+        is_figure = folder == backend and "/figures/" in table.path
     return PrintedNumber(
-        *place,
-        run=f"{board}, {', '.join(networks)}".replace(", all", ", all networks"),
-        quantity=f"{words}: {cells['statistic'].removesuffix(', %')}",
-        ours=Several(numbers[0], " of "),
-        published=Several(numbers[1], " of ", SIGNS.get(fact.qualifier, "")),
-        deviation=_deviation(table, n, fact, fact.qualifier, Sides(("value",), ("published",))),
-        seen="",
-        figures={f"{backend}-{panel}": figure_title(panel)},
+        fact,
+        ids,
+        backend,
+        table.path,
+        n,
+        run=run,
+        quantity=quantity,
+        ours=_several(table, n, ours, fact, joint),
+        published=_several(table, n, theirs, fact, joint, SIGNS.get(qualifier, ""), PRINTED),
+        deviation=_deviation(table, n, fact, qualifier, *compared),
+        seen=seen,
+        figures={f"{backend}-{panel}": figure_title(panel)} if is_figure else {},
     )
+
+
+def _networks(cells: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    board = f"{titles.get(cells['device'], cells['device'])} {cells['instance']}"
+    networks = ", ".join(titles.get(name, name) for name in cells["networks"].split())
+    return f"{board}, {networks}".replace(", all", ", all networks")
 
 
 def _unit(fact: Fact) -> str:
     return UNIT_WRITTEN.get(fact.unit, fact.unit)
 
 
-def _numbers(
-    table: Table, row: int, columns: Sequence[str], fact: Fact, how: str = ""
-) -> list[Number]:
+def _several(
+    table: Table,
+    n: int,
+    names: Sequence[str],
+    fact: Fact,
+    joint: str,
+    sign: str = "",
+    how: str = "",
+) -> Several:
     """Return the numbers of some cells of a row, without those that are not there."""
-    numbers = (table.number(row, column, _unit(fact), how=how) for column in columns)
-    return [number for number in numbers if number]
+    numbers = (table.number(n, name, _unit(fact), how=how) for name in names)
+    return Several([number for number in numbers if number], joint, sign)
 
 
 def _deviation(
-    table: Table, row: int, fact: Fact, qualifier: str, sides: Sides
+    table: Table, row: int, fact: Fact, qualifier: str, ours: Sequence[str], theirs: Sequence[str]
 ) -> Number | str | None:
-    """Return how far ours is off the paper's number, or that it keeps a bound or a range."""
-    here = [(n, column) for column in sides.ours if (n := table.value(row, column)) is not None]
-    printed = [
-        (n, column) for column in sides.theirs if (n := table.value(row, column)) is not None
-    ]
+    """Return how far ours is off the paper's number, or that it keeps a bound or a range.
+
+    Parameters
+    ----------
+    ours, theirs : columns of our and of the paper's number; a second one is the end of a range
+    """
+    here, printed = (
+        [(n, column) for column in names if (n := table.value(row, column)) is not None]
+        for names in (ours, theirs)
+    )
     if not here or not printed:
         return None
     (low, at_low), (high, at_high) = printed[0], printed[-1]
@@ -470,28 +464,34 @@ def _deviation(
 
 def _number_line(entry: PrintedNumber, says: Says, tolerance: Mapping[str, float]) -> Line:
     """Return a printed number with what is searched and filtered by."""
-    fact, grade = entry.fact, _grade(entry.deviation, tolerance)
+    fact, deviation = entry.fact, entry.deviation
+    grade = _grade(deviation, tolerance)
+    shown: object = deviation
+    if isinstance(deviation, Number):
+        shown = Several([deviation], grade=grade)
+    elif deviation:
+        shown = graded(deviation, grade)
     has = {
         "unseen": entry.seen == "no",
         "figure": bool(entry.figures),
         "far": grade == "bad",
     }
     stated = says.get((fact.paper, fact.section), {})
-    words = [entry.run, entry.quantity, fact.section, label(entry.backend), entry.id]
     origin = "" if entry.backend == TWIN else f" ({label(entry.backend)})"
-    figures = [link(f"fig-{name}", title) for name, title in entry.figures.items()]
+    figures = [link(f"fig-{name}", title) + " " for name, title in entry.figures.items()]
     cells = {
         "section": link(f"takeaway-{fact.section}", fact.section) if stated else fact.section,
         "run": entry.run + origin,
         "quantity": entry.quantity,
         "published": entry.published,
         "ours": entry.ours,
-        "deviation": Graded(entry.deviation, grade) if grade else entry.deviation,
+        "deviation": shown,
         "held_out": entry.held_out,
         "seen": entry.seen,
-        "figures": Markup().join(Markup("{} ").format(figure) for figure in figures),
+        "figures": Markup().join(figures),
     }
     more = {"data-id": entry.id, "data-has": " ".join(name for name, is_so in has.items() if is_so)}
+    words = [entry.run, entry.quantity, fact.section, label(entry.backend), entry.id]
     find = " ".join([*words, *stated.values()]).lower()
     return Line(cells, find, entry.source, entry.row, more)
 
@@ -500,12 +500,13 @@ def _grade(deviation: Number | str | None, tolerance: Mapping[str, float]) -> st
     """Return whether a deviation is within the tolerance of the claims: good, bad, or empty."""
     if not isinstance(deviation, Number):
         return "good" if deviation == WITHIN else ""
-    limits = {"points": tolerance["NEAR_PP"], "%": tolerance["NEAR"]}
+    off, unit = deviation.value, deviation.unit
     if deviation.how == "factor":
-        return "good" if abs(100 * (deviation.value - 1)) <= tolerance["NEAR"] else "bad"
-    if deviation.unit not in limits:
+        off, unit = 100 * (off - 1), "%"
+    limits = {"points": tolerance["NEAR_PP"], "%": tolerance["NEAR"]}
+    if unit not in limits:
         return ""
-    return "good" if abs(deviation.value) <= limits[deviation.unit] else "bad"
+    return "good" if abs(off) <= limits[unit] else "bad"
 
 
 def _natural(section: str) -> list[tuple[int, str]]:
@@ -543,39 +544,37 @@ def run_words(cells: Mapping[str, str], titles: Mapping[str, str]) -> str:
     return ", ".join(filter(None, words))
 
 
-def _run_of(fact: Fact, cells: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """Return what a published number is of: a run, or the change from one to the other."""
-    if isinstance(fact, Relation):
-        one, other = fact.sides[0], fact.sides[-1]
-        if cells.get("model"):  # of several, the one of this row
-            one, other = ({**side, "model": cells["model"]} for side in (one, other))
-        shared = {name: value for name, value in one.items() if other.get(name) == value}
-        words = [_values(name, shared[name], titles) for name in NAMED if name in shared]
-        words += [
-            f"{ARROWS.get(name, name)} {_values('', one.get(name, '?'), titles)} \u2192 "
-            f"{_values('', value, titles)}".strip()
-            for name, value in other.items()
-            if one.get(name) != value
-        ]
-        return ", ".join(filter(None, words))
-    if cells.get("device"):
-        return run_words(cells, titles)
-    (config,) = fact.sides
-    texts = {name: _values(name, value, titles) for name, value in config.items()}
-    mode = {"power_mode": texts.get("power_mode", "").removeprefix("mode ")}
-    return run_words({**texts, **mode, "epoch_set": texts.get("epoch", "")}, {})
-
-
 # what parts the two runs of a change -> words before its values
 ARROWS = {"num_workers": "workers", "batch_size": "batch", "power_mode": "mode", "dvfs": "DVFS"}
 ARROWS |= {"device": "", "model": ""}
 NAMED = ("device", "model", "storage", "power_mode")
 
 
+def _run_of(fact: Fact, cells: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """Return what a published number is of: a run, or the change from one to the other."""
+    if not isinstance(fact, Relation):
+        if cells.get("device"):
+            return run_words(cells, titles)
+        (config,) = fact.sides
+        texts = {name: _values(name, value, titles) for name, value in config.items()}
+        mode = {"power_mode": texts.get("power_mode", "").removeprefix("mode ")}
+        return run_words({**texts, **mode, "epoch_set": texts.get("epoch", "")}, {})
+    first, other = fact.sides[0], fact.sides[-1]
+    if cells.get("model"):  # of several, the one of this row
+        first, other = ({**side, "model": cells["model"]} for side in (first, other))
+    shared = {name: value for name, value in first.items() if other.get(name) == value}
+    words = [_values(name, shared[name], titles) for name in NAMED if name in shared]
+    for name, value in other.items():
+        if first.get(name) != value:
+            a, b = (_values("", end, titles) for end in (first.get(name, "?"), value))
+            words.append(f"{ARROWS.get(name, name)} {a} \u2192 {b}".strip())
+    return ", ".join(filter(None, words))
+
+
 def _values(name: str, value: Any, titles: Mapping[str, str]) -> str:
     """Return a setting in words: of power modes that follow one another the first and the last."""
-    values = [str(one) for one in (value if isinstance(value, tuple) else (value,))]
-    if name == "power_mode" and len(values) > 1 and all(len(one) == 1 for one in values):
+    values = [str(part) for part in (value if isinstance(value, tuple) else (value,))]
+    if name == "power_mode" and len(values) > 1 and all(len(mode) == 1 for mode in values):
         ends: list[list[str]] = []
         for letter in values:
             if ends and ord(letter) == ord(ends[-1][-1]) + 1:
@@ -583,7 +582,7 @@ def _values(name: str, value: Any, titles: Mapping[str, str]) -> str:
             else:
                 ends.append([letter])
         return "modes " + ", ".join(" to ".join(pair) for pair in ends)
-    words = ", ".join(titles.get(one, one) for one in values)
+    words = ", ".join(titles.get(part, part) for part in values)
     return f"mode {words}" if name == "power_mode" else words
 
 

@@ -26,8 +26,9 @@ from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
 from epochwatt.study.runs import TWIN
+from epochwatt.tables import read_frame
 from epochwatt.templates import Rows, index, render
-from epochwatt.text import first_of, label
+from epochwatt.text import label
 
 
 class Link(NamedTuple):
@@ -48,7 +49,6 @@ class FailedJob(TypedDict):
     waiting: list[str]
 
 
-MOST_WAITING = 8  # files that wait for a job that failed: so many are named
 COLOURED = (*TIME_PARTS, "baseload", "above_baseload")  # parts, in the colours of the palette
 LINKS = (
     Link(
@@ -134,8 +134,8 @@ def write_index(
     epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
     explored = None
     measured = dict[str, str]()  # run -> folder of its records
-    if epochs is not None and records is not None:
-        explored = explorer(epochs, records, titles, palette, specs)
+    if epochs is not None and inputs.get("runs") and records is not None:
+        explored = explorer(epochs, read_frame(inputs["runs"]), records, titles, palette, specs)
         runs = epochs[epochs.backend.ne(TWIN)].run.unique()
         measured = {run: records[run] for run in runs if run in records}
     content = {
@@ -150,7 +150,7 @@ def write_index(
         "papers": compare(numbers, inputs, findings, titles, says),
         "configuration": configuration(config, measured),
         "links": links,
-        "not_made": _failures(not_made),
+        "not_made": not_made,
     }
     more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
     Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")
@@ -162,20 +162,8 @@ def write_index(
 def write_bare(not_made: Sequence[FailedJob], page: str) -> None:
     """Write a page with nothing but what failed, where the landing page itself is among it."""
     links = [link for link in (*LINKS, *MADE_BY_NAME) if (Path(page).parent / link.path).exists()]
-    text = render("index/bare.html", not_made=_failures(not_made), links=links)
+    text = render("index/bare.html", not_made=not_made, links=links)
     Path(page).write_text(text, "utf-8")
-
-
-def _failures(not_made: Sequence[FailedJob]) -> list[dict[str, object]]:
-    """Return failed jobs as the page shows them, with the first of many files."""
-    return [
-        {
-            **job,
-            "made": first_of(job["outputs"]),
-            "waiting": first_of(job["waiting"], MOST_WAITING),
-        }
-        for job in not_made
-    ]
 
 
 def write_powertrain(tables: Mapping[str, str], figures: Iterable[str], page: str) -> None:

@@ -5,10 +5,12 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS, UNDECIDED
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.frames import read_texts
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, look
 from epochwatt.figures.fulcrum.names import STUDY as FULCRUM
 from epochwatt.figures.powertrain import looks
@@ -22,7 +24,7 @@ from epochwatt.pages.numbers import (
     Shown,
     Table,
     small,
-    text_lines,
+    text_table,
 )
 from epochwatt.published.paper_numbers import SIGNS
 
@@ -70,7 +72,8 @@ def in_short(claims: Sequence[Row]) -> list[str]:
 
 def drawing(svg: str, page: str) -> dict[str, str]:
     """Return a drawing as a page of its own shows it, with the caption that lies beside it."""
-    title, _, caption = Path(svg).with_suffix(".txt").read_text("utf-8").partition("\n\n")
+    text = Path(svg).with_suffix(".txt").read_text("utf-8")
+    title, _, caption = text.partition(".\n\n")
     path = os.path.relpath(svg, Path(page).parent)
     return {"path": path, "title": title, "caption": " ".join(caption.split())}
 
@@ -109,7 +112,7 @@ POWERTRAIN_COLUMNS = (
 
 
 def powertrain(
-    tables: Mapping[str, str], drawings: Iterable[dict[str, str]] = ()
+    tables: Mapping[str, str], drawings: Sequence[dict[str, str]] = ()
 ) -> dict[str, object]:
     """Return what the section shows.
 
@@ -119,28 +122,21 @@ def powertrain(
         missing file has no rows
     drawings : as of `drawing`, where the figures are in no gallery
     """
-    table, claims = Table(tables["numbers"]), read_rows(tables["claims"])
-    errors, penalties = (read_rows(tables[name]) for name in ("errors", "penalties"))
+    numbers, claims = Table(tables["numbers"]), read_rows(tables["claims"])
+    errors, penalties = (read_texts(tables[name]) for name in ("errors", "penalties"))
+    methods = [
+        {"title": words[:1].upper() + words[1:], "table": text_table(f"methods-{name}", rows)}
+        for name, words in looks.PROVENANCES.items()
+        if (rows := methods_rows(errors, penalties, name))
+    ]
+    lines = [_powertrain_line(numbers, n) for n in range(len(numbers.rows))]
     return {
         "title": looks.STUDY,
         "lead": in_short(claims),
-        "methods": [
-            {
-                "title": words[:1].upper() + words[1:],
-                "table": Shown(
-                    f"methods-{name}", [Column(n, n) for n in rows[0]], text_lines(rows)
-                ),
-            }
-            for name, words in looks.PROVENANCES.items()
-            if (rows := methods_rows(errors, penalties, name))
-        ],
-        "drawings": list(drawings),
-        "table": Shown(
-            "numbers-study",
-            POWERTRAIN_COLUMNS,
-            [_powertrain_line(table, n) for n in range(len(table.rows))],
-        ),
-        "claims": Shown("claims-powertrain", CLAIM_COLUMNS, text_lines(claim_rows(claims))),
+        "methods": methods,
+        "drawings": drawings,
+        "table": Shown("numbers-study", POWERTRAIN_COLUMNS, lines),
+        "claims": text_table("claims-powertrain", claim_rows(claims), *CLAIM_COLUMNS),
     }
 
 
@@ -171,64 +167,53 @@ def _powertrain_line(table: Table, n: int) -> Line:
 
 
 def methods_rows(
-    errors: Sequence[Row], penalties: Sequence[Row], provenance: str
+    errors: pd.DataFrame, penalties: pd.DataFrame, provenance: str
 ) -> list[dict[str, str]]:
     """Return a row per board and method: errors and what choices cost, from fifty profiled modes.
 
     Of every number the median over the board's workloads (and references: `workloads` counts these
     pairs), with the least and the most; `draws` of profiled modes at most.
     """
-    mine = [
-        [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]
-        for rows in (errors, penalties)
-    ]
-    numbers: dict[tuple[str, str], dict[str, list[float]]] = {}
-    n_draws: dict[tuple[str, str], int] = {}
-    for title, column, row in _judged(*mine):
-        if row[column] != "":
-            key = (row["device"], row["method"])
-            numbers.setdefault(key, {}).setdefault(title, []).append(float(row[column]))
-            n_draws[key] = max(row["n_draws"], n_draws.get(key, 0))
-    titles = dict.fromkeys(title for by_title in numbers.values() for title in by_title)
-    order = looks.looks(method for _, method in numbers)
-    return [
-        {
-            "board": looks.BOARDS.get(device, device),
-            "method": shown.title,
-            **{title: _span(numbers[device, name].get(title, [])) for title in titles},
-            "workloads": str(max(map(len, numbers[device, name].values()))),
-            "draws": str(n_draws[device, name]),
-        }
-        for device in dict.fromkeys(device for device, _ in numbers)
-        for name, shown in order.items()
-        if (device, name) in numbers
-    ]
+    parts = []
+    for table in (errors, penalties):
+        if table.empty:
+            continue
+        mine = table[table.provenance.eq(provenance) & table.group.ne(MATRIX)]
+        if table is penalties:
+            rows = limit_rows(mine, mine)
+            parts += [rows.assign(title=title, number=rows[name]) for name, title in JUDGED.items()]
+            continue
+        for target, word in looks.TARGETS.items():
+            rows = learning_rows(mine, target)
+            rows = rows[rows.n_profiled.eq(PROFILED) | rows.method.isin(ALL)]
+            parts.append(rows.assign(title=f"error of {word}, %", number=rows.value))
+    numbers = pd.concat(parts).dropna(subset="number") if parts else pd.DataFrame()
+    shown = []
+    for device in numbers.device.unique() if len(numbers) else ():
+        of_device = numbers[numbers.device.eq(device)]
+        for name, method in looks.looks(of_device.method).items():
+            of_method = of_device[of_device.method.eq(name)]
+            groups = of_method.groupby("title").number
+            spans = groups.agg(_span)
+            row = {"board": looks.BOARDS.get(device, device), "method": method.title}
+            row |= {title: spans.get(title, "") for title in numbers.title.unique()}
+            row |= {"workloads": str(groups.size().max()), "draws": str(of_method.n_draws.max())}
+            shown.append(row)
+    return shown
 
 
-def _judged(errors: Sequence[Row], penalties: Sequence[Row]) -> Iterator[tuple[str, str, Cells]]:
-    """Yield title, column and row of each number of a table of methods."""
-    for target, word in looks.TARGETS.items():
-        for row in learning_rows(errors, target):
-            if row["n_profiled"] == PROFILED or row["method"] in ALL:
-                yield f"error of {word}, %", "value", row
-    for row in limit_rows(penalties, penalties):
-        for column, title in JUDGED.items():
-            yield title, column, row
-
-
-def _span(values: Sequence[float]) -> str:
+def _span(values: Iterable[float]) -> str:
     """Return the median of numbers with the least and the most of them."""
-    if not values:
-        return ""
-    middle = f"{statistics.median(values):.3g}"
-    is_one = f"{min(values):.3g}" == f"{max(values):.3g}"
-    return middle if is_one else f"{middle} ({min(values):.3g} to {max(values):.3g})"
+    ordered = sorted(values)
+    low, middle, high = (
+        f"{value:.3g}" for value in (ordered[0], statistics.median(ordered), ordered[-1])
+    )
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 # -- Fulcrum -------------------------------------------------------------------------------------
 
 KEY_SOLVER, KEY_JOBS = "gmd", "train_and_infer"
-ASSUMED = "public"  # provenance of tables of which something is assumed
 FULCRUM_COLUMNS = (  # numbers: columns of summary.csv
     Column("jobs", "jobs"),
     Column("solver", "solver"),
@@ -248,34 +233,31 @@ FULCRUM_COLUMNS = (  # numbers: columns of summary.csv
 def fulcrum(tables: Mapping[str, str]) -> dict[str, object]:
     """Return what the section shows; `tables`: paths of `summary` and `claims`."""
     table, claims = Table(tables["summary"]), read_rows(tables["claims"])
+    lines = [_fulcrum_line(table, n) for n in range(len(table.rows))]
     return {
         "title": FULCRUM,
         "sentences": list(_sentences(table)),
         "lead": in_short(claims),
-        "has_assumed": any(row["provenance"] == ASSUMED for row in table.rows),
-        "table": Shown(
-            "numbers-solvers",
-            FULCRUM_COLUMNS,
-            [_fulcrum_line(table, n) for n in range(len(table.rows))],
-        ),
-        "claims": Shown("claims-fulcrum", CLAIM_COLUMNS, text_lines(claim_rows(claims))),
+        # of tables of others something is assumed
+        "has_assumed": any(row["provenance"] == "public" for row in table.rows),
+        "table": Shown("numbers-solvers", FULCRUM_COLUMNS, lines),
+        "claims": text_table("claims-fulcrum", claim_rows(claims), *CLAIM_COLUMNS),
     }
 
 
 def _sentences(table: Table) -> Iterator[list[str | Number]]:
     """Yield the key sentence of each provenance: texts, and numbers that name their cells."""
     for n, row in enumerate(table.rows):
-        if (row["solver"], row["jobs"]) != (KEY_SOLVER, KEY_JOBS):
-            continue
         kept, loss, late = (
             table.number(n, name, "%") for name in ("kept_pct", "loss_pct", "late_pct")
         )
-        if kept is None or loss is None:
+        is_key = (row["solver"], row["jobs"]) == (KEY_SOLVER, KEY_JOBS)
+        if not is_key or kept is None or loss is None:
             continue
         where = looks.PROVENANCES[row["provenance"]]
         sentence: list[str | Number] = [
-            f"{where[:1].upper()}{where[1:]}: training beside inference, ",
-            "our reading of GMD answers ",
+            f"{where[:1].upper()}{where[1:]}: training beside inference, our reading of GMD "
+            "answers ",
             kept,
             " of the problems within their budgets; its plans train ",
             loss,
@@ -289,8 +271,8 @@ def _sentences(table: Table) -> Iterator[list[str | Number]]:
 
 def _fulcrum_line(table: Table, n: int) -> Line:
     row = table.rows[n]
-    is_verified = row["solver"].endswith(HOLLOW)
-    solver = look(row["solver"])[0] + (", verified" if is_verified else "")
+    verified = ", verified" if row["solver"].endswith(HOLLOW) else ""
+    solver = look(row["solver"])[0] + verified
     words = [JOBS[row["jobs"]], solver, row["solver"], looks.SHORT[row["provenance"]]]
     cells: dict[str, object] = {"jobs": words[0], "tables": words[3]}
     cells["solver"] = solver + small(row["solver"])
@@ -316,59 +298,47 @@ def pairs(
     """
     rows, all_pairs = read_rows(verdicts), read_rows(pairs)
     first = rows[0] if rows else {}
+    by_verdict: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["difference_pct"]:
+            by_verdict.setdefault(row["verdict"], {})[METRICS[row["metric"]].title] = None
+    lead = [f"{verdict}: {', '.join(titles)}" for verdict, titles in by_verdict.items()]
+    flags = {(row["run_a"], row["run_b"]): row["flags"].split() for row in all_pairs}
+    n_shared = sum("machine_shared" in names for names in flags.values())
+    if n_shared:  # then little can be decided
+        took = f"other programs took CPUs during {n_shared} of {len(flags)} pairs"
+        lead.append(f"{took}: repeat it in quiet")
+    other_software = {(r["run_a"], r["run_b"]): r["differs"] for r in all_pairs if r["differs"]}
     return {
         "title": f"In pairs: {first['b']} against {first['a']}" if rows else "No pair was measured",
         "provenance": first.get("provenance", ""),
-        "in_short": [*verdicts_in_short(rows), *busy(all_pairs)],
+        "in_short": lead,
         "verdicts": [_verdict(row) for row in rows],
         "figure": drawing(figure, page),
         "claims": [_claim(row) for row in read_rows(str(claims))] if claims else [],
         "left_out": [
-            {"A": a, "B": b, "other software": text}
-            for (a, b), text in {
-                (row["run_a"], row["run_b"]): row["differs"] for row in all_pairs if row["differs"]
-            }.items()
+            {"A": a, "B": b, "other software": text} for (a, b), text in other_software.items()
         ],
     }
 
 
-def verdicts_in_short(rows: Sequence[Row]) -> list[str]:
-    """Return a sentence for each verdict: of which metrics it is said."""
-    named: dict[str, dict[str, None]] = {}
-    for row in rows:
-        if row["difference_pct"]:
-            named.setdefault(row["verdict"], {})[METRICS[row["metric"]].title] = None
-    return [f"{verdict}: {', '.join(titles)}" for verdict, titles in named.items()]
-
-
-def busy(rows: Sequence[Row]) -> list[str]:
-    """Return a warning where other programs took part in the CPUs: then little can be decided."""
-    flags = {(row["run_a"], row["run_b"]): row["flags"].split() for row in rows}
-    shared = sum("machine_shared" in names for names in flags.values())
-    if not shared:
-        return []
-    return [f"other programs took CPUs during {shared} of {len(flags)} pairs: repeat it in quiet"]
-
-
 def _verdict(row: Row) -> dict[str, str]:
+    def number(name: str) -> str:
+        return f"{float(row[name]):.4g}" if row[name] else ""
+
     reason = f" ({row['reason']})" if row["verdict"] == UNDECIDED else ""
-    interval = f"{_number(row['low_pct'])} to {_number(row['high_pct'])}" if row["low_pct"] else ""
     return {
         "what": METRICS[row["metric"]].title,
         "where": f"{row['device']}, {row['model']}, {row['num_workers']} workers, "
         f"batch {row['batch_size']}, mode {row['power_mode']}",
         "pairs": row["n_pairs"],
-        row["a"]: _number(row["mean_a"]),
-        row["b"]: _number(row["mean_b"]),
-        "difference %": _number(row["difference_pct"]),
-        "90 % interval": interval,
-        "margin %": _number(row["margin_pct"]),
+        row["a"]: number("mean_a"),
+        row["b"]: number("mean_b"),
+        "difference %": number("difference_pct"),
+        "90 % interval": f"{number('low_pct')} to {number('high_pct')}" if row["low_pct"] else "",
+        "margin %": number("margin_pct"),
         "verdict": row["verdict"] + reason,
     }
-
-
-def _number(cell: str) -> str:
-    return f"{float(cell):.4g}" if cell else ""
 
 
 def _claim(row: Row) -> dict[str, str]:

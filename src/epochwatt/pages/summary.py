@@ -11,18 +11,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import (
-    DATA,
-    TIME_PARTS,
-    best_settings,
-    run_means,
-    workloads,
-)
+from epochwatt.analysis.summary import DATA, TIME_PARTS, best_settings, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.epochs.bottleneck import find_longest_part
-from epochwatt.pages.numbers import Bar, Column, Shown, text_lines
+from epochwatt.pages.numbers import Bar, text_table
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.text import aligned, counted, origin
@@ -52,8 +46,8 @@ MOST_ROWS, MOST_NOTES = 6, 2
 SETTING_WIDTH = 32
 MORE = "more on the page: results/index.html"
 
-Row = Mapping[str, object]  # title of a column -> its text, or a bar
-Run = dict[str, Any]  # a row of `run_means`
+Row = Mapping[str, object]  # title of a column -> its text, or bars
+Run = Mapping[Any, Any]  # a row of `run_means`
 
 
 class Part(NamedTuple):
@@ -79,19 +73,9 @@ class Part(NamedTuple):
 
     def shown(self) -> dict[str, object]:
         """Return it as the page shows it."""
+        name = f"summary-{self.title.split()[0].lower()}"
         tables = [
-            {
-                "title": title,
-                "note": note,
-                "table": Shown(
-                    f"summary-{self.title.split()[0].lower()}-{n}",
-                    [
-                        Column(name, name, "bars" if name == "parts" else "")
-                        for name in dict.fromkeys(name for row in rows for name in row)
-                    ],
-                    text_lines(rows),
-                ),
-            }
+            {"title": title, "note": note, "table": text_table(f"{name}-{n}", rows)}
             for n, (title, note, rows) in enumerate(self.tables)
         ]
         return {"title": self.title, "head": self.head, "tables": tables}
@@ -130,29 +114,25 @@ def summarise(
     parts = []
     for title, backends in KINDS.items():
         epochs = all_epochs[all_epochs.backend.isin(backends)]
-        if len(epochs):
-            mine = [f for f in findings if f.backend in backends]
-            parts.append(_part(title, epochs, mine, titles))
+        if epochs.empty:
+            continue
+        means = run_means(epochs)
+        best_note, best = _best_rows(means, titles)
+        tables = [
+            ("Where an epoch goes", OVER_RUNS, _workload_rows(means, titles)),
+            ("Best settings", best_note, best),
+            ("Runs", "", _run_rows(means, titles) if len(means) <= FEW_RUNS else []),
+        ]
+        first, *others = _headline(epochs, means)
+        head = [first, *in_short([f for f in findings if f.backend in backends]), *others]
+        fastest = [] if TWIN in backends else _fastest_rows(means, titles)
+        parts.append(Part(title, head, [table for table in tables if table[2]], fastest))
     if (all_epochs.backend == TWIN).all():
         parts.insert(0, Part("Measured", [NOTHING], [], []))
     return parts
 
 
-def _part(
-    title: str, epochs: pd.DataFrame, findings: Sequence[ClaimRow], titles: Mapping[str, str]
-) -> Part:
-    means = run_means(epochs)
-    tables = [("Where an epoch goes", OVER_RUNS, _place_rows(means, titles))]
-    tables.append(("Best settings", *_best_rows(means, titles)))
-    if len(means) <= FEW_RUNS:
-        tables.append(("Runs", "", _run_rows(means, titles)))
-    first, *others = _headline(epochs)
-    fastest = [] if (epochs.backend == TWIN).all() else _fastest_rows(means, titles)
-    head = [first, *in_short(findings), *others]
-    return Part(title, head, [table for table in tables if table[2]], fastest)
-
-
-def _headline(epochs: pd.DataFrame) -> list[str]:
+def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     """Return what was run where, and how much of it counts."""
     units = epochs.groupby("device").instance.unique()
     places = [f"{device}/{' '.join(sorted(instances))}" for device, instances in units.items()]
@@ -173,7 +153,7 @@ def _headline(epochs: pd.DataFrame) -> list[str]:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
         lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
-    without = set(epochs.run) - set(run_means(epochs).run)
+    without = set(epochs.run) - set(means.run)
     if without:
         lines.append(
             f"Not in this table: {counted(len(without), 'runs')} without a valid epoch after the "
@@ -193,7 +173,7 @@ def _headline(epochs: pd.DataFrame) -> list[str]:
     return [*lines, MEANS]
 
 
-def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
+def _workload_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per board and model: runs, time and its parts, energy and power."""
     rows = list[Row]()
     for workload in workloads(means):
@@ -206,11 +186,8 @@ def _place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
             "parts": [Bar(100.0, shares, words)],
             f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
-        if workload.energy_wh:
-            row["energy Wh"] = _range(workload.energy_wh)
-        if workload.power_w:
-            row["power W"] = _range(workload.power_w)
-        rows.append(row)
+        ranges = {"energy Wh": workload.energy_wh, "power W": workload.power_w}
+        rows.append(row | {title: _range(ends) for title, ends in ranges.items() if ends})
     return rows
 
 
@@ -219,12 +196,12 @@ def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, lis
     choices = best_settings(means)
     rows = list[Row]()
     for choice in choices:
-        named = _named(choice.group, titles)
-        named |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
-        numbers = {"best setting": choice.setting, "E2E s": _short(choice.e2e_s)}
+        row = _named(choice.group, titles)
+        row |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
+        row |= {"best setting": choice.setting, "E2E s": _short(choice.e2e_s)}
         if choice.energy_wh is not None:
-            numbers["energy Wh"] = _short(choice.energy_wh)
-        rows.append(named | numbers)
+            row["energy Wh"] = _short(choice.energy_wh)
+        rows.append(row)
     is_metered = {choice.energy_wh is not None for choice in choices}
     notes = [note for note, needed in ((FRONT, True), (FASTEST, False)) if needed in is_metered]
     return " ".join([*notes, LEARNING]), rows
@@ -232,10 +209,11 @@ def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, lis
 
 def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the fastest run of each network and unit, in few words."""
-    has_units = len(means[["device", "instance"]].drop_duplicates()) > 1
+    unit = ["device", "instance"]
+    has_units = len(means[unit].drop_duplicates()) > 1
     rows = []
-    for _, group in means.groupby(["device", "instance", "model", "task", *DATA], sort=False):
-        (run,) = _runs(group.nsmallest(1, "e2e_s"))
+    for _, group in means.groupby([*unit, "model", "task", *DATA], sort=False):
+        run = group.nsmallest(1, "e2e_s").to_dict("records")[0]
         named = _named(run, titles)
         row = {"unit": f"{run['device']}/{run['instance']}"} if has_units else {}
         row |= {
@@ -250,10 +228,6 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
         }
         rows.append(row)
     return rows
-
-
-def _runs(means: pd.DataFrame) -> list[Run]:
-    return [{str(name): cell for name, cell in run.items()} for run in means.to_dict("records")]
 
 
 def _terse(run: Run) -> str:
@@ -271,7 +245,7 @@ def _terse(run: Run) -> str:
 def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
-    for run in _runs(means):
+    for run in means.to_dict("records"):
         shares = {part: 100 * run[f"{part}_s"] / run["e2e_s"] for part in TIME_PARTS}
         rows.append(
             {
@@ -297,7 +271,7 @@ def _power(run: Run) -> dict[str, str]:
     return {name: _short(value) for name, value in values.items() if not pd.isna(value)}
 
 
-def _named(values: Mapping[Any, Any], titles: Mapping[str, str]) -> dict[str, str]:
+def _named(values: Run, titles: Mapping[str, str]) -> dict[str, str]:
     setup, device, model = (str(values[name]) for name in ("setup", "device", "model"))
     scale = values["dataset_scale"]
     times = "" if scale == 1 else f" x{scale:g}"

@@ -19,10 +19,10 @@ near them as a ratio; as `bound` what only says where a value lies. Not judged a
 counts, clocks, zeros, 0 and 100 %, what rests on noise put in by hand (5.4) and the errors of
 prediction models (5.7).
 
-Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
-same run and metric; numbers of one run that add up or multiply; and both again where the simulation
-says the same to two runs, so that for it they are one (`benchmarks/calibration.py`). The others
-were found by hand, and the file says the arithmetic.
+Most of the leaks follow from the tables (`benchmarks/calibration.py`): rows, or ends of relations,
+with the same run and metric; numbers of one run that add up or multiply; and both again where the
+simulation says the same to two runs, so that for it they are one. The others were found by hand,
+and the file says the arithmetic.
 
 `folder` is config/twin of the checkout in all functions here.
 """
@@ -31,14 +31,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import (
     DEVICE_DEFAULTS,
-    KEYS,
     PAPERS,
     SPREADS,
     Config,
@@ -128,6 +127,9 @@ class NumbersRead:
     why: Filled
 
 
+IdSet = TypeVar("IdSet", Leak, NumbersRead)
+
+
 def folds(folder: Path) -> dict[str, Fold]:
     """Return the folds by take-away, in the order of the papers.
 
@@ -151,8 +153,7 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
     """
     rows, folds = judged(folder), dict[str, Fold]()
     leaks = load_leaks(folder, rows)
-    for where, _, read in checked_rows(NumbersRead, folder / READ_BY_CLAIMS):
-        _check_ids(read.ids, rows, where)
+    for where, read in _sets_of_ids(NumbersRead, folder / READ_BY_CLAIMS, rows):
         if read.takeaway in folds:
             raise ConfigError(f"take-away {read.takeaway} is there twice", where=where)
         removed = giving_away(read.ids, leaks, rows)
@@ -168,17 +169,17 @@ def power_mode_fold(published: Published) -> Fold:
     leak has to be followed: whatever is left is of runs at the clocks of default modes, and nothing
     about others follows from them.
     """
-    facts = published.facts().values()
-    ids = (f.id for f in facts if f.takeaway.startswith(OF_POWER_MODES) or _at_other_clocks(f))
-    return Fold(POWER_MODES, frozenset(), frozenset(ids))
-
-
-def _at_other_clocks(fact: Fact) -> bool:
-    return any(
-        run.get("dvfs") == "on" or run["power_mode"] != DEVICE_DEFAULTS[run["device"]]["power_mode"]
-        for run in fact.runs
-        if "power_mode" in run
+    ids = (
+        fact.id
+        for fact in published.facts().values()
+        if fact.takeaway.startswith(OF_POWER_MODES)
+        or any(
+            run.get("dvfs") == "on" or mode != DEVICE_DEFAULTS[run["device"]]["power_mode"]
+            for run in fact.runs
+            if (mode := run.get("power_mode"))
+        )
     )
+    return Fold(POWER_MODES, frozenset(), frozenset(ids))
 
 
 def judged(folder: Path) -> dict[str, Judged]:
@@ -197,17 +198,17 @@ def judged(folder: Path) -> dict[str, Judged]:
 
 def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:
     """Return the sets of numbers that leave together. Errors as of `folds`."""
-    leaks = []
-    for where, _, leak in checked_rows(Leak, folder / LEAKS):
-        _check_ids(leak.ids, published_ids, where)
-        leaks.append(leak)
-    return leaks
+    return [leak for _, leak in _sets_of_ids(Leak, folder / LEAKS, published_ids)]
 
 
-def _check_ids(ids: Iterable[str], all_ids: Collection[str], where: str) -> None:
-    for name in sorted(ids):
-        if name not in all_ids:
+def _sets_of_ids(
+    kind: type[IdSet], path: Path, published_ids: Collection[str]
+) -> Iterator[tuple[str, IdSet]]:
+    """Yield each row with its place; ConfigError where one of its ids is none."""
+    for where, _, row in checked_rows(kind, path):
+        for name in sorted(row.ids - set(published_ids)):
             raise ConfigError(f"{name} is not in {FOLDS}", where=where)
+        yield where, row
 
 
 def giving_away(
@@ -215,52 +216,18 @@ def giving_away(
 ) -> frozenset[str]:
     """Return published numbers with all that give them away, that give those away, and so on.
 
-    Parameters
-    ----------
-    ids : of the numbers
-    rows : how each published number is judged: a bound that was reached leads no further
+    A bound that was reached leads no further; `rows` say which numbers are bounds.
     """
-    of_id: dict[str, list[Leak]] = defaultdict(list)
+    beside: dict[str, set[str]] = defaultdict(set)
     for leak in leaks:
         for name in leak.ids:
-            of_id[name].append(leak)
+            beside[name] |= leak.ids
     reached, todo = set(ids), list(ids)
     while todo:
-        new = {i for leak in of_id[todo.pop()] for i in leak.ids} - reached
+        new = beside[todo.pop()] - reached
         reached |= new
         todo += [name for name in new if rows[name].judged_as != "bound"]
     return frozenset(reached)
-
-
-def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = None) -> list[Leak]:
-    """Return the leaks that follow from the tables, and what follows where some points are one.
-
-    Parameters
-    ----------
-    one_run : point -> the point that it is to the simulation; others are themselves
-    """
-    leaks = _leaks(published, {})
-    covered = {leak.ids for leak in leaks}
-    for leak in _leaks(published, one_run or {}):
-        if not any(leak.ids <= ids for ids in covered):
-            leaks.append(Leak(leak.ids, RULES[2], leak.why))
-    return leaks
-
-
-def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
-    touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
-    giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
-    for name, fact in published.facts().items():
-        for place in points(fact):
-            at = one_run.get(place, place)
-            touching[at].add(name)
-            if "/" in fact.metric or not (fact.formula or fact.is_bound):
-                giving[at].add(name)
-    reasons = {frozenset(ids): _words(at) for at, ids in touching.items()}
-    leaks = [Leak(ids, RULES[0], why) for ids, why in reasons.items()]
-    leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
-    leaks = [leak for leak in leaks if len(leak.ids) > 1]
-    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
 
 
 def points(fact: Fact) -> Iterator[Point]:
@@ -274,12 +241,7 @@ def points(fact: Fact) -> Iterator[Point]:
 
 
 def point(paper: str, config: Config, metric: str) -> Point:
-    """Return what tells a metric of one run from others.
-
-    Parameters
-    ----------
-    config : of a run, by the keys of `published.KEYS`
-    """
+    """Return what tells a metric of one run from others; `config` by the keys of `KEYS`."""
     if config.get("epoch") == "all" and paper == PAPERS[0]:
         config = {**config, "epoch": "1+"}  # of 15 hours; of HiPCW it is the median of three epochs
     return (paper, *run_key(config), SAME_AS.get(metric, metric))
@@ -295,23 +257,3 @@ def components_of(at: Point) -> set[Point]:
             for part in parts
         )
     )
-
-
-def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:
-    for run in dict.fromkeys(point[:-1] for point in giving):
-        for metrics in IDENTITIES:
-            members = [giving.get((*run, metric), set()) for metric in metrics]
-            if all(members):
-                why = f"{', '.join(metrics)} of one run"
-                yield set().union(*members), f"{why}: {_words(run)}"
-
-
-def _words(point: Point) -> str:
-    """Return in words which run a point is of, and what of it."""
-    run = dict(zip(KEYS, point[1:], strict=False))
-    short = {"num_workers": "w={}", "batch_size": "bs={}", "epoch": "epoch {}", "dvfs": "dvfs {}"}
-    left_out = (None, "kept", "d1", 1.0)
-    parts = [
-        short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out
-    ]
-    return " ".join([*parts, *map(str, point[1 + len(KEYS) :])])

@@ -37,9 +37,7 @@ GROUPINGS: dict[str, Callable[[Fact], set[str]]] = {
 def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
     """Return for each of `GROUPINGS` its folds, by the name of the grouping and what is left out.
 
-    Only of the main paper: nothing else is fitted.
-
-    Raises ConfigError: as of `folds.folds`.
+    Only of the main paper: nothing else is fitted. Errors as of `folds.folds`.
     """
     rows = judged(folder)
     leaks = load_leaks(folder, rows)

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.errors import ConfigError
-from epochwatt.tables import checked_rows, read_table
+from epochwatt.tables import Cells, checked_rows, read_table
 
 MEASUREMENTS = "measurements.csv"
 RELATIONS = "relations.csv"
@@ -32,18 +32,8 @@ ONE_SIDE = ("100*part/whole", "min..max", *SPREADS)
 
 # Keys of a configuration, in the order of `key`. `state` is an idle state: i to iv (Fig. 7).
 KEYS = (
-    "device",
-    "instance",
-    "model",
-    "storage",
-    "num_workers",
-    "batch_size",
-    "power_mode",
-    "dvfs",
-    "epoch",
-    "cache",
-    "scale",
-    "state",
+    *("device", "instance", "model", "storage", "num_workers", "batch_size", "power_mode"),
+    *("dvfs", "epoch", "cache", "scale", "state"),
 )
 UNKNOWN_TO_PAPERS = ("task", "precision", "compile", "container")  # factors, by default then
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
@@ -68,12 +58,7 @@ Config = dict[str, Any]
 
 
 def trains_as_published(factors: Mapping[str, Any]) -> bool:
-    """Say whether a run trains, in the arithmetic of the papers: no other is held against them.
-
-    Parameters
-    ----------
-    factors : of the run; what is not there is as by default
-    """
+    """Say whether a run trains, in the arithmetic of the papers: no other is held against them."""
     defaults = {name: FACTOR_DEFAULTS[name] for name in UNKNOWN_TO_PAPERS}
     return all((factors.get(name) or value) == value for name, value in defaults.items())
 
@@ -98,16 +83,12 @@ def parse_config(text: str) -> Config:
             raise ValueError(f"{part!r} is not a key=value of: {', '.join(KEYS)}")
         if key in config:
             raise ValueError(f"{key} is named twice")
-        config[key] = _value(key, words)
+        try:
+            values = tuple(_TYPES.get(key, str)(word) for word in words.split("|"))
+        except ValueError:
+            raise ValueError(f"{key} is {words!r}, which is not a number") from None
+        config[key] = values if len(values) > 1 else values[0]
     return _filled(config)
-
-
-def _value(key: str, text: str) -> Any:
-    try:
-        values = tuple(_TYPES.get(key, str)(word) for word in text.split("|"))
-    except ValueError:
-        raise ValueError(f"{key} is {text!r}, which is not a number") from None
-    return values if len(values) > 1 else values[0]
 
 
 def _filled(config: Config) -> Config:
@@ -129,33 +110,21 @@ ParsedConfig = Annotated[Config, BeforeValidator(parse_config)]
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A published number: what a measurement and a relation have in common.
+    """A published number: what a measurement and a relation have in common."""
 
-    Attributes
-    ----------
-    id : `S`: SIGMETRICS 2023, `H`: HiPCW 2021, `R`: a relation
-    paper, section : where it is printed; the section is the take-away's number where there is one
-    metric, value, unit : the number, slips of the paper corrected
-    value_hi : upper end where an interval is printed (`value` is its lower end)
-    qualifier : exact, approx, less_than, at_most, at_least
-    as_printed : number and unit in the paper where they differ from ours
-    note : our own, short
-    kind : run, idle, protocol (constant or reading of the tools), prediction (a model's error)
-    formula : of a relation, what `value` is of its sides A and B, or of the values of side A
-    """
-
-    id: Filled
+    id: Filled  # `S`: SIGMETRICS 2023, `H`: HiPCW 2021, `R`: a relation
     paper: Literal["sigmetrics2023", "hipcw2021"]
-    section: Filled
+    section: Filled  # the take-away's number where there is one
     metric: Filled
-    value: Number
-    value_hi: OptionalNumber = None
+    value: Number  # slips of the paper corrected
+    value_hi: OptionalNumber = None  # where an interval is printed; `value` is its lower end
     unit: Filled
     qualifier: Literal["exact", "approx", "less_than", "at_most", "at_least"]
-    as_printed: str = ""
-    note: str = ""
+    as_printed: str = ""  # number and unit in the paper where they differ from ours
+    note: str = ""  # our own, short
+    # protocol: constant or reading of the tools; prediction: a model's error
     kind: Literal["run", "idle", "protocol", "prediction"] = "run"
-    formula: str = ""
+    formula: str = ""  # of a relation, what `value` is of its sides A and B, or of values of A
 
     def __post_init__(self) -> None:
         if self.value_hi is not None and self.value_hi < self.value:
@@ -254,7 +223,11 @@ def load_published(folder: Path) -> Published:
 
     Raises ConfigError: a table is missing, or a row cannot be: file, line, column, what is allowed.
     """
-    measurements = checked_rows(Measurement, folder / MEASUREMENTS, _with_config)
+
+    def with_config(row: Cells) -> dict[str, str]:  # as one cell
+        return {**row, "config": ";".join(f"{key}={row[key]}" for key in KEYS if row.get(key))}
+
+    measurements = checked_rows(Measurement, folder / MEASUREMENTS, with_config)
     relations = checked_rows(Relation, folder / RELATIONS)
     return Published(_by_id(measurements), _by_id(relations))
 
@@ -262,11 +235,6 @@ def load_published(folder: Path) -> Published:
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit of the simulated boards sees."""
     return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
-
-
-def _with_config(row: dict[str, str]) -> dict[str, str]:
-    """Return a measurement's cells with those of its configuration as one."""
-    return {**row, "config": ";".join(f"{key}={row[key]}" for key in KEYS if row.get(key))}
 
 
 def _by_id(rows: Iterable[tuple[str, Any, AnyFact]]) -> dict[str, AnyFact]:

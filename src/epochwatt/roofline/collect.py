@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from epochwatt.board.records.ceiling_folder import CeilingFolder, CeilingRecord
+from epochwatt.board.records.mode_folder import CeilingFolder, CeilingRecord
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import load_kernel_counts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.roofline.points import RunInMode

@@ -9,6 +9,7 @@ import pandas as pd
 from epochwatt.tables import read_frame, write_frame
 
 _GROUPS = ["provenance", "jobs", "solver"]
+SUMMED = ("answered_pct", "kept_pct", "loss_mean_pct", "n_profiles", "board_minutes")  # of scores
 SUMMARY_COLUMNS = (
     *(*_GROUPS, "n_rows", "n_profiles", "board_minutes"),
     *("kept_pct", "kept_least_pct", "kept_most_pct"),

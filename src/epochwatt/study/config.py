@@ -367,7 +367,7 @@ class PredictorRow(Closed):
 
 
 class Flag(Closed):
-    """config/flags.yaml: what a flag does to its epoch."""
+    """config/flags.yaml: another effect than a flag has by itself."""
 
     effect: Literal["invalidates", "voids_energy", "informs"] = Field(
         description="invalidates: the epoch is left out of every mean; voids_energy: its energy is "

@@ -194,11 +194,10 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
 
 
 def _flag_effects(root: Path) -> dict[str, str]:
-    rows = read_rows(Flag, root / FLAGS)
-    for flag in rows.keys() ^ columns.FLAGS.keys():
-        problem = "is missing" if flag in columns.FLAGS else "is not a flag"
-        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=columns.FLAGS)
-    return {flag: rows[flag].effect for flag in columns.FLAGS}
+    rows = read_rows(Flag, root / FLAGS) if (root / FLAGS).exists() else {}
+    for flag in rows.keys() - columns.FLAGS.keys():
+        raise ConfigError(f"{flag!r} is not a flag", where=FLAGS, allowed=columns.FLAGS)
+    return columns.FLAG_EFFECTS | {flag: row.effect for flag, row in rows.items()}
 
 
 def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from epochwatt.study.config import Backend, Closed, Title
-from epochwatt.sweeps.grids import ALL
 
+ALL = "all"  # name of the grid of every combination of a machine's steps
 Part = Literal["cores", "cpu_mhz", "gpu_mhz", "emc_mhz"]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -47,11 +47,6 @@ class Grid(Closed):
         return self
 
 
-def _of_name(grid: Any) -> Any:
-    """Return a grid of which only the name stands there as a mapping."""
-    return {"name": grid} if isinstance(grid, str) else grid
-
-
 class SweepEntry(Closed):
     """config/sweeps.yaml: one workload in many modes, some forty mini-batches each."""
 
@@ -65,9 +60,9 @@ class SweepEntry(Closed):
         description="factors of what is trained, `model` at least, as in a block of a study; "
         "without lists, and without power_mode, dvfs and what belongs to epochs",
     )
-    grid: Annotated[Grid, BeforeValidator(_of_name)] = Field(
-        description="the modes: the name of a grid or `all`, or a mapping (see below)"
-    )
+    grid: Annotated[
+        Grid, BeforeValidator(lambda grid: {"name": grid} if isinstance(grid, str) else grid)
+    ] = Field(description="the modes: the name of a grid or `all`, or a mapping (see below)")
     chunk: int = Field(
         20, ge=1, description="modes that one job measures; how many it is changes no result"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
-from epochwatt.sweeps.public.registry import load_registry, read_public
+from epochwatt.sweeps.public.registry import converted, load_registry, public_folder, shipped_path
 
 RESULTS = "results/sweeps"  # {sweep}.csv: measured or simulated by the workflow
 SCORES = "scores.csv"  # beside them: how well methods predict sweeps
@@ -18,19 +18,16 @@ ENDINGS = (".csv", ".csv.gz")
 def find_tables(
     name: str | Path, root: Path = Path(), public_data: Path | None = None
 ) -> list[ModeTable]:
-    """Return the mode tables of a sweep.
+    """Return the mode tables of a public sweep, of one in results/sweeps/, or of a file.
 
     Raises ConfigError: nothing has this name; what it stands for is not here, or cannot be read.
-
-    Parameters
-    ----------
-    name : a public sweep of config/sweeps/registry.yaml, a sweep in results/sweeps/, or a file
-    root : the checkout
-    public_data : folder of others' repositories, for sweeps that epochwatt may not pass on; else
-        the one that the environment names (`public.registry.public_folder`)
+    `public_data`: folder of others' repositories (`public_folder`).
     """
-    if str(name) in load_registry(root).sweeps:
-        return read_public(str(name), root, public_data)
+    registry = load_registry(root)
+    if str(name) in registry.sweeps:
+        if registry.is_shipped(str(name)):
+            return read_mode_tables(shipped_path(str(name), root))
+        return converted(str(name), registry, public_folder(public_data)).tables
     paths = [root / RESULTS / f"{name}{ending}" for ending in ENDINGS]
     for path in (*paths, Path(name)):
         if path.is_file():

@@ -11,7 +11,7 @@ modes, so its only named grid is the whole of it (SIGMETRICS 2023, section 1).
 
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -21,10 +21,9 @@ from epochwatt.board.device.frequencies import resolve
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
+from epochwatt.sweeps.config import ALL, Grid
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.text import counted
-
-ALL = "all"
 
 
 class Steps(NamedTuple):
@@ -60,52 +59,28 @@ class NamedGrid(NamedTuple):
 
     board: str  # kind of board
     size: int  # number of modes that they print
-    title: str  # whose it is
     cores: Every = Every()
     cpu_mhz: Every = Every()
     gpu_mhz: Every = Every()
     emc_mhz: Every = Every()
-
-    def rules(self) -> dict[str, Every]:
-        """Return the rule of each part."""
-        return {part: getattr(self, part) for part in CLOCKS}
 
 
 _EVEN = Every(2, first=1)  # of 1, 2, 3, ... cores
 _NOT_THE_LOWEST = Every(1, first=1)
 
 NAMED: Mapping[str, NamedGrid] = {
-    "powertrain-orin": NamedGrid(
-        "agx_orin", 4368, "PowerTrain on AGX Orin", cores=_EVEN, cpu_mhz=Every(2, first=2)
-    ),
-    "powertrain-orin-yolo": NamedGrid(
-        "agx_orin",
-        3744,
-        "PowerTrain's YOLOv8n on AGX Orin: without the two slowest CPU clocks",
-        cores=_EVEN,
-        cpu_mhz=Every(2, first=6),
-    ),
+    # PowerTrain; its YOLOv8n was measured without the two slowest CPU clocks
+    "powertrain-orin": NamedGrid("agx_orin", 4368, _EVEN, Every(2, first=2)),
+    "powertrain-orin-yolo": NamedGrid("agx_orin", 3744, _EVEN, Every(2, first=6)),
+    # Fulcrum and Pagoda
     "fulcrum-orin": NamedGrid(
-        "agx_orin",
-        441,
-        "Fulcrum and Pagoda on AGX Orin",
-        cores=Every(4, first=3),
-        cpu_mhz=Every(4, first=4),
-        gpu_mhz=Every(2),
-        emc_mhz=_NOT_THE_LOWEST,
+        "agx_orin", 441, Every(4, first=3), Every(4, first=4), Every(2), _NOT_THE_LOWEST
     ),
-    "orin-nano": NamedGrid(
-        "orin_nano",
-        180,
-        "PowerTrain's validation on Orin Nano",
-        cores=_EVEN,
-        cpu_mhz=Every(2, first=2),
-        gpu_mhz=Every(2),
-        emc_mhz=_NOT_THE_LOWEST,
-    ),
-    "all-orin": NamedGrid("agx_orin", 18096, "all modes of AGX Orin, JetPack 5.0"),
-    "all-xavier": NamedGrid("agx_xavier", 29232, "all modes of AGX Xavier"),
-    "all-orin-nano": NamedGrid("orin_nano", 1800, "all modes of Orin Nano"),
+    # PowerTrain's validation
+    "orin-nano": NamedGrid("orin_nano", 180, _EVEN, Every(2, first=2), Every(2), _NOT_THE_LOWEST),
+    "all-orin": NamedGrid("agx_orin", 18096),  # JetPack 5.0
+    "all-xavier": NamedGrid("agx_xavier", 29232),
+    "all-orin-nano": NamedGrid("orin_nano", 1800),
 }
 
 
@@ -141,25 +116,43 @@ def steps_of_host(root: str = "/") -> Steps:
     return Steps("the machine at hand", threads, cpu_mhz, has_clocks=False)
 
 
-def all_modes(steps: Steps) -> list[SweepMode]:
-    """Return every combination of a machine's steps, cores slowest, memory clock fastest.
+def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
+    """Return the modes of a grid on a machine's steps, none twice; those of a draw as drawn.
 
-    Raises ConfigError: a board's clock has no known steps.
+    Else cores go slowest, the memory clock fastest. The first modes of a larger draw of the same
+    seed are those of a smaller one, so it can be enlarged later, and what is measured counts on.
+
+    Raises ConfigError: a name, a clock (to 2 %) or a number of cores that cannot be, or more random
+    modes than there are. `board`: its kind; empty for a host.
     """
-    return _product(steps, {})
+    if grid.modes:
+        listed = ({part: _step(part, v, steps) for part, v in mode.items()} for mode in grid.modes)
+        modes = list(dict.fromkeys(SweepMode(**mode) for mode in listed))  # type: ignore[arg-type]
+    elif grid.parts:
+        values = grid.parts.items()
+        modes = _product(
+            steps, {str(part): [_step(part, v, steps) for v in vs] for part, vs in values}
+        )
+    elif grid.name == ALL:
+        modes = _product(steps, {})
+    else:
+        modes = named_grid(grid.name, board, steps, any_size=grid.any_size)
+    if grid.random is None:
+        return modes
+    if grid.random > len(modes):
+        raise ConfigError(
+            f"{grid.random:,} random modes are asked for",
+            allowed=f"at most {counted(len(modes), 'modes')}",
+        )
+    random.Random(grid.seed).shuffle(modes)
+    return modes[: grid.random]
 
 
 def named_grid(name: str, board: str, steps: Steps, *, any_size: bool = False) -> list[SweepMode]:
-    """Return the modes of a named grid on a board's own steps, in the order of `all_modes`.
+    """Return the modes of a grid of `NAMED` on a board's own steps.
 
     Raises ConfigError: no such grid; a grid of another kind of board; other steps than those of the
-    printed grid.
-
-    Parameters
-    ----------
-    name : one of `NAMED`
-    board : kind of the board that the steps are of
-    any_size : the rule counts, whatever number of modes it gives
+    printed grid, unless the rule counts, whatever number of modes it gives (`any_size`).
     """
     if name not in NAMED:
         raise ConfigError(f"unknown grid {name!r}", allowed=[ALL, *NAMED])
@@ -170,72 +163,29 @@ def named_grid(name: str, board: str, steps: Steps, *, any_size: bool = False) -
             found=steps.title,
             allowed=[ALL, *(other for other, row in NAMED.items() if row.board == board)],
         )
-    modes = _product(
-        steps, {part: rule.chosen(getattr(steps, part)) for part, rule in grid.rules().items()}
+    rules = {part: getattr(grid, part) for part in CLOCKS}
+    modes = _product(steps, {part: rules[part].chosen(getattr(steps, part)) for part in CLOCKS})
+    if len(modes) == grid.size or any_size:
+        return modes
+    usual = steps_of_kind(board)
+    counts = {part: (len(getattr(steps, part)), len(getattr(usual, part))) for part in CLOCKS}
+    raise ConfigError(
+        f"the rule of grid {name} gives {len(modes):,} modes on the clocks of this board, and "
+        f"{grid.size:,} were printed",
+        found=", ".join(
+            f"{here} steps of {part}, {there} in the printed grid's tables"
+            for part, (here, there) in counts.items()
+            if here != there
+        ),
+        do="add `any_size: true` to the grid: the same rule on this board's own clocks",
     )
-    if len(modes) != grid.size and not any_size:
-        raise ConfigError(
-            f"the rule of grid {name} gives {len(modes):,} modes on the clocks of this board, and "
-            f"{grid.size:,} were printed",
-            found=_compared(steps, steps_of_kind(board)),
-            do="add `any_size: true` to the grid: the same rule on this board's own clocks",
-        )
-    return modes
-
-
-def _compared(steps: Steps, usual: Steps) -> str:
-    """Return how many steps differ, in words."""
-    return ", ".join(
-        f"{len(getattr(steps, part))} steps of {part}, {len(getattr(usual, part))} in the "
-        "printed grid's tables"
-        for part in CLOCKS
-        if len(getattr(steps, part)) != len(getattr(usual, part))
-    )
-
-
-def parts_grid(parts: Mapping[str, Sequence[float]], steps: Steps) -> list[SweepMode]:
-    """Return the product of lists of values, none twice.
-
-    A part without a list has all of its steps; one with an empty list is left as it is.
-
-    Raises ConfigError: a value that is no step (to 2 %), a part that cannot be set.
-    """
-    return _product(
-        steps, {part: [_step(part, v, steps) for v in values] for part, values in parts.items()}
-    )
-
-
-def listed_modes(modes: Iterable[Mapping[str, float]], steps: Steps) -> list[SweepMode]:
-    """Return modes that are listed one by one, on the machine's own steps, none twice.
-
-    Raises ConfigError: a value that is no step (to 2 %), a part that cannot be set.
-    """
-    resolved = (
-        SweepMode(**{part: _step(part, value, steps) for part, value in mode.items()})  # type: ignore[arg-type]
-        for mode in modes
-    )
-    return list(dict.fromkeys(resolved))
-
-
-def sample(modes: Sequence[SweepMode], n: int, seed: int) -> list[SweepMode]:
-    """Return `n` modes drawn without replacement, in the order drawn.
-
-    The first modes of a larger sample of the same seed are those of a smaller one, so a sample can
-    be enlarged later, and what is measured of it counts on.
-
-    Raises ConfigError: fewer modes than that.
-    """
-    if n > len(modes):
-        raise ConfigError(
-            f"{n:,} random modes are asked for", allowed=f"at most {counted(len(modes), 'modes')}"
-        )
-    order = list(modes)
-    random.Random(seed).shuffle(order)
-    return order[:n]
 
 
 def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepMode]:
-    """Return all combinations of the chosen steps, and of all steps of each part not chosen."""
+    """Return all combinations of the chosen steps, and of all steps of each part not chosen.
+
+    A part whose list is empty is left as it is. Raises ConfigError: a clock has no known steps.
+    """
     parts = CLOCKS if steps.has_clocks else steps.settable()
     if unknown := [part for part in parts if part not in chosen and not getattr(steps, part)]:
         raise ConfigError(
@@ -252,7 +202,7 @@ def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepM
 def _step(part: str, value: float, steps: Steps) -> float:
     """Return the step that a nominal value stands for."""
     allowed: Sequence[float] = getattr(steps, part)
-    if part not in steps.settable():
+    if not allowed:
         raise ConfigError(
             f"{part} cannot be set on {steps.title}",
             found=f"{value:g}",

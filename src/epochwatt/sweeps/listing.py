@@ -20,10 +20,8 @@ from epochwatt.sweeps.public.registry import (
 )
 from epochwatt.text import aligned, counted, first_of
 
-HEADINGS = (
-    *("sweep", "device", "workloads", "modes", "of", "repeats", "power"),
-    *("provenance", "licence", "where"),
-)
+HEADINGS = ["sweep", "device", "workloads", "modes", "of", "repeats", "power"]
+HEADINGS += ["provenance", "licence", "where"]
 NOT_HERE = "not here"
 KNOBS = dict(
     zip(columns.MODE_PARTS, ("cores", "cpu", "gpu", "memory", "gpu share", "limit"), strict=True)
@@ -33,14 +31,37 @@ KNOBS = dict(
 def listing(root: Path, public_data: Path | None) -> list[str]:
     """Return a line per sweep, aligned, and below them where the missing ones come from.
 
-    Parameters
-    ----------
-    root : the checkout
-    public_data : folder of others' repositories, else the one that the environment names
+    `public_data`: folder of others' repositories, else the one that the environment names.
     """
-    folder = public_folder(public_data)
-    rows = [_row(name, root, folder) for name in names(root)]
-    lines = aligned([HEADINGS, *rows])
+    folder, registry = public_folder(public_data), load_registry(root)
+    rows = [HEADINGS]
+    for name in names(root):
+        where, licence = "results/sweeps", "-"
+        if name in registry.sweeps:
+            licence = registry.source(name).licence
+            is_here = folder is not None and originals(registry.sweeps[name], folder)
+            where = FOLDER if registry.is_shipped(name) else str(folder) if is_here else NOT_HERE
+        if where == NOT_HERE:
+            rows.append([name, *[""] * 6, "public", licence, where])
+            continue
+        tables = find_tables(name, root, folder)
+        rows.append(
+            [
+                name,
+                first_of(_distinct(table.key.device for table in tables), 2),
+                str(len(tables)),
+                _range([_n_modes(table) for table in tables]),
+                ", ".join(
+                    knob for part, knob in KNOBS.items() if any(part in t.varied() for t in tables)
+                ),
+                _range([1 + max(row.repeat for row in table.rows) for table in tables]),
+                ", ".join(_distinct(t.power_scope for t in tables if t.power_scope)) or "none",
+                first_of(_distinct(table.key.provenance for table in tables)),
+                licence,
+                where,
+            ]
+        )
+    lines = aligned(rows)
     if any(row[-1] == NOT_HERE for row in rows):
         lines.append(
             f"{NOT_HERE}: the licence does not let epochwatt pass it on. `epochwatt sweeps NAME` "
@@ -49,53 +70,8 @@ def listing(root: Path, public_data: Path | None) -> list[str]:
     return lines
 
 
-def _row(name: str, root: Path, folder: Path | None) -> tuple[str, ...]:
-    registry, where = load_registry(root), _where(name, root, folder)
-    licence = registry.source(name).licence if name in registry.sweeps else "-"
-    if where == NOT_HERE:
-        return (name, *[""] * (len(HEADINGS) - 4), "public", licence, where)
-    tables = find_tables(name, root, folder)
-    return (
-        name,
-        *_summary(tables),
-        first_of(_distinct(t.key.provenance for t in tables)),
-        licence,
-        where,
-    )
-
-
-def _where(name: str, root: Path, folder: Path | None) -> str:
-    registry = load_registry(root)
-    if name not in registry.sweeps:
-        return "results/sweeps"
-    if registry.is_shipped(name):
-        return FOLDER
-    has_files = folder is not None and originals(registry.sweeps[name], folder)
-    return str(folder) if has_files else NOT_HERE
-
-
-def _summary(tables: Sequence[ModeTable]) -> tuple[str, ...]:
-    """Return devices, number of workloads, modes and knobs, repeats, and scope of the power."""
-    knobs = [part for part in KNOBS if any(part in table.varied() for table in tables)]
-    scopes = _distinct(table.power_scope for table in tables if table.power_scope)
-    return (
-        first_of(_distinct(table.key.device for table in tables), 2),
-        str(len(tables)),
-        _range([n_modes(table) for table in tables]),
-        ", ".join(KNOBS[part] for part in knobs),
-        _range([repeats(table) for table in tables]),
-        ", ".join(scopes) or "none",
-    )
-
-
-def n_modes(table: ModeTable) -> int:
-    """Return how many distinct modes a table has."""
+def _n_modes(table: ModeTable) -> int:
     return len(np.unique(np.nan_to_num(table.modes), axis=0))
-
-
-def repeats(table: ModeTable) -> int:
-    """Return how often the mode that was measured most often was."""
-    return 1 + max(row.repeat for row in table.rows)
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -136,50 +112,31 @@ def details(name: str, root: Path, public_data: Path | None) -> list[str]:
 
 def _without_power(tables: Sequence[ModeTable]) -> list[str]:
     """Return of how many rows the power was left out, and why."""
-    flags = Counter(
-        flag
-        for table in tables
-        for row in table.rows
-        if row.power_w is None
-        for flag in row.flags.split()
-        if "power" in flag
-    )
+    dark = [row for table in tables for row in table.rows if row.power_w is None]
+    flags = Counter(flag for row in dark for flag in row.flags.split() if "power" in flag)
+    known = {flag: columns.FLAGS[flag].meaning for flag in flags if flag in columns.FLAGS}
     return [
-        f"no power of {counted(n, 'rows')}: {flag} ({columns.FLAGS.get(flag, 'not known')})"
+        f"no power of {counted(n, 'rows')}: {flag} ({known.get(flag, 'not known')})"
         for flag, n in flags.items()
     ]
 
 
 def _workloads(tables: Sequence[ModeTable]) -> list[str]:
-    heading = (
-        "device",
-        "workload",
-        "batch",
-        "task",
-        "modes",
-        "rows",
-        "valid",
-        "work",
-        "time",
-        "power",
-    )
-    return aligned([heading, *map(_workload, tables)])
-
-
-def _workload(table: ModeTable) -> tuple[str, ...]:
-    kind, valid = table.key, table.valid()
-    return (
-        kind.device,
-        kind.workload,
-        str(kind.batch_size or ""),
-        kind.task,
-        str(n_modes(table)),
-        str(len(table.rows)),
-        str(len(valid.rows)),
-        kind.work,
-        _from_to(valid.column("time_s"), "s"),
-        _from_to(valid.column("power_w"), f"W ({table.power_scope})"),
-    )
+    """Return a line per workload."""
+    rows = [
+        ["device", "workload", "batch", "task", "modes", "rows", "valid", "work", "time", "power"]
+    ]
+    for table in tables:
+        key, valid = table.key, table.valid()
+        rows.append(
+            [
+                *(key.device, key.workload, str(key.batch_size or ""), key.task),
+                *(str(_n_modes(table)), str(len(table.rows)), str(len(valid.rows)), key.work),
+                _from_to(valid.column("time_s"), "s"),
+                _from_to(valid.column("power_w"), f"W ({table.power_scope})"),
+            ]
+        )
+    return aligned(rows)
 
 
 def _from_to(values: Numbers, unit: str) -> str:
@@ -190,14 +147,13 @@ def _from_to(values: Numbers, unit: str) -> str:
 
 def conversion_lines(tables: Sequence[ModeTable], left_out: Sequence[str], path: Path) -> list[str]:
     """Return what was converted, what was not and why, and which rows do not count."""
-    rows = sum(len(table.rows) for table in tables)
-    invalid = [row for table in tables for row in table.rows if not row.valid]
-    lines = [f"{path}: {counted(len(tables), 'workloads')}, {counted(rows, 'rows')}"]
-    if invalid:
+    rows = [row for table in tables for row in table.rows]
+    lines = [f"{path}: {counted(len(tables), 'workloads')}, {counted(len(rows), 'rows')}"]
+    if invalid := [row for row in rows if not row.valid]:
         flags = first_of(_distinct(flag for row in invalid for flag in row.flags.split()))
         lines.append(f"{counted(len(invalid), 'rows')} do not count: {flags}")
     if left_out:
         lines += [f"{counted(len(left_out), 'lines')} left out:", *(f"  {r}" for r in left_out[:5])]
         lines += ["  ..."] if len(left_out) > 5 else []
-    lines += _without_power(tables)
-    return [*lines, *_workloads(tables[:20]), *(["..."] if len(tables) > 20 else [])]
+    lines += [*_without_power(tables), *_workloads(tables[:20])]
+    return [*lines, "..."] if len(tables) > 20 else lines

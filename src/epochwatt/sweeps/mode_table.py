@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
+from epochwatt.columns import MODE_PARTS
 from epochwatt.errors import ConfigError
 from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
 Numbers = NDArray[np.float64]
 
-COLUMNS = columns.names(columns.SWEEP_COLUMNS)
 # the columns of numbers that are above zero where they are known
-POSITIVE = (*columns.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
+POSITIVE = (*MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
 
 
 class Workload(NamedTuple):
@@ -97,7 +97,7 @@ class ModeTable:
     @property
     def modes(self) -> Numbers:
         """Parts of each row's mode, `columns.MODE_PARTS`, shape (n, 6); NaN where not known."""
-        return np.column_stack([self.column(name) for name in columns.MODE_PARTS])
+        return np.column_stack([self.column(name) for name in MODE_PARTS])
 
     @property
     def power_scope(self) -> str:
@@ -107,18 +107,12 @@ class ModeTable:
     @property
     def parts(self) -> tuple[str, ...]:
         """Parts of the mode that some row has a number of."""
-        return tuple(
-            name
-            for name in columns.MODE_PARTS
-            if any(getattr(row, name) is not None for row in self.rows)
-        )
+        return tuple(name for name in MODE_PARTS if not np.isnan(self.column(name)).all())
 
     def varied(self) -> tuple[str, ...]:
         """Return the parts of a mode that differ among the valid rows, in order."""
-        valid = [row for row in self.rows if row.valid]
-        return tuple(
-            name for name in columns.MODE_PARTS if len({getattr(row, name) for row in valid}) > 1
-        )
+        rows = self.valid().rows
+        return tuple(name for name in MODE_PARTS if len({getattr(row, name) for row in rows}) > 1)
 
     def valid(self) -> "ModeTable":
         """Return the table without its invalid rows."""
@@ -133,8 +127,8 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
     grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
     for row in rows:
         grouped[row.key].append(row)
-    for key, some in grouped.items():
-        if len(scopes := {row.power_scope for row in some} - {""}) > 1:
+    for key, its_rows in grouped.items():
+        if len(scopes := {row.power_scope for row in its_rows} - {""}) > 1:
             raise ConfigError(
                 "power of several scopes in one table",
                 where=f"{key.sweep}: {key.workload}",
@@ -142,7 +136,7 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
                 allowed="one",
                 do="give each its own sweep",
             )
-    return [ModeTable(key, tuple(some)) for key, some in grouped.items()]
+    return [ModeTable(key, tuple(its_rows)) for key, its_rows in grouped.items()]
 
 
 def read_mode_tables(path: Path) -> list[ModeTable]:
@@ -160,7 +154,7 @@ def read_mode_tables(path: Path) -> list[ModeTable]:
 def write_mode_tables(path: Path, tables: Sequence[ModeTable]) -> None:
     """Write tables as one file, whole or not at all. Raises RecordWriteError."""
     rows = (row_cells(row) for table in tables for row in table.rows)
-    write_table(path, "a table of modes", COLUMNS, rows)
+    write_table(path, "a table of modes", columns.names(columns.SWEEP_COLUMNS), rows)
 
 
 def row_cells(row: SweepRow) -> list[object]:

@@ -22,37 +22,32 @@ FOLLOW_S = 8.0
 MOST_READ = 100  # records, of modes all over the sweep
 SLOWER = 1.5  # ASSUME: a first guess of a network's speed is of the strongest mode, and hopeful
 
-_HEADER = ("sweep", "modes", "measured", "s per mode", "left")
-
 
 def sweep_lines(table: SweepTable, settings: Settings) -> list[str]:
     """Return the selected sweeps as lines, and what they may take; none where none is selected."""
-    rows, total_s = [], 0.0
+    rows, why_threads, total_s = [("sweep", "modes", "measured", "s per mode", "left")], [], 0.0
     for sweep in table.sweeps.values():
         if sweep.is_simulated:
             rows.append((sweep.name, str(len(sweep.modes)), "-", "simulated", "seconds"))
             continue
         n_modes, n_left = len(sweep.modes), len(modes_left(sweep))
-        left_s, basis = left_estimate_s(sweep, settings)
+        chunks_s, basis = chunk_estimates_s(sweep, settings)
+        left_s = sum(chunk_s + JOB_S for chunk_s in chunks_s if chunk_s)
         total_s += left_s
         mode_s = f"{left_s / n_left:.3g} ({basis})" if n_left else "-"
         left = duration(left_s) if n_left else "-"
         rows.append((sweep.name, str(n_modes), str(n_modes - n_left), mode_s, left))
-    lines = aligned([_HEADER, *rows]) if rows else []
-    lines += [f"left alone: sweep {sweep.name}: {why}" for sweep, why in table.elsewhere]
-    lines += [
-        f"sweep {sweep.name}: modes are threads alone; CPU clocks cannot be set here: {why}"
-        for sweep in table.sweeps.values()
-        if (why := _why_threads_alone(sweep))
+        is_host_here = sweep.run.factors["backend"] == "host" and sweep.run.here
+        root = json.loads(sweep.run.machine)["root"] if is_host_here else ""
+        if is_host_here and (why := CpuClocks(root).why_fixed()):
+            fixed = "modes are threads alone; CPU clocks cannot be set here"
+            why_threads.append(f"sweep {sweep.name}: {fixed}: {why}")
+    return [
+        *(aligned(rows) if table.sweeps else []),
+        *(f"left alone: sweep {sweep.name}: {why}" for sweep, why in table.elsewhere),
+        *why_threads,
+        *([f"sweeps: the rest takes about {duration(total_s)}"] if total_s else []),
     ]
-    return lines + ([f"sweeps: the rest takes about {duration(total_s)}"] if total_s else [])
-
-
-def _why_threads_alone(sweep: Sweep) -> str:
-    """Return why modes of the machine at hand name no CPU clock; empty: one could be set."""
-    if sweep.run.factors["backend"] != "host" or not sweep.run.here:
-        return ""
-    return CpuClocks(json.loads(sweep.run.machine)["root"]).why_fixed()
 
 
 def modes_left(sweep: Sweep) -> list[SweepMode]:
@@ -61,19 +56,13 @@ def modes_left(sweep: Sweep) -> list[SweepMode]:
     return [mode for mode in sweep.modes if not folder.has(mode.settings())]
 
 
-def left_estimate_s(sweep: Sweep, settings: Settings) -> tuple[float, str]:
-    """Return the seconds that the rest of a sweep takes, and where they come from."""
-    chunks_s, basis = chunk_estimates_s(sweep, settings)
-    return sum(chunk_s + JOB_S for chunk_s in chunks_s if chunk_s), basis
-
-
 def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], str]:
     """Return the seconds that the rest of each chunk takes, and where they come from.
 
     0: nothing is left of it. What a job takes besides its modes is not in them.
     """
     left = set(modes_left(sweep))
-    expected = _measured(sweep) or guessed_mode_time(sweep, settings)
+    expected = _measured_mode_time(sweep) or guessed_mode_time(sweep, settings)
     slower = clock_ratios(sweep)
     seconds = [
         sum(
@@ -97,17 +86,15 @@ class ModeTime(NamedTuple):
 def guessed_mode_time(sweep: Sweep, settings: Settings) -> ModeTime:
     """Return what a mode may take before any is measured."""
     f, procedure = sweep.run.factors, procedure_of(sweep.run.factors)
-    device = settings.devices.get(f["device"], "the sweep")
-    guess = device.guess_samples_per_s.get(
-        f["model"], settings.workloads[f["model"]].guess_samples_per_s
-    )
+    usual = settings.workloads[f["model"]].guess_samples_per_s
+    guesses = settings.devices.get(f["device"], "the sweep").guess_samples_per_s
+    training_s = SLOWER * f["minibatches"] * f["batch_size"] / guesses.get(f["model"], usual)
     # nobody sees the power of most hosts follow
     follow_s = SET_S + FOLLOW_S if sweep.board else procedure.warm_up_s
-    training_s = SLOWER * f["minibatches"] * f["batch_size"] / guess
     return ModeTime(procedure.idle_s + follow_s, training_s, GUESS)
 
 
-def _measured(sweep: Sweep) -> ModeTime | None:
+def _measured_mode_time(sweep: Sweep) -> ModeTime | None:
     """Return what the sweep's modes took so far; None: none is measured."""
     folder = SweepFolder(MEASURED, sweep.id)
     slower = clock_ratios(sweep)
@@ -120,9 +107,7 @@ def _measured(sweep: Sweep) -> ModeTime | None:
             training_s.append(meta["e2e_s"] / slower[mode])
         except (RecordError, KeyError):
             continue
-    if not training_s:
-        return None
-    return ModeTime(fmean(around_s), fmean(training_s), "measured")
+    return ModeTime(fmean(around_s), fmean(training_s), "measured") if training_s else None
 
 
 def clock_ratios(sweep: Sweep) -> dict[SweepMode, float]:

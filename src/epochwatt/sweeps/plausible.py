@@ -8,6 +8,7 @@ from 10 us to 10 s; in ms they pass below 10 ms. What passes is shown by `epochw
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from epochwatt.errors import DataError
@@ -30,7 +31,7 @@ class Range(NamedTuple):
     most: float
     unit: str
     why: str  # what the bounds leave room for
-    others: Units | None = None  # units that such a column may be in by mistake
+    others: Units = MappingProxyType({})  # units that such a column may be in by mistake
 
     def holds(self, value: float) -> bool:
         """Return whether a number is in it."""
@@ -59,65 +60,35 @@ MOST_SD = 50.0  # median standard deviation over the median time
 
 
 def implausible(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[DataError]:
-    """Yield columns that hold what no device can be or do."""
-    for name in RANGES:
-        yield from _outside(name, [(w, getattr(row, name), RANGES[name]) for w, row in lines])
-    yield from _outside("power_w", [(w, row.power_w, _power(row)) for w, row in lines])
-    yield from _together(lines, path)
-
-
-def _power(row: SweepRow) -> Range:
-    usual = POWERS.get(row.power_scope, POWERS["gpu"])
-    if not any(name in row.device.lower() for name in JETSONS):
-        return usual
-    least = LEAST_RAIL_W if row.power_scope == "gpu" else usual.least
-    return usual._replace(least=least, most=MOST_JETSON_W, why="what Jetson boards take")
-
-
-def _outside(name: str, cells: Sequence[tuple[str, float | None, Range]]) -> Iterator[DataError]:
-    bad = [(w, x, limits) for w, x, limits in cells if x is not None and not limits.holds(x)]
-    if not bad:
-        return
-    where, _, allowed = bad[0]
-    values = [value for _, value, _ in bad]
-    ends = dict.fromkeys(f"{end:.10g}" for end in (min(values), max(values)))
-    more = f" and {counted(len(bad) - 1, 'more lines')}" if len(bad) > 1 else ""
-    yield DataError(
-        f"no device has such a {name}",
-        where=f"{where}{more}, column {name}",
-        found=f"{' to '.join(ends)} {allowed.unit}".strip(),
-        allowed=f"{allowed.least:g} to {allowed.most:g} {allowed.unit}".strip()
-        + f": {allowed.why}",
-        do=_advice(name, values, allowed),
-    )
-
-
-def _advice(name: str, values: Sequence[float], allowed: Range) -> str:
-    """Return which unit is meant, where one would make all numbers plausible."""
-    for unit, factor in (allowed.others or {}).items():
-        if all(allowed.holds(value / factor) for value in values):
-            change = (
-                f"divide it by {factor:.0f}" if factor > 1 else f"multiply it by {1 / factor:.0f}"
+    """Yield columns that hold what no device can be or do; `lines`: where each row stands."""
+    for name in (*RANGES, "power_w"):
+        cells = [(where, getattr(row, name), _range(name, row)) for where, row in lines]
+        bad = [cell for cell in cells if cell[1] is not None and not cell[2].holds(cell[1])]
+        if bad:
+            where, _, allowed = bad[0]
+            values = [value for _, value, _ in bad]
+            ends = dict.fromkeys(f"{end:.10g}" for end in (min(values), max(values)))
+            more = f" and {counted(len(bad) - 1, 'more lines')}" if len(bad) > 1 else ""
+            span = f"{allowed.least:g} to {allowed.most:g} {allowed.unit}".strip()
+            yield DataError(
+                f"no device has such a {name}",
+                where=f"{where}{more}, column {name}",
+                found=f"{' to '.join(ends)} {allowed.unit}".strip(),
+                allowed=f"{span}: {allowed.why}",
+                do=_advice(name, values, allowed),
             )
-            return f"{name} looks like {unit}: {change}"
-    return f"give {name} in {allowed.unit}" if allowed.unit else f"mend {name}"
-
-
-def _together(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[DataError]:
-    """Yield columns that are plausible by themselves, and not as a whole or beside another one."""
-    minibatches = [row.time_s for _, row in lines if row.work == "mini-batch"]
-    if minibatches and not MINIBATCH.holds(median(minibatches)):
-        advice = _advice("time_s", [median(minibatches)], MINIBATCH)
+    rows = [row for _, row in lines]
+    times_s = [row.time_s for row in rows if row.work == "mini-batch"]
+    if times_s and not MINIBATCH.holds(median(times_s)):
+        advice = _advice("time_s", [median(times_s)], MINIBATCH)
         yield DataError(
             "time_s is no time of a mini-batch",
             where=f"{path}, column time_s",
-            found=f"a median of {median(minibatches):g} s",
+            found=f"a median of {median(times_s):g} s",
             allowed=f"{MINIBATCH.least:g} to {MINIBATCH.most:g} s",
             do=f"{advice}; or name in a column `work` what takes so long, such as epoch",
         )
-    limited = [
-        row.power_w / row.power_limit_w for _, row in lines if row.power_w and row.power_limit_w
-    ]
+    limited = [row.power_w / row.power_limit_w for row in rows if row.power_w and row.power_limit_w]
     if limited and not OF_LIMIT[0] <= median(limited) <= OF_LIMIT[1]:
         yield DataError(
             "power_w and power_limit_w cannot be in the same unit",
@@ -126,7 +97,7 @@ def _together(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[Data
             allowed=f"{OF_LIMIT[0]:g} to {OF_LIMIT[1]:g}",
             do="give both in W",
         )
-    spreads = [row.time_sd_s / row.time_s for _, row in lines if row.time_sd_s]
+    spreads = [row.time_sd_s / row.time_s for row in rows if row.time_sd_s]
     if spreads and median(spreads) > MOST_SD:
         yield DataError(
             "time_s and time_sd_s cannot be in the same unit",
@@ -135,3 +106,24 @@ def _together(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[Data
             allowed=f"up to {MOST_SD:g}",
             do="give both in s",
         )
+
+
+def _range(name: str, row: SweepRow) -> Range:
+    if name != "power_w":
+        return RANGES[name]
+    usual = POWERS.get(row.power_scope, POWERS["gpu"])
+    if not any(kind in row.device.lower() for kind in JETSONS):
+        return usual
+    least = LEAST_RAIL_W if row.power_scope == "gpu" else usual.least
+    return usual._replace(least=least, most=MOST_JETSON_W, why="what Jetson boards take")
+
+
+def _advice(name: str, values: Sequence[float], allowed: Range) -> str:
+    """Return which unit is meant, where one would make all numbers plausible."""
+    for unit, factor in allowed.others.items():
+        if all(allowed.holds(value / factor) for value in values):
+            change = f"divide it by {factor:.0f}"
+            if factor < 1:
+                change = f"multiply it by {1 / factor:.0f}"
+            return f"{name} looks like {unit}: {change}"
+    return f"give {name} in {allowed.unit}" if allowed.unit else f"mend {name}"

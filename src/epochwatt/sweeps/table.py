@@ -8,18 +8,18 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from epochwatt import columns
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.training.procedure import procedure_of
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import Config, Device, FactorValues, PowerMode, Study, WorkloadRow
+from epochwatt.study.config import Config, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
@@ -27,9 +27,8 @@ from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.validation import validated
 from epochwatt.sweeps import grids
-from epochwatt.sweeps.config import Grid, Part, SweepEntry
+from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.grids import Steps
 from epochwatt.sweeps.modes import SweepMode
 
 SWEEPS = "config/sweeps.yaml"
@@ -38,7 +37,6 @@ MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 # factors that a sweep does not have
 NOT_OURS = ("device", "power_mode", "dvfs", "cache_policy", "epochs_per_job", "container")
-T = TypeVar("T")
 
 PROVENANCE: dict[str, Literal["measured", "simulated", "fake"]] = {
     "host": "measured",
@@ -159,12 +157,12 @@ class SweepTable:
 
     def priority(self, sweep_id: str, first: int) -> int:
         """Return the priority of a job: sweeps in order, below all runs, their modes in order."""
-        place = 0
+        n_before = 0
         for sweep in self.sweeps.values():
             if sweep.id == sweep_id:
-                return -(place + first)
-            place += len(sweep.modes)
-        return -place
+                return -(n_before + first)
+            n_before += len(sweep.modes)
+        return -n_before
 
 
 def sweep_names(root: Path = Path()) -> list[str]:
@@ -179,11 +177,8 @@ def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
     Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
     wanted = validated(Config, config, "config/config.yaml").sweeps
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if not names:
-        return SweepTable()
     table = SweepTable()
-    for name, entry in _selected(names, root).items():
+    for name, entry in _selected([wanted] if isinstance(wanted, str) else wanted, root).items():
         sweep, reason = load_sweep(name, entry, root)
         if reason is None:
             table.sweeps[name] = sweep
@@ -222,12 +217,6 @@ def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep
 
     Raises ConfigError: file, key and value that cannot be, and what is allowed.
     """
-    _check_name(name, root)
-    return _sweep(name, entry, Devices(root), read_rows(WorkloadRow, root / WORKLOADS))
-
-
-def _check_name(name: str, root: Path) -> None:
-    """Refuse a name that cannot be one of a file, or that something else has."""
     from epochwatt.sweeps.public.registry import load_registry  # with all readers of others' files
 
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
@@ -243,18 +232,18 @@ def _check_name(name: str, root: Path) -> None:
         raise ConfigError(
             f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
         )
-
-
-def _sweep(
-    name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]
-) -> tuple[Sweep, str | None]:
-    """Return a sweep, and why it cannot be measured here."""
-    run = _run(name, entry, devices, workloads)
+    devices = Devices(root)
+    run = _run(name, entry, devices, read_rows(WorkloadRow, root / WORKLOADS))
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
     reason = None if run.is_simulated else absence(run, device)
-    steps = _steps(entry, device, is_here=reason is None)
+    if entry.backend == "host":
+        steps = grids.steps_of_host(device.sysroot)
+    elif not run.is_simulated and reason is None and is_board(device.board, device.sysroot):
+        steps = grids.steps_of_board(device.title, device.sysroot)
+    else:
+        steps = grids.steps_of_kind(device.board)
     with _about(f"{name}.grid"):
-        modes = tuple(grid_modes(entry.grid, device.board, steps))
+        modes = tuple(grids.grid_modes(entry.grid, device.board, steps))
     if run.is_simulated and any(None in mode for mode in modes):
         raise ConfigError(
             f"{name}.grid has modes that leave a part as it is",
@@ -272,7 +261,22 @@ def _sweep(
 
 def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]) -> Run:
     """Return id, factors, data and machine of a sweep."""
-    _check_workload(name, entry)
+    is_host = entry.backend == "host"
+    not_ours = (*NOT_OURS, "torch_threads") if is_host else NOT_OURS
+    allowed = [key for key in FactorValues.model_fields if key not in not_ours]
+    for key, value in entry.workload.items():
+        if key not in allowed:
+            raise ConfigError(
+                f"unknown key {key!r} in {name}.workload (value {value!r})",
+                where=SWEEPS,
+                allowed=allowed,
+            )
+        if isinstance(value, list | dict):
+            raise ConfigError(
+                f"{name}.workload.{key} is {value!r}",
+                where=SWEEPS,
+                allowed="one value: a sweep is of one workload",
+            )
     study = Study(
         setup="own",
         title=entry.title,
@@ -291,13 +295,12 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
         factors["procedure"] = dict(entry.procedure)
     with _about(f"{name}.procedure"):
         procedure_of(factors)
-    factors["dvfs"] = "on" if entry.backend == "host" else "off"
+    factors["dvfs"] = "on" if is_host else "off"
     factors.pop("power_mode_settings", None)
-    if entry.backend == "host":  # they are the mode
+    if is_host:  # they are the mode
         factors["torch_threads"] = columns.FACTOR_DEFAULTS["torch_threads"]
     canonical = canonical_json(factors)
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
-    machine = json.dumps(machine_settings(factors, device), sort_keys=True)
     return replace(
         run,
         id=run_id(factors, canonical),
@@ -305,77 +308,22 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
         canonical=canonical,
         epochs=0,
         studies=(),
-        machine=machine,
+        machine=json.dumps(machine_settings(factors, device), sort_keys=True),
     )
 
 
-def _check_workload(name: str, entry: SweepEntry) -> None:
-    """Refuse factors that are none of a sweep's, and lists of values."""
-    not_ours = (*NOT_OURS, "torch_threads") if entry.backend == "host" else NOT_OURS
-    allowed = [key for key in FactorValues.model_fields if key not in not_ours]
-    for key, value in entry.workload.items():
-        if key not in allowed:
-            raise ConfigError(
-                f"unknown key {key!r} in {name}.workload (value {value!r})",
-                where=SWEEPS,
-                allowed=allowed,
-            )
-        if isinstance(value, list | dict):
-            raise ConfigError(
-                f"{name}.workload.{key} is {value!r}",
-                where=SWEEPS,
-                allowed="one value: a sweep is of one workload",
-            )
-
-
-def _steps(entry: SweepEntry, device: Device, *, is_here: bool) -> Steps:
-    """Return what modes are made of: of a board at hand its own tables count."""
-    if entry.backend == "host":
-        return grids.steps_of_host(device.sysroot)
-    is_read = entry.backend != TWIN and is_here and is_board(device.board, device.sysroot)
-    if is_read:
-        return grids.steps_of_board(device.title, device.sysroot)
-    return grids.steps_of_kind(device.board)
-
-
-def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
-    """Return the modes of a grid on a machine's steps.
-
-    Raises ConfigError: a name, a clock or a number of cores that cannot be, or too large a sample.
-
-    Parameters
-    ----------
-    grid : as the configuration has it
-    board : kind of board, empty for a host
-    steps : of that machine
-    """
-    if grid.modes:
-        modes = grids.listed_modes([_by_name(mode) for mode in grid.modes], steps)
-    elif grid.parts:
-        modes = grids.parts_grid(_by_name(grid.parts), steps)
-    elif grid.name == grids.ALL:
-        modes = grids.all_modes(steps)
-    else:
-        modes = grids.named_grid(grid.name, board, steps, any_size=grid.any_size)
-    return modes if grid.random is None else grids.sample(modes, grid.random, grid.seed)
-
-
-def _by_name(parts: Mapping[Part, T]) -> dict[str, T]:
-    return {str(part): value for part, value in parts.items()}
-
-
 @contextmanager
-def _about(place: str, instead_of: str = "") -> Iterator[None]:
-    """Say of errors that they are about a place in config/sweeps.yaml."""
+def _about(key: str, instead_of: str = "") -> Iterator[None]:
+    """Say of errors that they are about a key of config/sweeps.yaml."""
     try:
         yield
     except ConfigError as error:
         if error.where not in (None, STUDIES):
             raise
-        problem = error.problem.replace(instead_of, place) if instead_of else error.problem
+        problem = error.problem.replace(instead_of, key) if instead_of else error.problem
         raise ConfigError(
             problem,
-            where=f"{SWEEPS}: {place}" if place not in problem else SWEEPS,
+            where=f"{SWEEPS}: {key}" if key not in problem else SWEEPS,
             found=error.found,
             allowed=error.allowed,
             do=error.do,

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from epochwatt.columns import axis_title
+from epochwatt.text import first_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -34,7 +35,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(columns=columns, cell=cell, heading=axis_title)
-    environment.filters.update(asset=asset, inline_json=inline_json)
+    environment.filters.update(asset=asset, inline_json=inline_json, first_of=first_of)
     environment.filters.update(is_number=is_number, number_columns=number_columns)
     return environment
 

@@ -97,16 +97,11 @@ class BoardFiles:
     def set_clocks(
         self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0, gpu_limit: float = 1.0
     ) -> dict[str, float]:
-        """Let the clocks follow the load within their bounds, as governors do.
+        """Let the clocks follow the load (0 to 1) within their bounds, as governors do.
 
-        Parameters
-        ----------
-        cpu, gpu : load, 0 to 1; the memory is as busy as the busier of the two
-        limit, gpu_limit : share of the highest clock that is left when the hardware throttles
-
-        Returns
-        -------
-        `cpu` (mean over the CPUs online), `gpu` and `emc`: the clocks as shares of their highest
+        The memory is as busy as the busier of the two; the limits are the shares of the highest
+        clock that are left when the hardware throttles. Returns the clocks `cpu` (mean over the
+        CPUs online), `gpu` and `emc` as shares of their highest.
         """
         online = self.online()
         self.write(CPU + "online", cpu_list(online))  # the kernel's own lists
@@ -116,10 +111,21 @@ class BoardFiles:
             cores = [n for n in cpus if n in online]
             if cores:
                 shares.extend([self._set_cpu(folder, cpu, limit)] * len(cores))
+        folder = self.facts["gpu"] + "/"
+        low, high = self.number(folder + "min_freq"), self.number(folder + "max_freq")
+        gpu_hz = _step(self.facts["gpu_hz"], low, high, gpu, gpu_limit)
+        self.write(folder + "cur_freq", gpu_hz)
+        steps = self.facts["emc_hz"]
+        if "locked" in self.emc and self.number(self.emc["locked"]):
+            emc_hz = nearest(self.number(self.emc["wanted"]), steps)  # whatever the mode's cap is
+        else:
+            low, high = self.number(self.emc["min"]), self.emc_limit_hz()
+            emc_hz = _step(steps, low, high, max(cpu, gpu), 1.0)
+        self.write(self.emc["now"], emc_hz)
         return {
             "cpu": sum(shares) / len(shares),
-            "gpu": self._set_gpu(gpu, gpu_limit),
-            "emc": self._set_emc(max(cpu, gpu)),
+            "gpu": gpu_hz / float(self.facts["gpu_hz"][-1]),
+            "emc": emc_hz / float(self.facts["emc_hz"][-1]),
         }
 
     def _set_cpu(self, folder: str, load: float, limit: float) -> float:
@@ -134,22 +140,6 @@ class BoardFiles:
         self.write(folder + "scaling_cur_freq", khz)
         self.write(folder + "cpuinfo_cur_freq", khz - khz // 1000)  # measured: a bit less
         return khz / float(steps[-1])
-
-    def _set_gpu(self, load: float, limit: float) -> float:
-        folder, steps = self.facts["gpu"] + "/", self.facts["gpu_hz"]
-        low, high = self.number(folder + "min_freq"), self.number(folder + "max_freq")
-        hz = _step(steps, low, high, load, limit)
-        self.write(folder + "cur_freq", hz)
-        return hz / float(steps[-1])
-
-    def _set_emc(self, load: float) -> float:
-        steps = self.facts["emc_hz"]
-        if "locked" in self.emc and self.number(self.emc["locked"]):
-            hz = nearest(self.number(self.emc["wanted"]), steps)  # whatever the mode's cap is
-        else:
-            hz = _step(steps, self.number(self.emc["min"]), self.emc_limit_hz(), load, 1.0)
-        self.write(self.emc["now"], hz)
-        return hz / float(steps[-1])
 
 
 def _step(steps: Sequence[int], low: int, high: int, load: float, limit: float) -> int:

@@ -33,8 +33,12 @@ class Tegrastats:
         """Return the next line; raises OSError and ValueError."""
         self._lines += 1
         words = [self._memory(), self._cpus()]
-        if self._is_root or self._dialect != "jp6":
-            words.append("EMC_FREQ " + self._emc())
+        if self._is_root:
+            hz = self._board.number(self._board.emc["now"])
+            load = 100 * self._board.number(MC_ALL) // max(1, hz // 1000)
+            words.append(f"EMC_FREQ {load}%@{hz // 1000000}")
+        elif self._dialect != "jp6":
+            words.append("EMC_FREQ 0%")
         words.append("GR3D_FREQ " + self._gpu())
         words.extend(self._engines())
         words.extend(self._temperatures())
@@ -81,11 +85,6 @@ class Tegrastats:
                 shown.append(f"{100 * busy // max(1, total)}%@{mhz}")
         self._before = now
         return "CPU [{}]".format(",".join(shown))
-
-    def _emc(self) -> str:
-        hz = self._board.number(self._board.emc["now"])
-        load = 100 * self._board.number(MC_ALL) // max(1, hz // 1000)
-        return f"{load}%@{hz // 1000000}" if self._is_root else "0%"
 
     def _gpu(self) -> str:
         facts = self._board.facts

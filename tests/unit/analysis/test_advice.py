@@ -45,33 +45,27 @@ def test_workers_that_were_measured_to_hide_the_wait_are_named(judged):
     assert other.advice == ("Bound by compute: faster than the 1 neighbouring setting measured.")
 
 
-def test_no_advice_within_the_spread_of_the_epochs(judged):
-    first = ({"num_workers": 0}, times(compute=4.0), times(compute=5.0))
-    second = ({"num_workers": 2, "prefetch_factor": 2}, times(compute=3.8), times(compute=4.8))
-    advice, _ = judged(first, second)
-    assert (advice.kind, advice.compared_run) == ("none", "")
-    assert advice.advice.endswith(
-        "no neighbouring setting is faster beyond the spread of the epochs."
+SLOW, FAST = {"num_workers": 0}, {"num_workers": 2, "prefetch_factor": 2}
+NO_SPREAD = "its neighbours cannot be told apart, as one epoch has no spread."
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow_s", "fast_s", "said"),
+    [
+        # within the spread of the epochs
+        (FAST, (4.0, 5.0), (3.8, 4.8), "no neighbouring setting is faster beyond the spread of"),
+        (FAST, (4.0, 4.0001), (3.99, 3.9901), "no neighbouring setting"),  # certain, but tiny
+        (FAST, (4.0,), (1.0,), NO_SPREAD),
+        # two settings
+        ({**FAST, "batch_size": 32}, (4.0, 4.1), (1.0, 1.1), "no run that differs in one setting"),
+    ],
+)
+def test_what_gives_no_advice(judged, fast, slow_s, fast_s, said):
+    advice, _ = judged(
+        (SLOW, *(times(compute=s) for s in slow_s)), (fast, *(times(compute=s) for s in fast_s))
     )
-
-
-def test_no_advice_for_a_gain_that_is_certain_but_tiny(judged):
-    first = ({"num_workers": 0}, times(compute=4.0), times(compute=4.0001))
-    second = ({"num_workers": 2, "prefetch_factor": 2}, times(compute=3.99), times(compute=3.9901))
-    assert judged(first, second)[0].kind == "none"
-
-
-def test_one_epoch_has_no_spread_so_nothing_is_measured(judged):
-    advice, _ = judged(({"num_workers": 0}, times()), ({"num_workers": 2}, times(compute=1.0)))
-    assert advice.kind == "none"
-    assert "one epoch has no spread" in advice.advice
-
-
-def test_runs_that_differ_in_two_settings_are_not_compared(judged):
-    slow = ({"num_workers": 0, "batch_size": 16}, times(), times(compute=4.1))
-    fast = ({"num_workers": 2, "batch_size": 32}, times(compute=1.0), times(compute=1.1))
-    advice, _ = judged(slow, fast)
-    assert advice.advice == "Bound by compute: no run that differs in one setting was measured."
+    assert (advice.kind, advice.compared_run) == ("none", "")
+    assert advice.advice.startswith(f"Bound by compute: {said}")
 
 
 def test_a_batch_size_is_advised_only_where_nothing_else_helps_and_says_what_it_changes(judged):

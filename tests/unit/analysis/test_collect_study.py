@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from epochwatt import columns
-from epochwatt.analysis.collect_study import epoch_sets, export_tables, read_epochs, summarise_runs
+from epochwatt.analysis.collect_study import export_tables, read_epochs, summarise_runs
 from epochwatt.errors import RecordError
 
 
@@ -35,11 +35,12 @@ def test_types_are_those_of_fields(run, write_epochs):
     } | {"valid": "bool"}
 
 
-def test_names_that_read_like_nothing_are_kept_and_an_unknown_start_is_empty(run, write_epochs):
+def test_empty_text_is_text_and_an_empty_number_is_missing(run, write_epochs):
     named = {**run.factors, "model": "NA", "instance": "null", "power_mode": "nan"}
     row = read_epochs([write_epochs(run.id, named, {"cold_process": None})]).iloc[0]
     assert (row["model"], row["instance"], row["power_mode"]) == ("NA", "null", "nan")
-    assert pd.isna(row["cold_process"])
+    assert (row["flags"], row["power_scope"]) == ("", "")
+    assert row[["cold_process", "prefetch_factor", "energy_wh"]].isna().all()
 
 
 def test_a_row_that_does_not_say_whether_it_is_valid_is_refused(run, write_epochs):
@@ -47,45 +48,28 @@ def test_a_row_that_does_not_say_whether_it_is_valid_is_refused(run, write_epoch
         read_epochs([write_epochs(run.id, run.factors, {"valid": None})])
 
 
-def test_empty_text_is_text_and_an_empty_number_is_missing(run, write_epochs):
-    row = read_epochs([write_epochs(run.id, run.factors, {})]).iloc[0]
-    assert (row["flags"], row["power_scope"]) == ("", "")
-    assert pd.isna(row["prefetch_factor"])  # no workers
-    assert pd.isna(row["energy_wh"])
-
-
-def test_runs_are_read_one_after_the_other(checkout, write_epochs):
-    paths = [write_epochs(run.id, run.factors, {}, {}) for run in checkout.runs]
-    table = read_epochs(paths)
-    assert list(table.run.unique()) == checkout.ids
+def test_runs_are_read_one_after_the_other_and_none_is_an_empty_table(checkout, write_epochs):
+    runs = checkout.runs[::-1]
+    table = read_epochs([write_epochs(run.id, run.factors, {}, {}) for run in runs])
+    assert list(table.run.unique()) == [run.id for run in runs]
+    assert list(summarise_runs(table, {}).run.unique()) == [run.id for run in runs]
     assert list(table.epoch) == [0, 1] * 4
+    nothing = read_epochs([])
+    assert nothing.empty
+    assert tuple(nothing.columns) == columns.names(columns.RUN_EPOCH_COLUMNS)
 
 
-def test_no_run_at_all_is_an_empty_table():
-    table = read_epochs([])
-    assert table.empty
-    assert tuple(table.columns) == columns.names(columns.RUN_EPOCH_COLUMNS)
-
-
-def test_epoch_sets_are_the_first_the_later_and_all(run, write_epochs):
-    sets = epoch_sets(read_epochs([write_epochs(run.id, run.factors, {}, {}, {})]))
-    assert {name: list(rows.epoch) for name, rows in sets.items()} == {
-        **{"0": [0], "1+": [1, 2], "all": [0, 1, 2]}
-    }
-
-
-def test_every_run_has_a_row_per_set_and_statistic(summarised):
+def test_every_run_has_a_row_per_set_and_statistic(summarised, run):
     table = summarised({}, {}, {})
     assert list(table.index) == [
         (epoch_set, statistic)
         for epoch_set in ("0", "1+", "all")
         for statistic in ("mean", "median")
     ]
-
-
-def test_columns_are_those_of_fields_in_their_order(run, write_epochs):
-    table = summarise_runs(read_epochs([write_epochs(run.id, run.factors, {})]), {})
-    assert tuple(table.columns) == columns.names(columns.RUNS_COLUMNS)
+    assert set(table["run"]) == {run.id}
+    assert set(table["batch_size"]) == {16}
+    assert set(table["studies"]) == {"small"}
+    assert table["energy_wh"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -111,22 +95,14 @@ def test_invalid_epochs_are_left_out_and_counted(summarised):
     assert table.loc[("0", "mean"), "n_invalid"] == 0
 
 
-def test_set_without_a_valid_epoch_keeps_its_row_without_values(summarised):
-    bad = {"valid": False, "flags": {"warmup_skipped"}}
-    row = summarised({}, bad).loc[("1+", "median")]
-    assert (row.n_epochs, row.n_invalid, row["flags"]) == (0, 1, "warmup_skipped")
-    assert pd.isna(row.e2e_s)
-    assert pd.isna(row.loss)
-
-
-def test_set_without_an_epoch_keeps_its_row(summarised):
-    row = summarised({}).loc[("1+", "mean")]
-    assert (row.n_epochs, row.n_invalid) == (0, 0)
-    assert pd.isna(row.e2e_s)
-
-
-def test_what_was_never_measured_has_no_statistic(summarised):
-    assert summarised({}, {})["energy_wh"].isna().all()
+@pytest.mark.parametrize(
+    ("later", "n_invalid"), [([{"valid": False, "flags": {"warmup_skipped"}}], 1), ([], 0)]
+)
+def test_set_without_a_valid_epoch_keeps_its_row_without_values(later, n_invalid, summarised):
+    row = summarised({}, *later).loc[("1+", "median")]
+    assert (row.n_epochs, row.n_invalid) == (0, n_invalid)
+    assert row["flags"] == ("warmup_skipped" if later else "")
+    assert row[["e2e_s", "loss"]].isna().all()
 
 
 def test_loss_that_is_missing_in_one_epoch_is_taken_over_the_others(summarised):
@@ -141,62 +117,30 @@ def test_flags_of_all_epochs_of_a_set_are_said_once_and_sorted(summarised):
     assert table.loc[("0", "mean"), "flags"] == ""
 
 
-def test_factors_stand_in_every_row(summarised, run):
-    table = summarised({}, {})
-    assert set(table["run"]) == {run.id}
-    assert set(table["batch_size"]) == {16}
-    assert set(table["studies"]) == {"small"}
+def test_exports_have_a_row_per_epoch_and_per_set_and_statistic(checkout, write_epochs):
+    runs = checkout.runs[:2]
+    paths = [write_epochs(run.id, run.factors, {}, {"e2e_s": 5.0}) for run in runs]
+    export_tables(paths, {run.id: "small other" for run in runs}, "epochs.csv", "runs.csv")
+    epochs, sets = (
+        pd.read_csv(name, dtype=str, keep_default_na=False) for name in ("epochs.csv", "runs.csv")
+    )
+    assert tuple(epochs.columns) == ("studies", *columns.names(columns.RUN_EPOCH_COLUMNS))
+    assert list(epochs.epoch) == ["0", "1", "0", "1"]
+    assert tuple(sets.columns) == columns.names(columns.RUNS_COLUMNS)
+    assert len(sets) == 2 * 3 * 2
+    assert list(sets.n_epochs[:6]) == ["1", "1", "1", "1", "2", "2"]
+    for table in (epochs, sets):
+        assert set(table.studies) == {"small other"}
+        assert set(table.energy_wh) == set(table.prefetch_factor) == {""}
+        assert set(table.batch_size) == {"16", "32"}
+    epochs.drop(columns="studies").to_csv("back.csv", index=False)
+    assert list(read_epochs(["back.csv"]).run.unique()) == checkout.ids[:2]
 
 
-def test_order_of_the_runs_is_kept(checkout, write_epochs):
-    runs = checkout.runs[::-1]
-    paths = [write_epochs(run.id, run.factors, {}) for run in runs]
-    assert list(summarise_runs(read_epochs(paths), {}).run.unique()) == [run.id for run in runs]
-
-
-class TestExport:
-    """The two files."""
-
-    @pytest.fixture
-    def exported(self, checkout, write_epochs):
-        """Return epochs.csv and runs.csv of two runs, as text that a spreadsheet would show."""
-        runs = checkout.runs[:2]
-        paths = [write_epochs(run.id, run.factors, {}, {"e2e_s": 5.0}) for run in runs]
-        studies = {run.id: "small other" for run in runs}
-        export_tables(paths, studies, "epochs.csv", "runs.csv")
-        return [
-            pd.read_csv(name, dtype=str, keep_default_na=False)
-            for name in ("epochs.csv", "runs.csv")
-        ]
-
-    def test_has_a_row_per_run_and_epoch_studies_first(self, exported):
-        epochs, _ = exported
-        assert tuple(epochs.columns) == ("studies", *columns.names(columns.RUN_EPOCH_COLUMNS))
-        assert list(epochs.epoch) == ["0", "1", "0", "1"]
-        assert set(epochs.studies) == {"small other"}
-
-    def test_has_a_row_per_run_set_and_statistic(self, exported):
-        _, runs = exported
-        assert len(runs) == 2 * 3 * 2
-        assert list(runs.n_epochs[:6]) == ["1", "1", "1", "1", "2", "2"]
-
-    def test_leaves_cells_empty_where_nothing_was_measured(self, exported):
-        for table in exported:
-            assert set(table.energy_wh) == {""}
-            assert set(table.prefetch_factor) == {""}
-
-    def test_keeps_whole_numbers_whole(self, exported):
-        for table in exported:
-            assert set(table.batch_size) == {"16", "32"}
-
-    def test_can_be_read_back(self, exported, checkout):
-        exported[0].drop(columns="studies").to_csv("back.csv", index=False)
-        assert list(read_epochs(["back.csv"]).run.unique()) == checkout.ids[:2]
-
-    def test_of_no_run_has_the_columns_only(self, tmp_path):
-        names = [str(tmp_path / name) for name in ("epochs.csv", "runs.csv")]
-        export_tables([], {}, *names)
-        assert [len(pd.read_csv(name)) for name in names] == [0, 0]
+def test_exports_of_no_run_have_the_columns_only(tmp_path):
+    names = [str(tmp_path / name) for name in ("epochs.csv", "runs.csv")]
+    export_tables([], {}, *names)
+    assert [len(pd.read_csv(name)) for name in names] == [0, 0]
 
 
 @pytest.mark.parametrize(

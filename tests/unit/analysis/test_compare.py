@@ -92,17 +92,14 @@ class TestPairs:
             compare(find_runs("one"), find_runs("two-*"), 0.05)
         assert caught.value.found == ["two-a", "two-b"]
 
-    def test_a_set_without_runs_is_refused(self, put):
+    def test_a_set_without_runs_is_refused_and_says_what_makes_some(self, put):
+        with pytest.raises(EpochwattError) as caught:
+            find_runs("one")
+        assert caught.value.found.startswith("no runs")
         put("one")
         with pytest.raises(EpochwattError, match=r"no run matches 'two-\*'") as caught:
             find_runs("two-*")
         assert caught.value.found == "one"
-
-    def test_where_nothing_was_run_it_says_what_makes_runs(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        with pytest.raises(EpochwattError) as caught:
-            find_runs("one")
-        assert caught.value.found.startswith("no runs")
 
 
 class TestRatios:
@@ -122,36 +119,26 @@ class TestRatios:
         wanted = {"e2e": 2.0, "stall": 2.0, "compute": 2.0, "overhead": 2.0, "energy": 1.5}
         assert told == pytest.approx(wanted)
 
-    def test_one_epoch_after_the_first_is_not_enough(self, put):
-        put("a", {}, {})
-        put("b")
-        row = ratios("a", "b")["e2e"]
-        assert (row.verdict, row.reason) == ("not enough epochs", "one epoch has no spread")
-        assert (row.low, row.ratio) == (None, pytest.approx(4.2 / 4.0))
-
-    def test_none_after_the_first_is_not_enough_either(self, put):
-        put("a", {})
-        put("b")
-        assert {(row.verdict, row.ratio) for row in ratios("a", "b").values()} == {
-            ("not enough epochs", None)
-        }
-
-    def test_what_was_not_measured_has_no_ratio(self, put):
-        put("a")
-        put("b")
-        row = ratios("a", "b")["energy"]
-        assert (row.verdict, row.reason, row.ratio) == ("not comparable", "no value in A", None)
-
-    def test_energies_of_different_scopes_have_no_ratio(self, put):
-        put("a", *([{"energy_wh": 2.0, "power_scope": "module"}] * 3))
-        put("b", *([{"energy_wh": 3.0, "power_scope": "socket"}] * 3))
-        row = ratios("a", "b")["energy"]
-        assert (row.verdict, row.reason) == ("not comparable", "energy of module against socket")
-
-    def test_a_part_that_is_not_above_0_has_no_ratio(self, put):
-        put("a", *([{"e2e_s": 3.75}] * 3))
-        put("b")
-        assert ratios("a", "b")["overhead"].reason == "not above 0 in A"
+    @pytest.mark.parametrize(
+        ("a", "b", "part", "verdict", "reason"),
+        [
+            ([{}, {}], E2E, "e2e", "not enough epochs", "one epoch has no spread"),
+            ([{}], E2E, "e2e", "not enough epochs", "no valid epoch after the first"),
+            (E2E, E2E, "energy", "not comparable", "no value in A"),
+            (
+                [{"energy_wh": 2.0, "power_scope": "module"}] * 3,
+                [{"energy_wh": 3.0, "power_scope": "socket"}] * 3,
+                *("energy", "not comparable", "energy of module against socket"),
+            ),
+            ([{"e2e_s": 3.75}] * 3, E2E, "overhead", "not comparable", "not above 0 in A"),
+        ],
+    )
+    def test_what_has_no_interval(self, put, a, b, part, verdict, reason):
+        put("a", *a)
+        put("b", *b)
+        row = ratios("a", "b")[part]
+        assert (row.verdict, row.reason, row.low) == (verdict, reason, None)
+        assert row.ratio == (pytest.approx(4.2 / 4.0) if "spread" in reason else None)
 
 
 class TestInterval:

@@ -1,8 +1,8 @@
-"""The papers' printed numbers as a source of numbers: predicates are checked on them."""
+"""The papers' printed numbers as a table of numbers: predicates are checked on them."""
 
 from collections import defaultdict
 
-from epochwatt.claims.number_sources import KEY, words
+from epochwatt.claims.number_sources import KEY, EpochTable, words
 from epochwatt.claims.tolerances import PRINTED
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 
@@ -11,16 +11,14 @@ JUST_INSIDE = 1e-9
 PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
 
 
-class PublishedTable:
-    """Printed values of the papers, as if they were measured.
+class PublishedTable(EpochTable):
+    """Printed values of the papers (measurements.csv), as if they were measured.
 
-    Parameters
-    ----------
-    measurements : those of config/published/measurements.csv
+    Single epochs, predictions and idle powers (but as bounds) are not printed.
     """
 
     def __init__(self, measurements):
-        self.inputs = set()
+        super().__init__()
         self._printed = defaultdict(list)
         for fact in measurements:
             for run in fact.runs:
@@ -41,19 +39,3 @@ class PublishedTable:
         self.inputs.add(best.id)
         value = best.value * (1 - JUST_INSIDE if best.qualifier == "less_than" else 1)
         return Percentage(value) if metric.endswith("_pct") else value
-
-    def series(self, *_):
-        """Single epochs are not printed."""
-        raise NotEvaluable("printed single epochs")
-
-    def idle_w(self, *_):
-        """All idle powers except one are printed as bounds only."""
-        raise NotEvaluable("a printed idle power")
-
-    def predicted(self, *_):
-        """Single predictions are not printed."""
-        raise NotEvaluable("a printed prediction")
-
-    def stacks(self, *_):
-        """Software stacks of single runs are not printed."""
-        raise NotEvaluable("printed software stacks")

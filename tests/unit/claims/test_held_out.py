@@ -5,7 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from epochwatt.claims.check_claims import check_claims, rests_on
+from epochwatt.claims.check_claims import (
+    MECHANISMS,
+    Mechanisms,
+    check_claims,
+    load_mechanisms,
+    rests_on,
+)
 from epochwatt.claims.claims_table import read_claims_table, read_comparisons
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.held_out import (
@@ -17,12 +23,13 @@ from epochwatt.claims.held_out import (
     assumed_draws,
     rejudge,
 )
-from epochwatt.claims.mechanisms import Mechanisms
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.required_runs import needed
+from epochwatt.claims.summary import weakest
 from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
+from epochwatt.errors import ConfigError
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
@@ -254,3 +261,59 @@ def test_energy_shares_of_idle_powers_follow_the_parameters(simulation, claims, 
     told = rejudge(evaluate([share], table, terms), simulation._replace(refits=fits), terms, 0)
     assert told["T5.6.2a"].held_out == "does_not_hold"
     assert np.isfinite([float(row["power_w"]) for row in simulation.idle]).all()
+
+
+# --- what carries a claim
+
+
+@pytest.fixture
+def loaded(tmp_path, claim):
+    """Return a function that loads a table of one claim, T of take-away 5."""
+
+    def load(lines):
+        head = "claims,mechanisms,rests_on,lacks,contradiction\n"
+        (tmp_path / MECHANISMS).write_text(head + lines)
+        return load_mechanisms(tmp_path, [claim("1 < 2")._replace(takeaway="5")])
+
+    return load
+
+
+def test_the_table_tells_of_every_claim_and_says_why_a_core_one_may_fail(claims, root):
+    found = load_mechanisms(root / "config/twin", list(claims.values()))
+    assert found.keys() == claims.keys()
+    assert [name for name, c in claims.items() if c.role == "core" and not found[name].why] == []
+    assumed = {claims[name].takeaway for name, one in found.items() if one.rests_on == "assumed"}
+    assert assumed >= {"5.4.1", "5.4.2", "5.4.3", "5.1.7-orin", "5.6-baseload", "5.5.1", "5.5.2"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (
+            "5,a,mechanism,x,\nT,b,fitted,y,z\n",  # that of the claim counts first
+            "the simulation lacks: y; the paper disagrees: z",
+        ),
+        ("5,a,mechanism,x,\n", "the simulation lacks: x"),
+        ("5,a,mechanism,,\n", ""),
+    ],
+)
+def test_why_a_claim_may_fail(loaded, lines, why):
+    assert loaded(lines)["T"].why == why
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("5,a,hope,x,\n", "(?s)line 2: not a row.*rests_on: mechanism, fitted, assumed"),
+        ("6,a,fitted,x,\n", "a line for '6'"),
+        ("", "no line for T"),
+    ],
+)
+def test_a_wrong_table_is_refused(loaded, lines, told):
+    with pytest.raises(ConfigError, match=told):
+        loaded(lines)
+
+
+def test_the_weakest_evidence_counts():
+    assert weakest("fitted", "mechanism", "assumed") == "assumed"
+    assert weakest("mechanism", "mechanism") == "mechanism"

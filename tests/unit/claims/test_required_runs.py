@@ -1,11 +1,16 @@
-"""Which runs the claims ask for."""
+"""Which runs the claims ask for, and which published numbers tell of what they read."""
 
+import csv
+import shutil
 from types import SimpleNamespace
 
 import pytest
 
+from epochwatt.claims import numbers_read
 from epochwatt.claims.number_sources import key_of
+from epochwatt.claims.numbers_read import points_read, write_numbers_read
 from epochwatt.claims.required_runs import needed, questions_of
+from epochwatt.published.folds import READ_BY_CLAIMS
 from epochwatt.study.settings import load_settings
 
 
@@ -15,38 +20,31 @@ def table(request):
     return load_settings({"studies": ["simulated"]}, request.config.rootpath).table
 
 
-def test_runs_of_a_predicate_are_asked_for_and_remembered(claim, terms):
+@pytest.mark.parametrize(
+    ("predicate", "n_runs", "n_clocks"),
+    [
+        ("gpu_freq_mhz(agx, lenet, dvfs=on) > 1", 1, 1),
+        ("max(epoch_values('e2e_s', agx, resnet, 'd3')) > 1", 1, 0),
+        ("'g' in pareto(agx, resnet)", 10, 0),
+        ("time_mape_pct(agx, vgg11, pm='b') < 10", 40, 0),  # what it learns from
+    ],
+)
+def test_what_a_predicate_asks_for(predicate, n_runs, n_clocks, claim, terms):
+    asked = questions_of([claim(predicate)], terms)
+    assert (len(asked.runs), len(asked.clocks)) == (n_runs, n_clocks)
+    assert asked.predicted_for == ({"agx"} if "mape" in predicate else set())
+
+
+def test_runs_are_told_by_their_factors(claim, terms):
     asked = questions_of([claim("all(e2e_s(agx, lenet, w=n) > 1 for n in (0, 1))")], terms)
     base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {})}
     assert asked.runs == {key_of({**base, "num_workers": n}) for n in (0, 1)}
-    assert asked.clocks == set()
 
 
-def test_clocks_and_series_and_fronts_are_seen(claim, terms):
-    one = claim("gpu_freq_mhz(agx, lenet, dvfs=on) > 1")
-    long = claim("max(epoch_values('e2e_s', agx, resnet, 'd3')) > 1")
-    front = claim("'g' in pareto(agx, resnet)")
-    assert len(questions_of([one], terms).clocks) == 1
-    (key,) = questions_of([long], terms).runs
-    assert "d3" in key
-    assert len(questions_of([front], terms).runs) == 10
-
-
-def test_predictions_ask_for_the_runs_they_learn_from(claim, terms):
-    asked = questions_of([claim("time_mape_pct(agx, vgg11, pm='b') < 10")], terms)
-    assert asked.predicted_for == {"agx"}
-    base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {"pm": "j"})}
-    assert key_of(base) in asked.runs
-    assert len(asked.runs) == 40
-
-
-def test_every_run_that_a_claim_asks_for_is_in_the_grid(table, request, claims, terms):
-    asked = questions_of(claims.values(), terms)
-    assert asked.runs == {key_of(r.factors) for r in needed(table, request.config.rootpath).runs}
-
-
-def test_needed_of_the_grid(table, request):
+def test_needed_of_the_grid(table, request, claims, terms):
     found = needed(table, request.config.rootpath)
+    asked = questions_of(claims.values(), terms)
+    assert asked.runs == {key_of(r.factors) for r in found.runs}  # each is in the grid
     assert found.backends == ["twin"]
     assert found.models == ["lenet", "mobilenet", "resnet", "vgg11"]
     assert {len(path.split("/")) for path in found.records.values()} == {3}
@@ -58,6 +56,50 @@ def test_of_measured_runs_all_are_needed(table, request):
     run = next(iter(table.runs.values()))
     own = {**run.factors, "setup": "own", "backend": "host"}
     other = SimpleNamespace(**{**vars(run), "factors": own}, is_simulated=False)
-    both = SimpleNamespace(runs={"a": other})
-    found = needed(both, request.config.rootpath)
+    found = needed(SimpleNamespace(runs={"a": other}), request.config.rootpath)
     assert (found.runs, found.models, found.records) == ([other], [], {})
+
+
+def test_committed_numbers_are_what_the_claims_read(tmp_path, request, claims):
+    root = request.config.rootpath / "config"
+    for name in ("published", "twin"):
+        shutil.copytree(root / name, tmp_path / "config" / name)
+    shutil.copy(root / "claims.yaml", tmp_path / "config")
+    path = tmp_path / "config/twin" / READ_BY_CLAIMS
+    before = path.read_bytes()
+    path.unlink()
+    write_numbers_read(tmp_path)
+    assert path.read_bytes() == before
+    rows = {row["takeaway"]: row for row in csv.DictReader(before.decode("utf-8").splitlines())}
+    assert set(rows) == {
+        *("5.4.2", "5.4.3", "5.4.4", "5.6.1", "5.7.1", "5.7.2", "5.7.3"),
+        *("A.0.1", "A.0.2", "A.0.3", "A.0.4"),
+    }
+    assert set(rows) <= {claim.fold for claim in claims.values()}
+    assert [name for name, row in rows.items() if not row["published_ids"]] == ["5.4.4"]
+    assert rows["5.4.4"]["why"] == "its claims read no simulated run"
+    assert rows["A.0.3"]["why"] == "its claims read e2e_s of 10 runs"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "metrics", "n_runs"),
+    [
+        ("stall_s(agx, resnet, pm='b') < e2e_s(nx, lenet, epoch='0')", {"stall_s", "e2e_s"}, 2),
+        ("max(epoch_values('energy_wh', agx, resnet, 'd3')) > 1", {"energy_wh"}, 1),
+        ("time_mape_pct(agx, vgg11, pm='b') < 10", {"e2e_s"}, 40),
+        ("best_mode_set(agx) == 'efij'", {"e2e_s"}, 40),
+        ("energy_mape_pct(agx, vgg11, pm='b') < 10", {"e2e_s", "energy_wh"}, 40),
+    ],
+)
+def test_runs_and_metrics_that_a_predicate_reads(predicate, metrics, n_runs, claim, terms):
+    points = points_read([claim(predicate)], terms)
+    assert {at[-1] for at in points} == metrics
+    assert len({at[:-1] for at in points}) == n_runs
+
+
+def test_runs_are_counted_by_all_that_tells_them_apart():
+    """What differs in one factor is another run; two metrics of one are one."""
+    runs = [("sigmetrics2023", "agx", mode) for mode in "ab"]
+    read = {(*run, metric) for run in runs for metric in ("e2e_s", "stall_s")}
+    row = numbers_read._row("fold", read, SimpleNamespace(facts=dict))
+    assert row.why == "its claims read e2e_s, stall_s of 2 runs"

@@ -8,7 +8,7 @@ from epochwatt.board.device import board_files
 from epochwatt.board.device.identity import identify
 from epochwatt.board.device.kinds import AGX_THOR
 from epochwatt.board.telemetry.rails import ModulePower
-from epochwatt.board.telemetry.tegrastats_line import parse_line
+from epochwatt.board.telemetry.tegrastats import parse_line
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
 

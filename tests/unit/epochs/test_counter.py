@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.epochs.counter import counted
+from epochwatt.epochs.energy import counted
 
 
 def test_the_bound_holds_a_counter_that_is_renewed_now_and_then():

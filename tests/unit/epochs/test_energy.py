@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.counter import counted
 from epochwatt.epochs.energy import (
+    counted,
     paper_energy_wh,
     paper_missing_pct,
     trapezoid,

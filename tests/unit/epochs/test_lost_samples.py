@@ -13,13 +13,11 @@ from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import SampleWriter, samples_path
 from epochwatt.board.telemetry.channel import Channel
 from epochwatt.board.telemetry.source import Source, sensor_facts
-from epochwatt.columns import FLAGS
+from epochwatt.columns import FLAG_EFFECTS, FLAGS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError
-from epochwatt.study.yaml_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-EFFECTS = {k: row["effect"] for k, row in read_yaml(ROOT / "config/flags.yaml").items()}
 STAMPS = np.arange(0.0, 40.0, 0.1)
 
 
@@ -76,15 +74,17 @@ def sampled(tmp_path, make_meta, monkeypatch):
         now = [0.0]
         with monkeypatch.context() as patch:
             failing_write(patch, first, code, truncates)
-            channel = Channel(Sensor(), attempt, lambda: now[0], lambda: 1e9 + now[0])
+            channel = Channel(Sensor(), lambda: now[0], lambda: 1e9 + now[0])
+            channel.open(attempt)
             channel.begin("seed", 0.0)
             for n, t_s in enumerate(STAMPS):
                 now[0] = float(t_s)
                 channel.sample(now[0], now[0])
                 if n % 100 == 99:
                     channel.flush()
-            channel.end()
-        told = {"lost": False, "clock_jumps": 0, "sources": {"ina": channel.statistics(now[0])}}
+            tape = channel.end(attempt)
+        sources = {"ina": channel.statistics(tape, now[0])}
+        told = {"lost": False, "clock_jumps": 0, "sources": sources}
         files.write_json(os.path.join(attempt, "telemetry.json"), told)
         minibatch_s = np.array([[4.0, 0.0, 35.0]], dtype=np.float32)
         bounds = {"t_start_mono_s": 0.05, "t_end_mono_s": 39.05, "e2e_s": 39.0, "tail_s": 0.0}
@@ -99,7 +99,7 @@ def sampled(tmp_path, make_meta, monkeypatch):
 def collected(folder):
     """Return the row of the epoch."""
     out = Path(folder.root).parent / "out"
-    collect_run(folder.root, "r", 1, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
+    collect_run(folder.root, "r", 1, FLAG_EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
     with (out / "epochs.csv").open(newline="", encoding="utf-8") as handle:
         (row,) = csv.DictReader(handle)
     return row, set(row["flags"].split())

@@ -4,13 +4,9 @@ import sys
 import time
 
 import pytest
-from fake_board import FakeBoard, make_board
 
 from epochwatt.board.device import board_files
 from epochwatt.board.device.root_helper import INSTALLED as HELPER
-from epochwatt.errors import BoardError, ConfigError
-from tests.fakeboard.kinds import KINDS
-from tests.fakeboard.tree import INSTALLED, IO_ERROR
 
 NVPMODEL = "usr/sbin/nvpmodel"
 
@@ -40,53 +36,6 @@ def test_it_is_started_in_its_default_mode(board):
     assert total_mw(board) > 0
 
 
-def test_every_program_is_there_and_says_what_it_is(board):
-    for name in [*INSTALLED, HELPER]:
-        path = board.root / name
-        assert os.access(path, os.X_OK)
-        beginning = path.read_bytes()[:512]
-        assert (b"epochwatt stand-in" in beginning) == (name != HELPER)
-
-
-@pytest.mark.parametrize("kind", ["agx_orin-jp5", "agx_orin-jp6"])
-def test_a_channel_without_a_wire_is_off_and_answers_with_an_error(kind, tmp_path):
-    orin = make_board(tmp_path / "orin", kind)
-    unwired = [rail for rail in orin.files.facts["rails"] if rail["label"] == "NC"]
-    assert len(unwired) == 2
-    for rail in unwired:
-        fd = os.open(orin.root / rail["volt"], os.O_RDONLY)
-        with pytest.raises(OSError, match="Input/output"):
-            os.pread(fd, 64, 0)
-        os.close(fd)
-        folder, n = (orin.root / rail["volt"]).parent, rail["channel"]
-        assert (folder / f"in{n}_enable").read_text() == "0\n"
-        label = folder / f"in{n}_label"
-        assert (label.read_text() if label.exists() else "") == ("NC\n" if "5" in kind else "")
-
-
-def test_no_file_leads_out_of_the_board_but_the_unreadable_ones(board):
-    links = [path for path in board.root.rglob("*") if path.is_symlink()]
-    outside = [path for path in links if not path.resolve().is_relative_to(board.root)]
-    assert {str(path.readlink()) for path in outside} <= {IO_ERROR}
-    assert all(not path.readlink().is_absolute() for path in links if path not in outside)
-
-
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    with pytest.raises(ConfigError, match="not empty"):
-        make_board(tmp_path, "nano")
-    with pytest.raises(ConfigError, match="'tx2'") as caught:
-        make_board(tmp_path / "new", "tx2")
-    assert list(caught.value.allowed) == list(KINDS)
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_board_that_was_made_before_can_be_opened(agx):
-    again = FakeBoard(agx.root)
-    assert again.kind == agx.kind
-    assert again.snapshot() == agx.snapshot()
-
-
 def test_a_snapshot_shows_each_setting_that_a_tool_changes(board):
     before = board.snapshot()
     assert board.run("usr/bin/jetson_clocks", "--fan").returncode == 0
@@ -100,14 +49,6 @@ def test_a_snapshot_shows_each_setting_that_a_tool_changes(board):
     assert changed & {"temp_control", "nvfancontrol"}
     one_clock = board.kind.name == "agx_xavier"  # its 15 W mode has one CPU clock anyway
     assert ("scaling_min_freq" in changed) != one_clock
-
-
-def test_a_snapshot_does_not_move_with_the_load(agx):
-    with agx.live():
-        before = agx.snapshot()
-        agx.set_fault("busy", 1.0)
-        until(lambda: agx.files.text("proc/stat").splitlines()[1].split()[1] > "9")
-        assert agx.snapshot() == before
 
 
 def test_the_root_helper_puts_everything_back(board):
@@ -133,18 +74,6 @@ def test_a_reboot_drops_what_was_pinned_and_keeps_the_mode(agx):
     assert agx.files.text("proc/sys/kernel/random/boot_id") != boot_id
 
 
-def test_a_reboot_after_a_made_up_mode_makes_the_default_one(agx):
-    agx.files.write("var/lib/nvpmodel/status", "pmode:0014")
-    agx.reboot()
-    assert agx.run(NVPMODEL, "-q").stdout.split()[-1] == "2"
-
-
-def test_a_board_that_cannot_start_says_why(agx):
-    (agx.root / "etc/nvpmodel.conf").write_text("< PM_CONFIG DEFAULT=0 >\n")
-    with pytest.raises(BoardError, match="holds no power mode"):
-        agx.reboot()
-
-
 def test_the_living_board_s_energy_is_what_its_rails_show(board):
     with board.live():
         board.set_fault("busy", 0.5)
@@ -168,11 +97,6 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
         parent.kill()
         parent.wait()
         assert living.wait(20) == 0
-
-
-def test_nobody_else_can_play_a_living_board(agx):
-    with agx.live(), pytest.raises(BoardError, match="does not start"), agx.live():
-        pass
 
 
 def test_a_rail_that_stops_has_nothing_to_read_and_comes_back(agx):
@@ -207,31 +131,3 @@ def test_throttling_lowers_the_clocks_and_counts(orin):
         until(lambda: orin.files.number(folder + "scaling_cur_freq") == 2_201_600)
         assert cooling(orin) == [0, 0]
         assert orin.files.number(orin.files.facts["oc"]) > 0
-
-
-def test_swap_grows(agx):
-    def used():
-        info = dict(line.split(":") for line in agx.files.text("proc/meminfo").splitlines())
-        return int(info["SwapTotal"].split()[0]) - int(info["SwapFree"].split()[0])
-
-    assert used() == 0
-    with agx.live():
-        agx.set_fault("swap_growth", 100_000)
-        until(lambda: used() > 1000)
-    assert int(agx.files.text("proc/swaps").split()[-2]) >= used() - 1
-
-
-def test_an_unknown_fault_is_refused(agx):
-    with pytest.raises(ConfigError, match="rail_stops, throttling, gpu_held, swap_growth, busy"):
-        agx.set_fault("fire")
-
-
-def test_its_tools_run_in_a_checkout_below_a_folder_with_spaces(tmp_path, monkeypatch):
-    """A `#!` line ends at the first space of its interpreter."""
-    folder = tmp_path / "our lab"
-    folder.mkdir()
-    (folder / "python").symlink_to(sys.executable)
-    monkeypatch.setattr(sys, "executable", str(folder / "python"))
-    board = make_board(tmp_path / "board", "agx_xavier")
-    assert board.run(NVPMODEL, "-q").returncode == 0
-    assert board.run(HELPER, "status").returncode == 0

@@ -44,17 +44,6 @@ def test_clocks_are_those_that_were_collected(tables, kind):
     assert set(known) <= {hz // 1000 for hz in kind.board.emc_hz} <= {*known, 204_000}
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_module_s_power_is_one_input_or_the_right_sum(kind):
-    drawn = dict.fromkeys(kind.watts, 0.0)
-    for rail in kind.channels:
-        if rail.label in kind.total:
-            for part, share in rail.parts.items():
-                drawn[part] += share
-    assert len(set(drawn.values())) == 1  # every part once; an input has its losses on top
-    assert 1.0 <= drawn["cpu"] < 1.2
-
-
 def test_modes_are_those_that_were_collected(tables):
     with open(DATA / "nvpmodel/nvpmodel_modes.csv", encoding="utf-8") as file:
         rows = {(r["device"], r["variant"], int(r["mode_id"])): r for r in csv.DictReader(file)}

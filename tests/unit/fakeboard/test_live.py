@@ -41,18 +41,3 @@ def test_load_is_the_share_of_all_cpus_and_settles(ticks):
     assert seen == sorted(seen)
     assert seen[0] < 0.2
     assert seen[-1] == pytest.approx(0.5, abs=0.01)
-
-
-def test_load_never_leaves_its_bounds(ticks):
-    clock = Clock()
-    load = live.Load(42, clock)
-    clock.now_s, ticks[0] = 1.0, 1e9
-    assert load.read() == 1.0
-    assert load.read() == 1.0  # no time has passed
-    clock.now_s, ticks[0] = 2.0, float("nan")  # the tree has ended
-    assert load.read() == 1.0
-
-
-def test_without_a_tree_the_machine_counts():
-    load = live.Load(None)
-    assert 0.0 <= load.read() <= 1.0

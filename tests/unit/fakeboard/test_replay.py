@@ -1,16 +1,11 @@
 """A board made of a bundle answers as the board that the bundle was made on."""
 
-import contextlib
-import gzip
 import io
 import json
 import os
 import tarfile
-import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from epochwatt.board.device import alarms, board_files
 from epochwatt.board.device.identity import identify
@@ -22,7 +17,7 @@ from epochwatt.board.telemetry.ina3221 import Ina3221Source
 from epochwatt.board.telemetry.tegrastats import TegrastatsSource
 from epochwatt.doctor import bundle as writer
 from epochwatt.doctor.bundle import read_all
-from epochwatt.errors import ConfigError, DataError
+from epochwatt.errors import DataError
 from tests.fakeboard.model import Model
 from tests.fakeboard.replay import TOP, unpack
 
@@ -127,33 +122,12 @@ def test_what_could_not_be_read_cannot_be_read_here_either(bundle, tmp_path):
         pass
 
 
-def test_time_does_not_matter_to_a_bundle(bundle, tmp_path):
-    members = {f"{TOP}/files/proc/stat": b"cpu 1\n", f"{TOP}/recording/samples-host.csv": b"t\n"}
-    root = unpack(bundle(members, made_unix_s=time.time() + 1e9), tmp_path / "board")
-    assert [p.name for p in root.rglob("*") if p.is_file()] == ["stat"]
-
-
 # -- bundles that nobody honest made ---------------------------------------------------------------
 
 
 def refused(path, folder, match):
     with pytest.raises(DataError, match=match):
         unpack(path, folder)
-
-
-def test_a_folder_with_something_in_it_is_refused(bundle, tmp_path):
-    with pytest.raises(ConfigError, match="is not empty"):
-        unpack(bundle(), tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00cut"])
-def test_what_is_no_archive_is_refused(tmp_path, content):
-    (tmp_path / "x").write_bytes(content)
-    refused(tmp_path / "x", tmp_path / "board", "was not made by")
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path):
-    refused(tmp_path / "x", tmp_path / "board", "was not made by")
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "", "a\0b"])
@@ -167,10 +141,6 @@ def test_names_that_lead_out_are_refused(bundle, tmp_path, name):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_foreign_member_is_refused(bundle, tmp_path):
-    refused(bundle({"elsewhere/x": b"x"}), tmp_path / "board", "does not belong")
-
-
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE]
 )
@@ -180,42 +150,6 @@ def test_links_and_devices_are_refused(tmp_path, kind):
         member.type, member.linkname = kind, "/etc/passwd"
         archive.addfile(member)
     refused(tmp_path / "x", tmp_path / "board", "does not belong")
-
-
-def test_a_huge_file_is_refused(bundle, tmp_path):
-    path = bundle({f"{TOP}/files/x": b"x" * 70000})
-    refused(path, tmp_path / "board", "larger than any bug report")
-
-
-def test_another_version_is_refused(bundle, tmp_path):
-    refused(bundle(schema_version=2), tmp_path / "board", "has version 2")
-
-
-def test_a_file_in_the_way_of_a_folder_is_told(bundle, tmp_path):
-    members = {f"{TOP}/files/a": b"x", f"{TOP}/files/a/b": b"x"}
-    refused(bundle(members), tmp_path / "board", "damaged")
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
-@given(json_values, json_values, json_values)
-def test_a_strange_bundle_json_is_refused_or_harmless(
-    bundle, tmp_path_factory, links, errors, nvpmodel
-):
-    folder = tmp_path_factory.mktemp("b")
-    with contextlib.suppress(DataError):
-        unpack(bundle(links=links, errors=errors, nvpmodel=nvpmodel), folder / "board")
-    assert [path.name for path in folder.iterdir()] in ([], ["board"])
 
 
 @pytest.mark.parametrize("depth", [2, 3, 6])
@@ -230,40 +164,3 @@ def test_links_nested_in_links_do_not_climb_out(bundle, tmp_path, depth):
     refused(bundle(members, links=links), folder, f"through a link: {hop}")
     assert list(victims.iterdir()) == []
     assert all(path.resolve().is_relative_to(folder) for path in folder.rglob("*"))
-
-
-def test_file_behind_one_that_cannot_be_read_is_refused(bundle, tmp_path):
-    errors = {"sys/x": {"at": "read"}, "sys/x/y": {"at": "open"}}
-    refused(bundle(errors=errors), tmp_path / "board", "through a link: sys/x")
-
-
-def test_archive_that_unpacks_to_more_than_any_bundle_is_refused(bundle, tmp_path):
-    members = {f"{TOP}/recording/{n}": bytes(9_000_000) for n in range(12)}
-    path = bundle(members)
-    assert path.stat().st_size < 200_000
-    refused(path, tmp_path / "board", "larger than any bug report")
-
-
-def test_header_of_a_giant_name_takes_no_memory(tmp_path):
-    """Longer names stand in a header of their own, which tarfile reads whole."""
-    with gzip.open(tmp_path / "x", "wb") as file:
-        header = tarfile.TarInfo("././@LongLink")
-        header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2**33
-        file.write(header.tobuf(tarfile.GNU_FORMAT))
-        for _ in range(110):
-            file.write(b"a" * 1_000_000)
-    refused(tmp_path / "x", tmp_path / "board", "larger than any bug report")
-
-
-def test_more_links_than_any_board_has_are_refused(bundle, tmp_path):
-    links = {f"a{n}": "b" for n in range(20001)}
-    refused(bundle(links=links), tmp_path / "board", "more links than any board")
-
-
-def test_deep_json_is_refused(tmp_path):
-    with tarfile.open(tmp_path / "x", "w:gz") as archive:
-        content = b"[" * 100_000
-        member = tarfile.TarInfo(f"{TOP}/bundle.json")
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
-    refused(tmp_path / "x", tmp_path / "board", "no bundle.json that can be read")

@@ -1,29 +1,14 @@
 """The stand-ins behave as reports say of the real programs."""
 
-import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from fake_board import make_board
-
-from epochwatt.board.device.kinds import AGX_XAVIER
-from tests.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
 CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_"
 CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
-
-
-def test_cpus_are_listed_as_the_kernel_lists_them():
-    assert cpu_list([0, 1, 2, 3, 6, 8, 9]) == "0-3,6,8-9"
-    assert cpu_list([]) == ""
-
-
-def test_nearest_is_what_was_measured_on_agx_xavier():
-    steps = [khz // 1000 for khz in AGX_XAVIER.cpu_khz]
-    assert [nearest(mhz, steps) for mhz in (1200, 1450, 1780, 2100)] == [1190, 1420, 1804, 2112]
 
 
 def custom(board, tmp_path, mode_id=14, name="EPOCHWATT", default=None, **changes):
@@ -64,17 +49,6 @@ def test_no_limit_and_0_are_the_ends_of_the_table(board):
     assert board.files.number(CAP) == 0
 
 
-def test_the_status_is_255_when_cores_were_switched_off_and_all_is_done(agx):
-    assert agx.run(NVPMODEL, "-m", "3").returncode == 0
-    assert len(agx.files.online()) == 8
-    done = agx.run(NVPMODEL, "-m", "6")
-    assert (done.returncode, done.stderr) == (255, "")
-    assert agx.files.online() == [0, 1]
-    assert agx.files.text("sys/devices/system/cpu/online") == "0-1"
-    assert agx.files.text("sys/devices/system/cpu/offline") == "2-7"
-    assert agx.run(NVPMODEL, "-q").stdout.splitlines()[1:] == ["NV Power Mode: MODE_30W_2CORE", "6"]
-
-
 def test_a_made_up_mode_leaves_etc_alone_and_is_unknown_to_it(agx, tmp_path):
     before = (agx.root / "etc/nvpmodel.conf").read_bytes()
     changes = {"GPU__MIN_FREQ": 522_750_000, "GPU__MAX_FREQ": 522_750_000}
@@ -87,52 +61,6 @@ def test_a_made_up_mode_leaves_etc_alone_and_is_unknown_to_it(agx, tmp_path):
     assert (agx.root / "etc/nvpmodel.conf").read_bytes() == before
     assert agx.run(NVPMODEL, "-q").returncode == 255
     assert agx.run(NVPMODEL, "-q", "-f", path).stdout.endswith("NV Power Mode: EPOCHWATT\n14\n")
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"GPU__MIN_FREQ": 905_250_000, "GPU__MAX_FREQ": 318_750_000}, "MIN_FREQ is above"),
-        ({"CPU_ONLINE__CORE_0": 0}, "CORE_0"),
-        ({"GPU__MAX_FREQ": "fast"}, "no whole number"),
-        ({"EMC__MAX_FREQ": 2_133_000_000}, "cannot be 2133000000"),
-        ({"default": 3}, "names no power model"),
-    ],
-)
-def test_what_is_refused_changes_nothing(agx, tmp_path, changes, why):
-    before = agx.snapshot()
-    done = agx.run(NVPMODEL, "-f", custom(agx, tmp_path, **changes), "-m", "14")
-    assert done.returncode == 255
-    assert why in done.stderr
-    assert agx.snapshot() == before
-
-
-@pytest.mark.parametrize("text", ["", "<PARAM TYPE=FILE NAME=X >", " < PM_CONFIG DEFAULT=0 >", "x"])
-def test_a_bad_configuration_is_refused(agx, tmp_path, text):
-    (tmp_path / "bad.conf").write_text(text + "\n")
-    done = agx.run(NVPMODEL, "-f", str(tmp_path / "bad.conf"), "-m", "0")
-    assert done.returncode == 255
-    assert "failed to parse file" in done.stderr
-    assert agx.run(NVPMODEL, "-m", "77").returncode == 255
-
-
-def test_a_mode_is_left_though_the_table_of_a_cluster_that_is_off_cannot_be_read(agx):
-    """On a real kernel, where reading it gives EBUSY (6.1) or ENODEV (5.10)."""
-    agx.run("usr/sbin/nvpmodel", "-m", "2")
-    assert agx.files.online() == [0, 1, 2, 3]
-    table = agx.root / "sys/devices/system/cpu/cpu4/cpufreq/scaling_available_frequencies"
-    table.unlink()
-    table.mkdir()
-    assert agx.run("usr/sbin/nvpmodel", "-m", "0").returncode == 0
-    assert agx.files.online() == list(range(8))
-
-
-def test_a_cluster_that_is_off_takes_no_clock(agx, tmp_path):
-    cores = {f"CPU_ONLINE__CORE_{n}": 0 for n in (2, 3)}  # of the second cluster
-    done = agx.run(NVPMODEL, "-f", custom(agx, tmp_path, **cores), "-m", "14")
-    assert done.returncode == 255
-    assert "Error writing 1190400" in done.stderr
-    assert agx.files.text("var/lib/nvpmodel/status") == "pmode:0002"
 
 
 def test_another_tpc_mask_needs_a_reboot_and_asks_for_it(orin):
@@ -169,25 +97,6 @@ def test_locked_clocks_are_the_highest_of_the_mode_and_come_back(board, tmp_path
     assert files.number(files.facts["fan"]["pwm"]) == 255
     assert board.run(CLOCKS, "--restore", path).returncode == 0
     assert board.snapshot() == before
-
-
-def test_what_was_stored_is_not_overwritten(agx, tmp_path):
-    path = tmp_path / "l4t_dfs.conf"
-    assert agx.run(CLOCKS, "--restore", str(path)).returncode == 1
-    assert agx.run(CLOCKS, "--store", str(path)).returncode == 0
-    stored = path.read_text()
-    assert re.fullmatch(r"(/[\w./-]+:\d+\n)+", stored)
-    agx.run(CLOCKS)
-    assert agx.run(CLOCKS, "--store", str(path)).returncode == 1
-    assert path.read_text() == stored
-
-
-def test_locked_memory_keeps_its_clock_when_the_mode_changes(agx):
-    agx.run(CLOCKS)
-    assert agx.files.number(agx.files.emc["now"]) == 1_331_200_000
-    agx.run(NVPMODEL, "-m", "3")
-    assert agx.files.number(CAP) == 1_600_000_000
-    assert agx.files.number(agx.files.emc["now"]) == 1_331_200_000
 
 
 def tegrastats_line(board):
@@ -230,19 +139,6 @@ def test_a_line_has_the_words_of_the_recorded_ones(board):
     recorded = [line for p in paths if p.exists() for line in p.read_text().splitlines()]
     mine = [label for label in rails(tegrastats_line(board)) if label != "NC"]
     assert mine in [rails(line) for line in recorded]
-
-
-def test_facts_are_plain_json(board):
-    facts = json.loads((board.root / "etc/epochwatt-stand-in.json").read_text())
-    assert facts["name"] == board.kind.name
-
-
-def test_boards_of_one_kind_do_not_disturb_each_other(tmp_path):
-    one, two = (make_board(tmp_path / name, "nano") for name in ("one", "two"))
-    before = two.snapshot()
-    one.run(NVPMODEL, "-m", "1")
-    one.run(CLOCKS, "--fan")
-    assert two.snapshot() == before
 
 
 def test_the_fan_s_service_is_asked_and_stopped(board):

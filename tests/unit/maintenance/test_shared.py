@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt import columns
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.maintenance import shared
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.wanted import wanted_ceilings

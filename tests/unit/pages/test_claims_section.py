@@ -5,10 +5,11 @@ import re
 import pytest
 
 from epochwatt.claims.claims_table import ClaimRow
-from epochwatt.pages.papers import CLAIM_COLUMNS, _wanted, claims_table, statements
+from epochwatt.pages.papers import CLAIM_COLUMNS, claims_table, statements, wanted
 
 TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
 HOST = {"backend": "host", "status_held_out": "", "rests_on": "", "fragile": ""}
+GENERAL = HOST | {"form": "general", "board": "own host local"}
 GONE = {"status": "not_evaluable", "comparison": "", "missing": "run sigmetrics2023 agx"}
 
 
@@ -35,9 +36,11 @@ def texts(line):
     return [" ".join(re.sub("<.*?>", " ", cell).split()) for cell in cells]
 
 
-def test_claims_follow_their_take_aways_in_the_papers_order(lines):
+def test_claims_follow_their_take_aways_and_links_lead_to_those_on_the_papers_runs(lines):
     shown = lines(HOST | GONE | {"claim": "T1b"}, TWIN | {"claim": "T2a", "takeaway": "2"}, TWIN)
     assert [texts(line)[:2] for line in shown] == [["1", "T1a (core)"], ["2", "T2a (core)"]]
+    shown = lines(GENERAL, TWIN, TWIN | {"claim": "T1b"}, HOST)
+    assert [line.more.get("id") for line in shown] == [None, "T1a", "T1b", None]
 
 
 def test_a_take_away_stands_once_with_the_papers_sentence_and_its_numbers(lines):
@@ -50,19 +53,34 @@ def test_a_take_away_stands_once_with_the_papers_sentence_and_its_numbers(lines)
     assert 'id="takeaway-5.5.1"' in first.cells["takeaway"]
 
 
-def test_links_lead_to_the_row_of_a_claim_on_the_papers_runs(lines):
-    general = HOST | {"form": "general", "board": "own host local"}
-    shown = lines(general, TWIN, TWIN | {"claim": "T1b"}, HOST)
-    assert [line.more.get("id") for line in shown] == [None, "T1a", "T1b", None]
-
-
-def test_a_simulated_claim_says_how_it_was_judged_and_on_what_it_rests(lines):
-    (line,) = lines(TWIN | {"status_held_out": "does_not_hold", "fragile": "yes"})
-    assert texts(line)[2:] == [
-        *("a < b", "simulated, twin", "holds", "does not hold"),
-        *("mechanism, fragile", "as computed a &lt; b: 1 &lt; 2"),
-    ]
-    assert line.more["data-has"] == "holds"
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            TWIN | {"status_held_out": "does_not_hold", "fragile": "yes"},
+            ["simulated, twin", "holds", "does not hold", "mechanism, fragile",
+             "as computed a &lt; b: 1 &lt; 2"],
+        ),
+        (
+            TWIN | GONE,
+            ["simulated, twin", "not evaluable", "holds", "mechanism", "run sigmetrics2023 agx"],
+        ),
+        (
+            GENERAL,
+            ["own host local; measured, host", "holds", "", "", "as computed a &lt; b: 1 &lt; 2"],
+        ),
+        (
+            GENERAL | {"backend": "fake"},
+            ["own host local; not measured, fake board", "holds", "", "",
+             "as computed a &lt; b: 1 &lt; 2"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_claim_says_where_its_data_are_from_how_it_was_judged_and_on_what_it_rests(
+    lines, changes, expected
+):
+    (line,) = lines(changes)
+    assert texts(line)[3:] == expected
 
 
 def test_a_claim_that_fails_shows_in_words_by_what_and_why_in_view(lines):
@@ -75,25 +93,8 @@ def test_a_claim_that_fails_shows_in_words_by_what_and_why_in_view(lines):
     assert "a &lt; b: 1 &lt; 2" not in in_view
 
 
-def test_a_simulated_claim_that_cannot_be_evaluated_says_what_is_missing(lines):
-    (line,) = lines(TWIN | GONE)
-    assert texts(line)[4] == "not evaluable"
-    assert texts(line)[-1] == "run sigmetrics2023 agx"
-
-
-@pytest.mark.parametrize(
-    ("backend", "where"), [("host", "measured, host"), ("fake", "not measured, fake board")]
-)
-def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
-    backend, where, lines
-):
-    (line,) = lines(HOST | {"backend": backend, "form": "general", "board": "own host local"})
-    assert texts(line)[3] == f"own host local; {where}"
-    assert texts(line)[5:7] == ["", ""]
-
-
 def test_measured_runs_that_are_missing_are_folded_together(lines):
     assert lines(HOST | GONE) == []
-    (wanted,) = _wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
-    assert wanted["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
-    assert [line.cells["missing"] for line in wanted["table"].lines] == [GONE["missing"]] * 2
+    (shown,) = wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
+    assert shown["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
+    assert [line.cells["missing"] for line in shown["table"].lines] == [GONE["missing"]] * 2

@@ -31,62 +31,41 @@ def test_versions_are_those_installed():
     assert told["snakemake"].startswith("9.")
 
 
-def test_commit_says_whether_files_differ(git, tmp_path):
+def test_commit_says_whether_files_differ_and_leaves_gits_index_alone(git, tmp_path, monkeypatch):
+    assert commit(tmp_path) == "not a git checkout"
     (tmp_path / "a").write_text("1")
     git("init", "-q")
     git("add", "a")
     git("commit", "-q", "-m", "one")
-    assert commit(tmp_path) == git("rev-parse", "HEAD")
-    (tmp_path / "a").write_text("2")
-    assert commit(tmp_path) == git("rev-parse", "HEAD") + " and changes to it"
-
-
-def test_the_commit_of_a_checkout_around_it_is_not_its_own(git, tmp_path):
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "one")
-    (tmp_path / "unpacked").mkdir()
-    assert commit(tmp_path / "unpacked") == "not a git checkout"
-    (tmp_path / "link").symlink_to(tmp_path)
-    assert commit(tmp_path / "link").startswith(git("rev-parse", "HEAD"))
-
-
-def test_asking_for_the_commit_leaves_gits_index_alone(git, tmp_path):
-    (tmp_path / "a").write_text("1")
-    git("init", "-q")
-    git("add", "a")
-    git("commit", "-q", "-m", "one")
+    head = git("rev-parse", "HEAD")
+    assert commit(tmp_path) == head
     os.utime(tmp_path / "a", (1e9, 1e9))
     index = (tmp_path / ".git/index").read_bytes()
     commit(tmp_path)
     assert (tmp_path / ".git/index").read_bytes() == index
-
-
-def test_without_git_there_is_no_commit(git, tmp_path, monkeypatch):
-    assert commit(tmp_path) == "not a git checkout"
+    (tmp_path / "a").write_text("2")
+    assert commit(tmp_path) == f"{head} and changes to it"
+    (tmp_path / "unpacked").mkdir()
+    assert commit(tmp_path / "unpacked") == "not a git checkout"  # that around it is not its own
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert commit(tmp_path / "link").startswith(head)
     monkeypatch.setenv("PATH", "")
     assert commit(tmp_path) == "not a git checkout"
 
 
-def test_machines_are_those_of_the_records_and_counted(checkout, measure):
+def test_machines_are_those_of_the_records_and_counted_without_serial_numbers(checkout, measure):
     first, second, third, unmeasured = checkout.runs
     measure(first, 0, software={"torch": "1.8.0"})
     measure(first, 1)
     measure(second, 0)
-    measure(third, 0, machine={"cpu_model": "two"})
-    records = {run.id: run.records for run in checkout.runs}
-    assert [(row["runs"], row["cpu_model"], row["torch"]) for row in machines(records)] == [
-        *((2, "one", "2.9.1"), (1, "two", "2.9.1"))
-    ]
-    assert machines({unmeasured.id: unmeasured.records}) == []
-
-
-def test_a_machine_is_told_without_serial_number_and_tables_of_clocks(checkout, measure):
-    run = checkout.runs[0]
-    run.factors["backend"] = "fake"
     board = {"board": "agx", "serial": "1421019000001", "gpu_steps_mhz": [114.75, 1377.0]}
-    measure(run, 0, machine=board)
+    third.factors["backend"] = "fake"
+    measure(third, 0, machine=board)
+    measured, fake = machines({run.id: run.records for run in checkout.runs})
+    assert (measured["runs"], measured["cpu_model"], measured["torch"]) == (2, "one", "2.9.1")
     told = {"runs": 1, "data": "not measured, fake board", "unit": "host/local"}
-    assert machines({run.id: run.records}) == [told | {"board": "agx", "torch": "2.9.1"}]
+    assert fake == told | {"board": "agx", "torch": "2.9.1"}
+    assert machines({unmeasured.id: unmeasured.records}) == []
 
 
 def test_the_text_of_settings_is_shown_and_the_hash_of_all_files(checkout):

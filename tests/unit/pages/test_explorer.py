@@ -7,6 +7,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from epochwatt.analysis.collect_study import export_tables, read_epochs
@@ -14,6 +15,7 @@ from epochwatt.analysis.compare import QUANTITIES, find_runs, interval
 from epochwatt.columns import COLUMNS, with_defaults
 from epochwatt.pages import explorer as explorer_data
 from epochwatt.pages.explorer import MEANS, explorer, library, packed
+from epochwatt.tables import read_frame
 
 FACTORS = {
     **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
@@ -41,7 +43,8 @@ def explored(tmp_path, monkeypatch, write_epochs):
         ]
         table = read_epochs(paths)
         export_tables(paths, {}, "epochs.csv", "runs.csv")
-        return explorer(table, records or {}, {"agx": "AGX Xavier"}, {"lenet": "#111111"}, specs)
+        runs_table, titles = read_frame("runs.csv"), {"agx": "AGX Xavier"}
+        return explorer(table, runs_table, records or {}, titles, {"lenet": "#111111"}, specs)
 
     return make
 
@@ -120,7 +123,7 @@ def test_some_simulated_runs_show_an_epoch_and_all_others(explored, monkeypatch)
     runs = {f"t{n}": ({"batch_size": n}, EPOCHS) for n in (1, 2, 3)}
     runs |= {"s": ({"storage": "sd"}, EPOCHS), "m": ({"backend": "jetson"}, EPOCHS)}
     columns = explored(**runs)["runs"]
-    assert explorer_data.epochs_shown(columns) == ["m", "t1", "s"]
+    assert explorer_data.epochs_shown(pd.DataFrame(columns)) == ["m", "t1", "s"]
 
 
 def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):

@@ -30,32 +30,15 @@ def test_a_number_has_three_figures_and_per_cent_one_decimal(value, how, unit, t
     assert shown(value, how, unit) == text
 
 
-@pytest.fixture
-def table(tmp_path):
+def test_a_number_names_its_cells_and_what_is_no_number_is_none(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c,d\n3,2,,0\nx,nan,1..2,5\n")
-    return Table(str(path))
-
-
-def test_a_number_names_its_cell(table):
+    table = Table(str(path))
     number = table.number(0, "a", "s")
     assert (number.text, number.unit, number.row, number.column) == ("3.00", "s", 0, "a")
-    assert number.source == table.path
-
-
-@pytest.mark.parametrize(
-    ("how", "text"), [("share", "150"), ("deviation", "+50.0"), ("difference", "+1.0")]
-)
-def test_a_number_may_be_of_two_cells(how, text, table):
-    assert table.number(0, "a", "%", per="b", how=how).text == text
-
-
-@pytest.mark.parametrize(
-    ("row", "column", "per"), [(0, "c", ""), (1, "a", ""), (1, "b", ""), (1, "c", ""), (0, "z", "")]
-)
-def test_what_is_no_number_is_none(row, column, per, table):
-    assert table.number(row, column, per=per) is None
-
-
-def test_nothing_is_divided_by_zero(table):
-    assert table.number(0, "a", "%", per="d", how="share") is None
+    assert number.source == str(path)
+    of_two = {"share": "150", "deviation": "+50.0", "difference": "+1.0"}
+    assert {how: table.number(0, "a", "%", per="b", how=how).text for how in of_two} == of_two
+    for row, column, per in ((0, "c", ""), (1, "a", ""), (1, "b", ""), (1, "c", ""), (0, "z", "")):
+        assert table.number(row, column, per=per) is None
+    assert table.number(0, "a", "%", per="d", how="share") is None  # nothing is divided by zero

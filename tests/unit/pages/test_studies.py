@@ -1,6 +1,5 @@
 """Studies on the landing page and on pages of their own: PowerTrain, Fulcrum, pairs."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from page_numbers import differing
 from planted_page import plant
 
-from epochwatt.analysis.pairs import PAIR_COLUMNS, VERDICT_COLUMNS, pair_rows, verdict_rows
+from epochwatt.analysis.pairs import pair_rows, verdict_rows
 from epochwatt.claims.beside_paper import Beside
 from epochwatt.claims.table_claims import TableClaimRow
 from epochwatt.figures.fulcrum.names import gallery_entries
@@ -99,7 +98,7 @@ def test_powertrain_is_on_the_landing_page_where_it_was_made(
 def test_powertrain_has_a_page_with_its_figures(powertrain_tables, tmp_path):
     svg = tmp_path / "twin/powertrain_limits.svg"
     svg.parent.mkdir()
-    svg.with_suffix(".txt").write_text("A title\n\nWhat one sees.\n")
+    svg.with_suffix(".txt").write_text("A title.\n\nWhat one sees.\n")
     write_powertrain(powertrain_tables, [str(svg)], str(tmp_path / "index.html"))
     page = (tmp_path / "index.html").read_text("utf-8")
     assert 'src="twin/powertrain_limits.svg"' in page
@@ -132,7 +131,7 @@ def test_methods_stand_beside_each_other_of_one_provenance_alone():
     board = {"board": "Jetson TX2"}
     scratch = {"method": "same network from scratch", "error of time, %": "30"}
     physical = {"method": "physical terms", "error of time, %": "7 (5 to 9)"}
-    assert methods_rows(errors, [], "public") == [
+    assert methods_rows(pd.DataFrame(errors), pd.DataFrame(), "public") == [
         board | scratch | {"workloads": "1", "draws": "1"},
         board | physical | {"workloads": "2", "draws": "2"},
     ]
@@ -192,15 +191,9 @@ def pairs_page(tmp_path):
         rows = pair_rows(frame, pairs, "container")
         verdicts = verdict_rows(rows, frame, "container", 3.0)
         paths = []
-        for name, columns, content in (
-            ("pairs", PAIR_COLUMNS, rows),
-            ("verdicts", VERDICT_COLUMNS, verdicts),
-        ):
+        for name, content in (("pairs", rows), ("verdicts", verdicts)):
             paths.append(str(tmp_path / f"{name}.csv"))
-            with open(paths[-1], "w", newline="", encoding="utf-8") as handle:
-                writer = csv.DictWriter(handle, columns)
-                writer.writeheader()
-                writer.writerows(content)
+            content.to_csv(paths[-1], index=False)
         stem = str(tmp_path / "differences")
         draw_pairs(*paths, STYLE, stem)
         write_pairs(*paths, f"{stem}.svg", [], str(tmp_path / "index.html"))

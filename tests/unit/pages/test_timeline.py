@@ -35,15 +35,14 @@ def record(make_meta):
 
 @pytest.mark.parametrize("n", [1, MOST, MOST + 1, 5 * MOST + 3])
 def test_groups_keep_sums_ends_and_extremes(record, n):
-    times = np.random.default_rng(0).uniform(0.001, 0.1, (n, 3))
-    epoch = record(times)
+    epoch = record(np.random.default_rng(0).uniform(0.001, 0.1, (n, 3)))
     groups, is_placed = minibatch_groups(epoch)
     together = -(-n // MOST)
-    sizes = [min(together, n - first) for first in range(0, n, together)]
+    sizes = np.array([min(together, n - first) for first in range(0, n, together)])
     assert is_placed
     assert len(groups["start_s"]) == len(sizes) <= MOST
     for name in ("wait", "copy", "compute"):
-        total = float(groups[f"{name}_ms"] @ np.array(sizes)) / 1e3
+        total = float(groups[f"{name}_ms"] @ sizes) / 1e3
         assert total == pytest.approx(epoch.meta[f"{name}_s"], rel=1e-6)
     in_all = 1e3 * epoch.minibatch_s.astype(float).sum(axis=1)
     assert groups["low_ms"].min() == pytest.approx(in_all.min())
@@ -60,24 +59,12 @@ def test_mini_batches_of_unknown_place_follow_each_other(record):
     assert shown["minibatches"]["end_s"][-1] == pytest.approx(epoch.meta["e2e_s"])
 
 
-@pytest.mark.parametrize(
-    ("column", "lane"),
-    [
-        ("power_module_w", "power"),
-        ("rail_gpu_w", "power"),
-        ("cpu3_mhz", "clock"),
-        ("gpu_temp_c", "temperature"),
-        ("gpu_util_pct", "utilisation"),
-        ("read_mib_s", "read_mib_s"),
-        ("read_iops", "read_iops"),
-        ("write_mib_s", ""),
-        ("tree_cpu_pct", ""),
-        ("fan_pct", ""),
-        ("t_mono_s", ""),
-    ],
-)
-def test_each_column_has_its_lane(column, lane):
-    assert lane_of(column) == lane
+def test_each_column_has_its_lane():
+    lanes = {"power_module_w": "power", "rail_gpu_w": "power", "cpu3_mhz": "clock"}
+    lanes |= {"gpu_temp_c": "temperature", "gpu_util_pct": "utilisation"}
+    lanes |= {name: name for name in ("read_mib_s", "read_iops")}
+    lanes |= dict.fromkeys(("write_mib_s", "tree_cpu_pct", "fan_pct", "t_mono_s"), "")
+    assert {column: lane_of(column) for column in lanes} == lanes
 
 
 def test_thinning_keeps_the_extremes_where_they_were():
@@ -97,10 +84,9 @@ def test_samples_are_on_the_epochs_axis_and_what_lacks_is_named(record):
     table |= {"cpu0_mhz": np.full(9, 7.0), "cpu1_mhz": np.full(9, 7.0), "gpu_mhz": t_s * np.nan}
     shown = timeline(epoch, {"board": table})
     power, clock = shown["series"]
-    assert (power["name"], power["t_s"], power["value"]) == (
-        "module", [0.0, 1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0, 6.0]
-    )  # fmt: skip
-    assert clock["name"] == "cpu, all alike"
+    assert (power["name"], clock["name"]) == ("module", "cpu, all alike")
+    assert power["t_s"] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert power["value"] == [2.0, 3.0, 4.0, 5.0, 6.0]
     assert shown["missing"] == ["temperature", "utilisation", "read_mib_s", "read_iops"]
 
 

@@ -1,27 +1,25 @@
 """The folds of the cross-validation: each row in one, and what gives it away leaves with it."""
 
 import re
-import shutil
 from collections import Counter
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from benchmarks.calibration import derived_leaks
 from epochwatt.claims.evaluate import load_claims
 from epochwatt.claims.numbers_read import points_read
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import (
     IDENTITIES,
-    LEAKS,
     READ_BY_CLAIMS,
     RULES,
     Judged,
     Leak,
     claim_folds,
     components_of,
-    derived_leaks,
     folds,
     giving_away,
     judged,
@@ -35,19 +33,8 @@ from epochwatt.published.numbers import (
     DEVICE_DEFAULTS,
     Measurement,
     Relation,
-    load_published,
     single,
 )
-
-
-@pytest.fixture(scope="module")
-def published(request):
-    return load_published(request.config.rootpath / "config/published")
-
-
-@pytest.fixture(scope="module")
-def twin(request):
-    return request.config.rootpath / "config/twin"
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +59,27 @@ def test_leaks_that_follow_from_the_tables_are_in_the_file(published, twin):
     assert {leak.rule for leak in committed} == set(RULES)
 
 
-@pytest.mark.parametrize(
-    ("takeaway", "lost"),
-    [
-        ("5.1.1", "S5.2.2-03 S5.1.6-10"),  # 12.9 s, 20.9 s
-        ("5.2.2", "S5.1.1-02 S5.3.1-01"),  # 12.9 s, 1443 x 195 ms
-        ("5.1.6", "S5.1.1-06 RS5.1.3-03"),  # 21 s, 2.4 x 456 s
-        ("5.1.3", "S5.1.6-09 S5.5.1-01 S5.1.5-01"),  # 456 s, 1.9 x 12 s of 349 s, 2.5 x
-        ("5.1.5", "S5.1.3-01 S5.1.3-02 S5.1.3-03 S5.1.3-04"),  # printed there again
-        ("5.5.1", "S5.6-05 S5.4.1-01 RS5.6-01 RS5.6-02 RS5.6-03"),  # 31 W, 15 h / 150
-        ("5.6", "S5.5.1-01 S5.5.1-03"),  # 349 s, 3.03 Wh
-        ("5.4.1", "S5.5.1-01"),
-        ("5.3.1", "S5.2.2-01 S5.2.2-04 RS5.6.7-05"),
-        ("5.6.7", "S5.3.1-01 S5.2.2-01 RS5.6.6-12"),
-        ("5.6.6", "RS5.6.5-04 RS5.6.7-01"),
-        ("H-III.B", "H-III.A-02"),  # 173 s, 173.8 s
-        ("H-III.F", "H-III.A-03"),  # 1226 s, 1200 s
-    ],
-)
-def test_rows_that_give_a_takeaway_away_leave_with_it(found, takeaway, lost):
-    assert set(lost.split()) <= found[takeaway].removed
+GIVING = """
+5.1.1 S5.2.2-03 S5.1.6-10  12.9 s, 20.9 s
+5.2.2 S5.1.1-02 S5.3.1-01  12.9 s, 1443 x 195 ms
+5.1.6 S5.1.1-06 RS5.1.3-03  21 s, 2.4 x 456 s
+5.1.3 S5.1.6-09 S5.5.1-01 S5.1.5-01  456 s, 1.9 x 12 s of 349 s, 2.5 x
+5.1.5 S5.1.3-01 S5.1.3-02 S5.1.3-03 S5.1.3-04  printed there again
+5.5.1 S5.6-05 S5.4.1-01 RS5.6-01 RS5.6-02 RS5.6-03  31 W, 15 h / 150
+5.6 S5.5.1-01 S5.5.1-03  349 s, 3.03 Wh
+5.4.1 S5.5.1-01  15 h / 150
+5.3.1 S5.2.2-01 S5.2.2-04 RS5.6.7-05
+5.6.7 S5.3.1-01 S5.2.2-01 RS5.6.6-12
+5.6.6 RS5.6.5-04 RS5.6.7-01
+H-III.B H-III.A-02  173 s, 173.8 s
+H-III.F H-III.A-03  1226 s, 1200 s
+"""
+
+
+@pytest.mark.parametrize("line", GIVING.strip().splitlines())
+def test_rows_that_give_a_takeaway_away_leave_with_it(found, line):
+    takeaway, *lost = line.partition("  ")[0].split()
+    assert set(lost) <= found[takeaway].removed
 
 
 def test_nothing_that_is_kept_gives_away_or_repeats_what_is_removed(published, twin, found):
@@ -125,16 +113,13 @@ def test_bound_that_is_reached_leads_no_further():
     assert giving_away("b", leaks, rows) == set("abcd")  # unless it is what is judged
 
 
-def test_no_kept_number_follows_from_removed_ones(published, found):
+def test_the_papers_are_not_pooled_and_no_kept_number_follows_from_removed_ones(published, found):
     _, rows, identities = equations(published)
+    facts = published.facts()
     for name, fold in found.items():
         kept = {i: line for i, line in rows.items() if i not in fold.removed}
         assert following(rows, identities, kept, kept.keys()) == set(), name
-
-
-def test_the_papers_are_not_pooled(published, found):
-    facts = published.facts()
-    assert all(len({facts[i].paper for i in fold.removed}) == 1 for fold in found.values())
+        assert len({facts[i].paper for i in fold.removed}) == 1
 
 
 def equations(published):
@@ -235,21 +220,22 @@ def test_claims_lose_every_number_of_what_they_read(published, twin, read):
         assert not fold.ids
 
 
-@pytest.mark.parametrize(
-    ("takeaway", "lost", "kept"),
-    [
-        ("5.4.2", "S5.5.1-01 S5.4.1-02 RS5.2.2-01 S5.1.6-12", "S5.6.4-01"),  # 349 s, 15 h / 95
-        ("5.4.3", "S5.5.1-03 S5.6-05 S5.6-06", "S5.6.4-01"),  # 3.03 Wh, 31 W
-        ("A.0.1", "RS5.6.5-04 RS5.6.6-04 RS5.6.5-08", "RS5.6.7-01"),  # d to e, e to f
-        ("A.0.3", "S5.6.4-01 RS5.6.4-01 RS5.6.5-05", "RS5.6.7-01"),  # b to c, a to b
-        ("A.0.4", "RS5.6.7-01 RS5.6.7-06 S5.5.1-01 S5.2.2-01", "S5.6.4-01"),  # h to g, g
-        ("5.6.1", "S5.5.1-03 RS5.6.7-01 RS5.6.6-01 S5.6.4-06", "S5.1.5-01"),
-        ("5.7.2", "S5.5.1-01 RS5.6.7-01 RS5.6.6-01 S5.6.4-06", "S5.6-06"),  # all modes
-    ],
-)
-def test_what_the_folds_of_claims_lose(twin, takeaway, lost, kept):
+READ = """
+5.4.2 S5.5.1-01 S5.4.1-02 RS5.2.2-01 S5.1.6-12 but S5.6.4-01  349 s, 15 h / 95
+5.4.3 S5.5.1-03 S5.6-05 S5.6-06 but S5.6.4-01  3.03 Wh, 31 W
+A.0.1 RS5.6.5-04 RS5.6.6-04 RS5.6.5-08 but RS5.6.7-01  d to e, e to f
+A.0.3 S5.6.4-01 RS5.6.4-01 RS5.6.5-05 but RS5.6.7-01  b to c, a to b
+A.0.4 RS5.6.7-01 RS5.6.7-06 S5.5.1-01 S5.2.2-01 but S5.6.4-01  h to g, g
+5.6.1 S5.5.1-03 RS5.6.7-01 RS5.6.6-01 S5.6.4-06 but S5.1.5-01
+5.7.2 S5.5.1-01 RS5.6.7-01 RS5.6.6-01 S5.6.4-06 but S5.6-06  all modes
+"""
+
+
+@pytest.mark.parametrize("line", READ.strip().splitlines())
+def test_what_the_folds_of_claims_lose(twin, line):
+    takeaway, *lost, _, kept = line.partition("  ")[0].split()
     removed = claim_folds(twin)[takeaway].removed
-    assert set(lost.split()) <= removed
+    assert set(lost) <= removed
     assert kept not in removed
 
 
@@ -281,7 +267,7 @@ def test_an_epoch_is_made_of_its_parts():
     assert "all" in point("hipcw2021", run, "stall_s")
 
 
-def test_what_cannot_be_simulated_is_not_judged(published, twin):
+def test_which_numbers_are_judged_and_how(published, twin):
     rows = judged(twin)
     for name, fact in published.facts().items():
         row = rows[name]
@@ -291,71 +277,31 @@ def test_what_cannot_be_simulated_is_not_judged(published, twin):
         other = isinstance(fact, Measurement) and fact.kind in {"protocol", "prediction"}
         if constant or none_or_all or by_hand or other:
             assert not row.is_simulable, name
-        assert row.is_simulable or row.why, name
-    assert sum(row.is_simulable for row in rows.values()) == 183
-
-
-def test_how_a_number_is_judged(published, twin):
-    rows = judged(twin)
-    for name, fact in published.facts().items():
-        if not rows[name].is_simulable:
+        if not row.is_simulable:
+            assert row.why, name
             continue
         small = fact.unit == "pct" and (
             isinstance(fact, Measurement) or fact.b_over_a is None or abs(fact.value) < 20
         )
         expected = "bound" if fact.is_bound else "points" if small else "ratio"
-        assert rows[name].judged_as == expected, name
-
-
-@pytest.fixture
-def copy(tmp_path, twin):
-    """A copy of the files in which a text can be replaced."""
-    for name in ("folds.csv", LEAKS, READ_BY_CLAIMS):
-        shutil.copy(twin / name, tmp_path)
-
-    def change(name, old, new):
-        text = (tmp_path / name).read_text("utf-8")
-        assert old in text
-        (tmp_path / name).write_text(text.replace(old, new, 1), "utf-8")
-        return tmp_path
-
-    return change
+        assert row.judged_as == expected, name
+    assert sum(row.is_simulable for row in rows.values()) == 183
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        ("folds.csv", "S5.1.1-01,5.1.1", "S5.1.1-01,", "takeaway is ''"),
-        ("folds.csv", "S5.1.1-02", "S5.1.1-01", "S5.1.1-01 is there twice"),
-        ("folds.csv", "yes,ratio", "yes,odds", "judged_as is 'odds'\n  allowed: '', 'ratio'"),
-        ("folds.csv", "yes,ratio", "no,ratio", "simulable is 'no', judged_as 'ratio'"),
-        (
-            "overlapping_numbers.csv",
-            "S5.1.1-02",
-            "S9.9.9-01",
-            "line 2: S9.9.9-01 is not in folds.csv",
-        ),
-        (
-            "overlapping_numbers.csv",
-            "identity",
-            "magic",
-            "rule is 'magic'\n  allowed: 'same run",
-        ),
-        (
-            "numbers_read_by_claims.csv",
-            "S5.4.1-01",
-            "S9.9.9-01",
-            "line 2: S9.9.9-01 is not in folds.csv",
-        ),
-        (
-            "numbers_read_by_claims.csv",
-            "5.4.3,",
-            "5.4.2,",
-            "line 3: take-away 5.4.2 is there twice",
-        ),
+        ("folds", "S5.1.1-01,5.1.1", "S5.1.1-01,", "takeaway is ''"),
+        ("folds", "S5.1.1-02", "S5.1.1-01", "S5.1.1-01 is there twice"),
+        ("folds", "yes,ratio", "yes,odds", "judged_as is 'odds'\n  allowed: '', 'ratio'"),
+        ("folds", "yes,ratio", "no,ratio", "simulable is 'no', judged_as 'ratio'"),
+        ("overlapping_numbers", "S5.1.1-02", "S9-01", "line 2: S9-01 is not in folds.csv"),
+        ("overlapping_numbers", "identity", "magic", "rule is 'magic'\n  allowed: 'same run"),
+        ("numbers_read_by_claims", "S5.4.1-01", "S9-01", "line 2: S9-01 is not in folds.csv"),
+        ("numbers_read_by_claims", "5.4.3,", "5.4.2,", "line 3: take-away 5.4.2 is there twice"),
     ],
 )
 def test_a_wrong_line_is_named(copy, name, old, new, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
-        {READ_BY_CLAIMS: claim_folds}.get(name, folds)(copy(name, old, new))
+        {READ_BY_CLAIMS: claim_folds}.get(f"{name}.csv", folds)(copy(f"twin/{name}.csv", old, new))
     assert name in str(error.value)

@@ -3,10 +3,11 @@
 from typing import ClassVar
 
 import pytest
-import yaml
 
+from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import PowerMode
+from epochwatt.study.settings import load_settings
 from epochwatt.study.yaml_files import read_yaml
 
 
@@ -96,8 +97,8 @@ class TestValueOfAFile:
             "fig02.where.w",
             "num_workers",
         ),
-        ("flags.yaml", "informs", "warns", ".effect is 'warns'", "'invalidates'"),
-        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, imported, no_"),
+        ("flags.yaml", "{}", "resumed: {effect: warns}", ".effect is 'warns'", "'invalidates'"),
+        ("flags.yaml", "{}", "lost: {effect: informs}", "'lost'", "cold_process, imported, no_"),
         ("devices/host.yaml", "disk:", "my_disk:", "'my_disk'", "letters, digits and dots"),
         ("devices/host.yaml", '["on"]', "[sometimes]", "'sometimes'", "'on' or 'off'"),
         ("exclusions.yaml", "[]", "{a: 1}", "holds no list", "where and reason"),
@@ -114,11 +115,14 @@ class TestValueOfAFile:
         assert found in first
         assert allowed in second
 
-    def test_missing_row_of_a_flag_is_named(self, checkout, refused):
-        rows = yaml.safe_load((checkout.path / "config/flags.yaml").read_text("utf-8"))
-        del rows["overhead_negative"]
-        checkout.write("flags.yaml", rows)
-        assert refused()[0] == "config/flags.yaml: 'overhead_negative' is missing"
+    @pytest.mark.parametrize(
+        "text", [None, "{}", "resumed: {effect: informs}", "stopped: {effect: informs}"]
+    )
+    def test_flags_have_their_effects_but_for_those_that_are_given(self, checkout, text):
+        path = checkout.path / "config/flags.yaml"
+        path.unlink() if text is None else path.write_text(text, "utf-8")
+        given = {"stopped": "informs"} if "stopped" in (text or "") else {}
+        assert load_settings(root=checkout.path).flag_effects == FLAG_EFFECTS | given
 
 
 class TestDeviceOfABoard:

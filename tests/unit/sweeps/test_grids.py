@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from epochwatt.board.device.kinds import AGX_ORIN, KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
+from epochwatt.sweeps.config import Grid
 from epochwatt.sweeps.grids import NAMED, Every, Steps
 from epochwatt.sweeps.modes import SweepMode, mode_rows
 
 ORIN = grids.steps_of_kind("agx_orin")
+
+
+def modes_of(steps: Steps, **grid: object) -> list[SweepMode]:
+    """Return the modes of a grid; without keys all of them."""
+    return grids.grid_modes(Grid.model_validate(grid), "agx_orin", steps)
 
 
 def values(modes: list[SweepMode], part: str) -> list[float]:
@@ -22,59 +28,37 @@ def values(modes: list[SweepMode], part: str) -> list[float]:
     return sorted({getattr(mode, part) for mode in modes})
 
 
+SIZES = {  # as the papers print them
+    **{"powertrain-orin": 4368, "powertrain-orin-yolo": 3744, "fulcrum-orin": 441},
+    **{"orin-nano": 180, "all-orin": 18096, "all-xavier": 29232, "all-orin-nano": 1800},
+}
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_named_grid_has_its_printed_size_and_no_mode_twice(name: str) -> None:
-    modes = grids.named_grid(name, NAMED[name].board, grids.steps_of_kind(NAMED[name].board))
-    assert len(modes) == len(set(modes)) == NAMED[name].size
+    board = NAMED[name].board
+    modes = grids.named_grid(name, board, grids.steps_of_kind(board))
+    assert len(modes) == len(set(modes)) == NAMED[name].size == SIZES[name]
 
 
-def test_sizes_are_those_that_the_papers_print() -> None:
-    assert {name: grid.size for name, grid in NAMED.items()} == {
-        "powertrain-orin": 4368,
-        "powertrain-orin-yolo": 3744,
-        "fulcrum-orin": 441,
-        "orin-nano": 180,
-        "all-orin": 18096,
-        "all-xavier": 29232,
-        "all-orin-nano": 1800,
-    }
-
-
-def test_the_clocks_of_powertrain_are_those_of_the_labs_script() -> None:
-    modes = grids.named_grid("powertrain-orin", "agx_orin", ORIN)
-    khz: tuple[int, ...] = (
-        268800,
-        422400,
-        576000,
-        729600,
-        883200,
-        1036800,
-        1190400,
-        1344000,
-        1497600,
-    )
-    khz += (1651200, 1804800, 1958400, 2112000, 2201600)
-    assert values(modes, "cpu_mhz") == [k / 1e3 for k in khz]
-    assert values(modes, "cores") == [2, 4, 6, 8, 10, 12]
-    assert values(modes, "emc_mhz") == [204, 665.6, 2133, 3199]
-
-
-def test_the_clocks_of_fulcrum_are_those_of_the_labs_script() -> None:
-    modes = grids.named_grid("fulcrum-orin", "agx_orin", ORIN)
-    assert values(modes, "cores") == [4, 8, 12]
+def test_the_clocks_of_named_grids_are_those_of_the_labs_scripts() -> None:
+    powertrain = grids.named_grid("powertrain-orin", "agx_orin", ORIN)
+    mhz = [268.8, 422.4, 576.0, 729.6, 883.2, 1036.8, 1190.4, 1344.0, 1497.6]
+    assert values(powertrain, "cpu_mhz") == [*mhz, 1651.2, 1804.8, 1958.4, 2112.0, 2201.6]
+    assert values(powertrain, "cores") == [2, 4, 6, 8, 10, 12]
+    assert values(powertrain, "emc_mhz") == [204, 665.6, 2133, 3199]
+    fulcrum = grids.named_grid("fulcrum-orin", "agx_orin", ORIN)
+    assert values(fulcrum, "cores") == [4, 8, 12]
     cpu_mhz = [422.4, 729.6, 1036.8, 1344, 1651.2, 1958.4, 2201.6]
-    assert values(modes, "cpu_mhz") == cpu_mhz
+    assert values(fulcrum, "cpu_mhz") == cpu_mhz
     gpu_mhz = [114.75, 318.75, 522.75, 726.75, 930.75, 1134.75, 1300.5]
-    assert values(modes, "gpu_mhz") == gpu_mhz
-    assert values(modes, "emc_mhz") == [665.6, 2133, 3199]
-    assert set(modes) < set(grids.named_grid("powertrain-orin", "agx_orin", ORIN))
-
-
-def test_the_clocks_of_orin_nano_are_those_of_the_labs_script() -> None:
-    modes = grids.named_grid("orin-nano", "orin_nano", grids.steps_of_kind("orin_nano"))
-    assert values(modes, "gpu_mhz") == [306, 510, 624.75]
-    assert values(modes, "emc_mhz") == [665.6, 2133]
-    assert max(m.cpu_mhz or 0 for m in modes) == 1510.4
+    assert values(fulcrum, "gpu_mhz") == gpu_mhz
+    assert values(fulcrum, "emc_mhz") == [665.6, 2133, 3199]
+    assert set(fulcrum) < set(powertrain)
+    nano = grids.named_grid("orin-nano", "orin_nano", grids.steps_of_kind("orin_nano"))
+    assert values(nano, "gpu_mhz") == [306, 510, 624.75]
+    assert values(nano, "emc_mhz") == [665.6, 2133]
+    assert values(nano, "cpu_mhz")[-1] == 1510.4
 
 
 def test_other_clocks_than_the_printed_ones_are_refused_or_taken_by_the_rule() -> None:
@@ -95,57 +79,51 @@ def test_a_grid_of_another_board_is_refused_with_those_of_this_one() -> None:
     assert refused.value.allowed == ["all", "orin-nano", "all-orin-nano"]
     with pytest.raises(ConfigError, match="unknown grid 'powertrain'"):
         grids.named_grid("powertrain", "agx_orin", ORIN)
-
-
-def test_a_board_whose_clocks_are_not_known_has_no_grid() -> None:
     with pytest.raises(ConfigError, match="cpu_mhz, gpu_mhz, emc_mhz are not known"):
-        grids.all_modes(grids.steps_of_kind("orin_nx"))
+        modes_of(grids.steps_of_kind("orin_nx"))
 
 
 def test_a_host_without_clocks_has_a_mode_for_each_number_of_threads(tmp_path: Path) -> None:
     steps = grids.steps_of_host(str(tmp_path))
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert [mode.cores for mode in modes] == list(range(1, len(modes) + 1))
     assert {mode[1:] for mode in modes} == {(None, None, None)}
-    assert grids.parts_grid({"cpu_mhz": []}, steps) == modes
+    assert modes_of(steps, parts={"cpu_mhz": []}) == modes
     for part in ("cpu_mhz", "gpu_mhz"):
         with pytest.raises(ConfigError, match=f"{part} cannot be set on the machine at hand"):
-            grids.parts_grid({part: [1000]}, steps)
+            modes_of(steps, parts={part: [1000]})
 
 
 def test_a_host_has_its_cpu_clocks_where_they_can_be_set(tmp_path: Path) -> None:
     steps = grids.steps_of_host(make_cpufreq(tmp_path))
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert [mode.cpu_mhz for mode in modes[:5]] == [1200, 1800, 2400, 3000, 1200][: len(modes)]
     assert len(modes) == 4 * len(steps.cores)
     assert {mode[2:] for mode in modes} == {(None, None)}
-    assert grids.parts_grid({"cores": [1], "cpu_mhz": [1790]}, steps) == [SweepMode(1, 1800)]
-    threads = grids.parts_grid({"cpu_mhz": []}, steps)
+    assert modes_of(steps, parts={"cores": [1], "cpu_mhz": [1790]}) == [SweepMode(1, 1800)]
+    threads = modes_of(steps, parts={"cpu_mhz": []})
     assert [mode.settings() for mode in threads] == [{"cores": n} for n in steps.cores]
     with pytest.raises(ConfigError, match="cpu_mhz: 1500 MHz is not a step"):
-        grids.parts_grid({"cpu_mhz": [1500]}, steps)
+        modes_of(steps, parts={"cpu_mhz": [1500]})
 
 
 def test_nominal_clocks_become_the_boards_own_steps() -> None:
     wanted = {"cores": [4], "cpu_mhz": [2200], "gpu_mhz": [1300], "emc_mhz": [3200]}
-    assert grids.parts_grid(wanted, ORIN) == [SweepMode(4, 2201.6, 1300.5, 3199)]
-    assert grids.parts_grid({"cores": [4, 4]}, ORIN)[0].cpu_mhz == 115.2
-    assert len(grids.parts_grid({"cores": [4, 4]}, ORIN)) == 29 * 13 * 4
+    assert modes_of(ORIN, parts=wanted) == [SweepMode(4, 2201.6, 1300.5, 3199)]
+    assert modes_of(ORIN, parts={"cores": [4, 4]})[0].cpu_mhz == 115.2
+    assert len(modes_of(ORIN, parts={"cores": [4, 4]})) == 29 * 13 * 4
     with pytest.raises(ConfigError, match="cpu_mhz: 300 MHz is not a step"):
-        grids.parts_grid({"cpu_mhz": [300]}, ORIN)
+        modes_of(ORIN, parts={"cpu_mhz": [300]})
     with pytest.raises(ConfigError, match="cannot be set to 13 cores"):
-        grids.listed_modes([{"cores": 13}], ORIN)
+        modes_of(ORIN, modes=[{"cores": 13}])
 
-
-def test_listed_modes_are_resolved_and_stand_once() -> None:
-    modes = grids.listed_modes([{"cores": 2, "gpu_mhz": 1300}, {"cores": 2, "gpu_mhz": 1301}], ORIN)
+    modes = modes_of(ORIN, modes=[{"cores": 2, "gpu_mhz": 1300}, {"cores": 2, "gpu_mhz": 1301}])
     assert modes == [SweepMode(2, None, 1300.5, None)]
     assert modes[0].settings() == {"cores": 2, "gpu_mhz": 1300.5}
 
 
 def test_modes_as_numbers() -> None:
     rows = mode_rows([SweepMode(2, 115.2, 114.75, 204), SweepMode(3)])
-    assert rows.shape == (2, 5)
     assert rows[0].tolist() == [2, 115.2, 114.75, 204, 1]
     assert np.array_equal(rows[1], [3, np.nan, np.nan, np.nan, 1], equal_nan=True)
     assert mode_rows([]).shape == (0, 5)
@@ -168,16 +146,16 @@ steps = st.builds(
 def test_a_larger_sample_of_a_seed_begins_with_a_smaller_one(
     steps: Steps, data: st.DataObject
 ) -> None:
-    modes = grids.all_modes(steps)
+    modes = modes_of(steps)
     assert len(modes) == len(set(modes))
-    n = data.draw(st.integers(0, len(modes)))
+    n = data.draw(st.integers(1, len(modes)))
     seed = data.draw(st.integers(0, 2**32))
-    drawn = grids.sample(modes, n, seed)
+    drawn = modes_of(steps, random=n, seed=seed)
     assert len(set(drawn)) == n
     assert set(drawn) <= set(modes)
-    assert grids.sample(modes, len(modes), seed)[:n] == drawn
+    assert modes_of(steps, random=len(modes), seed=seed)[:n] == drawn
     with pytest.raises(ConfigError, match="random modes"):
-        grids.sample(modes, len(modes) + 1, seed)
+        modes_of(steps, random=len(modes) + 1)
 
 
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 40))
@@ -193,4 +171,4 @@ def test_every_nth_step_has_the_highest_and_none_twice(n: int, first: int, size:
 def test_all_modes_are_the_product_of_a_kinds_tables(kind: str) -> None:
     row = KINDS[kind]
     n = row.cores * len(row.cpu_khz) * len(row.gpu_hz) * len(row.emc_hz)
-    assert len(grids.all_modes(grids.steps_of_kind(kind))) == n
+    assert len(modes_of(grids.steps_of_kind(kind))) == n

@@ -53,18 +53,6 @@ def test_a_run_is_a_few_lines(terminal, tmp_path):
     ]
 
 
-def test_a_complete_run_has_nothing_to_do(terminal):
-    screen = terminal()
-    screen.send(
-        record("Assuming unrestricted shared filesystem usage."),
-        record("Workflow has started!", LogEvent.WORKFLOW_STARTED),
-        record("Building DAG of jobs..."),
-        record("Nothing to be done (all requested files are present and up to date)."),
-    )
-    screen.handler.close()
-    assert screen.lines == ["nothing to do: all that is asked for is there (0 s)"]
-
-
 def test_a_failed_job_is_shown_with_the_end_of_its_log_and_what_to_do(terminal, tmp_path):
     log = tmp_path / "job.log"
     log.write_text("Traceback\n  code\nerror: no room\n  do: make room\n", "utf-8")
@@ -94,12 +82,30 @@ def test_a_failed_job_is_shown_with_the_end_of_its_log_and_what_to_do(terminal, 
     ]
 
 
-def test_an_error_that_is_no_jobs_is_shown_in_full(terminal):
+NOTHING = "Nothing to be done (all requested files are present and up to date)."
+
+
+@pytest.mark.parametrize(
+    ("records", "lines"),
+    [
+        (
+            [record("Workflow has started!", LogEvent.WORKFLOW_STARTED), record(NOTHING)],
+            ["nothing to do: all that is asked for is there (0 s)"],
+        ),
+        ([record("WorkflowError:\nno", LogEvent.ERROR, logging.ERROR)], ["WorkflowError:", "no"]),
+        (  # what is no run is shown as before, also if it ends early
+            [record("Building DAG of jobs..."), record("Creating report...")],
+            ["Building DAG of jobs...", "Creating report..."],
+        ),
+        ([record("Unlocked working directory.")], ["Unlocked working directory."]),
+    ],
+    ids=["complete", "error of no job", "no run", "early end"],
+)
+def test_a_start_without_jobs_is_shown(records, lines, terminal):
     screen = terminal()
-    screen.start(plot_fig02=1)
-    screen.send(record("WorkflowError:\nanother workflow runs here", LogEvent.ERROR, logging.ERROR))
+    screen.send(*records)
     screen.handler.close()
-    assert screen.lines == ["WorkflowError:", "another workflow runs here"]
+    assert screen.lines == lines
 
 
 def test_warnings_of_snakemake_and_of_jobs_are_shown_in_full(terminal, tmp_path):
@@ -173,24 +179,6 @@ def test_who_asks_for_snakemakes_lines_gets_them(common, terminal):
     assert screen.lines[-2:] == ["Job stats:", "..."]
 
 
-def test_what_is_no_run_is_shown_as_before(terminal):
-    screen = terminal()
-    screen.send(record("Using workflow specific profile"), record("Building DAG of jobs..."))
-    screen.send(record("Creating report..."))
-    assert screen.lines[-3:] == [
-        "Using workflow specific profile",
-        "Building DAG of jobs...",
-        "Creating report...",
-    ]
-
-
-def test_lines_of_a_start_that_ends_early_are_not_lost(terminal):
-    screen = terminal()
-    screen.send(record("Unlocked working directory."))
-    screen.handler.close()
-    assert screen.lines == ["Unlocked working directory."]
-
-
 def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(terminal, monkeypatch):
     screen = terminal()
     screen.start(plot_fig02=2)
@@ -219,17 +207,14 @@ def test_an_unknown_style_is_refused(terminal):
         terminal(style="loud")
 
 
-@pytest.mark.parametrize(
-    ("argv", "command"),
-    [
+def test_the_command_to_go_on_is_the_one_that_was_typed(monkeypatch):
+    monkeypatch.delenv("EPOCHWATT_COMMAND", raising=False)
+    for argv, command in (
         (["/x/snakemake", "--profile", "a b"], "/x/snakemake --profile 'a b'"),
         ([".venv/bin/snakemake", "runs"], ".venv/bin/snakemake runs"),
-    ],
-)
-def test_the_command_to_go_on_is_the_one_that_was_typed(argv, command, monkeypatch):
-    monkeypatch.delenv("EPOCHWATT_COMMAND", raising=False)
-    monkeypatch.setattr("sys.argv", argv)
-    assert command_typed() == command
+    ):
+        monkeypatch.setattr("sys.argv", argv)
+        assert command_typed() == command
 
 
 # -- in a terminal --
@@ -286,10 +271,7 @@ def test_the_bar_has_jobs_time_left_and_the_last_line_of_what_measures(in_termin
     text = in_terminal(120).shown()
     assert "1/3 jobs  16 s left" in text
     assert "LeNet-5, 2 workers: epoch 0: mini-batch 4 of 900, 204/s\\x1b[2J" in text
-
-
-def test_a_terminal_without_utf_8_gets_letters_of_its_own(in_terminal):
-    warning = record("Größe ━", level=logging.WARNING)
+    warning = record("Größe ━", level=logging.WARNING)  # for a terminal without UTF-8
     assert "warning: Gr\\xf6\\xdfe \\u2501" in in_terminal(100, "ascii", more=[warning]).shown()
 
 

@@ -11,13 +11,13 @@ from typing import List, NamedTuple, Optional
 
 from epochwatt.board.device.board_files import text
 
-Alarm = NamedTuple(
-    "Alarm",
-    [
-        ("events", int),  # counted by the kernel since the start of the board
-        ("active", int),  # states and alarms that are set now
-    ],
-)
+
+class Alarm(NamedTuple):
+    """How often a board was slowed down, or is."""
+
+    events: int  # counted by the kernel since the start of the board
+    active: int  # states and alarms that are set now
+
 
 # Cooling devices that slow the board down. Others are above 0 on a healthy board: fans, warnings,
 # and on the Nano those that follow the temperature from 15 °C on (`gpu_scaling`, `CORE-floor`).

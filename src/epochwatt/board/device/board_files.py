@@ -106,11 +106,9 @@ def find_gpu(root: str) -> Optional[str]:
 def read_clocks(root: str) -> Dict[str, Any]:
     """Return the clocks as they are now; None for each that cannot be read.
 
-    Returns
-    -------
-    dict : `cores_online` (list of int); `cpu_khz`, `cpu_min_khz`, `cpu_max_khz` (CPU online as str
-        -> kHz); `gpu_hz`, `gpu_min_hz`, `gpu_max_hz`; `emc_hz` (only root reads it) and
-        `emc_cap_hz` (the mode's; 0 = none)
+    `cores_online` (list); `cpu_khz`, `cpu_min_khz`, `cpu_max_khz` (CPU online as str -> kHz);
+    `gpu_hz`, `gpu_min_hz`, `gpu_max_hz`; `emc_hz` (only root reads it) and `emc_cap_hz` (the
+    mode's; 0 = none).
     """
     cores, gpu = online(root), find_gpu(root) or ""
     clocks: Dict[str, Any] = {"cores_online": list(cores)}
@@ -351,18 +349,14 @@ def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
     """Return the share of the GPU that a mode leaves on, of the strongest's; None: not known."""
     n_parts = KINDS[kind].tpcs if kind in KINDS else None
     gated = [tpc_mask(mode), tpc_mask(strongest(conf))]
-    if n_parts is None and not masks(mode) and _stock_modes_gate(kind):
+    releases = KINDS[kind].releases if kind in KINDS else ()
+    some_gate = any(stock.masks for release in releases for stock in release.modes)
+    if n_parts is None and not masks(mode) and some_gate:
         return None  # the mask has a name that we do not know
     if None not in gated and n_parts is not None:
         on, whole = (n_parts - bin(mask or 0).count("1") for mask in gated)
         return on / whole if 0 < on <= whole else None
     return 1.0 if masks(mode) == masks(strongest(conf)) else None
-
-
-def _stock_modes_gate(kind: str) -> bool:
-    """Return whether some stock mode of the kind switches parts of the GPU off."""
-    releases = KINDS[kind].releases if kind in KINDS else ()
-    return any(mode.masks for release in releases for mode in release.modes)
 
 
 def board_conf(root: str) -> Conf:
@@ -442,10 +436,7 @@ def fan_files(root: str) -> List[Tuple[str, str, str]]:
 def not_put_back(root: str, stored: str) -> List[str]:
     """Return the clocks and cores that are not as jetson_clocks stored them, none where all are.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
-    stored : the file that `jetson_clocks --store` wrote, lines of path:value
+    `stored` is the file that `jetson_clocks --store` wrote, lines of path:value.
     """
     changed = []
     with open(stored, encoding="utf-8", errors="replace") as lines:

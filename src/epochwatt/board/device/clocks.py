@@ -4,31 +4,25 @@ A mode has the keys `cores` (how many are on), `cpu_mhz`, `gpu_mhz` and `emc_mhz
 is always the result of `board_files.read_clocks`.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from epochwatt.board.device.board_files import Mode
 from epochwatt.board.device.frequencies import WITHIN
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 
 MET = 0.05  # what is read back may differ by this share: the paper counts 95 % as met
 
 
-def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
-    """Return the limits that a mode of nvpmodel.conf sets.
+def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Document:
+    """Return the limits that a mode of nvpmodel.conf sets: those of CLOCKS that it limits.
 
-    Parameters
-    ----------
-    mode : a mode of the configuration; its clocks may be round numbers, which nvpmodel rounds to
-        steps without a word
-    steps_mhz : the board's clocks: what `no limit` (-1; for the memory 0) stands for
-
-    Returns
-    -------
-    dict : those of CLOCKS that the mode limits; clusters of CPUs with different limits have no
-        `cpu_mhz`
+    They may be round numbers, which nvpmodel rounds to steps without a word. Clusters of CPUs with
+    different limits have no `cpu_mhz`. `steps_mhz` are the board's clocks: what `no limit` (-1; for
+    the memory 0) stands for.
     """
-    result: Dict[str, Any] = {}
+    result: Document = {}
     cores = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
     if cores:
         result["cores"] = sum(value != "0" for value in cores)
@@ -48,14 +42,12 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
     return result
 
 
-def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
+def need_same(mode: Document, actual: Document) -> None:
     """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
 
-    Parameters
-    ----------
-    mode : as a device file has it: its name in `nvpmodel`, and perhaps numbers
-    actual : its `limits`, and `gpu_share` where parts of the GPU are gated off; a number that is
-        missing or None is not known, and not compared
+    `mode` is as a device file has it: its name in `nvpmodel`, and perhaps numbers; `actual` are its
+    `limits`, and `gpu_share` where parts of the GPU are gated off. What is missing or None is not
+    known, and not compared.
 
     Raises ConfigError: a number differs by more than nominal and real clocks do.
     """
@@ -83,7 +75,7 @@ def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]
     return value / unit if top_mhz is None else min(value / unit, top_mhz)
 
 
-def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
+def exact(resolved: Document) -> Tuple[int, int, int, int]:
     """Return cores, CPU kHz, GPU Hz and EMC Hz for the root helper; 0: not set by the mode."""
     return (
         resolved.get("cores", 0),
@@ -93,36 +85,24 @@ def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
     )
 
 
-def pinned(clocks: Dict[str, Any]) -> Dict[str, float]:
+def pinned(clocks: Document) -> Dict[str, float]:
     """Return where the clocks are with DVFS off: at the upper limits of the mode."""
-    limits_mhz = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    limits_khz = {khz for khz in clocks["cpu_max_khz"].values() if khz is not None}
+    cpu_mhz = limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None  # as in `limits`
+    limits_mhz = {"cpu_mhz": cpu_mhz, "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
     return {key: value for key, value in limits_mhz.items() if value is not None}
 
 
-def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
-    """Return the limit of all CPUs; None where they differ, as in `limits`."""
-    limits_khz = {value for value in khz.values() if value is not None}
-    return limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None
-
-
 def compare(
-    clocks: Dict[str, Any], wanted: Dict[str, Any], dvfs: str, emc_top_mhz: Optional[float]
+    clocks: Document, wanted: Document, dvfs: str, emc_top_mhz: Optional[float]
 ) -> Tuple[Dict[str, float], List[str]]:
-    """Compare the clocks read back with those wanted.
+    """Compare the clocks read back with those wanted: CLOCKS -> numbers, as far as they are.
 
     With DVFS off the clocks themselves are compared; with DVFS on they vary, so their upper limits
-    are.
+    are. `emc_top_mhz` is the highest memory clock, which no cap (0) means.
 
-    Parameters
-    ----------
-    wanted : CLOCKS -> numbers; a missing key is not compared
-    dvfs : `on` or `off`
-    emc_top_mhz : highest memory clock, which no cap (0) means
-
-    Returns
-    -------
-    dict : what was read back of each key that is not met, the value furthest from it
-    list of str : keys that cannot be read back
+    Returns what was read back of each key that is not met, the value furthest from it, and the keys
+    that cannot be read back.
     """
     unmet, unread = {}, []
     for key in CLOCKS:
@@ -133,23 +113,20 @@ def compare(
             unread.append(key)
             continue
         tolerance = 0 if key == "cores" else MET * wanted[key]
-        furthest = max((value for value in values if value is not None), key=_away(wanted[key]))
+        readings = [value for value in values if value is not None]
+        furthest = max(readings, key=lambda value, key=key: abs(value - wanted[key]))  # type: ignore[misc]
         if abs(furthest - wanted[key]) > tolerance:
             unmet[key] = furthest
     return unmet, unread
 
 
-def complaints(unmet: Dict[str, float], wanted: Dict[str, Any]) -> str:
+def complaints(unmet: Dict[str, float], wanted: Document) -> str:
     """Return in words what `compare` gave."""
     return "; ".join(f"{key} is {value:g}, wanted {wanted[key]:g}" for key, value in unmet.items())
 
 
-def _away(wanted: float) -> Any:
-    return lambda value: abs(value - wanted)
-
-
 def _values(
-    key: str, clocks: Dict[str, Any], is_pinned: bool, emc_top_mhz: Optional[float]
+    key: str, clocks: Document, is_pinned: bool, emc_top_mhz: Optional[float]
 ) -> List[Optional[float]]:
     """Return the readings to compare; None for one that cannot be read."""
     if key == "cores":
@@ -171,7 +148,7 @@ def _mhz(hz: Optional[int]) -> Optional[float]:
     return None if hz is None else hz / 1e6
 
 
-def summary(clocks: Dict[str, Any]) -> Dict[str, Any]:
+def summary(clocks: Document) -> Document:
     """Return the clocks for a record, MHz; of the CPUs that are on the lowest; None: not read."""
     return {
         "cores": len(clocks["cores_online"]),

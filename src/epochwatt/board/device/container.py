@@ -8,6 +8,7 @@ Sources: podman-run(1) of 4.3, docker-run(1) of 20.10, nvidia-container-runtime.
 """
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -34,6 +35,20 @@ INSTALL = {
     "podman": "sudo apt-get install podman runc",
     "docker": "sudo apt-get install docker.io (boards: nvidia-container too)",
 }
+# what an engine says of an image that cannot be looked at: pattern -> problem, what to type
+REFUSALS = (
+    (
+        "permission denied",
+        "this user may not use {engine}",
+        "sudo usermod -aG {engine} $USER, then log in anew",
+    ),
+    ("connect", "{engine} does not answer", "sudo systemctl start {engine}"),
+    (
+        "",
+        "{engine} has no image {image}",
+        "make container-image ENGINE={engine} NAME={tag}, or {engine} pull {image}",
+    ),
+)
 NOT_STARTED = {
     125: "{engine} could not start the container",
     126: "{engine} could not start {python} in the container",
@@ -65,7 +80,10 @@ def describe(settings: Dict[str, str]) -> Dict[str, str]:
     else:
         answer = _asked([engine, "image", "inspect", "--format", "{{.Id}}", settings["image"]])
         if answer.returncode != 0:
-            raise _refused(settings, answer.stderr.strip())
+            found, tag = answer.stderr.strip(), settings["image"].rpartition(":")[2]
+            problem, do = next(r[1:] for r in REFUSALS if re.search(r[0], found, re.IGNORECASE))
+            values = dict(settings, tag=tag)
+            raise TrainingError(problem.format(**values), found=found, do=do.format(**values))
         digest = answer.stdout.strip()
     return dict(settings, version=version, digest=digest)
 
@@ -73,27 +91,6 @@ def describe(settings: Dict[str, str]) -> Dict[str, str]:
 def _asked(words: Sequence[str]) -> Any:
     return subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False
-    )
-
-
-def _refused(settings: Dict[str, str], answer: str) -> TrainingError:
-    """Return what is wrong where an image cannot be looked at, and what to type."""
-    engine, image = settings["engine"], settings["image"]
-    if "permission denied" in answer.lower():
-        return TrainingError(
-            f"this user may not use {engine}",
-            found=answer,
-            do=f"sudo usermod -aG {engine} $USER, then log in anew",
-        )
-    if "connect" in answer.lower():
-        return TrainingError(
-            f"{engine} does not answer", found=answer, do=f"sudo systemctl start {engine}"
-        )
-    return TrainingError(
-        f"{engine} has no image {image}",
-        found=answer,
-        do=f"make container-image ENGINE={engine} NAME={image.rpartition(':')[2]}, or "
-        f"{engine} pull {image}",
     )
 
 
@@ -106,11 +103,8 @@ def command(
 ) -> List[str]:
     """Return the command that runs Python in a container.
 
-    Parameters
-    ----------
-    settings : as of `settings_of`
-    readable, writable : folders that it sees at the same paths, besides this package and the folder
-        for temporary files
+    It sees the folders `readable` and `writable` at the same paths, besides this package and the
+    folder for temporary files.
     """
     engine, rootfs = settings["engine"], settings["rootfs"]
     run = [engine, "run"]

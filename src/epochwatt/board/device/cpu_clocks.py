@@ -13,12 +13,15 @@ of an idle CPU many drivers report whatever it had last.
 import logging
 import os
 import re
+import signal
+import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from contextlib import contextmanager
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from epochwatt.board.device import board_files, clocks, notes
 from epochwatt.board.device.root_helper import write
-from epochwatt.board.device.undisturbed import undisturbed
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import BoardError, RecordWriteError
 
 log = logging.getLogger(__name__)
@@ -28,16 +31,35 @@ LIMITS = ("scaling_min_freq", "scaling_max_freq")
 N_STEPS = 5  # from the lowest clock to the highest, where cpufreq lists none
 GRAIN_KHZ = 100000  # of those in between: the step of most drivers that list none
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _Limits = Dict[int, Tuple[int, int]]  # CPU -> lowest and highest clock that it may have, kHz
 
 
-class CpuClocks:
-    """The clocks of all CPUs of a machine, set together.
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off SIGINT, SIGTERM and SIGHUP to the end of the block.
 
-    Parameters
-    ----------
-    root : `/`, or a folder with files like those of a machine
+    Their handlers are exchanged and no mask is set: a process that trains has threads, and a signal
+    that is masked in this one is given to another.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only: nothing interrupts this one
+        return
+    came: List[int] = []
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number in _ENDING:
+            signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number in _ENDING:
+            signal.signal(number, before[number] or signal.SIG_DFL)
+        for signal_number in sorted(set(came)):
+            os.kill(os.getpid(), signal_number)
+
+
+class CpuClocks:
+    """The clocks of all CPUs of the machine whose files lie in `root`, set together."""
 
     patience_s = 2.0  # kernels since 5.3 follow a moment later
 
@@ -91,26 +113,26 @@ class CpuClocks:
         nothing was set.
         """
         if not self.left_over():
-            self._note(self._limits())
+            limits: _Limits = {}
+            for cpu in board_files.online(self.root):
+                low, high = [self._number(cpu, name) for name in LIMITS]
+                if low is None or high is None:
+                    raise BoardError(
+                        f"the clock limits of CPU {cpu} cannot be read; nothing was set"
+                    )
+                limits[cpu] = (low, high)
+            self._note(limits)
         khz = round(mhz * 1e3)
         for cpu in board_files.online(self.root):
             self._limit(cpu, khz, khz)
 
     def read_back(
         self, wanted: Dict[str, float], patience_s: Optional[float] = None
-    ) -> Tuple[Dict[str, Any], Dict[str, float], List[str]]:
-        """Compare both limits of each CPU with the clock that is wanted.
+    ) -> Tuple[Document, Dict[str, float], List[str]]:
+        """Compare both limits of each CPU with the clock that is wanted, `cpu_mhz`.
 
-        Parameters
-        ----------
-        wanted : `cpu_mhz`
-        patience_s : how long to wait for it; None: as long as clocks may take
-
-        Returns
-        -------
-        dict : `board_files.read_clocks`
-        dict : what was read back of a key that is not met
-        list of str : keys that cannot be read back
+        It is waited for as long as `patience_s`; None: as long as clocks may take. Returns what
+        `board_files.read_clocks` gives, and what `clocks.compare` does.
         """
         deadline_s = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
         while True:
@@ -170,17 +192,6 @@ class CpuClocks:
             if not write(path, str(khz)):
                 log.warning("%s cannot be set to %d", path, khz)
 
-    # -- the note of what was before ------------------------------------------------------------
-    def _limits(self) -> _Limits:
-        """Return the limits of the CPUs that are online now."""
-        limits = {}
-        for cpu in board_files.online(self.root):
-            low, high = [self._number(cpu, name) for name in LIMITS]
-            if low is None or high is None:
-                raise BoardError(f"the clock limits of CPU {cpu} cannot be read; nothing was set")
-            limits[cpu] = (low, high)
-        return limits
-
     def _note(self, limits: _Limits) -> None:
         """Note the limits, and make sure that they will be understood."""
         groups: Dict[Tuple[int, int], List[int]] = {}
@@ -211,7 +222,6 @@ class CpuClocks:
                 do="start the machine again: that puts all limits back",
             ) from None
 
-    # -- files ----------------------------------------------------------------------------------
     def _path(self, cpu: int, name: str) -> str:
         return os.path.join(board_files.cpu_folder(self.root, cpu), "cpufreq", name)
 

@@ -13,12 +13,7 @@ WITHIN = 0.02  # of a step
 
 
 def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
-    """Return the step that a nominal clock stands for, MHz.
-
-    Parameters
-    ----------
-    what : the clock, for the message: `cpu_mhz`
-    steps_mhz : the clocks the board has, in any order
+    """Return the step that a nominal clock stands for, MHz; `what` is the clock, as `cpu_mhz`.
 
     Raises ConfigError: no step lies within 2 %; names the two nearest.
     """

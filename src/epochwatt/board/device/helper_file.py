@@ -20,22 +20,16 @@ sys.exit(main(sys.argv[1:]))
 def helper_file(interpreter: str = "/usr/bin/python3") -> bytes:
     """Return the content of the executable file `root_helper.INSTALLED`.
 
-    Parameters
-    ----------
-    interpreter : the board's own Python; it imports nothing but its standard library
+    `interpreter` is the board's own Python; it imports nothing but its standard library.
     """
+    packages = ("epochwatt/", "epochwatt/board/", "epochwatt/board/device/")
+    texts = {"__main__.py": _MAIN, **{package + "__init__.py": "" for package in packages}}
+    for name in _MODULES:
+        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as handle:
+            texts[packages[-1] + name] = handle.read()
     content = io.BytesIO()
     content.write(f"#!{interpreter} -IS\n".encode())
     with zipfile.ZipFile(content, "a") as archive:
-        _add(archive, "__main__.py", _MAIN)
-        _add(archive, "epochwatt/__init__.py", "")
-        _add(archive, "epochwatt/board/__init__.py", "")
-        _add(archive, "epochwatt/board/device/__init__.py", "")
-        for name in _MODULES:
-            with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as handle:
-                _add(archive, "epochwatt/board/device/" + name, handle.read())
+        for name, text in texts.items():
+            archive.writestr(zipfile.ZipInfo(name), text)  # its date is always the same
     return content.getvalue()
-
-
-def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
-    archive.writestr(zipfile.ZipInfo(name), text)  # its date is always the same

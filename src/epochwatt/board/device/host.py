@@ -6,7 +6,9 @@ import platform
 import re
 import resource
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Tuple
+
+from epochwatt.board.records.shapes import Document
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 # How variables begin by which the same libraries train at another speed: threads, memory, GPU.
@@ -34,7 +36,7 @@ _ARM_CORES = {  # maker and part: of the boards, and of servers that a fleet may
 PRELOADED = "LD_PRELOAD"  # such as another allocator
 
 
-def describe() -> Dict[str, Any]:
+def describe() -> Document:
     """Return the description of this machine for a record.
 
     `machine` and `software` must stay the same within a run (a change flags the epoch and those
@@ -42,6 +44,10 @@ def describe() -> Dict[str, Any]:
     imported: a description must not cost an import. `builds` tells builds of one version apart,
     `environment` holds the variables that make them faster or slower.
     """
+    builds = {"python": sys.version.replace("\n", " ")}
+    if "torch" in sys.modules:
+        text = sys.modules["torch"].__config__.show()
+        builds["torch"] = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     return {
         "machine": {
             "architecture": platform.machine(),
@@ -57,7 +63,7 @@ def describe() -> Dict[str, Any]:
                 if name in sys.modules
             },
         ),
-        "builds": _builds(),
+        "builds": builds,
         "environment": {
             name: value
             for name, value in sorted(os.environ.items())
@@ -70,15 +76,6 @@ def describe() -> Dict[str, Any]:
             "ram_available_mib": _meminfo_kib("MemAvailable") // 1024,
         },
     }
-
-
-def _builds() -> Dict[str, str]:
-    """Return how the interpreter and, once it is imported, torch were built."""
-    builds = {"python": sys.version.replace("\n", " ")}
-    if "torch" in sys.modules:
-        text = sys.modules["torch"].__config__.show()
-        builds["torch"] = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
-    return builds
 
 
 def shm_mib() -> int:
@@ -189,11 +186,8 @@ def _cpu_model() -> str:
 
 def meminfo_kib(root: str, name: str) -> Optional[int]:
     """Return a number of /proc/meminfo below `root`; None where it is missing."""
-    match = re.search(
-        f"^{name}:[ \t]*([0-9]{{1,15}}) kB$",
-        _read(os.path.join(root, "proc/meminfo")),
-        re.MULTILINE,
-    )
+    content = _read(os.path.join(root, "proc/meminfo"))
+    match = re.search(f"^{name}:[ \t]*([0-9]{{1,15}}) kB$", content, re.MULTILINE)
     return int(match.group(1)) if match else None
 
 

@@ -11,13 +11,13 @@ import os
 import re
 import subprocess
 import time
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from epochwatt.board.device import alarms, board_files, clocks, identity
+from epochwatt.board.device.cpu_clocks import undisturbed
 from epochwatt.board.device.frequencies import resolve
 from epochwatt.board.device.machine import Machine, outcome
 from epochwatt.board.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
-from epochwatt.board.device.undisturbed import undisturbed
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 
@@ -26,20 +26,15 @@ log = logging.getLogger(__name__)
 TOOLS = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats")
 STAND_IN = b"epochwatt stand-in"  # in the first 512 bytes of a tool of a fake board
 
-_ReadBack = Tuple[Dict[str, Any], Dict[str, float], List[str]]
+_ReadBack = Tuple[Document, Dict[str, float], List[str]]
 
 
 class JetsonBoard(Machine):
-    """A Jetson board, or a folder and stand-in tools that look like one.
-
-    Parameters
-    ----------
-    settings : as in `Machine`
-    """
+    """A Jetson board, or a folder and stand-in tools that look like one (see `Machine`)."""
 
     patience_s = 5.0  # clocks need a moment to follow
 
-    def __init__(self, settings: Dict[str, Any]) -> None:
+    def __init__(self, settings: Document) -> None:
         super().__init__(settings)
         self.identity = identity.identify(self.root)
         self.backend = "fake" if self._fake_because() else "jetson"
@@ -59,21 +54,16 @@ class JetsonBoard(Machine):
                 pass
         return ""
 
-    # -- description -----------------------------------------------------------------------------
-    def describe(self) -> Dict[str, Any]:
+    def describe(self) -> Document:
         """Return `host.describe` with the board, its software and its tables of clocks."""
         description = super().describe()
-        description["machine"]["n_cpus"] = len(
-            board_files.cpus(self.root)
-        )  # also those that are offline
-        if self.identity is not None:
-            description["machine"]["board"] = self.identity.kind
-            description["machine"]["model"] = self.identity.model
-            description["machine"]["serial"] = self.identity.serial
-            description["software"]["l4t"] = self.identity.l4t
-            description["software"]["jetpack"] = self.identity.jetpack
+        machine, board = description["machine"], self.identity
+        machine["n_cpus"] = len(board_files.cpus(self.root))  # also those that are offline
+        if board is not None:
+            machine.update(board=board.kind, model=board.model, serial=board.serial)
+            description["software"].update(l4t=board.l4t, jetpack=board.jetpack)
         for key, steps_mhz in self.steps_mhz().items():
-            description["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
+            machine[key.replace("_mhz", "_steps_mhz")] = steps_mhz
         return description
 
     def steps_mhz(self) -> Dict[str, List[float]]:
@@ -117,8 +107,7 @@ class JetsonBoard(Machine):
         serial = self.identity.serial if self.identity is not None else ""
         return ([serial] if serial else []) + super().unit_names()
 
-    # -- power mode and clocks -------------------------------------------------------------------
-    def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+    def apply(self, mode: Document, dvfs: str) -> Document:
         """Set a power mode and the fan to its maximum (see `Machine.apply`).
 
         Settings left over from an earlier process are put back first. An empty mode changes nothing
@@ -148,12 +137,21 @@ class JetsonBoard(Machine):
             fan=fan,
         )
 
-    def _set(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+    def _set(self, mode: Document, dvfs: str) -> Document:
         """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
         resolved = self.resolved(mode)
         if "nvpmodel" in mode:
-            answer = self.ask_helper("named-mode", resolved["nvpmodel_id"])
-            self._check_mode(resolved["nvpmodel_id"], answer.get("output", ""))
+            wanted = resolved["nvpmodel_id"]
+            output = self.ask_helper("named-mode", wanted).get("output", "")
+            now = self.ask_helper("status")["nvpmodel"]
+            _check_words(f"mode {wanted}", output)
+            if now["id"] != wanted:
+                raise BoardError(
+                    f"nvpmodel did not switch to mode {wanted}",
+                    found="mode {} ({})".format(now["id"], now["name"])
+                    + (output and f"; {output}"),
+                    do=f"try it by hand: sudo nvpmodel -m {wanted}",
+                )
         elif mode:
             answer = self.ask_helper("custom-mode", *clocks.exact(resolved))
             _check_words("the mode of these clocks", answer.get("output", ""))
@@ -163,7 +161,7 @@ class JetsonBoard(Machine):
                 resolved = dict(clocks.pinned(self.ask_helper("read-clocks")), **resolved)
         return resolved
 
-    def check_modes(self, modes: Sequence[Dict[str, Any]], dvfs: str) -> None:
+    def check_modes(self, modes: Sequence[Document], dvfs: str) -> None:
         """Check that nvpmodel of this board can set each mode (see `Machine.check_modes`)."""
         tables, conf = board_files.tables(self.root), self._conf()
         for mode in modes:
@@ -175,7 +173,7 @@ class JetsonBoard(Machine):
                     do="take it out of the grid in config/sweeps.yaml",
                 ) from error
 
-    def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+    def change(self, mode: Document, dvfs: str) -> Document:
         """Set a mode of a sweep (see `Machine.change`)."""
         resolved = self._set(mode, dvfs)
         self._fan = self._fan or self._fan_to_maximum()  # it stays so for all modes of a sweep
@@ -194,7 +192,7 @@ class JetsonBoard(Machine):
         """Return what is not as a mode wants it now (see `Machine.unmet`)."""
         return self._compared(applied["resolved"], applied["dvfs"])[1]
 
-    def resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
+    def resolved(self, mode: Document) -> Document:
         """Return the steps that a mode's nominal clocks stand for, or a named mode's limits.
 
         Raises ConfigError where the board has no such mode, step or number of cores, BoardError
@@ -205,7 +203,7 @@ class JetsonBoard(Machine):
             clocks.need_same(mode, named)
             return named
         steps = self.steps_mhz()
-        resolved: Dict[str, Any] = {
+        resolved: Document = {
             key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
         }
         if "cores" in mode:
@@ -219,7 +217,7 @@ class JetsonBoard(Machine):
             resolved["cores"] = mode["cores"]
         return resolved
 
-    def _named(self, name: str) -> Dict[str, Any]:
+    def _named(self, name: str) -> Document:
         """Return id and limits of a mode of the board's own nvpmodel.conf."""
         path = os.path.join(self.root, board_files.NVPMODEL_CONF)
         conf = self._conf()
@@ -244,16 +242,6 @@ class JetsonBoard(Machine):
             path = os.path.join(self.root, board_files.NVPMODEL_CONF)
             raise BoardError(f"{path}: {error}") from error
 
-    def _check_mode(self, wanted: int, output: str) -> None:
-        mode = self.ask_helper("status")["nvpmodel"]
-        _check_words(f"mode {wanted}", output)
-        if mode["id"] != wanted:
-            raise BoardError(
-                f"nvpmodel did not switch to mode {wanted}",
-                found="mode {} ({})".format(mode["id"], mode["name"]) + (output and f"; {output}"),
-                do=f"try it by hand: sudo nvpmodel -m {wanted}",
-            )
-
     def _fan_to_maximum(self) -> str:
         """Return `maximum`, or why the fan was left alone: there are boards without one."""
         try:
@@ -263,7 +251,7 @@ class JetsonBoard(Machine):
             return error.problem
         return "maximum"
 
-    def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+    def _read_back(self, wanted: Document, dvfs: str) -> _ReadBack:
         """Return the clocks read back, what is not met after `patience_s`, what cannot be read."""
         deadline_s = time.monotonic() + self.patience_s
         while True:
@@ -275,7 +263,7 @@ class JetsonBoard(Machine):
             log.warning("%s cannot be read back on this board", ", ".join(unread))
         return readings, unmet, unread
 
-    def _compared(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+    def _compared(self, wanted: Document, dvfs: str) -> _ReadBack:
         emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
         readings = self.ask_helper("read-clocks")
         return (readings, *clocks.compare(readings, wanted, dvfs, emc_top_mhz))
@@ -304,7 +292,7 @@ class JetsonBoard(Machine):
             return super().drop_page_cache(paths)
         return "dropped"
 
-    def ask_helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
+    def ask_helper(self, verb: str, *numbers: int) -> Document:
         """Run a verb of the root helper and return its answer.
 
         It runs in another session, so that Ctrl-C or a lost ssh connection does not interrupt it;
@@ -322,8 +310,24 @@ class JetsonBoard(Machine):
                 f"{helper} is missing, and {verb} needs it",
                 do="install it once: make setup-jetson (see docs/explanation/root-helper.md)",
             )
-        done = _run(command)
-        answer = _answer(done.stdout)
+        try:
+            with undisturbed():
+                done = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    universal_newlines=True,
+                    start_new_session=True,
+                    check=False,
+                )
+        except (OSError, UnicodeError) as error:
+            raise BoardError("`{}` cannot be run: {}".format(" ".join(command), error)) from error
+        try:
+            answer = json.loads(done.stdout)
+        except ValueError:
+            answer = {}  # sudo asked for a password
+        answer = answer if isinstance(answer, dict) else {}
         if done.returncode == 0 and answer.get("ok"):
             return answer
         reason = answer.get("error") or done.stderr.strip() or "no reason given"
@@ -339,7 +343,6 @@ class JetsonBoard(Machine):
             do=None if answer else "allow it to this user once: make setup-jetson, as this user",
         )
 
-    # -- events ----------------------------------------------------------------------------------
     def events(self) -> Dict[str, int]:
         """Return counters (see `Machine.events`); an alarm that is active now counts at each call.
 
@@ -397,29 +400,3 @@ def _check_words(what: str, output: str) -> None:
             found=output,
             do=next(remedies, "try it by hand: sudo nvpmodel -m ID"),
         )
-
-
-def _run(command: List[str]) -> "subprocess.CompletedProcess":
-    """Run the helper without interruption; BoardError if it cannot be run."""
-    try:
-        with undisturbed():
-            return subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                universal_newlines=True,
-                start_new_session=True,
-                check=False,
-            )
-    except (OSError, UnicodeError) as error:
-        raise BoardError("`{}` cannot be run: {}".format(" ".join(command), error)) from error
-
-
-def _answer(line: str) -> Dict[str, Any]:
-    """Return the helper's answer; empty when it gave none (sudo asked for a password)."""
-    try:
-        answer = json.loads(line)
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}

@@ -11,9 +11,10 @@ import os
 import stat
 import tempfile
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Optional
 
 from epochwatt.board.device import notes
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import LockedError, RecordWriteError
 
 HOLDER = "measuring.json"  # the note of who measures
@@ -31,36 +32,32 @@ def _unusable(verb: str, path: str, error: OSError) -> RecordWriteError:
 
 
 class HolderLock:
-    """An exclusive lock on a file that names its holder.
-
-    Parameters
-    ----------
-    path : the lock file; made when missing
-    """
+    """An exclusive lock on a file, made when missing, that names its holder."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._fd: Optional[int] = None
 
     def acquire(
-        self, holder: Dict[str, Any], on_wait: Optional[Callable[[str], None]] = None
+        self, holder: Document, on_wait: Optional[Callable[[str], None]] = None
     ) -> "HolderLock":
         """Take the lock and write down its holder.
 
+        `on_wait` is called once with a description of the present holder before waiting.
+
         Raises LockedError: another process holds it, and there is no `on_wait`; RecordWriteError:
         this user cannot open or make the file.
-
-        Parameters
-        ----------
-        on_wait : called once with a description of the present holder before waiting; without it
-            a held lock raises LockedError
         """
         note = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
         while self._fd is None:
             fd = self._open()
             try:
                 self._wait(fd, on_wait)
-                if self._is_there(fd):  # else it was removed meanwhile, and locks nothing
+                try:
+                    is_there = os.path.samestat(os.fstat(fd), os.stat(self.path))
+                except FileNotFoundError:
+                    is_there = False
+                if is_there:  # else it was removed meanwhile, and locks nothing
                     self._write_holder(fd, note)
                     self._fd = fd
             finally:
@@ -78,13 +75,6 @@ class HolderLock:
                 raise LockedError(f"{self.path} is held by {self.describe()}") from None
             on_wait(self.describe())
             fcntl.flock(fd, fcntl.LOCK_EX)
-
-    def _is_there(self, fd: int) -> bool:
-        """Return whether the path still leads to the open file."""
-        try:
-            return os.path.samestat(os.fstat(fd), os.stat(self.path))
-        except FileNotFoundError:
-            return False
 
     def _open(self) -> int:
         # First without O_CREAT: a sticky folder refuses it on another user's file.
@@ -111,7 +101,7 @@ class HolderLock:
             raise RecordWriteError(f"{self.path} is a link or a device", do="remove it")
         return fd
 
-    def _write_holder(self, fd: int, note: Dict[str, Any]) -> None:
+    def _write_holder(self, fd: int, note: Document) -> None:
         os.ftruncate(fd, 0)
         os.pwrite(fd, json.dumps(note).encode("utf-8"), 0)
 
@@ -159,7 +149,7 @@ class MachineLock(HolderLock):
         except OSError as error:
             raise _unusable("open", self.path, error) from error
 
-    def _write_holder(self, fd: int, note: Dict[str, Any]) -> None:
+    def _write_holder(self, fd: int, note: Document) -> None:
         notes.write_note(HOLDER, note)
 
     def _read_holder(self) -> Any:

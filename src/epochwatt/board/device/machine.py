@@ -27,21 +27,16 @@ class Machine:
         `fake`), `root` (where a board's files are), `kind` (of board), `unit` (serial number or
         host name of the one machine that may measure; empty: any), `storage` (`root`, `mount`,
         `block_device`)
-
-    Attributes
-    ----------
-    backend : `host`, `jetson` or `fake`, as the machine itself shows
-    root : `/`, or the folder of a fake board
     """
 
-    backend = "host"
+    backend = "host"  # as the machine itself shows
 
-    def __init__(self, settings: Dict[str, Any]) -> None:
+    def __init__(self, settings: Document) -> None:
         self.settings = settings
-        self.root: str = settings["root"]
+        self.root: str = settings["root"]  # `/`, or the folder of a fake board
         self.cpu_clocks = CpuClocks(self.root)  # a board has other ways
 
-    def describe(self) -> Dict[str, Any]:
+    def describe(self) -> Document:
         """Return `machine`, `software` and `host_state`, as `host.describe` does."""
         return host.describe()
 
@@ -69,8 +64,8 @@ class Machine:
         """Return the names by which a row may be bound to this machine."""
         return [platform.node()]
 
-    def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
-        """Set a power mode, read everything back and compare.
+    def apply(self, mode: Document, dvfs: str) -> Document:
+        """Set a power mode, read everything back and compare; return its `outcome`.
 
         `restore` puts everything back, also after an error in the middle.
 
@@ -82,12 +77,6 @@ class Machine:
         mode : empty (as the machine is), `nvpmodel` (the name of a mode), or any of `cores`,
             `cpu_mhz`, `gpu_mhz`, `emc_mhz`
         dvfs : `on` (the governors choose the clocks) or `off` (they are pinned)
-
-        Returns
-        -------
-        dict : `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
-            (afterwards; the same keys, and more), `verified` (bool: nothing is
-            unverified), `unverified` (keys of `resolved` that cannot be read back), `dvfs`, `fan`
         """
         if mode or dvfs != "on":
             raise ConfigError(
@@ -97,15 +86,11 @@ class Machine:
             )
         return outcome(mode, dvfs)
 
-    def check_modes(self, modes: Sequence[Dict[str, Any]], dvfs: str) -> None:
+    def check_modes(self, modes: Sequence[Document], dvfs: str) -> None:
         """Check that the machine can be set to each mode of a sweep, before anything is set.
 
-        Parameters
-        ----------
-        modes : any of `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz` each; of a machine that is no board
-            only `cores`, threads of the training process, which are no setting of the machine, and
-            `cpu_mhz` where cpufreq lets this user set it
-        dvfs : as for `apply`
+        Of a machine that is no board these are only `cores`, threads of the training process, which
+        are no setting of the machine, and `cpu_mhz` where cpufreq lets this user set it.
 
         Raises ConfigError: the machine lacks a step, or cannot set it.
         """
@@ -130,15 +115,12 @@ class Machine:
                     allowed=f"1 to {n_cpus}",
                 )
 
-    def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+    def change(self, mode: Document, dvfs: str) -> Document:
         """Set a mode of a sweep, read everything back and compare; nothing is put back before.
 
-        Call it after `check_modes`. What is not met is no error: whoever measures flags it. On a
-        machine that is no board, a mode without `cpu_mhz` has the CPU clocks as they were found.
-
-        Returns
-        -------
-        dict : as of `apply`, with `unmet`: what was read back of each key that is not met
+        Call it after `check_modes`. What is not met is no error, but `unmet` in the outcome:
+        whoever measures flags it. On a machine that is no board, a mode without `cpu_mhz` has the
+        CPU clocks as they were found.
         """
         if "cpu_mhz" not in mode:
             self.cpu_clocks.restore()
@@ -202,7 +184,7 @@ class Machine:
         return page_cache.drop(paths)
 
 
-def open_machine(settings: Dict[str, Any]) -> Machine:
+def open_machine(settings: Document) -> Machine:
     """Return the machine of a device's settings (see `Machine`)."""
     if settings["backend"] == "host":
         return Machine(settings)
@@ -211,9 +193,15 @@ def open_machine(settings: Dict[str, Any]) -> Machine:
     return JetsonBoard(settings)
 
 
-def outcome(mode: Dict[str, Any], dvfs: str, **changes: Any) -> Dict[str, Any]:
-    """Return the result of `Machine.apply` when nothing was set, with changes."""
-    nothing: Dict[str, Any] = {
+def outcome(mode: Document, dvfs: str, **changes: Any) -> Document:
+    """Return the result of `Machine.apply` or `change` when nothing was set, with changes.
+
+    `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
+    (afterwards; the same keys, and more), `unverified` (keys of `resolved` that cannot be read
+    back), `verified` (there are none), `dvfs`, `fan`; of `change` also `unmet`: what was read back
+    of each key that is not met.
+    """
+    nothing: Document = {
         "requested": dict(mode),
         "resolved": {},
         "read_back": {},

@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import time
-from typing import Any, Dict
 
 from epochwatt.board.device.jetson import JetsonBoard
-from epochwatt.board.device.machine import Machine, open_machine
+from epochwatt.board.device.machine import open_machine
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import EpochwattError
 
 HEAD = "head"  # file of the machine that asks, in the folder both should see
@@ -24,56 +24,44 @@ print(json.dumps(versions))
 """
 
 
-def look(folder: str, name: str, settings: Dict[str, Any], workflow: str) -> Dict[str, Any]:
+def look(folder: str, name: str, settings: Document, workflow: str) -> Document:
     """Return what this machine is and sees.
+
+    `refused` (why it cannot measure; None: it can), `jetpack`, `helper` (its version), `no_helper`
+    (why it does not answer), `free_gib`, and those of `leave_file` and `workflow_of`.
 
     Parameters
     ----------
     folder : where the machine that asks has left a file `head`
     settings : as `Machine` takes them
     workflow : the Python in which jobs of the workflow run; empty: none runs here
-
-    Returns
-    -------
-    dict : `refused` (why it cannot measure; None: it can), `jetpack`, `helper` (its version),
-        `no_helper` (why it does not answer), `free_gib`, and those of `leave_file` and
-        `workflow_of`
     """
     machine = open_machine(settings)
-    answer: Dict[str, Any] = {"refused": None}
+    answer: Document = {"refused": None}
     answer["free_gib"] = free_gib(settings["storage"]["root"])
     try:
         machine.check()
     except EpochwattError as error:
         answer["refused"] = str(error)
-    answer.update(_board(machine))
+    if isinstance(machine, JetsonBoard) and machine.identity is not None:
+        answer.update(jetpack=machine.identity.jetpack, helper=None, no_helper=None)
+        try:
+            answer["helper"] = machine.ask_helper("status")["version"]
+        except EpochwattError as error:
+            answer["no_helper"] = error.problem
     answer.update(leave_file(folder, name))
     if workflow:
         answer.update(workflow_of(workflow))
     return answer
 
 
-def _board(machine: Machine) -> Dict[str, Any]:
-    """Return the board's software and whether its root helper answers; empty: it is no board."""
-    if not isinstance(machine, JetsonBoard) or machine.identity is None:
-        return {}
-    board = {"jetpack": machine.identity.jetpack, "helper": None, "no_helper": None}
-    try:
-        board["helper"] = machine.ask_helper("status")["version"]
-    except EpochwattError as error:
-        board["no_helper"] = error.problem
-    return board
-
-
-def leave_file(folder: str, name: str) -> Dict[str, Any]:
+def leave_file(folder: str, name: str) -> Document:
     """Leave a file in a folder that machines share, and compare its time with the clock.
 
-    Returns
-    -------
-    dict : `seen` (what stands in the file of the machine that asks; None: no such file), `ahead_s`
-        (this machine's clock minus the shared disk's), `unwritable` (why; None: it was written)
+    Returns `seen` (what stands in the file of the machine that asks; None: no such file), `ahead_s`
+    (this machine's clock minus the shared disk's), `unwritable` (why; None: it was written).
     """
-    answer: Dict[str, Any] = {"seen": None, "ahead_s": None, "unwritable": None}
+    answer: Document = {"seen": None, "ahead_s": None, "unwritable": None}
     try:
         with open(os.path.join(folder, HEAD), encoding="ascii") as handle:
             answer["seen"] = handle.read()
@@ -90,7 +78,7 @@ def leave_file(folder: str, name: str) -> Dict[str, Any]:
     return answer
 
 
-def workflow_of(python: str) -> Dict[str, Any]:
+def workflow_of(python: str) -> Document:
     """Return `workflow` (versions by name, None: not installed) or `no_workflow` (why not)."""
     try:
         done = subprocess.run(

@@ -1,7 +1,10 @@
 """Write notes that all users of a machine can read (board side: Python 3.6 grammar).
 
 They name who measures and what was measured last; in one of them a user keeps what is to be put
-back. Each user writes only below `epochwatt-{uid}` in the system's folder for temporary files, and
+back. An epoch normally follows the previous one of its run directly. If something else was measured
+in between, caches and temperature have changed, so it is flagged `resumed` with reason and gap.
+
+Each user writes only below `epochwatt-{uid}` in the system's folder for temporary files, and
 reads the notes of all. So no user can make another's program write elsewhere, and a note by another
 user is data of limited size.
 """
@@ -14,11 +17,14 @@ import stat
 import tempfile
 import time
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional
 
 from epochwatt.board.device import host
+from epochwatt.board.records import shapes
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import RecordWriteError
 
+LAST = "last-measurement.json"
 MAX_BYTES = 16384  # of a note; ours have some 200, with the clocks of 500 CPUs 3000
 _FOLDER = re.compile(r"epochwatt-([0-9]+)$")
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
@@ -28,13 +34,8 @@ def _own_name() -> str:
     return f"epochwatt-{os.geteuid()}"
 
 
-def write_note(name: str, content: Dict[str, Any]) -> None:
-    """Leave a note for all users; raises RecordWriteError.
-
-    Parameters
-    ----------
-    content : a few words each; the time of writing is added
-    """
+def write_note(name: str, content: Document) -> None:
+    """Leave a note of a few words for all users, with the time; raises RecordWriteError."""
     note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())
     with _own_folder() as folder:
         path = os.path.join(tempfile.gettempdir(), _own_name(), name)
@@ -108,7 +109,7 @@ def remove_note(name: str) -> None:
             raise _refused(path, error) from error
 
 
-def own_note(name: str) -> Optional[Dict[str, Any]]:
+def own_note(name: str) -> Optional[Document]:
     """Return the note of that name that this user wrote since this boot, whole; None: none."""
     path = os.path.join(tempfile.gettempdir(), _own_name())
     note = _read(path, name, os.geteuid())
@@ -117,22 +118,19 @@ def own_note(name: str) -> Optional[Dict[str, Any]]:
     return note
 
 
-def newest_note(name: str) -> Optional[Dict[str, Any]]:
+def newest_note(name: str) -> Optional[Document]:
     """Return the note of that name that any user wrote last since this boot; None: there is none.
 
     A note by another user may be wrong, but its texts are cut and hold no control characters.
     """
     now_s, boot_id = time.monotonic(), host.boot_id()
     notes = [note for note in _notes(name) if note.get("boot_id") == boot_id]
-    notes = [note for note in notes if _is_past(note.get("t_mono_s"), now_s)]
+    notes = [note for note in notes if shapes.is_number(note.get("t_mono_s"))]
+    notes = [note for note in notes if 0 <= note["t_mono_s"] <= now_s]
     if not notes:
         return None
     newest = max(notes, key=lambda note: note["t_mono_s"])
     return {_harmless(key): _harmless(value) for key, value in newest.items()}
-
-
-def _is_past(t_s: Any, now_s: float) -> bool:
-    return isinstance(t_s, (int, float)) and 0 <= t_s <= now_s
 
 
 def _harmless(value: Any) -> Any:
@@ -141,7 +139,7 @@ def _harmless(value: Any) -> Any:
     return "".join(c if c.isprintable() else "?" for c in str(value)[:200])
 
 
-def _notes(name: str) -> List[Dict[str, Any]]:
+def _notes(name: str) -> List[Document]:
     notes = []
     try:
         folders = sorted(os.listdir(tempfile.gettempdir()))
@@ -156,7 +154,7 @@ def _notes(name: str) -> List[Dict[str, Any]]:
     return notes
 
 
-def _read(path: str, name: str, uid: int) -> Optional[Dict[str, Any]]:
+def _read(path: str, name: str, uid: int) -> Optional[Document]:
     """Return a user's note; None if that user did not write it or it is not a note."""
     opened: List[int] = []
     try:
@@ -173,3 +171,25 @@ def _read(path: str, name: str, uid: int) -> Optional[Dict[str, Any]]:
     finally:
         for fd in opened:
             os.close(fd)
+
+
+def remember(measurement_id: str, name: str, number: int) -> None:
+    """Note that this measurement is the latest; call it while holding the machine lock."""
+    write_note(LAST, {"measurement_id": measurement_id, "run": name, "epoch": number})
+
+
+def interruption(previous: Document) -> Optional[Document]:
+    """Return why an epoch does not directly follow `previous` (a record's meta), or None.
+
+    The answer has `reason` (str) and `gap_s` (float, seconds since the end of `previous`).
+    """
+    gap_s = max(0.0, time.time() - previous["t_end_unix_s"])
+    if previous["boot_id"] != host.boot_id():
+        return {"reason": "the machine was restarted, or it is another one", "gap_s": gap_s}
+    last = newest_note(LAST)
+    if last is None:
+        return {"reason": "what was measured in between is not known", "gap_s": gap_s}
+    if last.get("measurement_id") == previous["measurement_id"]:
+        return None
+    reason = "epoch {} of {} was measured in between".format(last.get("epoch"), last.get("run"))
+    return {"reason": reason, "gap_s": gap_s}

@@ -29,14 +29,8 @@ _FAILED = ctypes.c_void_p(-1).value
 def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") -> str:
     """Empty the page cache; where that is not permitted, only of the given files.
 
-    Parameters
-    ----------
-    drop_caches : the kernel's switch
-
-    Returns
-    -------
-    str : `dropped` (everything) or `advised` (the kernel was asked to forget these files; it keeps
-        pages that somebody else has mapped)
+    Returns `dropped` (everything) or `advised` (the kernel was asked to forget these files; it
+    keeps pages that somebody else has mapped). `drop_caches` is the kernel's switch.
     """
     os.sync()
     try:

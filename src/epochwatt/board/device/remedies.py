@@ -1,21 +1,23 @@
 """Explain what libraries and the kernel say when they fail (board side: Python 3.6).
 
-One table for jobs, for `epochwatt doctor` and for the sampler, so that all of them say the same.
-The messages are those that people report from boards; tests/data/failures.csv names where.
+One table for jobs, for `epochwatt doctor` and for the sampler, so that all of them say the same:
+`remedies.csv` beside this module has a row for each message that people report from boards, of
+which the first that fits counts; tests/data/failures.csv names where. In a pattern `<so>` is the
+path of a library, `<missing lib...>` the message that one is not there, and `<shm>` what torch
+keeps in /dev/shm; `@memory` and the like are functions here that look at the machine.
 """
 
+import csv
+import os
 import platform
 import re
 import signal
 import sys
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from epochwatt.board.device import host
 
 SOFTWARE = "docs/how-to/jetson-torch.md"
-_PYTHON = "name an interpreter that can under `python:` in config/devices/"
-_THIS_JETPACK = f"install torch for this JetPack: {SOFTWARE}"
-_PAIR = f"install the torchvision of the same release as torch: {SOFTWARE}"
 _MEMORY = (
     "end other programs, turn off the desktop, add swap on a disk that is not measured, or take a "
     "smaller batch_size and fewer num_workers"
@@ -23,34 +25,26 @@ _MEMORY = (
 MORE_SHARED_MEMORY = (
     "in a container: --shm-size=2g; else: sudo mount -o remount,size=2G /dev/shm; or num_workers: 0"
 )
-_SAME_PYTHON = (
-    "use one Python for both: sudo {python} -m pip install --force-reinstall jetson-stats (7.x: "
-    "then sudo jtop --install-service), or train with the Python that jtop.service runs in "
-    "(`python:` in config/devices/)"
-)
-_RESTART = "sudo systemctl restart jtop.service"
-_PACKAGES = {  # how the name of a library begins: how it comes onto the system
-    "libcusparseLt": "sudo apt-get install libcusparselt0 (from NVIDIA's CUDA repository: "
-    f"{SOFTWARE})",
-    "libcudss": f"sudo apt-get install cudss (from NVIDIA's CUDA repository: {SOFTWARE})",
-    "libnvpl": f"pip install nvpl-lapack nvpl-blas (from jetson-ai-lab's index: {SOFTWARE})",
-    "libopenblas": "sudo apt-get install libopenblas-dev",
-    "liblapack": "sudo apt-get install libopenblas-dev",
-    "libmpi": "sudo apt-get install libopenmpi-dev; where the number of the library differs, torch "
-    f"is for another JetPack: {SOFTWARE}",
-    "libgomp": "sudo apt-get install libgomp1",
-    "libomp": "sudo apt-get install libomp5",
-    "libjpeg": "sudo apt-get install libjpeg-dev libpng-dev",
-    "libpng": "sudo apt-get install libjpeg-dev libpng-dev",
-    "libgfortran": "sudo apt-get install libgfortran5",
-    "libtorch": _PAIR,
-    "libc10": _PAIR,
+_WORDS = {  # that remedies have in common
+    "software": SOFTWARE,
+    "more_shared_memory": MORE_SHARED_MEMORY,
+    "this_jetpack": f"install torch for this JetPack: {SOFTWARE}",
+    "pair": f"install the torchvision of the same release as torch: {SOFTWARE}",
+    "set_python": "name an interpreter that can under `python:` in config/devices/",
+    "restart": "sudo systemctl restart jtop.service",
+    "same_python": (
+        "use one Python for both: sudo {python} -m pip install --force-reinstall jetson-stats "
+        "(7.x: then sudo jtop --install-service), or train with the Python that jtop.service runs "
+        "in (`python:` in config/devices/)"
+    ),
 }
-# CUDA and what else JetPack brings, or the NVIDIA runtime mounts into a container
-_OF_JETPACK = (
-    "lib(cu(da|dart|blas|blasLt|dnn|fft|file|pti|rand|solver|sparse)|nccl|nv|tegra)"
-    r"[\w.-]*\.so|lib(cu|nv)\w+\.so\.\*"
+_SO = r"(?P<lib>[\w./+~-]+\.so[\w.-]*)"
+# in place of NAME: how the name of a library begins
+_MISSING = (
+    r"(?P<lib>NAME[\w+.-]*?\.so[\w.*\[\]-]*)"
+    r"(: cannot open shared object file| not found in the system path)"
 )
+_IN_SHM = r"/dev/shm(/pym-|/torch_|/sem\.|'|$)"  # not the data sets that people keep there
 
 _TOO_MANY_FILES = (
     "this process may not open as many files as the workers share",
@@ -64,33 +58,13 @@ _SIGNALS = {  # but for those of shared memory, which torch says itself
     "Aborted": signal.SIGABRT,
 }
 
-Remedy = NamedTuple(
-    "Remedy",
-    [
-        ("cause", str),
-        ("do", str),
-        ("line", str),  # of the message, by which it was known
-    ],
-)
 
+class Remedy(NamedTuple):
+    """Cause of a failure, and what to do."""
 
-def _for_library(match: Any) -> Tuple[str, str]:
-    """Return cause and remedy of a shared library that is missing."""
-    name = match.group("lib")
-    for start, do in _PACKAGES.items():
-        if name.startswith(start):
-            return f"the library {name} is missing", do
-    if re.match(_OF_JETPACK, name):
-        return (
-            f"torch needs {name}, which this system does not have: it was built for another "
-            "JetPack, or CUDA is not installed",
-            f"{_THIS_JETPACK}; CUDA: sudo apt-get install nvidia-jetpack; in a container: "
-            "--runtime nvidia",
-        )
-    return (
-        f"the library {name} is missing",
-        f"install the package that has it: apt-file search {name}",
-    )
+    cause: str
+    do: str
+    line: str  # of the message, by which it was known
 
 
 def _of_memory(match: Any) -> Tuple[str, str]:
@@ -116,224 +90,25 @@ def _of_shared_memory(match: Any) -> Tuple[str, str]:
     )
 
 
-Entry = Tuple[str, Any]  # pattern; cause and remedy, or a function of the match that makes them
+_LOOKS: Dict[str, Callable[[Any], Tuple[str, str]]] = {
+    "@memory": _of_memory,
+    "@shared memory": _of_shared_memory,
+}
+_rows: List[Tuple[str, str, str]] = []
 
-_SO = r"(?P<lib>[\w./+~-]+\.so[\w.-]*)"
-_IN_SHM = r"/dev/shm(/pym-|/torch_|/sem\.|'|$)"  # not the data sets that people keep there
-_TABLE: Tuple[Entry, ...] = (
-    (
-        _SO + ": cannot allocate memory in static TLS block",
-        (
-            "{lib} is loaded too late: the memory that libraries share for their threads is used "
-            "up",
-            "export LD_PRELOAD={lib}, then start again (for good: `python: [env, "
-            "LD_PRELOAD={lib}, {python}]` in config/devices/)",
-        ),
-    ),
-    (
-        "cannot load any more object with static TLS",
-        (
-            "a library is loaded too late: the memory that libraries share for their threads is "
-            "used up",
-            "export LD_PRELOAD=/usr/lib/{machine}-linux-gnu/libgomp.so.1, then start again",
-        ),
-    ),
-    # -- shared memory, before memory: their messages name both
-    (
-        "(Permission denied|Read-only file system|Function not implemented)[^/]*" + _IN_SHM,
-        (
-            "this user may not write to /dev/shm, where workers hand over mini-batches",
-            "sudo chmod 1777 /dev/shm; in a container: --tmpfs /dev/shm; or num_workers: 0",
-        ),
-    ),
-    (
-        r"insufficient shared memory|raise your shared memory limit|signal: Bus error|"
-        rf"No space left[^/]*{_IN_SHM}|"
-        r"(open shared memory object|mmap|write to file|allocate memory).*</?torch_(?!.*\(24\))|"
-        r"shared memory object.*No space left",
-        _of_shared_memory,
-    ),
-    (
-        r"Too many open files|received 0 items of ancdata|</torch_.*\(24\)",
-        _TOO_MANY_FILES,
-    ),
-    # -- libraries that cannot be loaded
-    (
-        _SO + ": failed to map segment from shared object: Operation not permitted",
-        (
-            "{lib} lies on a file system that is mounted noexec",
-            "install the package elsewhere, or: sudo mount -o remount,exec",
-        ),
-    ),
-    (
-        _SO + ": (failed to map segment|cannot map)|cannot map zero-fill pages",
-        _of_memory,
-    ),
-    (
-        _SO + ": cannot enable executable stack",
-        (
-            "this system allows no executable stack, which {lib} asks for",
-            "a newer build of the package, or: sudo patchelf --clear-execstack {lib}",
-        ),
-    ),
-    (
-        _SO + ": file too short",
-        (
-            "{lib} is empty: NVIDIA's libraries are not mounted into this container, or the file "
-            "was cut short",
-            "start the container with --runtime nvidia (`runtime: nvidia` of its entry in "
-            "config/devices/); else install its package again",
-        ),
-    ),
-    (
-        _SO + ": (invalid ELF header|wrong ELF class)|Exec format error",
-        ("a package was built for another processor", _THIS_JETPACK),
-    ),
-    (r"(?P<lib>lib[\w+.-]*?\.so[\w.-]*): cannot open shared object file", _for_library),
-    (r"(?P<lib>lib\w+\.so\.\*\S*) not found in the system path", _for_library),
-    (
-        r"version [`'](?P<symbol>GLIBC_[\w.]+|GLIBCXX_[\w.]+|CXXABI_[\w.]+)' not found",
-        (
-            "a library needs {symbol}, which is newer than this system's: it was built for a newer "
-            "Ubuntu, or an older libstdc++ (of conda) comes first",
-            f"{_THIS_JETPACK}; outside of conda",
-        ),
-    ),
-    (
-        r"undefined symbol: (s|d|c|z|cblas_|LAPACKE_)\w*(gemm|gesdd|gesv|getr|potr|dot|axpy|heev)",
-        ("a BLAS without LAPACK comes first", "sudo apt-get install libopenblas-dev"),
-    ),
-    (
-        r"torchvision.*undefined symbol|undefined symbol.*torchvision|"
-        r"operator torchvision::\w+ does not exist|No such operator torchvision::|"
-        r"Couldn't load custom C\+\+ ops",
-        ("torchvision was built for another torch", _PAIR),
-    ),
-    (
-        r"undefined symbol: (?P<symbol>\w+)",
-        ("two libraries do not fit together ({symbol} is missing)", _THIS_JETPACK),
-    ),
-    (
-        r"_ARRAY_API not found|compiled using NumPy 1\.x|Numpy is not available|"
-        r"numpy\.core\.multiarray failed to import|compiled against (ABI|API) version|"
-        r"numpy\.\w+ size changed",
-        (
-            "torch was built for another numpy than this one",
-            "{python} -m pip install 'numpy<2'",
-        ),
-    ),
-    (
-        "annotations is not defined|SyntaxError: invalid syntax",
-        (
-            "a package is too new for Python {version}",
-            "install the last release for this Python, such as 'Pillow<9' for Python 3.6: "
-            f"{SOFTWARE}",
-        ),
-    ),
-    (
-        "cannot import name '?PILLOW_VERSION",
-        ("this torchvision is older than Pillow 7", f"{_PAIR}; or 'Pillow<7'"),
-    ),
-    (
-        r"partially initialized module '(?P<module>\w+)|"
-        r"No module named '(?P<part>torch|torchvision|numpy)\.|module 'torch' has no attribute",
-        (
-            "a file or folder named like the library comes first on the path, or its "
-            "installation is not whole",
-            "{python} -c 'import torch; print(torch)' shows where it lies; rename that, or install "
-            "the library again",
-        ),
-    ),
-    (
-        r"No module named '?(?P<module>torch|torchvision|numpy|PIL)\b",
-        ("it has no {module}", f"{_PYTHON}, or install it: {SOFTWARE}"),
-    ),
-    # -- the GPU
-    (
-        r"no kernel image is available|invalid device function|named symbol not found|"
-        r"is not compatible with the current PyTorch installation",
-        ("this build of torch is for other GPUs than the one here", _THIS_JETPACK),
-    ),
-    (
-        r"driver on your system is too old|driver version is insufficient|forward compatibility",
-        ("this build of torch is for a newer CUDA than that of this system", _THIS_JETPACK),
-    ),
-    (
-        "not compiled with CUDA enabled",
-        ("this build of torch knows no CUDA, as those of PyPI for aarch64", _THIS_JETPACK),
-    ),
-    (
-        r"NvRmMem\w* failed.*Permission|CUDA unknown error|unknown error.*cuda|"
-        r"no CUDA-capable device|devices? (is|are|is/are) busy or unavailable|"
-        r"No CUDA GPUs are available",
-        (
-            "this user does not get at the GPU",
-            "sudo usermod -aG video,render $USER, then restart the board; in a container: "
-            "--runtime nvidia",
-        ),
-    ),
-    (
-        "Found no NVIDIA driver",
-        (
-            "torch finds no driver of an NVIDIA GPU here",
-            f"on a board: {_THIS_JETPACK}; in a container: --runtime nvidia",
-        ),
-    ),
-    (
-        r"NVML_SUCCESS == r|NvMapMemAlloc|CUDA out of memory|CUDA error: out of memory|"
-        r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED",
-        _of_memory,
-    ),
-    # -- the machine
-    (
-        "can't start new thread",
-        (
-            "this user may not start as many processes and threads",
-            "see `ulimit -u`, TasksMax of the service and --pids-limit of the container",
-        ),
-    ),
-    (
-        r"cannot allocate memory|can't allocate memory|out of memory|MemoryError|bad_alloc|"
-        r"could not create a primitive",
-        _of_memory,
-    ),
-    # -- jtop
-    (
-        r"Mismatch of Python versions|unsupported pickle protocol|digest sent was rejected",
-        ("jtop's client and its service run in different Pythons", _SAME_PYTHON),
-    ),
-    (
-        r"Mismatch version jtop service: \[(?P<service>[\w.]+)\]",
-        (
-            "jtop's client and its service are of different versions",
-            f"{_RESTART}; if that does not help, or in a container: {{python}} -m pip install "
-            "jetson-stats=={service}",
-        ),
-    ),
-    (
-        "jtop.*version",
-        ("jtop's client and its service are of different versions", _RESTART),
-    ),
-    (
-        "no jetson-stats",
-        (
-            "this interpreter has no jtop",
-            "sudo pip3 install jetson-stats for that interpreter, then restart",
-        ),
-    ),
-    (
-        r"jtop\.service is not active",
-        ("jtop's service does not run", "sudo systemctl enable --now jtop.service"),
-    ),
-    (
-        r"jtop.*(can't access|permission)",
-        (
-            "this user may not ask jtop's service",
-            "sudo usermod -aG jtop $USER, then log in again",
-        ),
-    ),
-    ("no answer from the jtop service", ("jtop's service hangs", _RESTART)),
-)
+
+def _table() -> List[Tuple[str, str, str]]:
+    """Return pattern, cause and remedy of each known message, read once."""
+    if not _rows:
+        path = os.path.join(os.path.dirname(__file__), "remedies.csv")
+        with open(path, encoding="utf-8", newline="") as handle:
+            for row in csv.DictReader(handle):
+                pattern = row["pattern"].replace("<so>", _SO).replace("<shm>", _IN_SHM)
+                missing = re.match("<missing (.*)>$", pattern)
+                if missing:
+                    pattern = _MISSING.replace("NAME", missing.group(1))
+                _rows.append((pattern, row["cause"], row["do"]))
+    return _rows
 
 
 def remedy_of(
@@ -341,25 +116,27 @@ def remedy_of(
 ) -> Optional[Remedy]:
     """Return cause and remedy of a message; None: nobody has reported it yet.
 
-    Parameters
-    ----------
-    python, version : the interpreter that it is of; empty: this one
-    oom_kills : `host.oom_kills` before; None: nobody looked
+    `python` and `version` are of the interpreter that it is of, empty: this one; `oom_kills` is
+    what `host.oom_kills` gave before, None: nobody looked.
     """
     of_worker = _of_worker(text, python, oom_kills)
     if of_worker is not None:
         return of_worker
-    for pattern, words in _TABLE:
+    values = {
+        "python": python or sys.executable,
+        "version": version or platform.python_version(),
+        "machine": platform.machine(),
+    }
+    values.update({key: words.format(**values) for key, words in _WORDS.items()})
+    for pattern, cause, do in _table():
         match = re.search(pattern, text, re.IGNORECASE)
         if match is None:
             continue
-        values = {
-            "python": python or sys.executable,
-            "version": version or platform.python_version(),
-            "machine": platform.machine(),
-        }
         values.update((key, value) for key, value in match.groupdict().items() if value)
-        cause, do = words(match) if callable(words) else [w.format(**values) for w in words]
+        if cause in _LOOKS:
+            cause, do = _LOOKS[cause](match)
+        else:
+            cause, do = cause.format(**values), do.format(**values)
         start = text.rfind("\n", 0, match.start()) + 1
         line = text[start:].partition("\n")[0].strip()
         return Remedy(cause, do, line)
@@ -388,13 +165,7 @@ def in_full(text: str) -> str:
 
 
 def of_signal(number: int, python: str = "", oom_kills: Optional[int] = None) -> Remedy:
-    """Return why a signal ended a process, and what to do.
-
-    Parameters
-    ----------
-    python : the interpreter; empty: this one
-    oom_kills : `host.oom_kills` before; None: nobody looked
-    """
+    """Return why a signal ended a process, and what to do (parameters as of `remedy_of`)."""
     again = "then start again"
     if number == signal.SIGILL:
         cause = "it met an instruction that this CPU does not have"

@@ -29,6 +29,7 @@ STATE, PINS, CONF = "state.json", "l4t_dfs.conf", "nvpmodel.conf"
 REFUSED, FAILED, REBOOT = 2, 3, 4
 PATIENCE_S = 60  # for one tool, and for another helper to end
 
+Answer = Dict[str, Any]  # what a verb prints, or what was set before, as JSON
 _STATE = {"boot_id": str, "mode": int, "pinned": bool}
 _STATE.update({"fan": dict, "fan_service": bool, "fan_is_max": bool})
 _USAGE = (
@@ -74,7 +75,7 @@ def keep(name: str, content: str) -> None:
     os.rename(name + ".new", name)
 
 
-def stored() -> Dict[str, Any]:
+def stored() -> Answer:
     """Return what was set before; empty: nothing is to be put back. Raises HelperError."""
     try:
         with os.fdopen(os.open(STATE, os.O_RDONLY | os.O_NOFOLLOW)) as handle:
@@ -89,7 +90,7 @@ def stored() -> Dict[str, Any]:
     return dict(state)
 
 
-def store(state: Dict[str, Any], **changes: bool) -> Dict[str, Any]:
+def store(state: Answer, **changes: bool) -> Answer:
     """Keep what was set before, with changes; return it."""
     state = dict(state, **changes)
     keep(STATE, json.dumps(state))
@@ -103,7 +104,7 @@ def forget() -> None:
             os.unlink(name)
 
 
-def remember(root: str) -> Tuple[Dict[str, Any], bool]:
+def remember(root: str) -> Tuple[Answer, bool]:
     """Return what was set before the first change, and whether that is to come now."""
     state = stored()
     if state:
@@ -160,7 +161,7 @@ def write(path: str, value: str) -> bool:
         return False
 
 
-def nvpmodel(root: str) -> Dict[str, Any]:
+def nvpmodel(root: str) -> Answer:
     """Return `id` and `name` of the power mode; None where nvpmodel prints none."""
     match = re.search(r"NV Power Mode: *(\S+)\s+([0-9]+)", run(root, NVPMODEL, "-q"))
     return {"id": int(match.group(2)) if match else None, "name": match.group(1) if match else None}
@@ -172,7 +173,7 @@ def fan_service(root: str, what: str) -> str:
     return run(root, "bin/systemctl", what, "nvfancontrol") if has_it else ""
 
 
-def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
+def loosen(root: str, state: Answer) -> Answer:
     """Unpin the clocks, bring all cores online and open all ranges; return the new state.
 
     A mode that is set under pinned clocks leaves stale minima, and the kernel rejects a minimum
@@ -226,7 +227,7 @@ def check_mask(root: str, mode: Mode) -> None:
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
 
 
-def switch(root: str, mode: Mode, own_conf: str = "") -> Dict[str, Any]:
+def switch(root: str, mode: Mode, own_conf: str = "") -> Answer:
     """Set a mode; the settings before it are stored first. The caller reads back the result."""
     check_mask(root, mode)
     state, is_first = remember(root)
@@ -253,14 +254,14 @@ def turn_fan_up(root: str) -> List[str]:
 
 
 # -- the verbs -------------------------------------------------------------------------------------
-def status(root: str) -> Dict[str, Any]:
+def status(root: str) -> Answer:
     """Return kind of board, power mode, and whether settings wait for `restore`."""
     waits = os.path.lexists(os.path.join(root, FOLDER, STATE))
     kind = board_files.board_kind(root)
     return {"version": VERSION, "stored": waits, "kind": kind, "nvpmodel": nvpmodel(root)}
 
 
-def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
+def named_mode(root: str, mode_id: int) -> Answer:
     """Set a mode of the board's own nvpmodel.conf."""
     for mode in board_files.board_conf(root).modes:
         if mode.id == mode_id:
@@ -268,7 +269,7 @@ def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
     raise HelperError(REFUSED, "{} has no mode {}".format(NVPMODEL_CONF, mode_id))
 
 
-def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
+def custom_mode(root: str, *numbers: int) -> Answer:
     """Set cores, CPU kHz, GPU Hz and EMC Hz, each one that the board has."""
     conf = board_files.board_conf(root)
     try:
@@ -279,13 +280,13 @@ def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
     return switch(root, board_files.parse_conf(own_conf).modes[0], own_conf)
 
 
-def pin_clocks(root: str) -> Dict[str, Any]:
+def pin_clocks(root: str) -> Answer:
     """Pin the clocks at the mode's limits."""
     store(remember(root)[0], pinned=True)
     return {"output": one_line(run(root, JETSON_CLOCKS))}
 
 
-def fan_max(root: str) -> Dict[str, Any]:
+def fan_max(root: str) -> Answer:
     """Turn the fan up."""
     if not board_files.fan_files(root):
         raise HelperError(REFUSED, "no fan is known on this board")
@@ -296,7 +297,7 @@ def fan_max(root: str) -> Dict[str, Any]:
     return {}
 
 
-def restore(root: str) -> Dict[str, Any]:
+def restore(root: str) -> Answer:
     """Put back the settings from before; after a restart of the board only the mode."""
     state = stored()
     if not state:
@@ -336,7 +337,7 @@ def restore(root: str) -> Dict[str, Any]:
     return {"restored": True, "output": one_line(output)}
 
 
-def drop_caches(root: str) -> Dict[str, Any]:
+def drop_caches(root: str) -> Answer:
     """Empty the page cache (proc(5): 3 = pages, dentries and inodes)."""
     os.sync()
     if not write(os.path.join(root, "proc/sys/vm/drop_caches"), "3"):
@@ -345,7 +346,7 @@ def drop_caches(root: str) -> Dict[str, Any]:
 
 
 # verbs that only read, and those that change something (one at a time); how many numbers each takes
-_Verbs = Dict[str, Tuple[int, Callable[..., Dict[str, Any]]]]
+_Verbs = Dict[str, Tuple[int, Callable[..., Answer]]]
 _LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, board_files.read_clocks)}
 _CHANGES: _Verbs = {
     "named-mode": (1, named_mode),
@@ -367,7 +368,7 @@ def lift_limits() -> None:
                 raise HelperError(REFUSED, "files or CPU time are limited: see ulimit") from error
 
 
-def act(words: List[str]) -> Dict[str, Any]:
+def act(words: List[str]) -> Answer:
     """Run a verb with its numbers; raises HelperError, OSError and ValueError."""
     verb, numbers = "".join(words[:1]), words[1:]
     n_numbers, function = dict(_LOOKS, **_CHANGES).get(verb, (-1, None))
@@ -397,7 +398,7 @@ def main(words: List[str]) -> int:
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LC_ALL="C")
     for name in ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGTSTP"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)  # a verb is done whole
-    answer, code = {"ok": True}, 0  # type: Dict[str, Any], int
+    answer, code = {"ok": True}, 0  # type: Answer, int
     try:
         answer.update(act(words))
     except HelperError as stop:

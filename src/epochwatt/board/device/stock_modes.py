@@ -57,7 +57,9 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     for name, cpus in _cpu_clocks(kind, release):
         params[name] = param("CLOCK", _clock(_CPU.format(cpus[0]) + "cpufreq/scaling_"))
     former = _FORMER_GPU.get(kind.soc, gpu_folder(release))
-    newer = _newer_gpu_folder(release)
+    newer = release.gpu_device.replace("bus@0/", "") + "/devfreq_dev"
+    if release.gpu_device.endswith("/gpu-gpc-0"):
+        newer = "sys/class/devfreq/gpu-gpc-0"
     params["GPU"] = param("CLOCK", _clock(f"/{former}/"), _clock(f"/{newer}/"))
     if kind.has_emc_cap:
         caps = ["/" + path for path in EMC_CAPS]
@@ -66,13 +68,6 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
         old, newer = "/" + places[0], "/" + places[-1 if is_jp6 else 0]
         params[name] = param("CLOCK", {"MAX_FREQ": old}, {"MAX_FREQ": newer})
     return params
-
-
-def _newer_gpu_folder(release: Release) -> str:
-    """Return the folder of the GPU's clocks as nvpmodel of JetPack 5 and later names it."""
-    if release.gpu_device.endswith("/gpu-gpc-0"):
-        return "sys/class/devfreq/gpu-gpc-0"
-    return release.gpu_device.replace("bus@0/", "") + "/devfreq_dev"
 
 
 def _cpu_clocks(kind: Kind, release: Release) -> Iterator[Tuple[str, Tuple[int, ...]]]:

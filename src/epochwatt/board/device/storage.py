@@ -12,16 +12,16 @@ from epochwatt.errors import BoardError
 
 TRANSPORTS = ("nvme", "sd", "emmc", "usb", "sata", "ram", "network", "virtual", "unknown")
 
-Medium = NamedTuple(
-    "Medium",
-    [
-        ("mount", str),  # where it is mounted; empty: not known
-        ("source", str),  # of the mount, as the kernel names it
-        ("device", str),  # its block device, such as nvme0n1p1; empty: it has none
-        ("transport", str),  # one of TRANSPORTS
-        ("rotational", Optional[bool]),  # a disk that turns; None: not known
-    ],
-)
+
+class Medium(NamedTuple):
+    """A storage medium, as it is mounted."""
+
+    mount: str  # where it is mounted; empty: not known
+    source: str  # of the mount, as the kernel names it
+    device: str  # its block device, such as nvme0n1p1; empty: it has none
+    transport: str  # one of TRANSPORTS
+    rotational: Optional[bool]  # a disk that turns; None: not known
+
 
 Mounted = NamedTuple("Mounted", [("medium", Medium), ("free_gib", float)])
 
@@ -38,12 +38,9 @@ _GIB = 2.0**30
 
 
 def medium_of(path: str, root: str = "/") -> Medium:
-    """Return the medium of a path, which need not exist yet.
+    """Return the medium of a path, which need not exist yet; links are followed.
 
-    Parameters
-    ----------
-    path : a file or folder; links are followed
-    root : `/`, or the folder of a made-up system (its /proc and /sys)
+    `root` is `/`, or the folder of a made-up system (its /proc and /sys).
     """
     real = os.path.realpath(path)
     best = _Mount("", "", "", "", "")
@@ -77,12 +74,7 @@ def media(root: str = "/") -> List[Mounted]:
 def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> None:
     """Check that a path is on the medium that the configuration names.
 
-    Parameters
-    ----------
-    mount : mount point of the medium; empty: not checked
-    block_device : beginning of the name of its block device; empty: not checked
-    root : as in `medium_of`
-
+    That is by its mount point, and by how the name of its block device begins; empty: not checked.
     Raises BoardError: it is on another medium.
     """
     medium = medium_of(path, root)
@@ -129,12 +121,9 @@ def _unescaped(word: str) -> str:
 
 
 def _medium(mount: _Mount, root: str) -> Medium:
-    if mount.kind in _IN_RAM:
-        return Medium(mount.point, mount.source, "", "ram", None)
-    if mount.kind in _NETWORK:
-        return Medium(mount.point, mount.source, "", "network", None)
-    if mount.kind in _PSEUDO:
-        return Medium(mount.point, mount.source, "", "virtual", None)
+    for kinds, transport in ((_IN_RAM, "ram"), (_NETWORK, "network"), (_PSEUDO, "virtual")):
+        if mount.kind in kinds:
+            return Medium(mount.point, mount.source, "", transport, None)
     device = _block_device(mount, root)
     transport, rotational = _connection(device, root) if device else ("unknown", None)
     return Medium(mount.point, mount.source, device, transport, rotational)

@@ -54,10 +54,7 @@ def read_sums(folder: str) -> Optional[Dict[str, str]]:
 def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = None) -> str:
     """Return what is wrong with a file by the checksums of its folder; empty: nothing.
 
-    Parameters
-    ----------
-    sums : of its folder (`read_sums`); None: there are none to compare
-    content : what it holds; None: it is read for that, piece by piece
+    `sums` None: there are none to compare; `content` None: the file is read, piece by piece.
     """
     if sums is None:
         return ""

@@ -13,7 +13,7 @@ from typing import Any, Iterator
 from epochwatt.board.records import shapes
 from epochwatt.errors import DamagedError, RecordError, RecordWriteError
 
-UNMEASURED = "nothing of this epoch counts as measured"  # what is `lost` in `writing`
+UNMEASURED = "nothing of it counts as measured"  # what is `lost` in `writing`
 
 ADVICE = {  # errno -> what to do
     errno.ENOSPC: "the disk is full; free some space",
@@ -34,10 +34,7 @@ ADVICE = {  # errno -> what to do
 def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
     """Turn any OSError inside the block into a `RecordWriteError` that says what to do.
 
-    Parameters
-    ----------
-    what, path : what is written, and where
-    lost : what does not count then, as part of a sentence; empty: it is just written again
+    `lost` is what does not count then, as part of a sentence; empty: it is just written again.
     """
     try:
         yield
@@ -103,9 +100,7 @@ def read_bytes(path: str) -> bytes:
 def read_json(path: str, shape: Any = shapes.ANY) -> Any:
     """Read a JSON file; raise DamagedError when it is missing or no JSON, else RecordError.
 
-    Parameters
-    ----------
-    shape : what its reader relies on (`records.shapes`)
+    `shape` is what its reader relies on (`records.shapes`).
     """
     return parse_json(read_bytes(path), path, shape)
 

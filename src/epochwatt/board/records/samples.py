@@ -38,16 +38,10 @@ def row_format(columns: Sequence[str]) -> str:
 
 
 class SampleWriter:
-    """Writes the samples of one source; rows stay in memory until `flush`.
+    """Writes the samples of one source into an epoch's folder; rows wait in memory until `flush`.
 
     Nothing here raises after the file is open: a disk that fills up must not end the sampler. What
-    was written stays whole rows, and `error` says what happened.
-
-    Parameters
-    ----------
-    folder : the epoch's folder
-    source : name of the source
-    columns : its columns, without the stamps
+    was written stays whole rows, and `error` says what happened. `columns` are without the stamps.
 
     Attributes
     ----------
@@ -120,11 +114,7 @@ def write_samples(
 ) -> None:
     """Write all samples of a source at once, as `SampleWriter` would; raises OSError.
 
-    Parameters
-    ----------
-    folder, source, columns : as for `SampleWriter`
-    t_mono_s, t_unix_s : float (n,), s
-    values : float (n, c)
+    `t_mono_s` and `t_unix_s` are float (n,), s; `values` float (n, c).
     """
     import numpy as np
 
@@ -138,10 +128,7 @@ def write_samples(
 def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, np.ndarray]":
     """Read the samples of one source: float64 arrays (n,) by column, in order; NaN: no reading.
 
-    Parameters
-    ----------
-    folder : the epoch's folder
-    finished : False allows a last line that is cut (the sampler was killed) and leaves it out
+    Not `finished`: a last line that is cut (the sampler was killed) is left out.
 
     Raises RecordError when the file cannot be read; DamagedError when it is missing, altered or out
     of order.

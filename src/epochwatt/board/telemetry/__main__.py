@@ -1,8 +1,9 @@
 """Run the sampler process, `python -m epochwatt.board.telemetry` (board side: Python 3.6 grammar).
 
 The trainer starts it and writes one command a line to its stdin; each is answered by one line of
-JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end`, `quit`. It
-never outlives the trainer by more than two s.
+JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end FOLDER`,
+`drop FOLDER`, `quit`. Windows of several folders may be open at once. It never outlives the trainer
+by more than two s.
 """
 
 import argparse
@@ -15,8 +16,9 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import process, which_gpu
 from epochwatt.board.telemetry.discover import POWER, sources
 from epochwatt.board.telemetry.sampler import Clock, Recorder, Superseded
@@ -26,7 +28,13 @@ HANG_S, WATCH_S = 2.0, 5.0  # a reading that takes longer; how often is looked f
 CHECK_S = 1.0  # a parent that died is noticed within twice that time, whatever else fails
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(
+    argv: Optional[List[str]] = None, more: Sequence[Source] = (), wall: Clock = time.time
+) -> int:
+    """Serve until `quit`, the end of stdin or the death of the parent.
+
+    `more` are sources that are read besides those of this machine; `wall` is the wall clock, s.
+    """
     parser = argparse.ArgumentParser(prog="epochwatt.board.telemetry", description=__doc__)
     parser.add_argument("--parent", type=int, required=True, help="process to end with")
     parser.add_argument(
@@ -37,42 +45,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
     parser.add_argument("--power", choices=POWER, default="none", help="power source of a board")
     parser.add_argument("--gpu", default=which_gpu.ANY, help="UUID of the GPU that trains, or none")
-    return parser
-
-
-def main(
-    argv: Optional[List[str]] = None, more: Sequence[Source] = (), wall: Clock = time.time
-) -> int:
-    """Serve until `quit`, the end of stdin or the death of the parent.
-
-    Parameters
-    ----------
-    more : sources that are read besides those of this machine
-    wall : the wall clock, s
-    """
-    arguments = _parser().parse_args(argv)
+    given = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's affair
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     # what a library prints must not be taken for an answer
     answers = os.dup(1)
     os.dup2(2, 1)
     refused: Dict[str, str] = {}
-    usable = sources(
-        arguments.pid, arguments.data, arguments.root, arguments.power, arguments.gpu, refused
-    )
+    usable = sources(given.pid, given.data, given.root, given.power, given.gpu, refused)
     usable += more
-    recorder = Recorder(usable, arguments.seed, wall=wall)
+    recorder = Recorder(usable, given.seed, wall=wall)
     process.die_with_parent()
     process.wake_exactly()
     gc.disable()  # the loop makes no cycles, and a collection would delay a reading
 
-    def answer(message: Dict[str, Any]) -> None:
+    def answer(message: Document) -> None:
         os.write(answers, json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
 
     try:
         scopes = {source.name: source.scope for source in usable}
         answer({"ok": True, "sources": scopes, "refused": refused})
-        in_turns(recorder, lambda: serve(recorder, 0, answer, arguments.parent))
+        in_turns(recorder, lambda: serve(recorder, 0, answer, given.parent))
     except BrokenPipeError:
         pass  # nobody is left to hear it
     finally:
@@ -120,7 +113,7 @@ def in_turns(recorder: Recorder, work: Callable[[], None]) -> None:
 
 
 def serve(
-    recorder: Recorder, commands: int, answer: Callable[[Dict[str, Any]], None], parent: int
+    recorder: Recorder, commands: int, answer: Callable[[Document], None], parent: int
 ) -> None:
     """Sample and obey; return at `quit`, at the end of the commands or with another parent.
 
@@ -150,13 +143,16 @@ def serve(
             answer(_obey(recorder, line))
 
 
-def _obey(recorder: Recorder, line: bytes) -> Dict[str, Any]:
+def _obey(recorder: Recorder, line: bytes) -> Document:
     command, _, argument = line.partition(b" ")
     try:
         if command == b"begin":
             result = recorder.begin(os.fsdecode(argument))
         elif command == b"end":
-            result = {"statistics": recorder.end()}
+            result = {"statistics": recorder.end(os.fsdecode(argument))}
+        elif command == b"drop":
+            recorder.drop(os.fsdecode(argument))
+            result = {}
         elif command == b"power":
             result = {"power": recorder.power()}
         else:

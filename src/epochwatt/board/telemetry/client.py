@@ -7,20 +7,11 @@ import select
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import epochwatt
 from epochwatt.board.records import files, shapes
-from epochwatt.board.records.shapes import (
-    ANY,
-    ANY_KEY,
-    NUMBER,
-    OBJECT,
-    TEXT,
-    Document,
-    Kind,
-    is_number,
-)
+from epochwatt.board.records.shapes import ANY, Document, Kind
 from epochwatt.board.telemetry import which_gpu
 from epochwatt.board.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
@@ -37,30 +28,29 @@ ODD_CHARS = 120  # of an answer that nobody understands, in the log
 # Answers of the process.
 _DONE = {
     "ok": Kind("true", lambda value: value is True),
-    "sources?": OBJECT,
-    "refused?": OBJECT,
+    "sources?": shapes.OBJECT,
+    "refused?": shapes.OBJECT,
 }
-_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": TEXT}
+_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": shapes.TEXT}
 _SOURCE = {"scope": ANY, "step_mean_s": ANY}
 _READING = Kind(
     "a stamp and a power",
-    lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_number, value)),
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(shapes.is_number, value)),
 )
-_POWER = {
-    "power": {"scope": (None, TEXT), "period_s": (None, NUMBER), "readings": [_READING]},
-}
-_ENDED = {"statistics": {"lost": ANY, "sources": {ANY_KEY: _SOURCE}}}
+_OF_POWER = {"scope": (None, shapes.TEXT), "period_s": (None, shapes.NUMBER)}
+_POWER = {"power": dict(_OF_POWER, readings=[_READING])}
+_ENDED = {"statistics": {"lost": ANY, "sources": {shapes.ANY_KEY: _SOURCE}}}
 
 
-Power = NamedTuple(
-    "Power",
-    [
-        ("scope", Optional[str]),  # None: no sensor whose power is that of all it feeds
-        ("period_s", float),  # of its readings; 0: none
-        ("t_s", List[float]),  # stamps, s, on the monotonic clock
-        ("power_w", List[float]),
-    ],
-)
+class Power(NamedTuple):
+    """Readings of the widest power sensor."""
+
+    scope: Optional[str]  # None: no sensor whose power is that of all it feeds
+    period_s: float  # of its readings; 0: none
+    t_s: List[float]  # stamps, s, on the monotonic clock
+    power_w: List[float]
+
+
 NO_POWER = Power(None, 0.0, [], [])
 
 
@@ -79,8 +69,8 @@ class Sampler:
         self._timeout_s = timeout_s
         self._process: Optional[subprocess.Popen] = None
         self._lost: Optional[str] = None  # why it is lost for good
-        self._missed: Optional[str] = None  # why it is lost for this epoch
-        self._folder: Optional[str] = None
+        self._missed: Dict[str, str] = {}  # folder of a window -> why nothing is sampled into it
+        self._folder = ""  # of the window that was begun last
         self._answers = b""
 
     @classmethod
@@ -100,11 +90,8 @@ class Sampler:
         Parameters
         ----------
         pid : the trainer; its process tree is counted separately
-        data_path : any path on the file system that holds the data set
+        data_path, root, power, gpu : as of `discover.sources`
         timeout_s : for each answer to a command, s
-        root : `/`, or the folder of a fake board
-        power : which of a board's power sources is asked for: `discover.POWER`
-        gpu : which GPU of a host trains: `which_gpu.choose`
         program : what the interpreter runs, for tests and benchmarks
         """
         words = [sys.executable, *program, "--parent", str(os.getpid())]
@@ -133,16 +120,19 @@ class Sampler:
         return self._process.pid if self._process is not None else None
 
     def begin(self, folder: str) -> None:
-        """Sample into an epoch's folder from now on: returns once every source has been read."""
-        self._missed = None
+        """Sample into a folder from now on: returns once every source has been read.
+
+        Windows of other folders go on.
+        """
         self._folder = str(folder)
+        self._missed.pop(self._folder, None)
         answer = self._ask(b"begin " + os.fsencode(self._folder))
         if answer is not None and not answer["ok"]:
-            self._miss(answer["error"])
+            self._miss(self._folder, answer["error"])
 
     def power(self) -> Power:
         """Return what the widest power sensor has read since the last time, or since `begin`."""
-        answer = self._ask(b"power") if self._missed is None else None
+        answer = None if self._folder in self._missed else self._ask(b"power")
         if answer is None or not answer["ok"]:
             return NO_POWER
         if shapes.problem(answer, _POWER) is not None:
@@ -152,18 +142,29 @@ class Sampler:
         t_s, power_w = [[reading[i] for reading in power["readings"]] for i in (0, 1)]
         return Power(power["scope"], power["period_s"] or 0.0, t_s, power_w)
 
-    def end(self) -> Dict[str, Any]:
-        """Read every source once more and close the files; return the epoch's statistics."""
-        answer = self._ask(b"end") if self._missed is None else None
+    def end(self, folder: Optional[str] = None) -> Document:
+        """Read every source once more and close the files; return the window's statistics.
+
+        Parameters
+        ----------
+        folder : of the window; None: of the one that was begun last
+        """
+        folder = self._folder if folder is None else str(folder)
+        answer = None if folder in self._missed else self._ask(b"end " + os.fsencode(folder))
         if answer is not None and not answer["ok"]:
-            self._miss(answer["error"])
+            self._miss(folder, answer["error"])
         elif answer is not None:
             if shapes.problem(answer, _ENDED) is None:
-                return self._kept(answer["statistics"])
+                return self._kept(folder, answer["statistics"])
             self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
-        return self._nothing()
+        return self._nothing(folder)
 
-    def _kept(self, statistics: Document) -> Dict[str, Any]:
+    def drop(self, folder: str) -> None:
+        """Forget a window that was begun."""
+        if self._missed.pop(str(folder), None) is None:
+            self._ask(b"drop " + os.fsencode(str(folder)))
+
+    def _kept(self, folder: str, statistics: Document) -> Document:
         """Say which samples are lost; write the statistics where the sampler could not.
 
         Nobody could read the samples without them, so they are lost where that fails once more.
@@ -181,10 +182,10 @@ class Sampler:
         log.warning("%s cannot be written: %s; it is tried once more", STATISTICS, why)
         time.sleep(REWRITE_S)
         try:
-            files.write_json(os.path.join(str(self._folder), STATISTICS), statistics)
+            files.write_json(os.path.join(folder, STATISTICS), statistics)
         except (OSError, ValueError) as error:
-            self._miss(f"{STATISTICS} cannot be written: {error}")
-            return self._nothing()
+            self._miss(folder, f"{STATISTICS} cannot be written: {error}")
+            return self._nothing(folder)
         return statistics
 
     def stop(self) -> None:
@@ -200,7 +201,7 @@ class Sampler:
             pass
         _end(process)
 
-    def _ask(self, command: bytes) -> Optional[Dict[str, Any]]:
+    def _ask(self, command: bytes) -> Optional[Document]:
         """Send a command; return its answer, or None when the sampler is lost."""
         if self._process is None:
             return None
@@ -217,7 +218,7 @@ class Sampler:
         poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
         return bool(poll.poll(1000 * within_s))
 
-    def _answer(self, timeout_s: float) -> Optional[Dict[str, Any]]:
+    def _answer(self, timeout_s: float) -> Optional[Document]:
         """Read one line of JSON within the time allowed; None when there is none."""
         deadline_s = time.monotonic() + timeout_s
         fd = self._process.stdout.fileno()  # type: ignore[union-attr]
@@ -253,22 +254,22 @@ class Sampler:
             process.kill()
             _end(process)
 
-    def _miss(self, why: str) -> None:
-        self._missed = why
+    def _miss(self, folder: str, why: str) -> None:
+        self._missed[folder] = why
         log.warning("no telemetry of this epoch: %s", why)
 
-    def _nothing(self) -> Dict[str, Any]:
-        """Return, and leave in the epoch's folder, the statistics of an epoch that was lost."""
+    def _nothing(self, folder: str) -> Document:
+        """Return, and leave in the folder, the statistics of a window that was lost."""
         statistics = {
             "schema_version": SCHEMA_VERSION,
             "epochwatt": epochwatt.__version__,
             "lost": True,
-            "reason": self._missed or self._lost or "nothing was begun",
+            "reason": self._missed.pop(folder, None) or self._lost or "nothing was begun",
             "sources": {},
         }
-        if self._folder is not None:
+        if folder:
             try:
-                files.write_json(os.path.join(self._folder, STATISTICS), statistics)
+                files.write_json(os.path.join(folder, STATISTICS), statistics)
             except OSError:
                 pass  # the record says it as well
         return statistics

@@ -40,15 +40,27 @@ def sources(
     gpu : which GPU of a host trains (`which_gpu.choose`)
     refused : takes up why a source is not used that others would take for the run's: name -> reason
     """
-    refused = {} if refused is None else refused
     kind = board_files.board_kind(root)
+    refused = {} if refused is None else refused
+
+    def find_gpu() -> Optional[Source]:
+        try:
+            return open_gpu(gpu)
+        except ValueError as error:
+            refused["nvml"] = str(error)
+            raise
+
+    def find_rapl() -> Optional[Source]:
+        rapl = RaplSource(root)
+        if rapl.usable():
+            return rapl
+        rapl.close()
+        return None
+
     makers: List[Callable[[], Optional[Source]]] = [
         lambda: HostSource("/", pid, data_path, board_root=root)
     ]
-    if kind:
-        makers.append(lambda: BoardSource(root))
-    else:
-        makers += [lambda: _gpu(gpu, refused), lambda: _usable(RaplSource(root))]
+    makers += [lambda: BoardSource(root)] if kind else [find_gpu, find_rapl]
     if power != "none":
         makers.append(lambda: _power(root, kind, power))
     usable = []
@@ -61,14 +73,6 @@ def sources(
         if source is not None:
             usable.append(source)
     return usable
-
-
-def _gpu(gpu: str, refused: Dict[str, str]) -> Optional[Source]:
-    try:
-        return open_gpu(gpu)
-    except ValueError as error:
-        refused["nvml"] = str(error)
-        raise
 
 
 def _power(root: str, kind: str, name: str) -> Source:
@@ -114,10 +118,3 @@ def _jtop(kind: str, not_sysfs: Optional[str] = None) -> Source:
     from epochwatt.board.telemetry.jtop_source import open_jtop
 
     return open_jtop(kind, JTOP_S, not_sysfs)
-
-
-def _usable(rapl: RaplSource) -> Optional[RaplSource]:
-    if rapl.usable():
-        return rapl
-    rapl.close()
-    return None

@@ -6,9 +6,10 @@ the row before it. The first row of a window has none: its rates are NaN.
 
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from epochwatt.board.device import board_files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.board.telemetry.process_tree import ProcessTree, added
 from epochwatt.board.telemetry.source import NAN, Source
@@ -60,18 +61,15 @@ class HostSource(Source):
         self._clock = clock
         proc = os.path.join(root, "proc")
         self._stat = Handle(os.path.join(proc, "stat"), 512)
-        self._meminfo = readable(os.path.join(proc, "meminfo"))
         self._device = block_device(root, data_path)
         disk = os.path.join(root, "sys/dev/block", self._device or "none", "stat")
-        self._disk = readable(disk)
         self._tree = ProcessTree(proc, pid)
         board_root = root if board_root is None else board_root
         clocks = cpu_clocks(board_root)
-        self._zone, self._temperature = cpu_thermal_zone(board_root)
-        self._few: List[Optional[Handle]] = [self._disk, self._meminfo]
+        self._zone, temperature = cpu_thermal_zone(board_root)
+        self._few = [readable(disk), readable(os.path.join(proc, "meminfo"))]
         self._few += [handle for _, handle in clocks]
-        if self._temperature is not None:
-            self._few.append(self._temperature)
+        self._few += [] if temperature is None else [temperature]
         self._n_cpus = os.cpu_count() or 1
         self._ticks_per_s = float(os.sysconf("SC_CLK_TCK"))
         self._before: Optional[Tuple[float, List[float]]] = None
@@ -79,7 +77,7 @@ class HostSource(Source):
             _RATES
             + ("ram_used_mib", "swap_used_mib")
             + tuple(f"cpu{n}_mhz" for n, _ in clocks)
-            + (("cpu_temp_c",) if self._temperature else ())
+            + (("cpu_temp_c",) if temperature else ())
         )
 
     def start(self) -> None:
@@ -96,7 +94,8 @@ class HostSource(Source):
         counters = _counters(stat, disk) + list(added(processes))
         values = self._rates(t_s, counters)
         self._before = (t_s, counters)
-        values.extend(_memory(meminfo))
+        for total, free in ((b"MemTotal:", b"MemAvailable:"), (b"SwapTotal:", b"SwapFree:")):
+            values.append((_kib(meminfo, total) - _kib(meminfo, free)) / 1024.0)
         values.extend(number(held) / 1e3 for held in others)  # kHz, m°C
         return values
 
@@ -118,13 +117,13 @@ class HostSource(Source):
             tree_written / _MIB / step_s,
         ]
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return what the rates are of and where they come from."""
         return {
             "rates": "means since the row before; NaN in the first row of a window",
             "cpu_tick_s": 1.0 / self._ticks_per_s,
             "n_cpus": self._n_cpus,
-            "block_device": self._device if self._disk is not None else None,
+            "block_device": self._device if self._few[0] is not None else None,
             "cpu_thermal_zone": self._zone,
         }
 
@@ -145,13 +144,6 @@ def _counters(stat: bytes, disk: bytes) -> List[float]:
     return [float(total - cpu[3] - cpu[4]), float(total)] + on_disk
 
 
-def _memory(info: bytes) -> List[float]:
-    """Return memory and swap in use, MiB: all but what could be had without swapping."""
-    ram_kib = _kib(info, b"MemTotal:") - _kib(info, b"MemAvailable:")
-    swap_kib = _kib(info, b"SwapTotal:") - _kib(info, b"SwapFree:")
-    return [ram_kib / 1024.0, swap_kib / 1024.0]
-
-
 def _kib(meminfo: bytes, key: bytes) -> float:
     start = meminfo.find(key)
     if start < 0:
@@ -167,19 +159,16 @@ def block_device(root: str, path: str) -> Optional[str]:
     """
     try:
         number = os.stat(path).st_dev
-    except OSError:
-        return None
-    name = f"{os.major(number)}:{os.minor(number)}"
-    if os.path.exists(os.path.join(root, "sys/dev/block", name, "stat")):
-        return name
-    for line in text(os.path.join(root, "proc/self/mountinfo")).splitlines():
-        mount, _, origin = line.partition(" - ")
-        if mount.split()[2] == name and origin.split()[1].startswith("/dev/"):
-            try:
+        name = f"{os.major(number)}:{os.minor(number)}"
+        if os.path.exists(os.path.join(root, "sys/dev/block", name, "stat")):
+            return name
+        for line in text(os.path.join(root, "proc/self/mountinfo")).splitlines():
+            mount, _, origin = line.partition(" - ")
+            if mount.split()[2] == name and origin.split()[1].startswith("/dev/"):
                 number = os.stat(os.path.join(root, origin.split()[1][1:])).st_rdev
-            except OSError:
-                return None
-            return f"{os.major(number)}:{os.minor(number)}"
+                return f"{os.major(number)}:{os.minor(number)}"
+    except OSError:
+        pass
     return None
 
 
@@ -198,7 +187,7 @@ def cpu_clocks(root: str) -> List[Tuple[int, Handle]]:
         handle = readable(os.path.join(folder, "scaling_cur_freq"), 64)
         if handle is not None:
             clocks[folder] = (cpu, handle)
-    return [clocks[folder] for folder in sorted(clocks, key=lambda folder: clocks[folder][0])]
+    return sorted(clocks.values(), key=lambda clock: clock[0])
 
 
 def cpu_thermal_zone(root: str) -> Tuple[Optional[str], Optional[Handle]]:

@@ -4,31 +4,77 @@ An INA3221 measures voltage and current of three rails; a board has one or two. 
 driver of NVIDIA's own with a file for the power, JetPack 5 and later the kernel's, without one:
 power is voltage times current. An unconnected channel has no label there, and its current no data.
 
-Sources: Linux Documentation/hwmon/ina3221.rst; GearDVFS@3c50990 configs (paths of JetPack 4);
-alumet-dev/alumet issue 212 (all files of an AGX Orin).
+The chip converts current and voltage of its channels one after the other, again and again: a cycle.
+With an average of N the register moves by 1 / N of the difference at each cycle, a filter of first
+order: a reading is (N - 1/2) cycles old on average, and as quiet as a plain mean over twice that
+time. Two drivers show its settings differently, or not at all; what is not shown stays unknown.
+
+Its offset is up to 80 uV, two steps, typically one, as it reads with no voltage at all. So what it
+does with a part of a step, which no document says, is in there: a constant shift. The drivers add
+little: the kernel's rounds to 1 mA and 1 mV, NVIDIA's cuts off at 1 mW.
+
+Sources: TI datasheet SBOS576B, 6.5 (offset), 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration),
+8.6.2.2 (40 uV a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst;
+N. Malwade's "use CVRF only for single-shot conversion" (linux-hwmon, 2021-06-04), since which
+`update_interval` leaves N out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings
+are in the device tree; GearDVFS@3c50990 configs (paths of JetPack 4); alumet-dev/alumet issue 212
+(all files of an AGX Orin).
 """
 
+import glob
 import os
-from typing import Any, Dict, List, Optional
+import re
+import struct
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from epochwatt.board.telemetry.ina3221_chip import CHANNELS, Layout, chips, sensor
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.open_files import text
 from epochwatt.board.telemetry.rails import ModulePower, is_connected
-from epochwatt.board.telemetry.source import NAN, Source
+from epochwatt.board.telemetry.source import NAN, Source, sensor_facts
 
 PERIOD_S = 0.1
 _READ_BYTES = 32
 _ADDRESS = 5  # place of the chip's address in the path of its folder
 
 
-class Channel:
-    """One rail: its files, open.
+class Layout(NamedTuple):
+    """How a chip's files are named.
 
-    Parameters
-    ----------
-    folder : the chip's
-    layout : how its files are named
-    n : number of the channel, from 0
+    The number of a hwmon or iio folder changes from boot to boot.
+    """
+
+    folders: str  # pattern of the chips' folders
+    label: str
+    files: Tuple[str, ...]  # of a reading: the power in mW, or mV and mA
+    volt: str  # mV
+    shunt: str  # micro-ohm
+    first: int  # number of the first channel
+
+
+_IIO = "sys/bus/i2c/drivers/ina3221x/*-*/iio:device*"
+_HWMON = "sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*"
+_VOLT, _CURRENT, _SHUNT = "in_voltage{}_input", "in_current{}_input", "shunt_resistor_{}"
+LAYOUTS = (
+    Layout(_IIO, "rail_name_{}", ("in_power{}_input",), _VOLT, _SHUNT, 0),
+    Layout(_IIO, "rail_name_{}", (_VOLT, _CURRENT), _VOLT, _SHUNT, 0),
+    Layout(
+        _HWMON, "in{}_label", ("in{}_input", "curr{}_input"), "in{}_input", "shunt{}_resistor", 1
+    ),
+)
+CHANNELS = 3
+
+
+def chips(root: str) -> Tuple[Layout, List[str]]:
+    """Return how a board's files are named, and the folder of each chip."""
+    for layout in LAYOUTS:
+        folders = os.path.join(glob.escape(root), layout.folders)
+        if glob.glob(os.path.join(folders, layout.files[0].format("*"))):
+            return layout, sorted(glob.glob(folders))
+    return LAYOUTS[0], []
+
+
+class Channel:
+    """One rail, channel `n` (from 0) of the chip whose files lie in `folder`: its files, open.
 
     Attributes
     ----------
@@ -68,9 +114,9 @@ class Channel:
         except ValueError as error:
             self.error = self.error or str(error)
             return NAN
-        return (
-            numbers[0] / 1e3 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
-        )  # mW, or mV and mA
+        if len(numbers) == 1:
+            return numbers[0] / 1e3  # mW
+        return numbers[0] * numbers[1] / 1e6  # mV and mA
 
     def close(self) -> None:
         """Close the files."""
@@ -129,12 +175,19 @@ class Ina3221Source(Source):
             raise OSError(f"no rail answers: {self._channels[0].error}")
         return self._power.row(watts)
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return the sensors' settings and what the total is made of."""
         settings = self._power.settings()
         settings.update(
             power=" x ".join(self._layout.files),
-            chips=[self._chip(folder) for folder in self._folders],
+            chips=[  # None where the driver does not show it
+                {
+                    "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
+                    "samples": text(os.path.join(folder, "samples")) or None,
+                    "update_interval_ms": text(os.path.join(folder, "update_interval")) or None,
+                }
+                for folder in self._folders
+            ],
             shunt={channel.label: channel.shunt for channel in self._channels},
             errors={c.label: c.error for c in self._channels if c.error is not None},
             cannot_be_opened=self._unread,
@@ -144,15 +197,159 @@ class Ina3221Source(Source):
             settings["fallback"] = self._fallback
         return settings
 
-    def _chip(self, folder: str) -> Dict[str, Optional[str]]:
-        """Return a chip's own settings; None where the driver does not show them."""
-        return {
-            "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
-            "samples": text(os.path.join(folder, "samples")) or None,
-            "update_interval_ms": text(os.path.join(folder, "update_interval")) or None,
-        }
-
     def close(self) -> None:
         """Close all files."""
         for channel in self._channels:
             channel.close()
+
+
+# -- averaging, cycle and smallest step ------------------------------------------------------------
+
+
+class Timing(NamedTuple):
+    """Over how long a chip averages, and how long a cycle takes, s; None: not known."""
+
+    averaging_s: Optional[float]
+    update_s: Optional[float]
+
+
+UNKNOWN = Timing(None, None)
+_SHUNT_STEP_V = 40e-6
+_CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
+_AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
+_ONE_CYCLE_SINCE = (5, 14)  # Linux
+_LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
+
+
+def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
+    """Return what one value of a board's power sensors says, for the record.
+
+    Parameters
+    ----------
+    parts : the rails that make up the total: label -> column
+    period_s : mean time between readings, s
+
+    Returns
+    -------
+    `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
+    the voltage that the rail has now. Of several chips the slowest counts. And `is_centred`: what
+    it does with a part of a step is in its offset, a matter of calibration.
+    """
+    layout, folders = chips(root)
+    timings: List[Timing] = []
+    steps_w: Dict[str, Optional[float]] = dict.fromkeys(parts.values())
+    for folder in folders:
+        steps_of_rails_w = _steps_w(layout, folder)
+        ours = [label for label in steps_of_rails_w if label in parts]
+        if ours:
+            timings.append(timing(layout, folder, len(steps_of_rails_w), root))
+        steps_w.update((parts[label], steps_of_rails_w[label]) for label in ours)
+    update_s = _longest([entry.update_s for entry in timings])
+    facts = sensor_facts(
+        "held" if update_s is not None and update_s > period_s / 2 else "mean",
+        _longest([entry.averaging_s for entry in timings]),
+        update_s,
+        steps_w,
+    )
+    return dict(facts, is_centred=True)
+
+
+def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Timing:
+    """Return averaging and cycle of a chip; `n_channels` are those that measure something."""
+    if layout.folders != _HWMON:
+        return _from_device_tree(folder)
+    samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
+    if not samples or shown_ms is None:
+        return UNKNOWN
+    kernel = re.match(r"(\d+)\.(\d+)", text(os.path.join(root, "proc/sys/kernel/osrelease")))
+    is_new = kernel is None or tuple(map(int, kernel.groups())) >= _ONE_CYCLE_SINCE
+    return _timing(samples, _cycle_s(samples, shown_ms, n_channels, is_new))
+
+
+def _cycle_s(samples: float, shown_ms: float, n_channels: int, is_new: bool) -> float:
+    """Return a cycle's length from what the driver shows, in whole milliseconds.
+
+    Older drivers show all cycles of an average, newer ones one cycle. A vendor's kernel may have
+    the newer driver, so what the chip can do says which. The kernel decides where both could be (as
+    16 cycles of 0.84 ms and one of 12.7) or neither (bus and shunt converted at unlike speeds).
+    """
+    fits = {}
+    for n_shown in (1.0, samples):
+        alike_ms = [n_channels * 2 * microseconds / 1e3 for microseconds in _CONVERSION_US]
+        nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms * n_shown - shown_ms))
+        if abs(nearest_ms * n_shown - shown_ms) <= 0.5:
+            fits[n_shown] = nearest_ms
+    n_shown = next(iter(fits)) if len(fits) == 1 else 1.0 if is_new else samples
+    if n_shown == 1.0 and shown_ms / 1e3 > _LONGEST_CYCLE_S:
+        n_shown = samples
+    return fits.get(n_shown, shown_ms / n_shown) / 1e3
+
+
+def _from_device_tree(folder: str) -> Timing:
+    """Return the settings that the device tree gives NVIDIA's driver, which does not show them."""
+    tree = os.path.join(os.path.dirname(folder), "of_node")
+    mode = text(os.path.join(folder, "running_mode"))  # only root may read it
+    forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
+    continuous = mode == "1" if mode else forced
+    if not continuous and not mode:
+        return UNKNOWN  # it follows the CPU's clock
+    kind = "continuous" if continuous else "trigger"
+    config = _cell(os.path.join(tree, f"ti,{kind}-config"))
+    if not config:
+        return UNKNOWN
+    n_channels = bin(config >> 12 & 7).count("1")
+    conversion_us = _CONVERSION_US[config >> 6 & 7] + _CONVERSION_US[config >> 3 & 7]
+    cycle_s = n_channels * conversion_us / 1e6
+    samples = _AVERAGES[config >> 9 & 7]
+    if not continuous:  # each reading has a conversion of its own; what the filter keeps is unknown
+        return Timing(cycle_s if samples == 1 else None, None)
+    return _timing(samples, cycle_s)
+
+
+def _timing(samples: float, cycle_s: float) -> Timing:
+    return Timing((2 * samples - 1) * cycle_s, cycle_s)
+
+
+def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
+    """Return the smallest step of each rail that a chip measures, W, by label; None: not known.
+
+    NVIDIA's driver has the shunts from the device tree.
+    """
+    in_tree_ohm = {}
+    tree = os.path.join(glob.escape(os.path.dirname(folder)), "of_node")
+    for path in glob.glob(os.path.join(tree, "*", "ti,rail-name")):
+        milliohm = _cell(os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm"))
+        if milliohm:
+            in_tree_ohm[text(path).rstrip("\0")] = milliohm / 1e3
+    steps_w: Dict[str, Optional[float]] = {}
+    for n in range(layout.first, layout.first + CHANNELS):
+        label = text(os.path.join(folder, layout.label.format(n)))
+        if not is_connected(label):
+            continue
+        micro_ohm = _number(folder, layout.shunt.format(n))
+        millivolt = _number(folder, layout.volt.format(n))
+        shunt_ohm = micro_ohm / 1e6 if micro_ohm else in_tree_ohm.get(label)
+        is_known = shunt_ohm is not None and millivolt
+        steps_w[label] = (
+            _SHUNT_STEP_V / shunt_ohm * (millivolt / 1e3) if is_known else None  # type: ignore[operator]
+        )
+    return steps_w
+
+
+def _number(folder: str, name: str) -> Optional[float]:
+    digits = text(os.path.join(folder, name))
+    return float(digits) if digits.isdigit() else None
+
+
+def _cell(path: str) -> Optional[int]:
+    """Return a number of the device tree: four bytes, the highest first."""
+    try:
+        with open(path, "rb") as file:
+            return int(struct.unpack(">I", file.read(4))[0])
+    except (OSError, struct.error):
+        return None
+
+
+def _longest(seconds: List[Optional[float]]) -> Optional[float]:
+    readings = [value for value in seconds if value is not None]
+    return max(readings) if readings and len(readings) == len(seconds) else None

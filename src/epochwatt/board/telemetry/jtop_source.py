@@ -23,7 +23,8 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.board.device.kinds import KINDS
-from epochwatt.board.telemetry.ina3221_chip import sensor
+from epochwatt.board.records.shapes import Document
+from epochwatt.board.telemetry.ina3221 import sensor
 from epochwatt.board.telemetry.rails import ModulePower, is_connected
 from epochwatt.board.telemetry.source import (
     NAN,
@@ -44,14 +45,13 @@ _UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
 _CLOCK_BOOTTIME = 7  # linux/time.h: the clock of /proc/uptime; `time` has no name for it before 3.7
 _TICK_S = 0.01  # of /proc/uptime, which cuts off
 
-Reading = NamedTuple(
-    "Reading",
-    [
-        ("rails_w", Dict[str, float]),  # by label
-        ("others", Dict[str, float]),  # by column
-        ("left_out", List[str]),  # what jtop counts as a rail and is none of the module
-    ],
-)
+
+class Reading(NamedTuple):
+    """A sample of the service."""
+
+    rails_w: Dict[str, float]  # by label
+    others: Dict[str, float]  # by column
+    left_out: List[str]  # what jtop counts as a rail and is none of the module
 
 
 def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = None) -> "JtopSource":
@@ -112,13 +112,8 @@ class Feed:
     A client whose wait was in vain shows the last sample again, which its time reveals;
     3.x has no such time, so there the length of the wait does.
 
-    Parameters
-    ----------
-    client : a `jtop.jtop`, not started, or what stands for it in a test
-    kind : kind of board
-    interval_s : that of the client
-    clock : the monotonic clock, s
-    uptime : the service's clock, s
+    `client` is a `jtop.jtop`, not started, or what stands for it in a test, and `interval_s` its
+    own; `clock` is the monotonic clock and `uptime` the service's, s.
 
     Attributes
     ----------
@@ -223,13 +218,8 @@ class JtopSource(Service):
     recorded too: without an input rail it adds all rails, even those fed by another rail.
     `sample_way_s` is the time from the instant of a sample until it came.
 
-    Parameters
-    ----------
-    feed : its client has started
-    kind : kind of board
-    version : of jetson-stats
-    root : `/`, or the folder of a fake board: where the sensor's own settings stand
-    not_sysfs : why sysfs was not read; None: jtop was asked for
+    The client of `feed` has started; `version` is that of jetson-stats; below `root` stand the
+    sensor's own settings; `not_sysfs` says why sysfs was not read, None: jtop was asked for.
     """
 
     name = "jtop"
@@ -244,10 +234,7 @@ class JtopSource(Service):
         not_sysfs: Optional[str] = None,
     ) -> None:
         super().__init__()
-        self._not_sysfs = not_sysfs
-        self._feed = feed
-        self._version = version
-        self._root = root
+        self._feed, self._version, self._root, self._not_sysfs = feed, version, root, not_sysfs
         self.arrivals = feed.arrivals
         self.period_s = feed.service_interval_s or feed.interval_s
         first = feed.newest()[0]
@@ -267,13 +254,11 @@ class JtopSource(Service):
 
     def read(self) -> List[float]:
         """Return the newest sample; what it lacks is NaN. Raises OSError when there is none."""
-        return self._row(*self._feed.newest())
+        return self.values(self._feed.newest())
 
     def values(self, taken: Tuple[Reading, float]) -> List[float]:
-        """Return the values of a sample in `arrivals`."""
-        return self._row(*taken)
-
-    def _row(self, sample: Reading, age_s: float) -> List[float]:
+        """Return the values of a sample in `arrivals`, with its age."""
+        sample, age_s = taken
         row = self._power.row([sample.rails_w.get(label, NAN) for label in self._labels])
         return row + [sample.others.get(name, NAN) for name in self._others] + [age_s]
 
@@ -281,7 +266,7 @@ class JtopSource(Service):
         """Return for how long no sample has come, and why."""
         return self._feed.silence()
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return the versions, the intervals and what the total is made of."""
         return dict(
             self._power.settings(),
@@ -325,15 +310,13 @@ def _of_4(client: Any) -> Reading:
     gpu: Mapping[str, Any] = next(iter(client.gpu.values()), {})
     emc = client.memory.get("EMC", {})
     fan: Mapping[str, Any] = next(iter(client.fan.values()), {})
-    others = {
-        OWN_TOTAL: _number(total.get("power"), 1e3) if rails else NAN,
-        "gpu_mhz": _number(gpu.get("freq", {}).get("cur"), 1e3),
-        "gpu_util_pct": _number(gpu.get("status", {}).get("load")),
-        "emc_mhz": _number(emc.get("cur"), 1e3),
-        "emc_util_pct": _number(emc.get("val")),
-        "fan_pct": _number(next(iter(fan.get("speed", ())), None)),
-    }
-    others.update(_zones({zone: state.get("temp") for zone, state in client.temperature.items()}))
+    others = _others(
+        _number(total.get("power"), 1e3) if rails else NAN,
+        (gpu.get("freq", {}).get("cur"), gpu.get("status", {}).get("load")),
+        (emc.get("cur"), emc.get("val")),
+        next(iter(fan.get("speed", ())), None),
+        {zone: state.get("temp") for zone, state in client.temperature.items()},
+    )
     labels = sorted(label for label in set(rails) - outside if is_connected(label))
     watts = {label: _number(rails[label].get("power"), 1e3) for label in labels}
     return Reading(watts, others, sorted(outside))
@@ -349,15 +332,8 @@ def _of_3(client: Any, kind: str) -> Reading:
     for label, parent in roots.items():
         if parent is None and "IN" in label and rails:
             watts[label] = total_w
-    others = {
-        OWN_TOTAL: total_w,
-        "gpu_mhz": _number(client.gpu.get("frq"), 1e3),
-        "gpu_util_pct": _number(client.gpu.get("val")),
-        "emc_mhz": _number(client.emc.get("frq"), 1e3),
-        "emc_util_pct": _number(client.emc.get("val")),
-        "fan_pct": _number(client.fan.measure),
-    }
-    others.update(_zones(client.temperature))
+    gpu, emc = [(part.get("frq"), part.get("val")) for part in (client.gpu, client.emc)]
+    others = _others(total_w, gpu, emc, client.fan.measure, client.temperature)
     return Reading(dict(sorted(watts.items())), others, [])
 
 
@@ -366,12 +342,31 @@ def power_supplies(folder: str = "/sys/class/power_supply") -> List[str]:
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def _zones(temperatures: Mapping[str, Any]) -> Dict[str, float]:
-    """Return temperatures, C, by column; NaN for a zone that is off, which reports -256."""
+def _others(
+    total_w: float,
+    gpu: Tuple[Any, Any],
+    emc: Tuple[Any, Any],
+    fan_pct: Any,
+    temperatures: Mapping[str, Any],
+) -> Dict[str, float]:
+    """Return everything but the rails by column: clocks, kHz, and loads, %, of GPU and memory, ...
+
+    A zone that is off reports -256 degrees and is NaN.
+    """
+    others = {
+        OWN_TOTAL: total_w,
+        "gpu_mhz": _number(gpu[0], 1e3),
+        "gpu_util_pct": _number(gpu[1]),
+        "emc_mhz": _number(emc[0], 1e3),
+        "emc_util_pct": _number(emc[1]),
+        "fan_pct": _number(fan_pct),
+    }
     names = [zone for zone in temperatures if zone_name(zone)]
     columns = column_names("temp", [zone_name(zone) for zone in names], "c")
-    values = [_number(temperatures[zone]) for zone in names]
-    return {c: value if value > OFFLINE_C else NAN for c, value in zip(columns, values)}
+    for column, name in zip(columns, names):
+        celsius = _number(temperatures[name])
+        others[column] = celsius if celsius > OFFLINE_C else NAN
+    return others
 
 
 def _number(value: Any, divisor: float = 1.0) -> float:

@@ -10,19 +10,28 @@ Yang, Adamek, Armour, SC 2024 (arXiv 2312.02741), 70 cards beside a meter.
 
 import importlib
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from statistics import median_high
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import which_gpu
-from epochwatt.board.telemetry.source import NAN, Source
+from epochwatt.board.telemetry.source import NAN, Source, sensor_facts
 
 _POWER_INSTANT = 186  # NVML_FI_DEV_POWER_INSTANT; older modules do not name it
 REFRESH_S = 0.6  # how long a new source is looked at: six values of a counter that is slow
 LOOK_S = 0.001  # between two looks
 FEWEST = 3  # times between new values say how long these last
 
-# A card averages over `averaging_s` and renews the value each `update_s`. Where the first is the
-# shorter one, the rest of the time is not seen by the sensor at all.
-Sensor = NamedTuple("Sensor", [("update_s", float), ("averaging_s", float)])
+
+class Sensor(NamedTuple):
+    """How often a card renews its power, and over what time before that it averages.
+
+    Where the second is the shorter one, the rest of the time is not seen by the sensor at all.
+    """
+
+    update_s: float
+    averaging_s: float
+
 
 # SOURCE: arXiv 2312.02741, by NVML's number of the architecture; others are not known
 _SENSORS = {
@@ -43,11 +52,7 @@ _MEAN_S = 1.0  # SOURCE: NVML: power of Ampere (but GA100) and later is averaged
 
 
 def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
-    """Return the source of a GPU; None where there is none to read.
-
-    Parameters
-    ----------
-    gpu : which one: `which_gpu.choose`
+    """Return the source of a GPU (`which_gpu.choose`); None where there is none to read.
 
     Raises ValueError: there is one, but its power cannot be attributed: why.
     """
@@ -82,13 +87,7 @@ def _shut_down(nvml: Any) -> None:
 
 
 class NvmlSource(Source):
-    """One GPU.
-
-    Parameters
-    ----------
-    nvml : the module `pynvml`, initialised, or what stands for it in a test
-    handle : the GPU's NVML handle
-    """
+    """One GPU, by its handle of `nvml`, the module `pynvml` or what stands for it in a test."""
 
     name = "nvml"
     period_s = 0.1
@@ -118,7 +117,7 @@ class NvmlSource(Source):
             lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
             lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
         )
-        self._not_supported: Dict[int, bool] = {}
+        self._not_supported: Set[int] = set()
         self._refreshed_s: Dict[str, List[float]] = {}  # times between new values, by column
 
     def _power_usage_w(self) -> float:
@@ -144,15 +143,11 @@ class NvmlSource(Source):
         try:
             value = self._questions[n]()
         except (self._nvml.NVMLError, AttributeError) as error:
-            if self._never(error):
-                self._not_supported[n] = True
+            unknown = getattr(self._nvml, "NVML_ERROR_NOT_SUPPORTED", 3)
+            if isinstance(error, AttributeError) or getattr(error, "value", None) == unknown:
+                self._not_supported.add(n)  # the card or the module has no such thing
             return NAN
         return NAN if value is None else float(value)
-
-    def _never(self, error: Exception) -> bool:
-        """Say whether asking again is of no use: the card or the module has no such thing."""
-        unknown = getattr(self._nvml, "NVML_ERROR_NOT_SUPPORTED", 3)
-        return isinstance(error, AttributeError) or getattr(error, "value", None) == unknown
 
     def watch(self, clock: Any = time.monotonic, sleep: Any = time.sleep) -> None:
         """Look for a moment how often power and counter are renewed; without power, claim none."""
@@ -168,7 +163,7 @@ class NvmlSource(Source):
                     self._refreshed_s.setdefault(column, []).append(now_s - since_s)
                 seen[column] = value, now_s
             sleep(LOOK_S)
-        if set(range(2)) <= set(self._not_supported):
+        if {0, 1} <= self._not_supported:
             self.scope = self.total = None
 
     def _refresh_s(self, column: str, choose: Callable[[List[float]], float]) -> Optional[float]:
@@ -179,7 +174,7 @@ class NvmlSource(Source):
         lasted_s = self._refreshed_s.get(column, [])[1:]
         return choose(lasted_s) if len(lasted_s) >= FEWEST else None
 
-    def sensor(self) -> Dict[str, Any]:
+    def sensor(self) -> Document:
         """Return what a value of the power says, for the bound of the energy.
 
         `update_s` and `counter_update_s` are what was seen when the source was opened (of the
@@ -188,23 +183,21 @@ class NvmlSource(Source):
         """
         name = str(self._property("nvmlDeviceGetName"))
         architecture = self._property("nvmlDeviceGetArchitecture")
-        traits = _sensor(name, architecture)
+        traits = _SENSORS.get(architecture or 0)
+        traits = next((s for part, s in _SENSORS_BY_NAME if _holds(name, (part,))), traits)
         mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
         averaging_s = _MEAN_S if mean else traits and traits.averaging_s
-        update_s = self._refresh_s("power_gpu_w", _median) or (traits and traits.update_s)
+        update_s = self._refresh_s("power_gpu_w", median_high) or (traits and traits.update_s)
         share = None
         if traits is not None and not mean:
             share = round(min(1.0, traits.averaging_s / traits.update_s), 3)
-        return {
-            "reads": "mean" if mean else "held",
-            "averaging_s": averaging_s,
-            "update_s": update_s,
-            "step_w": {},
-            "seen_share": share,
-            "counter_update_s": self._refresh_s("energy_gpu_j", max),
-        }
+        return dict(
+            sensor_facts("mean" if mean else "held", averaging_s, update_s),
+            seen_share=share,
+            counter_update_s=self._refresh_s("energy_gpu_j", max),
+        )
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return which GPU it is and what its power is a mean of."""
         instant, mean = "instant", "as the driver averages it (over 1 s from Ampere on)"
         return {
@@ -229,18 +222,7 @@ class NvmlSource(Source):
         _shut_down(self._nvml)
 
 
-def _sensor(name: str, architecture: Optional[int]) -> Optional[Sensor]:
-    for part, sensor in _SENSORS_BY_NAME:
-        if _holds(name, (part,)):
-            return sensor
-    return _SENSORS.get(architecture or 0)
-
-
 def _holds(name: str, parts: Tuple[str, ...]) -> bool:
     """Say whether one of the parts is a word of a card's name: `A30` is none of `RTX A3000`."""
     words = name.replace("-", " ").split()
     return any(part in words for part in parts)
-
-
-def _median(values: List[float]) -> float:
-    return sorted(values)[len(values) // 2]

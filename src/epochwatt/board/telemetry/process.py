@@ -36,11 +36,16 @@ def wake_exactly() -> None:
     the scheduler weighs against the training's as a whole (the client sees to it); 3 to 4 ms with
     short slices and niceness as well; 0.1 ms in real time, which only a privileged process gets.
     """
+
+    def be_ordinary(number: int, frame: Any) -> None:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        _be_nimble()
+
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)  # ns; the default of 50 us saves power
     try:
         # should a reading never block, it must not hold a CPU against everybody else
         resource.setrlimit(resource.RLIMIT_RTTIME, (RUNAWAY_US, resource.RLIM_INFINITY))
-        signal.signal(signal.SIGXCPU, _be_ordinary)
+        signal.signal(signal.SIGXCPU, be_ordinary)
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except (OSError, ValueError):
         _be_nimble()
@@ -51,11 +56,6 @@ def scheduling() -> str:
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         return "real time"
     return f"nice {os.nice(0)}"
-
-
-def _be_ordinary(number: int, frame: Any) -> None:
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    _be_nimble()
 
 
 def _be_nimble() -> None:

@@ -1,40 +1,22 @@
 """Count CPU time and disk traffic of a process and its descendants (board side: Python 3.6)."""
 
 import os
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from epochwatt.board.telemetry.open_files import Handle, readable, text
 from epochwatt.board.telemetry.source import NAN
 
-
-class _Member:
-    """One process: its files in /proc, kept open (they go stale with it, never to another)."""
-
-    def __init__(self, folder: str) -> None:
-        self._stat = Handle(os.path.join(folder, "stat"))
-        self._io = readable(os.path.join(folder, "io"))  # another user's is closed to us
-
-    def take(self) -> Tuple[bytes, bytes]:
-        """Return what `stat` and `io` hold (empty: closed to us); raises OSError."""
-        return self._stat.read(), b"" if self._io is None else self._io.read()
-
-    def close(self) -> None:
-        """Close its files."""
-        self._stat.close()
-        if self._io is not None:
-            self._io.close()
+# `stat` and `io` of a process (None: another user's is closed to us), kept open: they go stale with
+# it, never to another
+_Member = Tuple[Handle, Optional[Handle]]
 
 
 class ProcessTree:
     """The processes below and including one, as they come and go.
 
     The kernel adds what a reaped child has used to its parent, so the sums over the living never
-    lose what the dead have used. The sampler is a child of the trainer: it is left out.
-
-    Parameters
-    ----------
-    proc : where /proc is
-    pid : the process at the root of the tree
+    lose what the dead have used. The sampler is a child of the trainer: it is left out. `proc` is
+    where /proc is, `pid` the process at the root of the tree.
     """
 
     def __init__(self, proc: str, pid: int) -> None:
@@ -51,11 +33,11 @@ class ProcessTree:
         """Return what `stat` and `io` of each process hold, for `added`."""
         self._find()
         taken = []
-        for pid, member in list(self._members.items()):
+        for pid, (stat, io) in list(self._members.items()):
             try:
-                taken.append(member.take())
+                taken.append((stat.read(), b"" if io is None else io.read()))
             except OSError:  # it has ended
-                self._members.pop(pid).close()
+                _close(self._members.pop(pid))
         return taken
 
     def totals(self) -> Tuple[float, float, float]:
@@ -69,7 +51,7 @@ class ProcessTree:
     def close(self) -> None:
         """Close all files."""
         for member in self._members.values():
-            member.close()
+            _close(member)
         self._members = {}
         if self._loadavg is not None:
             self._loadavg.close()
@@ -91,16 +73,13 @@ class ProcessTree:
             if pid in seen:
                 continue
             seen.add(pid)
-            if pid not in self._members and not self._add(pid):
-                continue
+            if pid not in self._members:
+                folder = f"{self._proc}/{pid}"
+                try:
+                    self._members[pid] = Handle(folder + "/stat"), readable(folder + "/io")
+                except OSError:  # it has ended already
+                    continue
             pending.extend(self._children(pid))
-
-    def _add(self, pid: int) -> bool:
-        try:
-            self._members[pid] = _Member(f"{self._proc}/{pid}")
-        except OSError:  # it has ended already
-            return False
-        return True
 
     def _children(self, pid: int) -> List[int]:
         if not self._by_children:
@@ -123,6 +102,12 @@ class ProcessTree:
                 after_name = text(f"{self._proc}/{pid}/stat").rpartition(")")[2].split()
                 parent = int(after_name[1]) if after_name else 0
             self._parents[pid] = parent
+
+
+def _close(member: _Member) -> None:
+    for handle in member:
+        if handle is not None:
+            handle.close()
 
 
 def added(taken: List[Tuple[bytes, bytes]]) -> Tuple[float, float, float]:

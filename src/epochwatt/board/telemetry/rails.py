@@ -5,9 +5,10 @@ each kind, which rail feeds which and what the module's power is made of. A boar
 does not know gives no total, and the record says why.
 """
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.board.device.kinds import KINDS
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.source import column_names
 
 TOTAL = "power_module_w"
@@ -27,10 +28,7 @@ def is_connected(label: str) -> bool:
 class ModulePower:
     """The module's power out of a fixed list of rails; each reading is checked on the way.
 
-    Parameters
-    ----------
-    kind : kind of board
-    labels : the rails in the order in which their readings will come
+    Readings will come in the order of `labels`, the rails of a board of that `kind`.
 
     Attributes
     ----------
@@ -72,7 +70,12 @@ class ModulePower:
         """
         for above, below in self._pairs:
             if watts[below] > watts[above] * (1.0 + NOISE_SHARE) + NOISE_W:
-                self._contradict(watts, above, below)
+                self.n_contradictions += 1
+                self.contradiction = self.contradiction or (
+                    f"{self._labels[above]} shows {watts[above]:.3f} W, and {self._labels[below]}, "
+                    f"which hangs below it, {watts[below]:.3f} W: "
+                    "the labels may be on the wrong channels"
+                )
                 break
         if not self._parts:
             return watts
@@ -80,20 +83,11 @@ class ModulePower:
         lowest = min(parts)
         return watts + [sum(parts) if not lowest < -BELOW_ZERO_W else lowest]
 
-    def _contradict(self, watts: List[float], above: int, below: int) -> None:
-        self.n_contradictions += 1
-        if self.contradiction is None:
-            self.contradiction = (
-                f"{self._labels[above]} shows {watts[above]:.3f} W, and {self._labels[below]}, "
-                f"which hangs below it, {watts[below]:.3f} W: "
-                "the labels may be on the wrong channels"
-            )
-
     def parts(self) -> Dict[str, str]:
         """Return the rails that make up the total, label -> column; none where there is none."""
         return {self._labels[n]: self.columns[n] for n in self._parts}
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return the rule, its source and what was found wrong, for the record."""
         board = self._board
         return {

@@ -13,8 +13,9 @@ Source: Linux Documentation/power/powercap/powercap.rst.
 import glob
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, List, Optional
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.open_files import Handle, readable, text
 from epochwatt.board.telemetry.source import NAN, Source, sensor_facts
 
@@ -24,13 +25,7 @@ UPDATE_S = 0.001
 
 
 class Package:
-    """The counter of one package.
-
-    Parameters
-    ----------
-    handle : its file, open
-    range_uj : where it wraps
-    """
+    """The counter of one package: its file, open, and where it wraps, uJ."""
 
     def __init__(self, handle: Handle, range_uj: int) -> None:
         self.handle = handle
@@ -44,9 +39,7 @@ class Package:
     def spent(self, now_uj: int, t_s: float) -> Optional[int]:
         """Return the energy since the time before, uJ; None where the counter was set back.
 
-        Parameters
-        ----------
-        t_s : when that was, s
+        It showed `now_uj` at `t_s`, s.
         """
         step_uj = now_uj - self._uj
         if step_uj < 0:
@@ -62,10 +55,8 @@ class RaplSource(Source):
     Only packages are summed: their sub-zones (core, uncore, dram) are counted in them or beside
     them, and `psys` counts the packages again.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a made-up system
-    clock, sleep : seconds of the monotonic clock, and how to let some pass
+    `root` is `/`, or the folder of a made-up system; `clock` and `sleep` are the monotonic clock,
+    s, and how to let some pass.
     """
 
     name = "rapl"
@@ -80,8 +71,7 @@ class RaplSource(Source):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._clock = clock
-        self._sleep = sleep
+        self._clock, self._sleep = clock, sleep
         self._packages: List[Package] = []
         self._unreadable: List[str] = []
         for zone in sorted(glob.glob(os.path.join(root, "sys/class/powercap/intel-rapl:*"))):
@@ -93,8 +83,7 @@ class RaplSource(Source):
                 self._unreadable.append(os.path.basename(zone))
             else:
                 self._packages.append(Package(handle, int(wrap_uj)))
-        self._n_restarts = 0
-        self._energy_uj = 0
+        self._n_restarts = self._energy_uj = 0
         self._marks = [(0.0, 0)] * 2  # (t_s, energy_uj) that powers are taken from, older first
 
     def usable(self) -> bool:
@@ -133,17 +122,15 @@ class RaplSource(Source):
             self._marks = [newer, (t_s, self._energy_uj)]
         return [power_w, NAN if self._n_restarts else self._energy_uj / 1e6]
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return what the power is a mean of, and when the counters wrap."""
+        facts = sensor_facts("mean", self.period_s, None, {self.columns[0]: None})
         return {
             "power": "mean since the row before, from the energy counter",
             "packages": len(self._packages),
             "max_energy_range_j": [package.range_uj / 1e6 for package in self._packages],
             "counter_restarts": self._n_restarts,
-            "sensor": dict(
-                sensor_facts("mean", self.period_s, None, {self.columns[0]: None}),
-                counter_update_s=UPDATE_S,
-            ),
+            "sensor": dict(facts, counter_update_s=UPDATE_S),
         }
 
     def close(self) -> None:

@@ -8,13 +8,19 @@ import os
 import resource
 import select
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 import epochwatt
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import process
-from epochwatt.board.telemetry.channel import Channel, Clock, ServiceChannel, channel_of
-from epochwatt.board.telemetry.schedule import together
+from epochwatt.board.telemetry.channel import (
+    Channel,
+    Clock,
+    ServiceChannel,
+    channel_of,
+    together,
+)
 from epochwatt.board.telemetry.source import Service, Source, in_words
 
 SCHEMA_VERSION = 1  # of telemetry.json
@@ -33,18 +39,16 @@ class Superseded(Exception):  # noqa: N818  it is no error
 
 
 class Recorder:
-    """Samples all sources between `begin` and `end`, and does nothing else in between.
+    """Samples all sources while a window is open, and does nothing else in between.
+
+    A window is an epoch or any other time; several may be open at once. What is sampled goes into
+    the folder of each.
 
     Parameters
     ----------
-    sources : what there is to read
     seed : of the instants; they differ between sources and between epochs
     clock, wall : the monotonic and the wall clock, s
     rest : lets some seconds pass; None: until then or until a service has something
-
-    Attributes
-    ----------
-    services : the sources that sample by themselves
     """
 
     def __init__(
@@ -56,36 +60,46 @@ class Recorder:
         rest: Optional[Callable[[float], None]] = None,
     ) -> None:
         self._sources = sources
+        # the sources that sample by themselves
         self.services = [source for source in sources if isinstance(source, Service)]
         self._rest = rest or self._watch
         self._seed = seed
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
+        self._windows: Dict[str, Tuple[float, float]] = {}  # folder -> CPU time and moment of begin
         self._plan: List[Row] = []  # the next row is the last of the list
-        self._reading: List[
-            Row
-        ] = []  # since when, and of what; who takes it out serves from then on
+        # since when is read, and of what; who takes it out serves from then on
+        self._reading: List[Row] = []
         self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
 
-    def begin(self, folder: str) -> Dict[str, Any]:
-        """Open the folder's sample files and take a row of every source; raises OSError."""
-        self._abandon()
-        self._folder = folder
-        self._cpu_s, self._start_s = _cpu_s(), self._clock()
+    def begin(self, folder: str) -> Document:
+        """Open a window: its sample files, with a row of every source; raises OSError.
+
+        One of the same folder that was never ended is forgotten.
+        """
+        self.drop(folder)
+        is_first = not self._windows
+        self._windows[folder] = _cpu_s(), self._clock()
+        if is_first:
+            self._channels = [
+                channel_of(source, self._clock, self._wall) for source in self._usable()
+            ]
+        channels = [channel for channel in self._channels if channel is not self._aside]
         try:
-            for source in self._usable():
-                self._channels.append(channel_of(source, folder, self._clock, self._wall))
+            for channel in channels:
+                channel.open(folder)
         except OSError:
-            self._abandon()
+            self.drop(folder)
             raise
-        epoch = os.path.basename(os.path.normpath(folder))
-        for channel in self._channels:
+        for channel in channels:
             channel.sample(self._clock(), None)
-        self._strata_s = self._until_s = self._clock()
-        for channel in self._channels:
-            name = channel.source.name if channel.source.scope else "counters"
-            channel.begin(f"{self._seed}/{name}/{epoch}", self._until_s)
-        self._look_ahead()
+        if is_first:
+            epoch = os.path.basename(os.path.normpath(folder))
+            self._strata_s = self._until_s = self._clock()
+            for channel in channels:
+                name = channel.source.name if channel.source.scope else "counters"
+                channel.begin(f"{self._seed}/{name}/{epoch}", self._until_s)
+            self._look_ahead()
         return {"t_mono_s": self._clock()}
 
     def step(self) -> float:
@@ -164,7 +178,7 @@ class Recorder:
             for channel in others:
                 instants[channel] = together(instants[channel], instants[fastest], *strata)
         rows = [(t_s, channel) for channel in power + others for t_s in instants[channel]]
-        rows.sort(key=_instant)
+        rows.sort(key=lambda row: row[0])
         return rows[::-1]  # where instants are equal, power comes first
 
     def _latest(self, due: List[Row], now_s: float) -> List[Row]:
@@ -178,13 +192,11 @@ class Recorder:
             latest[channel] = planned_s
         return [(planned_s, channel) for channel, planned_s in latest.items()]
 
-    def power(self) -> Dict[str, Any]:
+    def power(self) -> Document:
         """Return the latest power of the widest scope that is measured.
 
-        Returns
-        -------
-        dict : `scope`, None where no source has a total; `period_s` of its readings; `readings`
-            since the last time: stamp, s, and power, W
+        That is `scope`, None where no source has a total; `period_s` of its readings; `readings`
+        since the last time: stamp, s, and power, W.
         """
         channels = {
             channel.source.scope: channel
@@ -197,36 +209,44 @@ class Recorder:
         period_s = channels[scope].source.period_s
         return {"scope": scope, "period_s": period_s, "readings": channels[scope].power()}
 
-    def end(self) -> Dict[str, Any]:
-        """Take the last row of every source, close the files, write and return the statistics."""
-        if not self._channels:
-            raise ValueError("nothing was begun")
-        channels, self._channels, self._plan = self._channels, [], []
-        for channel in channels:
+    def end(self, folder: str) -> Document:
+        """End a window: take a last row of every source, close the files, return the statistics.
+
+        They are written beside the samples, too.
+        """
+        if folder not in self._windows:
+            raise ValueError(f"no window was begun in {folder}")
+        for channel in self._channels:
             if channel is self._aside:
-                channel.hangs()
+                channel.hangs(folder)
             else:
                 channel.sample(self._clock(), None)
-        self._await_services(channels, self._clock())
-        for channel in channels:
-            channel.end()
-        cpu_s, end_s = _cpu_s() - self._cpu_s, self._clock()
-        sources = {channel.source.name: channel.statistics(end_s) for channel in channels}
+        self._await_services(self._channels, self._clock())
+        tapes = [(channel, channel.end(folder)) for channel in self._channels]
+        before_cpu_s, start_s = self._windows.pop(folder)
+        cpu_s, end_s = _cpu_s() - before_cpu_s, self._clock()
+        sources = {
+            channel.source.name: channel.statistics(tape, end_s)
+            for channel, tape in tapes
+            if tape is not None
+        }
+        if not self._windows:
+            self._channels, self._plan = [], []
         statistics = {
             "schema_version": SCHEMA_VERSION,
             "epochwatt": epochwatt.__version__,
             "lost": False,
             "seed": self._seed,
             "scheduling": process.scheduling(),
-            "t_begin_mono_s": self._start_s,
+            "t_begin_mono_s": start_s,
             "t_end_mono_s": end_s,
-            "wall_s": end_s - self._start_s,
+            "wall_s": end_s - start_s,
             "cpu_s": cpu_s,
             "clock_jumps": max([source["clock_jumps"] for source in sources.values()] or [0]),
             "sources": sources,
         }
         try:
-            files.write_json(os.path.join(self._folder, STATISTICS), statistics)
+            files.write_json(os.path.join(folder, STATISTICS), statistics)
         except OSError as error:
             statistics["write_error"] = in_words(error)  # the trainer hears them all the same
         return statistics
@@ -258,19 +278,19 @@ class Recorder:
 
     def close(self) -> None:
         """Close all files and sources."""
-        self._abandon()
+        for folder in list(self._windows):
+            self.drop(folder)
         for source in self._usable():
             source.close()
 
-    def _abandon(self) -> None:
-        """Forget an epoch that was begun and never ended."""
+    def drop(self, folder: str) -> None:
+        """Forget a window, if it was begun: nobody will read it."""
+        if self._windows.pop(folder, None) is None:
+            return
         for channel in self._channels:
-            channel.end()
-        self._channels, self._plan = [], []
-
-
-def _instant(row: Row) -> float:
-    return row[0]
+            channel.end(folder)
+        if not self._windows:
+            self._channels, self._plan = [], []
 
 
 def _cpu_s() -> float:

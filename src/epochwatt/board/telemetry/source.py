@@ -4,6 +4,8 @@ import re
 from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
 
+from epochwatt.board.records.shapes import Document
+
 OFFLINE_C = -200.0  # a thermal zone whose unit is switched off reports -256 degrees
 
 
@@ -48,7 +50,7 @@ def in_words(error: Exception) -> str:
 class Source:
     """A sensor, or a group of sensors that are read together.
 
-    A source defines `read`, or else `take` and `values`.
+    It defines `read`, or else `take` and `values`.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class Source:
         """Return the values of what `take` returned; it fails as `read`."""
         return list(taken)
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return the sensor's own settings for the record.
 
         A power source's have `sensor`: what one of its values says (`sensor_facts`).
@@ -170,7 +172,7 @@ def sensor_facts(
     averaging_s: Optional[float] = None,
     update_s: Optional[float] = None,
     step_w: Optional[Dict[str, Optional[float]]] = None,
-) -> Dict[str, Any]:
+) -> Document:
     """Return what one value of a power sensor says, as the record has it.
 
     Parameters
@@ -181,9 +183,5 @@ def sensor_facts(
     update_s : time between two new values, s; None: each reading is new, or not known
     step_w : smallest step of each column that the total is made of, W; None: not known
     """
-    return {
-        "reads": reads,
-        "averaging_s": averaging_s,
-        "update_s": update_s,
-        "step_w": step_w or {},
-    }
+    facts = {"reads": reads, "averaging_s": averaging_s, "update_s": update_s}  # type: Document
+    return dict(facts, step_w=step_w or {})

@@ -1,18 +1,24 @@
-"""Run `tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
+"""Run `tegrastats` as a child process, line by line (board side: Python 3.6 grammar).
+
+Lines differ with the JetPack release, the board and the user: without root there are no clocks of
+memory and GPU, one board prints no rails at all, and units and numbers per rail vary. Only what the
+sampler records is read; all other words are skipped.
+"""
 
 import math
 import os
+import re
 import select
 import subprocess
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional, Pattern, Tuple
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import process
-from epochwatt.board.telemetry.ina3221_chip import sensor
+from epochwatt.board.telemetry.ina3221 import sensor
 from epochwatt.board.telemetry.open_files import text
-from epochwatt.board.telemetry.rails import ModulePower
-from epochwatt.board.telemetry.source import NAN, Service, column_names, zone_name
-from epochwatt.board.telemetry.tegrastats_line import parse_line
+from epochwatt.board.telemetry.rails import ModulePower, is_connected
+from epochwatt.board.telemetry.source import NAN, OFFLINE_C, Service, column_names, zone_name
 
 INTERVAL_S = 1.0  # of the child; the study of 2023 had the same
 SILENT_S = 2.5 * INTERVAL_S  # without a line for so long, it has stopped
@@ -22,6 +28,59 @@ BLOCK_BYTES, MAX_BLOCKS = 65536, 4  # a tool gone mad does not hold the sampler 
 _CPU_TIMES = slice(11, 15)  # of /proc/PID/stat behind the name: user, system, and its children's
 
 
+class Line(NamedTuple):
+    """Readings of a line; what it does not have is missing or None."""
+
+    rails_mw: Dict[str, int]  # by label, now; the means that follow are left out
+    temps_c: Dict[str, Optional[float]]  # by zone; None: its unit is off
+    gpu_pct: Optional[int]
+    gpu_mhz: Optional[int]  # of the fastest cluster
+    emc_pct: Optional[int]  # without a clock it is a 0 that stands for nothing
+    emc_mhz: Optional[int]
+
+
+def _words(pattern: str) -> Pattern:
+    """Return a pattern of whole words; {n} is a number, {r} one that may have decimals."""
+    n = "[0-9]{1,9}"  # longer ones are not readings, and would not fit a float exactly
+    r = rf"-?{n}(?:\.{n})?"
+    return re.compile(r"(?<!\S)" + pattern.format(n=n, r=r) + r"(?!\S)")
+
+
+_LOAD = r"(?:_FREQ)? (?=[0-9@])(?:(?P<pct>{n})%)?(?:@(?P<mhz>{n}|\[{n}(?:,{n})*\]))?"
+_GPU, _EMC = _words("GR3D" + _LOAD), _words("EMC" + _LOAD)
+_TEMPERATURE = _words("(?P<zone>[A-Za-z][A-Za-z0-9_-]*)@(?P<celsius>{r})C(?:/{r}C)*")
+_RAIL = _words(
+    "(?P<label>[A-Z][A-Z0-9_]*) (?P<now>-?{n})(?P<unit>mW|)/-?{n}(?P=unit)(?:/-?{n}(?P=unit))?"
+)
+
+
+def parse_line(line: str) -> Line:
+    """Return the readings of a line of tegrastats; never raises, whatever the text.
+
+    Of what comes twice the first counts. Channels that are not connected are left out.
+    """
+    words = " ".join(line.split())
+    rails_mw: Dict[str, int] = {}
+    for match in _RAIL.finditer(words):
+        if is_connected(match.group("label")):
+            rails_mw.setdefault(match.group("label"), int(match.group("now")))
+    temps_c: Dict[str, Optional[float]] = {}
+    for match in _TEMPERATURE.finditer(words):
+        celsius = float(match.group("celsius"))
+        temps_c.setdefault(match.group("zone"), celsius if celsius > OFFLINE_C else None)
+    return Line(rails_mw, temps_c, *_load(_GPU, words), *_load(_EMC, words))
+
+
+def _load(pattern: Pattern, words: str) -> Tuple[Optional[int], Optional[int]]:
+    """Return load, %, and highest clock, MHz: of `7%@768`, `7%`, `@1600` or `12%@[1300,1300]`."""
+    match = pattern.search(words)
+    if match is None:
+        return None, None
+    pct, mhz = match.group("pct"), match.group("mhz")
+    clocks = [int(n) for n in mhz.strip("[]").split(",")] if mhz is not None else []
+    return None if pct is None else int(pct), max(clocks, default=None)
+
+
 class TegrastatsSource(Service):
     """The tool as a child process: each line once, at the moment at which it came.
 
@@ -29,11 +88,7 @@ class TegrastatsSource(Service):
     are not taken off. The child is started with the source and lives as long. When it ends or
     falls silent, that is a gap until the next window begins, which starts it anew.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
-    kind : kind of board
-    clock : seconds of the monotonic clock
+    `root` is `/`, or the folder of a fake board, `clock` the monotonic clock, s.
     """
 
     name = "tegrastats"
@@ -197,7 +252,7 @@ class TegrastatsSource(Service):
         times = text(f"/proc/{self._child.pid}/stat").rpartition(")")[2].split()[_CPU_TIMES]
         return sum(map(int, times)) / os.sysconf("SC_CLK_TCK") if times else NAN
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> Document:
         """Return what the rails add up to, whose instants they are and what the child cost."""
         child_cpu_s = self._cpu_s() - self._cpu_before_s
         return dict(

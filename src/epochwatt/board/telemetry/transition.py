@@ -28,16 +28,15 @@ HALVES_SHARE = 0.05  # of the step, by which the halves of a level may differ
 HALVES_ERRORS = 3.0  # standard errors, by which they may differ
 DRIFT_ERRORS = 2.0  # standard errors of the drift before: so much may be a drift
 
-Transition = NamedTuple(
-    "Transition",
-    [
-        ("followed_s", float),  # from when on power is at its new level
-        ("seen_s", float),  # the reading that showed it
-        ("lag_s", float),  # from the load to `followed_s`
-        ("before_w", float),  # mean power before
-        ("level_w", float),  # mean power of the readings that showed the new level
-    ],
-)
+
+class Transition(NamedTuple):
+    """When power had followed a change of load, and by how much."""
+
+    followed_s: float  # from when on power is at its new level
+    seen_s: float  # the reading that showed it
+    lag_s: float  # from the load to `followed_s`
+    before_w: float  # mean power before
+    level_w: float  # mean power of the readings that showed the new level
 
 
 def find_transition(
@@ -63,8 +62,10 @@ def find_transition(
         return None
     examined = int(read[:examined].sum())
     for end in range(max(n_before + MIN_LEVEL, examined + 1), len(t) + 1):
-        first = _begin_of_level(t[n_before:end], load_s)
-        if first is None:
+        lasts_s = max(LEVEL_S, WAITED_SHARE * (t[end - 1] - load_s))
+        first = int(np.searchsorted(t[n_before:end], t[end - 1] - lasts_s, side="right")) - 1
+        first = min(first, end - n_before - MIN_LEVEL)  # of the latest readings: could be a level
+        if first < 0:
             continue
         level = slice(n_before + first, end)
         if before.is_left(t[level], power[level]):
@@ -75,21 +76,8 @@ def find_transition(
     return None
 
 
-def _begin_of_level(t: np.ndarray, load_s: float) -> Optional[int]:
-    """Return the first of the latest readings that could be a level; None: there are too few."""
-    lasts_s = max(LEVEL_S, WAITED_SHARE * (t[-1] - load_s))
-    first = int(np.searchsorted(t, t[-1] - lasts_s, side="right")) - 1
-    first = min(first, len(t) - MIN_LEVEL)
-    return first if first >= 0 else None
-
-
 class _Before:
-    """The power before the load.
-
-    Parameters
-    ----------
-    t, power : (n,), s and W
-    """
+    """The power before the load: readings (n,), s and W."""
 
     def __init__(self, t: np.ndarray, power: np.ndarray) -> None:
         self.n = len(t)

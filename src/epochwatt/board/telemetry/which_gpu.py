@@ -1,22 +1,70 @@
-"""Find the GPU of NVML that a process computes on (board side: Python 3.6 grammar).
+"""Find the GPU that a process computes on, for CUDA and for NVML (board side: Python 3.6 grammar).
 
 CUDA numbers the GPUs it may use, the fastest first; NVML numbers all of the machine by their place
-on the bus. Only the UUID means the same to both, so the trainer passes that of its
-GPU to the sampler.
+on the bus. Only the UUID means the same to both, so the trainer passes that of its GPU to the
+sampler. It asks CUDA's driver library: torch 1.8 tells no UUID, later ones do not say whether it
+is a card's or that of a part of it (MIG).
 
-Source: CUDA programming guide, environment variables; NVML API reference, device queries and MIG.
+Source: CUDA programming guide, environment variables; CUDA driver API, cuDeviceGetUuid (since 9.2)
+and cuDeviceGetUuid_v2 (since 11.4: of the part, where the card is divided); NVML API reference,
+device queries and MIG.
 """
 
+import ctypes
 import os
+import uuid
 from typing import Any, Dict, List, Optional, Tuple
+
+from epochwatt.board.telemetry.source import in_words
 
 ANY = "any"  # nobody trains: the GPU that CUDA would call 0, if that is certain
 NONE = "none"  # the training is on the CPU
 UNKNOWN = "unknown"  # it is on a GPU that cannot be named
+DRIVER = "libcuda.so.1"
 
 Gpu = Tuple[str, Any]  # its UUID as NVML gives it, and its handle
 
 
+# -- in the process that computes ------------------------------------------------------------------
+def gpu_of(device: Any, torch: Any, driver: Any = None) -> str:
+    """Return what the sampler has to know of the GPU that trains: a UUID, `NONE` or `UNKNOWN`.
+
+    `device` is torch's; `driver` CUDA's driver library, None: it is looked for.
+    """
+    if device.type != "cuda":
+        return NONE
+    index = device.index or 0
+    of_torch = getattr(torch.cuda.get_device_properties(index), "uuid", None)
+    return _from_driver(index, driver) or (UNKNOWN if of_torch is None else str(of_torch))
+
+
+def why_none(torch: Any) -> str:
+    """Return why torch finds no GPU, in its own words (`device.remedies` knows them)."""
+    if torch.version.cuda is None:
+        return "Torch not compiled with CUDA enabled"
+    try:
+        torch.cuda.init()
+    except Exception as error:  # noqa: BLE001  RuntimeError, AssertionError, those of the driver
+        return in_words(error)
+    return "No CUDA GPUs are available"
+
+
+def _from_driver(index: int, driver: Any) -> Optional[str]:
+    try:
+        library = ctypes.CDLL(DRIVER) if driver is None else driver
+        number, answer = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+        ask = getattr(library, "cuDeviceGetUuid_v2", None) or library.cuDeviceGetUuid
+        failed = (
+            library.cuInit(0)
+            or library.cuDeviceGet(ctypes.byref(number), index)
+            or ask(ctypes.byref(answer), number)
+        )
+    except (OSError, AttributeError):  # no such library, or an old one
+        return None
+    return None if failed else str(uuid.UUID(bytes=bytes(answer)))
+
+
+# -- in the sampler --------------------------------------------------------------------------------
 def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) -> Any:
     """Return NVML's handle of a GPU; None where there is none to look at.
 
@@ -32,7 +80,13 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
         return None
     if gpu == UNKNOWN:
         raise ValueError("CUDA does not say which GPU the training is on, so none is read")
-    gpus = _all(nvml)
+    gpus: List[Gpu] = []  # those of the machine that this user may ask, in the order of the bus
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            gpus.append((text(nvml.nvmlDeviceGetUUID(handle)), handle))
+        except nvml.NVMLError:
+            continue  # another container's
     if gpu == ANY:
         chosen = _first_visible(gpus, dict(os.environ if environment is None else environment))
     else:
@@ -43,18 +97,6 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
             "part that computes"
         )
     return None if chosen is None else chosen[1]
-
-
-def _all(nvml: Any) -> List[Gpu]:
-    """Return those GPUs of the machine that this user may ask, in the order of the bus."""
-    gpus = []
-    for index in range(nvml.nvmlDeviceGetCount()):
-        try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            gpus.append((text(nvml.nvmlDeviceGetUUID(handle)), handle))
-        except nvml.NVMLError:
-            continue  # another container's
-    return gpus
 
 
 def text(answer: Any) -> str:

@@ -1,18 +1,20 @@
-"""End a program that measures with status and message (board side: Python 3.6 grammar)."""
+"""Run a program that measures: its options, its exit status (board side: Python 3.6 grammar)."""
 
 import argparse
 import errno
+import json
+import logging
 import os
 import re
 import sys
 import traceback
 from contextlib import contextmanager
-from typing import Callable, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from epochwatt.board.device import host, remedies
-from epochwatt.board.training.progress import log_to_stderr
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 
+REBOOT_NEEDED = 4  # exit status of a job that met RebootNeeded
 # what Snakemake sets to the `threads` of a rule, all alike (snakemake/shell.py)
 SET_BY_SNAKEMAKE = (
     "OMP_NUM_THREADS",
@@ -22,6 +24,78 @@ SET_BY_SNAKEMAKE = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
+OPTIONS: Dict[str, Tuple[str, Callable[[str], Any]]] = {  # name: its help and type
+    "run": ("id of the run", str),
+    "sweep": ("id of the sweep", str),
+    "ceilings": ("id of the measurement", str),
+    "idle": ("id of the measurement", str),
+    "plan": ("what to do (plan.checked), as JSON", str),
+    "factors": ("its canonical factors, as JSON", json.loads),
+    "settings": ("mode, DVFS, board settings, as JSON", json.loads),
+    "first": ("first epoch of the part, or mode of the sweep, from 0", int),
+    "last": ("last epoch of the part, or mode of the sweep, from 0", int),
+    "modes": ("JSON file that lists all modes", str),
+    "dvfs": ("on: governors choose the clocks; off", str),
+    "precisions": ("of matrix products", str),
+    "seconds": ("how long", float),
+    "measured": ("folder of all measurements", str),
+    "data-root": ("folder that holds the data sets", str),
+    "receipt": ("file to write when all is measured", str),
+    "machine": ("what to know of the machine (device.machine), as JSON", json.loads),
+}
+_SEVERAL = ("precisions",)
+
+
+def options(program: str, description: str, names: str, argv: Optional[List[str]]) -> Any:
+    """Parse the options of a program, all of them required.
+
+    Parameters
+    ----------
+    names : those of `OPTIONS` that it has, with blanks between
+    """
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    for name in names.split():
+        text, kind = OPTIONS[name]
+        n_values = "+" if name in _SEVERAL else None
+        parser.add_argument("--" + name, required=True, help=text, type=kind, nargs=n_values)
+    return parser.parse_args(argv)
+
+
+class _Lines(logging.Formatter):
+    """Messages as they are, warnings marked as such: who watches the log looks for that."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = "warning: " if record.levelno == logging.WARNING else ""
+        return prefix + super().format(record)
+
+
+def exit_status(what: str, measure: Callable[[], None]) -> int:
+    """Measure, and log to stderr; return 0, 1 after an error, 4 when a restart is needed.
+
+    `measure` does it, and imports torch; what is wrong in the program itself passes through.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    take_the_board()
+    try:
+        measure()
+    except RebootNeeded as error:
+        print(f"reboot needed: {what}: {error}", file=sys.stderr)
+        return REBOOT_NEEDED
+    except EpochwattError as error:
+        print(f"error: {what}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"ended by Ctrl-C: {what}", file=sys.stderr)
+        return 130
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        print(f"error: {what}: {failure}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def take_the_board() -> None:
@@ -38,16 +112,14 @@ def take_the_board() -> None:
             del os.environ[name]
 
 
-REBOOT_NEEDED = 4  # exit status of a job that met RebootNeeded
+# -- errors that are not of our program -----------------------------------------------------------
+
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
 _NUMBER = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
-_SHARING = (
-    "multiprocessing/synchronize.py",
-    "multiprocessing/heap.py",
-)  # their files' place is SHM
+_SHARING = ("multiprocessing/synchronize.py", "multiprocessing/heap.py")  # with files in SHM
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
 
@@ -117,35 +189,6 @@ def _is_of_an_import(error: BaseException) -> bool:
     return isinstance(error, ImportError) or bool(names & set(_LIBRARIES))
 
 
-def exit_status(what: str, measure: Callable[[], None]) -> int:
-    """Measure, and log to stderr; return 0, 1 after an error, 4 when a restart is needed.
-
-    Parameters
-    ----------
-    measure : does it, and imports torch; what is wrong in the program itself passes through
-    """
-    log_to_stderr()
-    take_the_board()
-    try:
-        measure()
-    except RebootNeeded as error:
-        print(f"reboot needed: {what}: {error}", file=sys.stderr)
-        return REBOOT_NEEDED
-    except EpochwattError as error:
-        print(f"error: {what}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"ended by Ctrl-C: {what}", file=sys.stderr)
-        return 130
-    except Exception as error:
-        failure = failure_of(error)
-        if failure is None:
-            raise
-        print(f"error: {what}: {failure}", file=sys.stderr)
-        return 1
-    return 0
-
-
 def _is_of_the_machine(error: BaseException) -> bool:
     """Tell what the machine refused from what is wrong in a program or in its data."""
     if isinstance(error, RuntimeError):
@@ -154,27 +197,3 @@ def _is_of_the_machine(error: BaseException) -> bool:
         numbers = _NUMBER.findall(str(error))
         return bool(numbers) and int(numbers[-1]) not in _NO_SUCH_FILE
     return isinstance(error, MemoryError)
-
-
-def measuring_parser(
-    program: str, description: str, subject: str, part: str
-) -> argparse.ArgumentParser:
-    """Return a parser for what is measured, which part of it, where data lie and records go.
-
-    Parameters
-    ----------
-    subject : what is measured, `run` or `sweep`: the option of its id
-    part : what `--first` and `--last` count
-    """
-    parser = argparse.ArgumentParser(prog=program, description=description)
-    parser.add_argument("--" + subject, required=True, help="id of the " + subject)
-    parser.add_argument("--factors", required=True, help="its canonical factors, as JSON")
-    parser.add_argument("--first", type=int, required=True, help="first {}".format(part))
-    parser.add_argument("--last", type=int, required=True, help="last {}".format(part))
-    parser.add_argument("--measured", required=True, help="folder of all measurements")
-    parser.add_argument("--data-root", required=True, help="folder that holds the data sets")
-    parser.add_argument("--receipt", required=True, help="file to write when all are measured")
-    parser.add_argument(
-        "--machine", required=True, help="what to know of the machine (device.machine), as JSON"
-    )
-    return parser

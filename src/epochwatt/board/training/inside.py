@@ -53,9 +53,8 @@ def measure_inside(
         readable=[os.getcwd(), data_root, *([] if machine.root == "/" else [machine.root])],
         writable=[folder.root],
     )
-    log.info(
-        "in a container of %s: %s", settings["engine"], settings["image"] or settings["rootfs"]
-    )
+    image = settings["image"] or settings["rootfs"]
+    log.info("in a container of %s: %s", settings["engine"], image)
     container.run(settings, words, name)
 
 

@@ -1,17 +1,16 @@
-"""Time the loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
+"""Time the loop of an epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
 
 import time
 from typing import Any, Callable, Iterable, NamedTuple
 
-Bounds = NamedTuple(
-    "Bounds",
-    [
-        ("t_start_mono_s", float),
-        ("t_end_mono_s", float),
-        ("t_start_unix_s", float),
-        ("t_end_unix_s", float),
-    ],
-)
+
+class Bounds(NamedTuple):
+    """When a loop ran."""
+
+    t_start_mono_s: float
+    t_end_mono_s: float
+    t_start_unix_s: float
+    t_end_unix_s: float
 
 
 def run_epoch(
@@ -21,19 +20,16 @@ def run_epoch(
     keep: Callable[[Any], Any],
     timer: Any,
 ) -> Bounds:
-    """Train on every mini-batch of `loader` and stamp where the time goes.
+    """Train on the mini-batches of `loader` and stamp where the time goes.
 
     The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
     worker shut-down (StopIteration) into the time after the last `ask`, hence the overhead.
 
     Parameters
     ----------
-    keep : takes the loss; outside of every interval, so its time is overhead
+    keep : takes the loss, and ends the loop where it returns something true; outside of every
+        interval, so its time is overhead
     timer : made by `timing.make_timer` for the loader's length
-
-    Returns
-    -------
-    Bounds : of the whole epoch, on the monotonic clock (s) and on the wall clock (s, Unix)
     """
     stamp = timer.stamp
     t_start_unix_s = time.time()
@@ -45,7 +41,9 @@ def run_epoch(
         stamp()  # copied
         loss = step(moved)
         stamp()  # done
-        keep(loss)
+        if keep(loss):
+            stamp()  # what follows
+            break
         stamp()  # ask for the next
     timer.finish()
     t_end_mono_s = time.perf_counter()

@@ -1,10 +1,11 @@
 """Train in one mode until there is enough (board side: Python 3.6 grammar).
 
-`ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them as
-the loop of an epoch does, with the timers of an epoch, so that times of both mean the same.
+`ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them with
+the loop and the timers of an epoch, so that times of both mean the same.
 """
 
 from bisect import bisect_left
+from itertools import islice
 from time import perf_counter
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
@@ -13,30 +14,25 @@ import numpy as np
 from epochwatt.board.telemetry.client import Power
 from epochwatt.board.telemetry.transition import Transition, find_transition
 from epochwatt.board.training import timing
+from epochwatt.board.training.loop import run_epoch
 from epochwatt.board.training.procedure import Procedure
 
 POLL_S = 0.2  # between two looks at the power while it has not followed
 
-Timed = NamedTuple(
-    "Timed",
-    [
-        ("minibatch_s", np.ndarray),  # (n, 3): wait, copy, compute
-        ("starts_s", List[float]),  # (n + 1): when each was asked for, and what followed the last
-        ("method", str),
-    ],
-)
+
+class Timed(NamedTuple):
+    """Mini-batches of a mode."""
+
+    minibatch_s: np.ndarray  # (n, 3): wait, copy, compute
+    starts_s: List[float]  # (n + 1): when each was asked for, and what followed the last
+    method: str
 
 
 class ModeWatch:
     """Decides when power has followed the training, and when there is enough.
 
     The first mini-batch that begins after power has followed is dropped, those after it are clean.
-
-    Parameters
-    ----------
-    power : gives the readings since the last time
-    procedure : how much is enough
-    clock : monotonic, s
+    `power` gives the readings since the last time, `clock` is monotonic, s.
 
     Attributes
     ----------
@@ -51,8 +47,7 @@ class ModeWatch:
         procedure: Procedure,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        self._power, self._clock = power, clock
-        self._procedure = procedure
+        self._power, self._procedure, self._clock = power, procedure, clock
         self._t_s: List[float] = []
         self._power_w: List[float] = []
         self._ends_s: List[float] = []  # of mini-batches
@@ -75,15 +70,14 @@ class ModeWatch:
         return self._clean_s is None or not self._has_enough(now_s)
 
     def _follow(self, now_s: float) -> None:
-        waited_s = now_s - self._load_s
+        limits = self._procedure
         if self._is_time(now_s):
             examined = len(self._t_s)
             self._look()
             self.transition = find_transition(self._t_s, self._power_w, self._load_s, examined)
-        limits = self._procedure
         if self.transition is not None:
             self._clean_s = self.transition.followed_s
-        elif waited_s >= (limits.patience_s if self.has_sensor else limits.warm_up_s):
+        elif now_s - self._load_s >= (limits.patience_s if self.has_sensor else limits.warm_up_s):
             self._clean_s = now_s
 
     def _is_time(self, now_s: float) -> bool:
@@ -133,47 +127,24 @@ def train_mode(
     more: Callable[[Any], bool],
     make_timer: Callable[[int], Any],
 ) -> Timed:
-    """Train until `more` says that it is enough.
+    """Train until `more`, which takes the loss, says that no other mini-batch is wanted.
 
     Timers are made for a number of mini-batches, so these come in blocks; a block is as long as a
     timer keeps the beginning of each. What is done between two mini-batches lies in no interval.
-
-    Parameters
-    ----------
-    more : takes the loss; says whether another mini-batch is wanted
     """
     times: List[np.ndarray] = []
     starts_s: List[float] = []
     wanted = True
+
+    def is_enough(loss: Any) -> bool:
+        nonlocal wanted
+        wanted = more(loss)
+        return not wanted
+
     while wanted:
         timer = make_timer(timing.MARKS)
-        wanted = _train_block(minibatches, copy, step, more, timer)
+        run_epoch(islice(minibatches, timing.MARKS), copy, step, is_enough, timer)
         times.append(timer.minibatch_s())
         *begins_s, end_s = [t_s for _, t_s in timer.placement()["starts"]]
         starts_s += begins_s
     return Timed(np.concatenate(times), starts_s + [end_s], timer.method)
-
-
-def _train_block(
-    minibatches: Iterator[Any],
-    copy: Callable[[Any], Any],
-    step: Callable[[Any], Any],
-    more: Callable[[Any], bool],
-    timer: Any,
-) -> bool:
-    """Train on as many mini-batches as a timer takes, or fewer; return whether more are wanted."""
-    stamp = timer.stamp
-    stamp()  # ask
-    for _ in range(timing.MARKS):
-        minibatch = next(minibatches)
-        stamp()  # got
-        moved = copy(minibatch)
-        stamp()  # copied
-        loss = step(moved)
-        stamp()  # done
-        wanted = more(loss)
-        stamp()  # ask for the next
-        if not wanted:
-            break
-    timer.finish()
-    return wanted

@@ -1,14 +1,25 @@
-"""Prepare the machine for a run, and restore it however the job ends (board side: Python 3.6)."""
+"""Prepare the machine for a measurement, and restore it however that ends (board side: Python 3.6).
+
+A board that was busy a minute ago is warmer than one that was idle, and draws more for it. Before
+epoch 0 of a run it may wait until temperature and power keep still.
+"""
 
 import logging
 import os
 import signal
+import time
+from collections import deque
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
 
+from epochwatt.board.device import board_files
 from epochwatt.board.device.machine import Machine
-from epochwatt.board.telemetry.settle import settle
+from epochwatt.board.records.shapes import Document
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.rails import TOTAL
+from epochwatt.board.telemetry.source import NAN, READ_ERRORS, Source
 from epochwatt.columns import Factors
 
 log = logging.getLogger(__name__)
@@ -17,21 +28,20 @@ BUSY_S = 0.5  # how long the load of other programs is looked at
 BUSY_LOOKS = 8  # at most: the workflow itself is busy for a moment after it has started a job
 CALM_PCT = 5.0  # below it nobody looks again
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a lost ssh connection sends the second
+SETTLE_EVERY_S = 1.0
+
+Reading = Tuple[float, float]  # hottest sensor, C; module power, W
 
 
 @contextmanager
-def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[Dict[str, Any]]:
+def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[Document]:
     """Set the run's power mode; put back what was there before, also when the job is ended.
 
-    Call it under the machine's lock: what a crashed job left behind is put back first.
+    Call it under the machine's lock: what a crashed job left behind is put back first. Before
+    epoch 0 the board may settle.
 
     Raises BoardError: this is not the run's board, unit or medium, or a setting was not met;
     RebootNeeded: the board has to be restarted first.
-
-    Parameters
-    ----------
-    factors : the run's factors
-    first_epoch : before epoch 0 the board may settle
 
     Yields
     ------
@@ -39,7 +49,17 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
         before the start, `settled`; empty on a host, where a run sets nothing
     """
     with put_back(machine):
-        yield _conditions(machine, factors, first_epoch)
+        settings = factors.get("power_mode_settings", {})
+        if machine.backend == "host":
+            machine.apply(settings, factors["dvfs"])  # refuses whatever there is to set
+            yield {}
+            return
+        busy_pct = others_pct(machine)
+        mode = machine.apply(settings, factors["dvfs"])
+        limits, settled = machine.settings["settle"], None
+        if limits is not None and first_epoch == 0:
+            settled = settle(machine.root, limits)
+        yield {"power_mode": mode, "busy_pct": busy_pct, "settled": settled}
 
 
 @contextmanager
@@ -57,33 +77,6 @@ def put_back(machine: Machine) -> Iterator[None]:
             yield
         finally:
             machine.restore()
-
-
-def _conditions(machine: Machine, factors: Factors, first_epoch: int) -> Dict[str, Any]:
-    settings = factors.get("power_mode_settings", {})
-    if machine.backend == "host":
-        machine.apply(settings, factors["dvfs"])  # refuses whatever there is to set
-        return {}
-    busy_pct = others_pct(machine)
-    mode = machine.apply(settings, factors["dvfs"])
-    limits = machine.settings["settle"]
-    settled: Optional[Dict[str, Any]] = None
-    if limits is not None and first_epoch == 0:
-        settled = settle(machine.root, limits)
-    return {"power_mode": mode, "busy_pct": busy_pct, "settled": settled}
-
-
-def others_pct(machine: Machine) -> Optional[float]:
-    """Return the load of other programs in % of all CPUs: the least of a few short looks."""
-    least: Optional[float] = None
-    for _ in range(BUSY_LOOKS):
-        busy_pct = machine.busy_pct(BUSY_S)
-        if busy_pct is None:
-            return None
-        least = busy_pct if least is None else min(least, busy_pct)
-        if least < CALM_PCT:
-            break
-    return least
 
 
 @contextmanager
@@ -106,3 +99,96 @@ def _ended_by_exception() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def others_pct(machine: Machine) -> Optional[float]:
+    """Return the load of other programs in % of all CPUs: the least of a few short looks."""
+    least: Optional[float] = None
+    for _ in range(BUSY_LOOKS):
+        busy_pct = machine.busy_pct(BUSY_S)
+        if busy_pct is None:
+            return None
+        least = busy_pct if least is None else min(least, busy_pct)
+        if least < CALM_PCT:
+            break
+    return least
+
+
+def settle(root: str, limits: Document) -> Document:
+    """Wait until the board whose files lie in `root` is steady; return what came of it.
+
+    Parameters
+    ----------
+    limits : `max_s`, `window_s` (s), `temp_c` (K), `power_w` (W): largest change within the window
+
+    Returns
+    -------
+    dict : `steady`, `waited_s`, and the hottest sensor `temp_c` and the power `power_w` at the end;
+        None where there is no such reading, which then counts as steady
+    """
+    kind = board_files.board_kind(root)
+    sources: List[Source] = []
+    for make in (lambda: BoardSource(root), lambda: Ina3221Source(root, kind)):
+        try:
+            sources.append(make())
+        except READ_ERRORS as error:
+            log.warning("not all sensors can be used to see whether the board is steady: %s", error)
+    try:
+        return wait_until_steady(lambda: _read(sources), limits, time.monotonic, time.sleep)
+    finally:
+        for source in sources:
+            source.close()
+
+
+def wait_until_steady(
+    read: Callable[[], Reading],
+    limits: Document,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> Document:
+    """Do the waiting of `settle` with any reading, clock and sleep."""
+    start_s = clock()
+    window: Deque[Tuple[float, float, float]] = deque()
+    while True:
+        now_s = clock()
+        temp_c, power_w = read()
+        window.append((now_s, temp_c, power_w))
+        while now_s - window[0][0] > limits["window_s"]:
+            window.popleft()
+        _, temps_c, powers_w = zip(*window)
+        steady = (
+            now_s - window[0][0] >= limits["window_s"] - 1.5 * SETTLE_EVERY_S
+            and now_s - start_s >= limits["window_s"] - SETTLE_EVERY_S
+            and _change(temps_c) <= limits["temp_c"]
+            and _change(powers_w) <= limits["power_w"]
+        )
+        if steady or now_s - start_s >= limits["max_s"]:
+            break
+        sleep(SETTLE_EVERY_S)
+    outcome = "is steady" if steady else "is still restless"
+    log.info("the board %s after %.0f s", outcome, now_s - start_s)
+    return {
+        "steady": steady,
+        "waited_s": now_s - start_s,
+        "temp_c": temp_c if temp_c == temp_c else None,
+        "power_w": power_w if power_w == power_w else None,
+        "limits": dict(limits),
+    }
+
+
+def _change(values: Any) -> float:
+    """Return the largest difference; 0 where nothing was read."""
+    readings = [value for value in values if value == value]
+    return max(readings) - min(readings) if readings else 0.0
+
+
+def _read(sources: List[Source]) -> Reading:
+    """Return the hottest sensor, C, and the module's power, W; NaN where it is not read."""
+    values: Dict[str, float] = {}
+    for source in sources:
+        try:
+            values.update(zip(source.columns, source.read()))
+        except READ_ERRORS:
+            pass
+    temps = [v for column, v in values.items() if column.startswith("temp_") and v == v]
+    return max(temps, default=NAN), values.get(TOTAL, NAN)

@@ -3,28 +3,12 @@
 The loop does nothing for it: the thread looks at the timer's count every few seconds.
 """
 
-import logging
 import sys
 import threading
 import time
 from typing import Any
 
 FIRST_S, EVERY_S = 2.0, 15.0
-
-
-class _Lines(logging.Formatter):
-    """Messages as they are, warnings marked as such: who watches the log looks for that."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        prefix = "warning: " if record.levelno == logging.WARNING else ""
-        return prefix + super().format(record)
-
-
-def log_to_stderr() -> None:
-    """Write messages of any module to standard error, from INFO on."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class Progress:
@@ -44,11 +28,9 @@ class Progress:
         n_minibatches: int,
         out: Any = sys.stderr,
     ) -> None:
-        self._timer = timer
-        self._stamps = stamps_per_minibatch
-        self._epoch = epoch
-        self._n = n_minibatches
-        self._out = out
+        self._timer, self._stamps = timer, stamps_per_minibatch
+        self._what = "warm-up" if epoch < 0 else f"epoch {epoch}"
+        self._n, self._out = n_minibatches, out
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._tell, daemon=True)
 
@@ -57,18 +39,13 @@ class Progress:
         pause_s = FIRST_S
         while not self._ended.wait(pause_s):
             done = self._timer.n_stamps // self._stamps
-            self._out.write(self.line(done, time.perf_counter() - start_s) + "\n")
+            text = f"{self._what}: mini-batch {done} of {self._n}"
+            if done:
+                rate = done / (time.perf_counter() - start_s)
+                text += f", {rate:.3g}/s, {(self._n - done) / rate:.0f} s left"
+            self._out.write(text + "\n")
             self._out.flush()
             pause_s = EVERY_S
-
-    def line(self, done: int, elapsed_s: float) -> str:
-        """Return the progress after `done` mini-batches in `elapsed_s` seconds."""
-        what = "warm-up" if self._epoch < 0 else f"epoch {self._epoch}"
-        text = f"{what}: mini-batch {done} of {self._n}"
-        if done:
-            rate = done / elapsed_s
-            text += f", {rate:.3g}/s, {(self._n - done) / rate:.0f} s left"
-        return text
 
     def __enter__(self) -> "Progress":
         self._thread.start()

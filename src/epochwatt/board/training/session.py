@@ -9,27 +9,31 @@ import os
 import time
 import uuid
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
 
 from epochwatt import columns
-from epochwatt.board.device import host, last_measurement, page_cache, remedies
+from epochwatt.board.device import host, notes, page_cache, remedies
 from epochwatt.board.device.machine import Machine
 from epochwatt.board.records.run_folder import CHECKPOINT, RunFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.discover import AUTO
+from epochwatt.board.telemetry.which_gpu import gpu_of, why_none
 from epochwatt.board.training import arithmetic, checkpoint, timing
-from epochwatt.board.training.circumstances import circumstances, raised
 from epochwatt.board.training.data import dataset_paths, open_dataset
-from epochwatt.board.training.epoch_monitor import EpochMonitor
-from epochwatt.board.training.gpu import gpu_of, why_none
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
 from epochwatt.board.training.loop import Bounds, run_epoch
+from epochwatt.board.training.observation import (
+    EpochMonitor,
+    circumstances,
+    has_stopped,
+    noticed_stops,
+    raised,
+)
 from epochwatt.board.training.progress import Progress
-from epochwatt.board.training.stops import has_stopped, noticed_stops
-from epochwatt.board.training.workloads import Trainer, make_trainer, workload_of
+from epochwatt.board.training.workloads import Trainer, make_trainer, transform_of, workload_of
 from epochwatt.columns import Factors
 from epochwatt.errors import DamagedError, RecordError, TrainingError
 
@@ -52,6 +56,14 @@ class MadeUpSamples:
     def read(self, index: int) -> Tuple[Any, int]:
         """Return a new raw sample and its label: a transform may change what it is given."""
         return copy.deepcopy(self._raw), 0
+
+
+class Trained(NamedTuple):
+    """One pass over a data set, or the clean mini-batches of a mode."""
+
+    bounds: Bounds
+    minibatch_s: np.ndarray  # (n, 3): wait, copy, compute
+    sums: Document  # what the record says of all of them
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
@@ -82,40 +94,35 @@ class Session:
         conditions: Document,
         inside: Optional[Document] = None,
     ) -> None:
-        self.folder = folder
-        self.factors = factors
-        self.machine = machine
-        self.conditions = conditions
-        self.inside = inside
+        self.folder, self.factors, self.machine = folder, factors, machine
+        self.conditions, self.inside = conditions, inside
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         arithmetic.check(factors, self.device)
         self.gpu = gpu_of(self.device, torch)
         if self.device.type == "cpu" and machine.backend == "jetson":
-            why = why_none(torch)
-            log.warning("training runs on the CPU: %s", remedies.in_full(why))
+            log.warning("training runs on the CPU: %s", remedies.in_full(why_none(torch)))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
         for data_folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
             machine.check_medium(data_folder)
-        self.monitor = EpochMonitor(
-            paths,
-            getattr(self.source, "in_memory", False),
-            factors,
-            machine,
-            self.gpu,
-            self._power_source(),
-        )
+        in_memory = getattr(self.source, "in_memory", False)
+        power = self._power_source()
+        self.monitor = EpochMonitor(paths, in_memory, factors, machine, self.gpu, power)
         self.workload = workload_of(factors)
-        self.transform = self.workload.transform
-        if factors.get("task") == "infer" and self.workload.transform_to_infer is not None:
-            self.transform = self.workload.transform_to_infer
+        self.transform = transform_of(self.workload, factors)
         self.trainer: Optional[Trainer] = None
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand
         self.first_epoch: Optional[int] = None
         self.warmup_s = 0.0
         self.set_aside: Optional[str] = None  # where a checkpoint went that cannot be used
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.monitor.__exit__()
 
     def _power_source(self) -> str:
         """Return where power is read; a run that began with jtop goes on with it."""
@@ -135,53 +142,70 @@ class Session:
                 self._warm_up()
         resumed = self._begin(epoch)
         measurement_id = uuid.uuid4().hex
-        last_measurement.remember(measurement_id, self.folder.run, epoch)
+        notes.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
-        self.monitor.begin(epoch, self.folder.attempt_path(epoch))
+        self.monitor.drop_cache(epoch)
+        self.monitor.begin(self.folder.attempt_path(epoch))
         with noticed_stops() as stops:
-            bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+            trained = self._train(trainer, self.source, epoch)
         observed = self.monitor.end()
         self.trainer, self.trained_epoch = trainer, epoch
         checkpoint.save(os.path.join(self.folder.attempt_path(epoch), CHECKPOINT), trainer)
-        meta = self._meta(epoch, bounds, minibatch_s, sums)
-        meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
-        meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
+        meta = self._meta(trained)
+        meta.update(
+            observed,
+            run=self.folder.run,
+            epoch=epoch,
+            epoch_seed=epoch_seed(self.factors["seed"], epoch),
+            cold_process=epoch == self.first_epoch,
+            measurement_id=measurement_id,
+            weights=weights,
+            resumed=resumed,
+            checkpoint_set_aside=self.set_aside,
+            stops=stops,
+        )
         meta["arithmetic"]["compile_s"] = trainer.compile_s
-        meta["flags"] = self._flags(epoch, meta)
-        self.folder.finish(epoch, meta, minibatch_s)
-        log.info(_summary(meta))
+        meta["flags"] = raised(
+            {
+                "cold_process": epoch == self.first_epoch,
+                "resumed": resumed is not None,
+                "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
+                "fresh_weights": weights == "fresh",
+                "checkpoint_damaged": self.set_aside is not None,
+                "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
+                "sampler_lost": meta["telemetry_lost"],
+                "stopped": has_stopped(stops),
+            }
+        )
+        self.folder.finish(epoch, meta, trained.minibatch_s)
+        overhead_s = meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"]
+        log.info(
+            "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
+            "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(
+                overhead_s=overhead_s, **meta
+            )
+        )
 
-    def __enter__(self) -> "Session":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.monitor.close()
-
-    def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
+    def _begin(self, epoch: int) -> Optional[Document]:
         """Open the attempt; return reason and gap when something came in between."""
-        resumed: Optional[Dict[str, Any]] = None
+        resumed: Optional[Document] = None
         unfinished = self.folder.begin(epoch)
         if unfinished is not None:
             gap_s = max(0.0, time.time() - unfinished["started_unix_s"])
             resumed = {"reason": "an unfinished attempt of this epoch was found", "gap_s": gap_s}
-        elif epoch > 0 and self.folder.has(epoch - 1):
-            resumed = self._interruption(epoch)
-        elif epoch > 0:
+        elif epoch > 0 and not self.folder.has(epoch - 1):
             resumed = {"reason": "the epoch before is not there", "gap_s": 0.0}
+        elif epoch > 0:
+            try:
+                resumed = notes.interruption(self.folder.read(epoch - 1).meta)
+            except DamagedError as error:  # whoever reads it next has it measured again
+                log.warning("%s", error)
+                resumed = {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
         if resumed is not None:
             log.warning(
                 "epoch %d is resumed: %s (%.0f s ago)", epoch, resumed["reason"], resumed["gap_s"]
             )
         return resumed
-
-    def _interruption(self, epoch: int) -> Optional[Dict[str, Any]]:
-        """Return what came between the epoch before and this one; None: nothing."""
-        try:
-            before = self.folder.read(epoch - 1).meta
-        except DamagedError as error:  # whoever reads it next has it measured again
-            log.warning("%s", error)
-            return {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
-        return last_measurement.interruption(before)
 
     def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
         """Return a trainer in the state before `epoch`, and where its weights come from."""
@@ -219,24 +243,31 @@ class Session:
         self._train(self._new_trainer(), made_up, WARMUP)
         self.warmup_s = time.perf_counter() - start_s
 
-    def _train(
-        self, trainer: Trainer, source: Any, epoch: int
-    ) -> Tuple[Bounds, np.ndarray, Dict[str, Any]]:
-        """Train one pass over `source`; return bounds, (n, 3) seconds and the epoch's sums."""
-        seed = epoch_seed(self.factors["seed"], epoch)
+    def seeded(self, seed: int) -> torch.Generator:
+        """Seed torch, and return a generator of that seed for a loader."""
         torch.manual_seed(seed)
         generator = torch.Generator()
         generator.manual_seed(seed)
+        return generator
+
+    @property
+    def cuda(self) -> Any:
+        """Module `torch.cuda`; None where the network runs on the host."""
+        return torch.cuda if self.device.type == "cuda" else None
+
+    def _train(self, trainer: Trainer, source: Any, epoch: int) -> Trained:
+        """Train one pass over `source`."""
+        generator = self.seeded(epoch_seed(self.factors["seed"], epoch))
         minibatches = TimedMinibatches(source, self.transform, self.factors["num_workers"])
         loader = make_loader(minibatches, len(source), self.factors, generator)
-        cuda = torch.cuda if self.device.type == "cuda" else None
-        timer = timing.make_timer(len(loader), self.factors["gpu_timing"], cuda)
+        timer = timing.make_timer(len(loader), self.factors["gpu_timing"], self.cuda)
         losses: List[Any] = []
         with Progress(timer, timing.STAMPS, epoch, len(loader)), explained(f"epoch {epoch}"):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
         fetch_s, preprocess_s = minibatches.seconds()
         placement = timer.placement()
         sums = {
+            "n_samples": len(source),
             "fetch_s": fetch_s,
             "preprocess_s": preprocess_s,
             "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
@@ -246,55 +277,32 @@ class Session:
             # worker shut-down, behind all mini-batches on the clock that their times are of
             "tail_s": bounds.t_end_mono_s - placement["starts"][-1][1],
         }
-        return bounds, timer.minibatch_s(), sums
+        return Trained(bounds, timer.minibatch_s(), sums)
 
-    def _meta(
-        self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
-    ) -> Dict[str, Any]:
-        """Return the record of an epoch without its circumstances."""
+    def _meta(self, trained: Trained) -> Document:
+        """Return the record of what was trained: with its circumstances, not yet what it is of."""
         meta: Document = circumstances(self.machine, self.device, self.gpu)
+        manifest = json.dumps(self.manifest, sort_keys=True).encode("utf-8")
         meta.update(
-            {
-                "run": self.folder.run,
-                "epoch": epoch,
-                "factors": self.factors,
-                "n_minibatches": len(minibatch_s),
-                "n_samples": len(self.source),
-                "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
-                "cold_process": epoch == self.first_epoch,
-                "warmup_s": self.warmup_s,
-                "epoch_seed": epoch_seed(self.factors["seed"], epoch),
-                "arithmetic": arithmetic.describe(self.factors, self.device),
-                "manifest_sha256": hashlib.sha256(
-                    json.dumps(self.manifest, sort_keys=True).encode("utf-8")
-                ).hexdigest(),
-            }
+            trained.sums,
+            factors=self.factors,
+            n_minibatches=len(trained.minibatch_s),
+            e2e_s=trained.bounds.t_end_mono_s - trained.bounds.t_start_mono_s,
+            warmup_s=self.warmup_s,
+            arithmetic=arithmetic.describe(self.factors, self.device),
+            manifest_sha256=hashlib.sha256(manifest).hexdigest(),
         )
+        meta.update(trained.bounds._asdict())
         # summed from what is stored (float32), so that record and array always agree
-        totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
+        totals = trained.minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
         meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
-        meta.update(sums)
         if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
-        meta.update(bounds._asdict())
         if self.conditions:
             meta["board"] = dict(self.conditions)
         if self.inside is not None:
             meta["inside"] = dict(self.inside)
         return meta
-
-    def _flags(self, epoch: int, meta: Document) -> List[str]:
-        flags = {
-            "cold_process": epoch == self.first_epoch,
-            "resumed": meta["resumed"] is not None,
-            "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
-            "fresh_weights": meta["weights"] == "fresh",
-            "checkpoint_damaged": meta["checkpoint_set_aside"] is not None,
-            "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
-            "sampler_lost": meta["telemetry_lost"],
-            "stopped": has_stopped(meta["stops"]),
-        }
-        return raised(flags)
 
 
 @contextmanager
@@ -331,12 +339,3 @@ def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[fl
     sizes[-1] = n_samples - batch_size * (len(losses) - 1)
     per_minibatch = torch.stack(losses).to("cpu", torch.float64).tolist()
     return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
-
-
-def _summary(meta: Document) -> str:
-    return (
-        "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
-        "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(
-            overhead_s=meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"], **meta
-        )
-    )

@@ -10,25 +10,57 @@ run's factor `gpu_timing`; without a GPU it is the host's clock.
 
 from collections import deque
 from time import perf_counter
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Deque, List, NamedTuple, Optional, Sequence, Set
 
 import numpy as np
 
+from epochwatt.board.records.shapes import Document
+
 STAMPS = 4  # per mini-batch: got, copied, done, ask for the next
-MARKS = (
-    64  # mini-batches of an epoch whose beginning is kept; between two, overhead is spread evenly
-)
+# mini-batches of an epoch whose beginning is kept; between two, overhead is spread evenly
+MARKS = 64
 ANCHORS = 5  # tries to see one moment on both clocks; the first may have to wake the GPU
 FLOAT32 = 6e-8  # half a step, relative: CUDA tells times between events as float32
 
 
-class HostTimer:
+class Timer:
+    """Times by which the host asked for mini-batches; a subclass stamps them.
+
+    Attributes
+    ----------
+    n_stamps : calls of `stamp` so far
+    method : name of the way of timing, for the record
+    """
+
+    method = ""
+
+    def __init__(self) -> None:
+        self.n_stamps = 0
+
+    def finish(self) -> None:
+        """Wait for what is under way: nothing, where the work is done when a call returns."""
+
+    def asked_s(self) -> Sequence[float]:
+        """Return when each mini-batch was asked for, and what followed the last, s."""
+        raise NotImplementedError
+
+    def placement(self) -> Document:
+        """Return when mini-batches began (`placed`): when the host asked, with the device idle."""
+        asked_s = self.asked_s()
+        return placed("host", [[i, asked_s[i]] for i in marked(self.n_stamps // STAMPS)], 0.0)
+
+    def host_wait_s(self) -> Optional[float]:
+        """Return the time the host was blocked on the loader, s; None: it is the wait."""
+        return None
+
+
+class HostTimer(Timer):
     """Host clock (`perf_counter`), for devices whose work is done when the call returns."""
 
     method = "host_clock"
 
     def __init__(self, n_minibatches: int) -> None:
-        self.n_stamps = 0
+        super().__init__()
         # a list: an array's code and memory are cold after a network's step, 1 us more a stamp
         self._t_s = [0.0] * (1 + STAMPS * n_minibatches)
 
@@ -42,35 +74,23 @@ class HostTimer:
         n = self.n_stamps // STAMPS
         return np.diff(np.array(self._t_s[: 1 + STAMPS * n])).reshape(n, STAMPS)[:, :3]
 
-    def finish(self) -> None:
-        """Nothing is under way: the work is done when the call returns."""
-
-    def placement(self) -> Dict[str, Any]:
-        """Return when mini-batches began (`placed`)."""
-        n = self.n_stamps // STAMPS
-        return placed("host", [[i, self._t_s[STAMPS * i]] for i in marked(n)], 0.0)
-
-    def host_wait_s(self) -> Optional[float]:
-        """Not captured: it is the wait."""
-        return None
+    def asked_s(self) -> Sequence[float]:
+        """Return when each mini-batch was asked for, s."""
+        return self._t_s[::STAMPS]
 
 
-class CudaEventTimer:
+class CudaEventTimer(Timer):
     """CUDA events, synchronised at the end of each mini-batch: the papers' way.
 
     Four events are used again and again; their times are read after the synchronisation, between
-    `done` and the next `ask`, so reading belongs to the overhead and to no interval.
-
-    Parameters
-    ----------
-    n_minibatches : mini-batches of the epoch
-    cuda : the module `torch.cuda`, or what stands for it in a test
+    `done` and the next `ask`, so reading belongs to the overhead and to no interval. `cuda` is the
+    module `torch.cuda`, or what stands for it in a test.
     """
 
     method = "cuda_events_synchronised"
 
     def __init__(self, n_minibatches: int, cuda: Any) -> None:
-        self.n_stamps = 0
+        super().__init__()
         self._events = [cuda.Event(enable_timing=True) for _ in range(STAMPS)]  # ask .. done
         self._seconds = np.zeros((n_minibatches, 3))
         self._asked_s = [0.0] * (n_minibatches + 1)
@@ -86,53 +106,44 @@ class CudaEventTimer:
             self._seconds[self.n_stamps // STAMPS] = intervals_s(self._events)
         self.n_stamps += 1
 
-    def finish(self) -> None:
-        """Nothing is under way: every mini-batch was waited for."""
-
     def minibatch_s(self) -> np.ndarray:
         """Return wait, copy and compute of each finished mini-batch: float64 seconds, (n, 3)."""
         return self._seconds[: self.n_stamps // STAMPS]
 
-    def placement(self) -> Dict[str, Any]:
-        """Return when mini-batches began (`placed`): with the GPU idle, when the host asked."""
-        n = self.n_stamps // STAMPS
-        return placed("host", [[i, self._asked_s[i]] for i in marked(n)], 0.0)
-
-    def host_wait_s(self) -> Optional[float]:
-        """Not captured: with the GPU idle the host's wait is the wait."""
-        return None
+    def asked_s(self) -> Sequence[float]:
+        """Return when each mini-batch was asked for, s."""
+        return self._asked_s
 
 
-Anchor = NamedTuple("Anchor", [("event", Any), ("t_s", float), ("error_s", float)])
+class Anchor(NamedTuple):
+    """A moment on both clocks: an event, and the host's time of it."""
+
+    event: Any
+    t_s: float
+    error_s: float
 
 
-class PooledCudaEventTimer:
+class PooledCudaEventTimer(Timer):
     """CUDA events that are read once the GPU has passed them: no synchronisation is added.
 
     The host may run ahead, so the intervals are those of the GPU's own timeline: its wait
     is the time it was idle before a mini-batch came. The host's own wait is kept beside it.
     Events come from a pool that grows with how far the host runs ahead. Before and after the
     epoch one moment is seen on both clocks, so the record can say when the GPU stalled.
-
-    Parameters
-    ----------
-    n_minibatches : mini-batches of the epoch
-    cuda : the module `torch.cuda`, or what stands for it in a test
     """
 
     method = "cuda_events_pooled"
 
     def __init__(self, n_minibatches: int, cuda: Any) -> None:
-        self.n_stamps = 0
+        super().__init__()
         self._cuda = cuda
         self._pool: List[Any] = []
         self._current: List[Any] = []
         self._under_way: Deque[List[Any]] = deque()  # mini-batches the GPU has not finished
         self._n_resolved = 0
         self._seconds = np.zeros((n_minibatches, 3))
-        self._host_wait_s = 0.0
-        self._asked_s = 0.0
-        self._marked = set(marked(n_minibatches))
+        self._host_wait_s = self._asked_s = 0.0
+        self._marked: Set[int] = set(marked(n_minibatches))
         self._began: List[List[Any]] = []  # mini-batch, seconds since the first anchor
         cuda.synchronize()
         self._anchor = self._best_anchor()
@@ -162,6 +173,9 @@ class PooledCudaEventTimer:
         self._n_resolved += 1
         self._pool.extend(events)
 
+    def _mark(self, ask: Any) -> None:
+        self._began.append([self._n_resolved, self._anchor.event.elapsed_time(ask) / 1000.0])
+
     def finish(self) -> None:
         """Wait for the GPU once, at the end of the epoch, and read what is left."""
         self._cuda.synchronize()
@@ -170,23 +184,19 @@ class PooledCudaEventTimer:
         if self._current:  # the ask that nothing followed
             self._mark(self._current[0])
 
-    def _mark(self, ask: Any) -> None:
-        since_s = self._anchor.event.elapsed_time(ask) / 1000.0
-        self._began.append([self._n_resolved, since_s])
-
     def _best_anchor(self) -> Anchor:
         """Return a moment on both clocks, the one that is known best; the GPU has to be idle."""
-        return min((self._one_anchor() for _ in range(ANCHORS)), key=lambda anchor: anchor.error_s)
+        anchors = []
+        for _ in range(ANCHORS):
+            event = self._cuda.Event(enable_timing=True)
+            before_s = perf_counter()
+            event.record()
+            event.synchronize()
+            after_s = perf_counter()
+            anchors.append(Anchor(event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
+        return min(anchors, key=lambda anchor: anchor.error_s)
 
-    def _one_anchor(self) -> Anchor:
-        event = self._cuda.Event(enable_timing=True)
-        before_s = perf_counter()
-        event.record()
-        event.synchronize()
-        after_s = perf_counter()
-        return Anchor(event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0)
-
-    def placement(self) -> Dict[str, Any]:
+    def placement(self) -> Document:
         """Return when mini-batches began on the GPU's timeline (`placed`), after `finish`.
 
         A second moment on both clocks, after the epoch, takes out how far they drift apart.
@@ -202,7 +212,7 @@ class PooledCudaEventTimer:
         return self._seconds[: self._n_resolved]
 
     def host_wait_s(self) -> Optional[float]:
-        """Return the time the host was blocked on the loader, in seconds."""
+        """Return the time the host was blocked on the loader, s."""
         return self._host_wait_s
 
 
@@ -217,7 +227,7 @@ def marked(n: int) -> List[int]:
     return list(range(0, n, max(1, -(-n // MARKS)))) + [n]
 
 
-def placed(clock: str, starts: List[List[Any]], error_s: float) -> Dict[str, Any]:
+def placed(clock: str, starts: List[List[Any]], error_s: float) -> Document:
     """Return what a record says of when its intervals were.
 
     Parameters
@@ -231,13 +241,7 @@ def placed(clock: str, starts: List[List[Any]], error_s: float) -> Dict[str, Any
 
 
 def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:
-    """Return the timer of an epoch.
-
-    Parameters
-    ----------
-    gpu_timing : `synchronised` or `pooled`
-    cuda : the module `torch.cuda`; None where the network runs on the host
-    """
+    """Return the timer of an epoch, `synchronised` or `pooled`; `cuda` None: of the host."""
     if cuda is None:
         return HostTimer(n_minibatches)
     timers = {"synchronised": CudaEventTimer, "pooled": PooledCudaEventTimer}

@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, List
 
 # only what needs no library: one that is broken is to be named
 from epochwatt.board.telemetry.source import in_words
-from epochwatt.board.training.gpu import why_none
+from epochwatt.board.telemetry.which_gpu import why_none
 
 LIBRARIES = ("numpy", "PIL", "torch", "torchvision", "pynvml", "jtop")
 STEP_S = 90  # each library: torch comes from a memory card; and the first computation on a GPU

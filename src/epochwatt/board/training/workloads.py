@@ -111,6 +111,13 @@ def workload_of(factors: Factors) -> Workload:
     return WORKLOADS[name]._replace(**changes)
 
 
+def transform_of(workload: Workload, factors: Factors) -> Callable[[Any], Any]:
+    """Return what makes an input of a raw sample, in training or to infer from."""
+    if factors.get("task") == "infer" and workload.transform_to_infer is not None:
+        return workload.transform_to_infer
+    return workload.transform
+
+
 def on_device(value: Any, device: torch.device) -> Any:
     """Return tensors on a device, alone or in lists, tuples and mappings; text is refused."""
     if isinstance(value, torch.Tensor):

@@ -1,24 +1,368 @@
-"""All figures of the study of schedules."""
+"""Draw the figures of the study of schedules: solvers, power budgets, latencies, changing rates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
-from epochwatt.figures.fulcrum.latency import draw_latency
-from epochwatt.figures.fulcrum.names import PROVENANCES
-from epochwatt.figures.fulcrum.power import draw_power
-from epochwatt.figures.fulcrum.solvers import draw_solvers
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+
+from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Spec
+from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
+from epochwatt.schedule.summary import SUMMED, summarised
+
+WIDTH_IN = 9.0
+SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
+ASSUMED = """The power is the GPU's. The sweeps time epochs of training, so it is assumed that a
+mini-batch takes an equal part of its epoch, and that one of inference takes and draws what one of
+training does."""
+
+
+def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
+    """Draw figures: SVG, PNG, CSV, caption and interactive form of each.
+
+    Parameters
+    ----------
+    tables : paths of those that the figures are of
+    stems : results/figures/{folder of `ORIGINS`}/{name in `TITLES`}
+    """
+    by_name = {Path(table).stem: table for table in tables}
+    for stem in stems:
+        table, draw = DRAW[Path(stem).name]
+        draw(read_texts(by_name[table]), stem, style_file)
+
+
+def _provenance(stem: str) -> str:
+    return ORIGINS[Path(stem).parent.name].provenance
+
+
+def _opened(
+    stem: str,
+    style_file: str,
+    height_in: float,
+    rows: pd.DataFrame,
+    spec: Spec,
+    caption: str,
+    note: str = "",
+) -> AbstractContextManager[tuple[Figure, Axes]]:
+    """Open a figure of these rows. `note`: further words in its corner."""
+    path = Path(stem)
+    origin = ORIGINS[path.parent.name]
+    words = Words(TITLES[path.name], origin.first, origin.note + note, caption, origin.ending)
+    return study_figure(stem, style_file, words, (WIDTH_IN, height_in), records(rows), lambda: spec)
+
+
+# -- solvers: what they profile, how often they answer, what their answers lose -------------------
+
+SOLVERS = """Each mark is a solver (those with random modes: 10 and 50 of them, mean over
+draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
+job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a
+plan that keeps the budgets of power and latency. Below: how far such plans are from the best,
+in throughput of training or in worst latency. Those of ALS, of networks and of random or preset
+modes serve all problems of the jobs; others are of each problem. Hollow marks predict, and then
+run their best candidates; filled ones of the same form, and networks, answer with a prediction
+that nobody checked. GMD and ALS are our reading of searches that their paper (Fulcrum, arXiv
+2509.20205) states in words. Every problem of a grid of budgets and rates counts once
+(schedule/sampler.py); those that no mode solves are left out."""
+SOLVERS_PUBLIC = f"""Modes are the power limits of a V100 and an RTX 6000, 7 and 8 of them; of
+random modes there are 3. {ASSUMED} Preset modes of these devices are not known: that solver is left
+out."""
+
+
+def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
+    """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
+    typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
+    summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
+    rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
+    text = f"{SOLVERS} {SOLVERS_PUBLIC}" if _provenance(stem) == "public" else SOLVERS
+    jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
+    sampled = "; expected gain on a sample of the problems"
+    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), text, sampled) as opened:
+        figure, axes = opened
+        axes.remove()
+        grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
+        for (above, below), name in zip(grid.T, jobs, strict=False):
+            for place, column in ((above, "kept_pct"), (below, "loss_pct")):
+                shown = rows[rows.jobs.eq(name) & rows[column].ne("")]
+                for solver, x, y in zip(shown.solver, shown.n_profiles, shown[column], strict=True):
+                    _, colour, mark = look(solver)
+                    fill = "none" if solver.endswith(HOLLOW) else colour
+                    place.plot(x, y, mark, color=colour, markerfacecolor=fill)
+                style.set_log(place, "x")
+                place.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+                place.xaxis.set_major_formatter("{x:g}")
+                place.xaxis.set_minor_formatter(NullFormatter())
+                place.grid(visible=True, axis="both")
+            below.set_yscale("symlog", linthresh=1)
+            below.yaxis.set_major_formatter("{x:g}")
+            below.set_ylim(-0.1, 110)
+            below.set_xlabel("profiles")
+            above.set_title(JOBS[name], fontsize="small")
+        grid[0][0].set_ylabel("answered within budgets (%)")
+        grid[1][0].set_ylabel("mean loss to the best (%)")
+        handles = [
+            Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
+            for words, colour, mark in dict.fromkeys(map(look, rows.solver))
+        ]
+        hollow: dict[str, Any] = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
+        handles.append(Line2D([], [], marker="^", label="hollow: verified", **hollow))
+        style.legend(figure, handles)
+
+
+def _solver_spec(summary: list[dict[str, Any]]) -> Spec:
+    """Return loss over profiles, the share answered as size."""
+    shown = [row for row in summary if row["loss_pct"] != ""]
+    points = vega.layer(
+        {"type": "point", "filled": True},
+        x=vega.number("n_profiles", "profiles", scale={"type": "log"}),
+        y=vega.number("loss_pct", "mean loss (%)"),
+        color={"field": "solver", "type": "nominal"},
+        size=vega.number("kept_pct", "answered (%)"),
+        tooltip=vega.tooltip(shown[0] if shown else ()),
+    )
+    fields = vega.multiples(vega.name("jobs"), [points], 300, 240, 2, "x", "y")
+    return {"data": {"values": shown}, **fields}
+
+
+# -- a field for each pair of networks on a device, or each plan ----------------------------------
+
+
+def _pair_titles(rows: pd.DataFrame) -> "pd.Series[str]":
+    train, infer = (rows[name].replace(SHORT) for name in ("train", "infer"))
+    titles = train + " trains, " + infer + " serves"
+    if rows.device.nunique() > 1:
+        titles = titles + "\n" + rows.device
+    return (
+        titles + rows.plan.where(rows.plan.eq(""), "\n" + rows.plan) if "plan" in rows else titles
+    )
+
+
+def _pairs(
+    figure: Figure, axes: Axes, rows: pd.DataFrame, label: str
+) -> Iterator[tuple[Axes, pd.DataFrame]]:
+    """Yield axes and rows of each pair, in rows of two or three; `label` stands at their left."""
+    pairs = list(rows.groupby(_pair_titles(rows), sort=False))
+    places = style.facets(figure, axes, max(len(pairs), 1), 2 if len(pairs) in (2, 4) else 3)
+    for place in places:
+        spec = place.get_subplotspec()
+        place.set_ylabel(label if spec is not None and spec.is_first_col() else "")
+    for place, (title, pair) in zip(places, pairs, strict=False):
+        yield place, pair
+        place.set_title(str(title), fontsize="small")
+        place.grid(visible=True, axis="both")
+
+
+def _pair_spec(rows: pd.DataFrame, x: Spec, y: Spec, colour: Spec) -> Spec:
+    """Return the interactive form: lines in a field for each pair."""
+    shown = rows.assign(field=_pair_titles(rows))
+    tooltip = vega.tooltip(shown.columns if len(shown) else ())
+    line = vega.layer({"type": "line", "point": True}, x=x, y=y, color=colour, tooltip=tooltip)
+    fields = vega.multiples(vega.name("field"), [line], 300, 220, 2, "x", "y")
+    return {"data": {"values": records(shown)}, **fields}
+
+
+# -- training over power budgets, of each solver's plans ------------------------------------------
+
+LINES = {  # solver -> dashes and width
+    "exhaustive": ("-", 2.6),
+    "gmd": ("-", 1.3),
+    "gain": ("--", 1.3),
+    "maxn": (":", 1.3),
+    "presets": ("-.", 1.0),
+}
+POWER = """Each field is a network that trains and one that serves. Requests arrive steadily, at
+30 % of the highest rate that the strongest mode serves, and are answered within forty times its
+shortest mini-batch. Across: the power budget. Up: mini-batches of training a second, of the plan
+that each solver answers with; no line: no plan, or one that breaks a budget. The grey line is the
+best of all modes; of solvers with random modes the smallest number of them is shown, one draw."""
+
+
+def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
+    """Draw results/fulcrum/power.csv: training over power budgets, a line for each solver."""
+    rows = power[power.provenance.eq(_provenance(stem))]
+    solvers = shown_solvers(rows.solver)
+    rows = rows[rows.solver.isin(solvers)]
+    rows = rows.assign(**{n: numbers(rows[n]) for n in ("max_power_w", "throughput_per_s")})
+    spec = _pair_spec(
+        rows[rows.throughput_per_s.notna()],
+        vega.number("max_power_w", "power budget (W)"),
+        vega.number("throughput_per_s", "mini-batches / s"),
+        {"field": "solver", "type": "nominal"},
+    )
+    text = f"{POWER} {ASSUMED}" if _provenance(stem) == "public" else POWER
+    with _opened(stem, style_file, 5.4, rows, spec, text) as (figure, axes):
+        for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
+            for name in solvers:
+                line = pair[pair.solver.eq(name)]
+                steps: dict[str, Any] = {"drawstyle": "steps-post", **_strokes(name)}
+                if len(line):
+                    place.plot(line.max_power_w, line.throughput_per_s, **steps)
+            place.set_xlabel("power budget (W)")
+            if (pair.throughput_per_s.fillna(0.0) != 0.0).any():
+                place.set_ylim(bottom=0)
+            else:
+                place.set_ylim(0, 1)
+                place.text(0.5, 0.5, "no plan trains", transform=place.transAxes, ha="center")
+        words = [f"{look(n)[0]}{', verified' if n.endswith(HOLLOW) else ''}" for n in solvers]
+        looks = zip(words, map(_strokes, solvers), strict=True)
+        style.legend(figure, [Line2D([], [], label=label, **strokes) for label, strokes in looks])
+
+
+def shown_solvers(names: Iterable[str]) -> list[str]:
+    """Return the solvers that have a line, of those that profile random modes the smallest number.
+
+    A prediction that nobody checked has none: its throughput may be that of a broken budget.
+    """
+    every = list(dict.fromkeys(names))
+    chosen = [n for n in every if not n.endswith(HOLLOW) and not n.rpartition("_")[2].isdigit()]
+    chosen += [name for name in every if name.startswith("random_")][:1]
+    return chosen + [name for name in every if name.endswith(HOLLOW)][:1]
+
+
+def _strokes(solver: str) -> dict[str, Any]:
+    _, colour, _ = look(solver)
+    line, width = LINES.get(solver, ("--", 1.2))
+    pale = style.pale(colour) if solver == "exhaustive" else colour
+    return {"color": pale, "linestyle": line, "linewidth": width, "marker": ""}
+
+
+# -- how long requests wait: steady or random arrivals, or measured -------------------------------
+
+ARRIVALS = {  # of requests -> words and colour
+    "constant": ("steady arrivals", "#0072B2"),
+    "poisson": ("random arrivals (Poisson)", "#D55E00"),
+    "trace": ("a trace", "#009E73"),
+}
+LEAST_PCT = 0.1  # of the axis
+LATENCY = """Each field is a plan. Across: latency. Up: requests that wait longer, in %. Dotted: the
+latency budget of the plan. With steady arrivals no request waits longer than planned; where
+requests arrive at random, a mini-batch fills sooner or later than planned, and may find the board
+still busy."""
+PLAYED = """The plans are the best of all modes at the greatest power budget, with 30 % of the
+highest rate and a latency budget of forty times the shortest mini-batch."""
+MEASURED = """Solid: measured, requests that were served. Dashed: simulated with the same plan and
+the median times of single mini-batches that were taken just before. Dotted: the formula's longest
+latency of steady arrivals."""
+
+
+def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
+    """Draw results/fulcrum/latencies.csv: requests that wait longer than a latency.
+
+    Of a study's plans, or of those that were measured, with the same simulated.
+    """
+    provenance = _provenance(stem)
+    is_measured, has_plan = provenance == "measured", latencies.plan.ne("")
+    rows = latencies[has_plan if is_measured else latencies.provenance.eq(provenance) & ~has_plan]
+    rows = rows.assign(
+        latency_ms=1e3 * numbers(rows.latency_s),
+        percentile=numbers(rows.percentile),
+        line=rows.arrivals.map(lambda name: ARRIVALS[name][0]) + ", " + rows.provenance,
+    )
+    spec = _pair_spec(
+        rows,
+        vega.number("latency_ms", "latency (ms)"),
+        vega.number("percentile", "requests answered by then (%)"),
+        vega.name("line"),
+    )
+    more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)
+    with _opened(stem, style_file, 5.4, rows, spec, f"{LATENCY} {more}") as (figure, axes):
+        for place, pair in _pairs(figure, axes, rows, "requests that wait longer (%)"):
+            for (arrivals, whose), line in pair.groupby(["arrivals", "provenance"], sort=False):
+                dashes = "--" if is_measured and whose == "simulated" else "-"
+                longer_pct = (100 - line.percentile).clip(lower=LEAST_PCT / 10)
+                colour = ARRIVALS[str(arrivals)][1]
+                place.plot(line.latency_ms, longer_pct, dashes, color=colour, marker="")
+            budget_ms = 1e3 * float(pair.max_latency_s.iloc[-1])
+            place.axvline(budget_ms, color="#555555", linestyle=":")
+            place.set_yscale("log")
+            place.set_ylim(LEAST_PCT, 130)
+            place.yaxis.set_major_formatter("{x:g}")
+            place.yaxis.set_minor_locator(NullLocator())
+            place.set_xlim(left=0)
+            place.set_xlabel("latency (ms)")
+        looks = [(*ARRIVALS[name], "-") for name in rows.arrivals.unique()]
+        looks.append(("latency budget", "#555555", ":"))
+        style.legend(figure, [Line2D([], [], label=w, color=c, linestyle=s) for w, c, s in looks])
+
+
+# -- rates that change: rate and plan, longest latency and training, on one time axis -------------
+
+WAYS = {  # of planning -> words, colour, width: lines that lie on one another are all seen
+    "oracle": ("oracle: knows all rates", "#000000", 3.6),
+    "never": ("never: planned for the peak", "#E69F00", 2.6),
+    "always": ("always, for the rate of the minute before", "#56B4E9", 1.6),
+    "hysteresis": ("with hysteresis", "#D55E00", 0.7),
+}
+RATE, LATEST = "#999999", "#CC0000"
+FIELDS = {  # column -> label of its axis
+    "rate_per_s": "requests/s",
+    "gpu_mhz": "GPU clock (MHz)",
+    "worst_s": "longest latency (s)",
+    "trained_per_s": "training\n(mini-batches/s)",
+}
+SLOT_NUMBERS = ("t_s", "max_latency_s", *FIELDS)
+CHANGING = """Across: time. From above: the rate of requests to {infer}; the GPU's clock in the mode
+taken; the longest latency of an answered request in each slot, and its budget (red); training of
+{train}. Steady arrivals, played one by one.
+Clocks take {switch_s:g} s to settle, in which nothing is trained. Modes are those that are the best
+for some rate; the oracle chooses among the same ones (schedule/changing.py)."""
+
+
+def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
+    """Draw results/fulcrum/changing-slots.csv: rate, clock, latency and training over time.
+
+    The first jobs are drawn, with arrivals that are not random; of the times that clocks may take
+    to settle the middle one.
+    """
+    rows = slots[slots.arrivals.ne("poisson")]
+    train, infer = rows.iloc[0][["train", "infer"]]
+    times = sorted(rows.switch_s.unique(), key=float)
+    switch_s = times[len(times) // 2]
+    rows = rows[rows.train.eq(train) & rows.infer.eq(infer) & rows.switch_s.eq(switch_s)]
+    rows = rows.assign(**{name: rows[name].astype(float) for name in SLOT_NUMBERS})
+    lines = vega.layer(
+        {"type": "line", "interpolate": "step-after", "point": True},
+        x=vega.number("t_s", "time (s)"),
+        y=vega.number("trained_per_s", "training (mini-batches/s)"),
+        color={"field": "policy", "type": "nominal"},
+        tooltip=vega.tooltip(("policy", *SLOT_NUMBERS)),
+    )
+    fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
+    spec = {"data": {"values": records(rows)}, **fields}
+    text = CHANGING.format(train=train, infer=infer, switch_s=float(switch_s))
+    with _opened(stem, style_file, 6.5, rows, spec, text) as (figure, axes):
+        axes.remove()
+        names = rows.rates.unique()
+        grid = figure.subplots(len(FIELDS), len(names), squeeze=False, sharex="col", sharey="row")
+        for places, name in zip(grid.T, names, strict=True):
+            for place, column in zip(places, FIELDS, strict=True):
+                for way, (_, colour, width) in WAYS.items():
+                    line = rows[rows.rates.eq(name) & rows.policy.eq(way)]
+                    if column == "worst_s" and way == "oracle":
+                        place.axhline(line.max_latency_s.iloc[0], color=LATEST, linewidth=0.8)
+                    ink = RATE if column == "rate_per_s" else colour  # the same whoever plans
+                    steps: dict[str, Any] = {"where": "post", "color": ink, "linewidth": width}
+                    place.step(line.t_s / 60, line[column], **steps)
+                place.grid(visible=True, axis="both")
+            places[0].set_title(name, fontsize="small")
+            places[-1].set_xlabel("time (min)")
+        for place, label in zip(grid[:, 0], FIELDS.values(), strict=True):
+            place.set_ylabel(label)
+            place.set_ylim(bottom=0)  # of the whole row
+        looks = [("rate of requests", RATE, 2.5), ("budget of latency", LATEST, 0.8)]
+        looks += WAYS.values()
+        style.legend(figure, [Line2D([], [], label=w, color=c, linewidth=n) for w, c, n in looks])
+
 
 DRAW = {  # figure -> table, and what draws it
     "fulcrum_solvers": ("scores", draw_solvers),
     "fulcrum_power": ("power", draw_power),
     "fulcrum_latency": ("latencies", draw_latency),
+    REPLANNING: ("changing-slots", draw_replanning),
 }
-
-
-def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
-    """Draw all figures: SVG, PNG, CSV, caption and interactive form of each."""
-    by_name = {Path(table).stem: table for table in tables}
-    for stem in stems:
-        place = Path(stem)
-        table, draw = DRAW[place.name]
-        draw(by_name[table], PROVENANCES[place.parent.name], style_file, stem)

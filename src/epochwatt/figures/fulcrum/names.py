@@ -5,38 +5,47 @@ Without what draws, so rules and pages may ask.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STUDY = "Fulcrum (arXiv 2509.20205)"
-PROVENANCES = {  # folder in results/figures/ -> provenance
-    "twin": "simulated",
-    "public": "public",
-    "host": "measured",
+
+
+class Origin(NamedTuple):
+    """How figures say where their numbers are from."""
+
+    provenance: str  # of the rows that they draw
+    first: str  # begins a title
+    note: str  # in the corner
+    ending: str  # last paragraph of a caption
+
+
+ORIGINS = {  # folder in results/figures/ -> origin of its figures
+    "twin": Origin(
+        "simulated",
+        "simulated",
+        "simulated AGX Orin, not measured",
+        "simulated boards, not measured",
+    ),
+    "public": Origin(
+        "public",
+        "planned on tables of others",
+        "computed from what others measured on V100 and RTX 6000; a mini-batch of requests is"
+        " assumed to take what one of training does",
+        "computed from what others measured, with the assumptions above",
+    ),
+    "host": Origin(
+        "measured",
+        "measured",
+        "measured on the machine at hand; dashed: simulated with the same times",
+        "measured on the machine at hand; dashed lines are simulated",
+    ),
 }
-FIGURES = {  # figure -> title
+REPLANNING = "fulcrum_replanning"  # of simulated boards alone, where the study has changing rates
+TITLES = {
     "fulcrum_solvers": "Training and inference on one board: profiles, answers, loss",
     "fulcrum_power": "Training beside a stream of requests, over power budgets",
     "fulcrum_latency": "How long requests wait beside training",
-}
-REPLANNING = (
-    "fulcrum_replanning"  # of simulated boards alone, where the study has rates that change
-)
-TITLES = FIGURES | {REPLANNING: "Planned anew as the rate of requests changes"}
-FIRST = {  # provenance -> what a title begins with
-    "simulated": "simulated",
-    "public": "planned on tables of others",
-    "measured": "measured",
-}
-NOTES = {  # provenance -> corner note
-    "simulated": "simulated AGX Orin, not measured",
-    "public": "computed from what others measured on V100 and RTX 6000; a mini-batch of requests is"
-    " assumed to take what one of training does",
-    "measured": "measured on the machine at hand; dashed: simulated with the same times",
-}
-ENDINGS = {  # provenance -> last paragraph of a caption
-    "simulated": "simulated boards, not measured",
-    "public": "computed from what others measured, with the assumptions above",
-    "measured": "measured on the machine at hand; dashed lines are simulated",
+    REPLANNING: "Planned anew as the rate of requests changes",
 }
 JOBS = {
     "train": "training",
@@ -58,9 +67,6 @@ LOOKS = {  # beginning of a solver's name -> words, colour, mark; the first that
     "utilisation": ("utilisation", "#CC79A7", "v"),
 }
 HOLLOW = "_verified"  # end of a solver's name: its answers were run
-ASSUMED = """The power is the GPU's. The sweeps time epochs of training, so it is assumed that a
-mini-batch takes an equal part of its epoch, and that one of inference takes and draws what one of
-training does."""
 
 
 def stems(has_public: bool, has_records: bool) -> list[str]:
@@ -71,11 +77,9 @@ def stems(has_public: bool, has_records: bool) -> list[str]:
     has_public : whether it has jobs on devices that others swept
     has_records : whether training beside requests was measured on the machine at hand
     """
-    return [
-        *(f"twin/{figure}" for figure in FIGURES),
-        *(f"public/{figure}" for figure in FIGURES if has_public),
-        *(["host/fulcrum_latency"] if has_records else []),
-    ]
+    folders = ["twin", "public"] if has_public else ["twin"]
+    drawn = [f"{folder}/{name}" for folder in folders for name in TITLES if name != REPLANNING]
+    return [*drawn, "host/fulcrum_latency"] if has_records else drawn
 
 
 def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
@@ -84,14 +88,16 @@ def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
     return [
         {
             **shared,
-            **{"stem": stem, "backend": (place := Path(stem)).parent.name},
-            **{"title": TITLES[place.name], "words": ["fulcrum", place.parent.name]},
+            "stem": str(path),
+            "backend": path.parent.name,
+            "title": TITLES[path.name],
+            "words": ["fulcrum", path.parent.name],
         }
-        for stem in drawn
+        for path in map(Path, drawn)
     ]
 
 
 def look(solver: str) -> tuple[str, str, str]:
     """Return words, colour and mark of a solver."""
-    fitting = (some for name, some in LOOKS.items() if solver.startswith(name))
+    fitting = (shown for name, shown in LOOKS.items() if solver.startswith(name))
     return next(fitting, (solver.rpartition("_")[0] or solver, "#332288", "p"))

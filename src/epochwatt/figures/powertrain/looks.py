@@ -3,7 +3,7 @@
 Which figures there are is here too, for rules and pages that draw nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 STUDY = "PowerTrain (FGCS 2024)"
@@ -77,53 +77,16 @@ TARGETS = {"time_s": "time", "power_w": "power"}
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """Return method -> look, in the order of `METHODS`; methods without a look follow."""
-    wanted = dict.fromkeys(names)
+    wanted = set(names)
     chosen = {name: METHODS[name] for name in METHODS if name in wanted}
-    new = sorted(name for name in wanted if name not in METHODS)
-    for place, name in enumerate(new):
-        chosen[name] = Look(name.replace("_", " "), *OTHERS[place % len(OTHERS)])
+    for n, name in enumerate(sorted(wanted - METHODS.keys())):
+        chosen[name] = Look(name.replace("_", " "), *OTHERS[n % len(OTHERS)])
     return chosen
 
 
 def workload(name: str) -> str:
     """Return a workload's name for people."""
     return WORKLOADS.get(name, name)
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Return workloads in the order of `WORKLOADS`, others after them."""
-    places = {name: place for place, name in enumerate(WORKLOADS)}
-    return sorted(dict.fromkeys(names), key=lambda name: (places.get(name, len(places)), name))
-
-
-def fields(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return workload and reference of the fields of a figure: those of methods that have one."""
-    pairs = list(dict.fromkeys((r["workload"], r["reference"]) for r in rows if r["reference"]))
-    order = ordered(name for name, _ in pairs)
-    return sorted(pairs, key=lambda pair: (order.index(pair[0]), pair[1]))
-
-
-def field_title(pair: tuple[str, str], pairs: Sequence[tuple[str, str]], is_marked: bool) -> str:
-    """Return the title of a field; with its reference where there are several.
-
-    Parameters
-    ----------
-    is_marked : the field has numbers of the paper, which may have run another network
-    """
-    name, reference = pair
-    title = with_stand_in(name) if is_marked else workload(name)
-    has_several = len({other for _, other in pairs}) > 1
-    return f"{title}, from {workload(reference)}" if has_several else title
-
-
-def with_stand_in(name: str) -> str:
-    """Return a workload's name and what the paper ran in its place."""
-    return workload(name) + (f" (paper: {STAND_INS[name]})" if name in STAND_INS else "")
-
-
-def suffix(provenance: str) -> str:
-    """Return the end of a title: where the numbers are from."""
-    return f" ({SHORT.get(provenance, provenance)})"
 
 
 def note(provenance: str, *more: str) -> str:
@@ -133,16 +96,13 @@ def note(provenance: str, *more: str) -> str:
 
 def gallery_entries(stems: Iterable[str]) -> list[dict[str, Any]]:
     """Return the study's figures as the gallery takes them."""
+    shared = {"paper": "powertrain", "section": STUDY, "caption": "", "claims": []}
     entries = []
     for stem in stems:
-        name = "/".join(stem.rsplit("/", 2)[1:])
-        shared = {"paper": "powertrain", "section": STUDY, "caption": "", "claims": []}
+        name = "/".join(stem.split("/")[-2:])
         folder = name.partition("/")[0]
+        words = ["powertrain", folder]
         entries.append(
-            {
-                **shared,
-                **{"stem": stem, "backend": folder, "title": FIGURES[name]},
-                "words": ["powertrain", folder],
-            }
+            {**shared, "stem": stem, "backend": folder, "title": FIGURES[name], "words": words}
         )
     return entries

@@ -12,9 +12,9 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
 from epochwatt.figures.common.style import lay_out
-from epochwatt.figures.roofline.look import PEAK
 from epochwatt.roofline.model import Ceilings
 
+PEAK = "#777777"  # of what a data sheet promises, and of lines to names
 ALIKE = 1.5  # times: intensities of one workload that share its name
 BESIDE_PT = 7.0  # from the lowest mark to its name at the right or left
 BELOW_PT, STEP_PT = -5.0, 2.0  # the same downwards; by how much a name is moved

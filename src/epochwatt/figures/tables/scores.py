@@ -1,70 +1,64 @@
 """Show all prediction methods side by side: scores.html, with the paper's counts, methods.svg."""
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.frames import numbers, read_texts, records
 from epochwatt.prediction.names import EVERY, REFERENCE, TARGETS
 from epochwatt.templates import render
 from epochwatt.text import counted, label, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
 TRUE = "True"
+STYLE = "config/paper.mplstyle"
+DRAWING_TITLE = "Errors of methods that learn from the same four modes: median to 90th percentile"
+TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
+WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.22
+OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one compared with
 
 Row = Mapping[str, str]
+Cells = dict[str, str]
 
 
 def write_page(folder: str, backend: str, path: str) -> None:
     """Write the page."""
-    counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
+    counts, scores = (read_texts(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
+    devices = [device for table in (counts, scores) if len(table) for device in table.device]
     text = render(
         "scores.html",
         title=TITLE,
-        origin=f"{origin([backend])} {', '.join(_devices([counts, beside]))}",
-        by_construction=any(row["by_construction"] == TRUE for row in beside),
-        scores=_by_group(beside, score_row),
-        counts=_by_group([row for row in counts if row["is_paper"] == TRUE], counted_row),
+        origin=f"{origin([backend])} {', '.join(dict.fromkeys(devices)) or 'no run'}",
+        by_construction=len(scores) > 0 and scores.by_construction.eq(TRUE).any(),
+        scores=_by_group(scores, score_row),
+        counts=_by_group(counts[counts.is_paper.eq(TRUE)] if len(counts) else counts, counted_row),
     )
     Path(path).write_text(text, "utf-8")
 
 
-def _read(path: Path) -> list[dict[str, str]]:
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
-
-
-def _devices(tables: Iterable[Iterable[Row]]) -> list[str]:
-    return list(dict.fromkeys(row["device"] for rows in tables for row in rows)) or ["no run"]
-
-
-def _by_group(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_group(rows: pd.DataFrame, shown: Callable[[Row], Cells]) -> list[dict[str, object]]:
     """Return for each board group a heading, what all rows share, and a table of the rest."""
     parts = []
-    for group in dict.fromkeys(row["board_group"] for row in rows):
-        members = [row for row in rows if row["board_group"] == group]
-        cells = [shown(row) for row in members]
-        same = [n for n in cells[0] if len(cells) > 1 and len({row[n] for row in cells}) == 1]
-        shared = [f"All rows: {n}: {cells[0][n]}." for n in same if cells[0][n]]
-        rest = [{n: cell for n, cell in row.items() if n not in same} for row in cells]
-        parts.append({"heading": _heading(members[0]), "shared": shared, "rows": rest})
+    for group, members in rows.groupby("board_group", sort=False) if len(rows) else ():
+        cells = pd.DataFrame([shown(row) for row in records(members)])
+        same = [name for name in cells if len(cells) > 1 and cells[name].nunique() == 1]
+        shared = [f"All rows: {n}: {cells[n].iloc[0]}." for n in same if cells[n].iloc[0]]
+        first = members.iloc[0]
+        heading = (  # the number of a group is its place in power_modes.json
+            f"Board group {group}: {first.device}-{first.instance}, {first.storage}, "
+            f"{counted(int(first.num_workers), 'workers')}, batch {first.batch_size}, "
+            f"setup {first.setup}"
+        )
+        rest = cells.drop(columns=same).to_dict("records")
+        parts.append({"heading": heading, "shared": shared, "rows": rest})
     return parts
 
 
-def _heading(row: Row) -> str:
-    """Return in words what a board group shares; its number is its place in power_modes.json."""
-    return (
-        f"Board group {row['board_group']}: {row['device']}-{row['instance']}, {row['storage']}, "
-        f"{counted(int(row['num_workers']), 'workers')}, batch {row['batch_size']}, "
-        f"setup {row['setup']}"
-    )
-
-
-def counted_row(row: Row) -> dict[str, Any]:
+def counted_row(row: Row) -> Cells:
     """Return a row of statistics.csv for people."""
     n_total = row.get("n_subsets") or row["n_predictions"]
     total = f" of {n_total}" if n_total else ""
@@ -79,26 +73,21 @@ def counted_row(row: Row) -> dict[str, Any]:
     }
 
 
-def score_row(row: Row) -> dict[str, Any]:
+def score_row(row: Row) -> Cells:
     """Return a row of scores.csv for people."""
     minutes = [f"{float(row[f'board_minutes_{part}']):.0f}" for part in ("low", "median", "high")]
     mark = ", by construction" if row["by_construction"] == TRUE else ""
+    low, middle, high = (short(row[f"error_ratio_to_paper_{q}"]) for q in ("q25", "q50", "q75"))
+    has_ratio = middle and row["method"] != REFERENCE
     return {
         "target": row["target"],
         "method": row["method"] + mark,
         **{name: row[name] for name in ("learned_from", "networks", "n")},
         **{f"{part}, %": short(row[f"{part}_pct"]) for part in ("median", "p90", "worst")},
-        "median over the paper's": _spread(row),
+        "median over the paper's": f"{middle} ({low} to {high})" if has_ratio else "",
         "board minutes (low, median, high)": ", ".join(minutes),
         "left out": row["left_out"],
     }
-
-
-def _spread(row: Row) -> str:
-    if row["method"] == REFERENCE:
-        return ""
-    low, middle, high = (row[f"error_ratio_to_paper_{part}"] for part in ("q25", "q50", "q75"))
-    return f"{short(middle)} ({short(low)} to {short(high)})" if middle else ""
 
 
 def short(cell: str) -> str:
@@ -110,27 +99,18 @@ def short(cell: str) -> str:
     return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-STYLE = "config/paper.mplstyle"
-DRAWING_TITLE = "Errors of methods that learn from the same four modes: median to 90th percentile"
-TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
-WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.22
-OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one compared with
-
-
 def draw_scores(folder: str, backend: str) -> None:
     """Draw median and 90th percentile of each method's errors, by board group and target."""
-    with open(f"{folder}/scores.csv", newline="", encoding="utf-8") as handle:
-        rows = [row for row in csv.DictReader(handle) if row["learned_from"] == EVERY]
-    groups = list(dict.fromkeys(row["board_group"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    height_in = HEAD_IN + max(len(groups), 1) * (0.5 + ROW_IN * len(methods))
+    rows = read_texts(f"{folder}/scores.csv")
+    rows = rows[rows.learned_from.eq(EVERY)]
+    groups, methods = rows.board_group.unique(), list(rows.method.unique())
     settings = {
         "title": style.titled(DRAWING_TITLE, label(backend).split(",")[0]),
         "width_in": WIDTH_IN,
-        "height_in": height_in,
+        "height_in": HEAD_IN + max(len(groups), 1) * (0.5 + ROW_IN * len(methods)),
     }
-    note = f"{origin([backend])} {', '.join(dict.fromkeys(r['device'] for r in rows)) or 'no run'}"
-    if any(row["by_construction"] == TRUE for row in rows):
+    note = f"{origin([backend])} {', '.join(rows.device.unique()) or 'no run'}"
+    if rows.by_construction.eq(TRUE).any():
         note += "; hollow: almost right by construction"
     note += "; orange: the paper's; no dot: the method does not predict it"
     with style.panel(STYLE, settings, note) as (figure, axes):
@@ -138,20 +118,25 @@ def draw_scores(folder: str, backend: str) -> None:
         facets = figure.subplots(max(len(groups), 1), len(TARGETS), sharey=True, squeeze=False)
         for group, row_of_facets in zip(groups, facets, strict=False):
             for target, facet in zip(TARGETS, row_of_facets, strict=True):
-                some = [r for r in rows if (r["board_group"], r["target"]) == (group, target)]
-                _draw_errors(facet, some, methods)
+                shown = rows[rows.board_group.eq(group) & rows.target.eq(target)]
+                _draw_errors(facet, shown, methods)
                 facet.set_xlabel(f"error of {TITLES[target]} (%)")
-        style.save(figure, f"{folder}/methods", rows)
+        style.save(figure, f"{folder}/methods", records(rows))
 
 
-def _draw_errors(axes: Axes, rows: Sequence[dict[str, str]], methods: Sequence[str]) -> None:
-    for row in rows:
-        place = methods.index(row["method"])
-        colour = REFERENCES if row["method"] == REFERENCE else OURS
-        median, p90 = float(row["median_pct"]), float(row["p90_pct"])
-        axes.plot([median, p90], [place, place], color=colour, linewidth=1.5)
-        mark = "white" if row["by_construction"] == TRUE else colour
-        axes.plot([median], [place], "o", color=colour, markerfacecolor=mark, markersize=5)
+def _draw_errors(axes: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
+    errors = zip(
+        rows.method,
+        numbers(rows.median_pct),
+        numbers(rows.p90_pct),
+        rows.by_construction.eq(TRUE),
+        strict=True,
+    )
+    for method, median, p90, by_construction in errors:
+        y, colour = methods.index(method), REFERENCES if method == REFERENCE else OURS
+        axes.plot([median, p90], [y, y], color=colour, linewidth=1.5)
+        fill = "white" if by_construction else colour
+        axes.plot([median], [y], "o", color=colour, markerfacecolor=fill, markersize=5)
     style.set_log(axes, "x")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.xaxis.set_minor_locator(NullLocator())

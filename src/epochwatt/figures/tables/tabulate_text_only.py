@@ -5,7 +5,7 @@ Source: SIGMETRICS 2023, sections 5.1 (page cache dropped, 8 workers, first runs
 run, and for each ratio or change that the paper prints between one of them and another run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,18 @@ from epochwatt.templates import save_tables
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
-QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
-COLUMNS = {
-    "power_w": "power_mean_w",
-    "energy_wh": "energy_paper_wh",
-}  # metric of the published tables -> ours
-HEADS = dict(  # of the page's columns
-    zip(
-        QUANTITIES, ("E2E (s)", "stall (s)", "compute (s)", "energy (Wh)", "power (W)"), strict=True
-    )
-)
+HEADS = {  # quantity -> column of the page
+    "e2e_s": "E2E (s)",
+    "stall_s": "stall (s)",
+    "compute_s": "compute (s)",
+    "energy_paper_wh": "energy (Wh)",
+    "power_mean_w": "power (W)",
+}
+# metric of the published tables -> ours
+COLUMNS = {"power_w": "power_mean_w", "energy_wh": "energy_paper_wh"}
 SHORT = 4  # figures of a number on the page
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]  # of a figure's CSV, with `about`, its experiment
 
 
 def write(
@@ -56,36 +55,44 @@ def write(
     missing : factors, `run` and `reason` of runs that are not available
     """
     runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
-    shown_runs = sorted((run for run in runs if experiment_of(run.factors)), key=_place)
+    about = {run.id: experiment_of(run.factors) for run in runs}
+    shown_runs = [run for name in EXPERIMENTS for run in runs if about[run.id] == name]
     marks = published_marks(published, twin, PAPER, backend)
-    numbers = [
-        {
-            "about": experiment_of(run.factors),
-            **csv_row(run, quantity, run.number(quantity)),
-            **cells(mark(marks, run.factors, quantity)),
-        }
-        for run in shown_runs
-        for quantity in QUANTITIES
-    ]
-    facts = load_published(Path(published))
+    numbers, by_run = list[Row](), []
+    for run in shown_runs:
+        rows = [
+            {
+                "about": about[run.id],
+                **csv_row(run, quantity, run.number(quantity)),
+                **cells(mark(marks, run.factors, quantity)),
+            }
+            for quantity in HEADS
+        ]
+        numbers += rows
+        f, workers = run.factors, counted(run.factors["num_workers"], "workers")
+        words = f"{f['device']} {f['model']} {f['storage']}, {workers}, mode {f['power_mode']}"
+        values = {HEADS[row["quantity"]]: _beside(row) for row in rows}
+        by_run.append({"about": about[run.id], "run": words, **values})
     seen = seen_ids(twin, backend)
     by_key = {_key(run.factors): run for run in runs}
     pairs = [
         pair
-        for fact in facts.relations.values()
+        for fact in load_published(Path(published)).relations.values()
         if fact.paper == PAPER and fact.formula in BOTH_SIDES
         for pair in compared(fact, by_key, fact.id in seen)
     ]
     pairs.sort(key=lambda pair: EXPERIMENTS.index(pair["about"]))
-    notes = [
-        note(shown_runs),
-        "Means over the valid epochs after the first; (published) beside ours.",
+    named = ("about", "model", "a", "b", "quantity")
+    texts = [
+        {**{n: str(pair[n]).replace("_", " ") for n in named}, "value": _beside(pair)}
+        for pair in pairs
     ]
-    shown = [_by_run(shown_runs, numbers), [_pair_texts(pair) for pair in pairs]]
-    save_tables(stem, "What the paper tells only in its text", notes, numbers + pairs, shown)
+    means = "Means over the valid epochs after the first; (published) beside ours."
+    title, notes = "What the paper tells only in its text", [note(shown_runs), means]
+    save_tables(stem, title, notes, numbers + pairs, [by_run, texts])
 
 
-def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: bool) -> Rows:
+def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: bool) -> list[Row]:
     """Return the rows of a relation, one for each pair of runs that it speaks of.
 
     None where it has no side in this table, or no side here that was run or tried.
@@ -94,19 +101,14 @@ def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: b
     sides = (single(fact.config_a), single(fact.config_b))
     for pair in zip(*sides, strict=False):
         mine = next((side for side in pair if "model" in side and experiment_of(side)), None)
-        if mine is None or quantity not in QUANTITIES:
+        run = runs.get(run_key(mine)) if mine is not None and quantity in HEADS else None
+        if mine is None or run is None:
             continue
         a, b = (runs.get(run_key(side)) for side in pair)
-        run = runs.get(run_key(mine))
-        if run is not None:
-            ratio = csv_row(run, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
-            published_mark = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
-            which = {
-                "about": experiment_of(mine),
-                "a": _differing(*pair),
-                "b": _differing(*pair[::-1]),
-            }
-            rows.append({**which, **ratio, **cells(published_mark)})
+        ratio = csv_row(run, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
+        which = {"about": experiment_of(mine), "a": _differing(*pair), "b": _differing(*pair[::-1])}
+        printed = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
+        rows.append({**which, **ratio, **cells(printed)})
     return rows
 
 
@@ -114,10 +116,6 @@ def _key(factors: Mapping[str, Any]) -> tuple[Any, ...]:
     config = {key: factors[key] for key in KEYS if key in factors}
     config |= {"cache": factors["cache_policy"], "scale": float(factors["dataset_scale"])}
     return run_key({**config, "epoch": "1+"})
-
-
-def _place(run: RunData) -> int:
-    return EXPERIMENTS.index(experiment_of(run.factors))
 
 
 def _differing(side: Config, other: Config) -> str:
@@ -137,29 +135,7 @@ def _related(fact: Relation, quantity: str, a: RunData | None, b: RunData | None
     ratio = second.value / first.value
     change = 100.0 * (ratio - 1.0)
     made = {"A/B": 1.0 / ratio, "B/A": ratio, "100*|B-A|/A": abs(change)}
-    value = made.get(fact.formula, change)
-    return Number(value, min(first.n_epochs, second.n_epochs))
-
-
-def _by_run(runs: Sequence[RunData], numbers: Rows) -> Rows:
-    """Return a row per run, a column per quantity."""
-    shown = []
-    for n, run in enumerate(runs):
-        run_rows = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
-        f = run.factors
-        workers = counted(f["num_workers"], "workers")
-        which = f"{f['device']} {f['model']} {f['storage']}, {workers}"
-        values = {HEADS[row["quantity"]]: _beside(row) for row in run_rows}
-        shown.append(
-            {"about": experiment_of(f), "run": f"{which}, mode {f['power_mode']}", **values}
-        )
-    return shown
-
-
-def _pair_texts(pair: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("about", "model", "a", "b", "quantity")
-    texts = {name: str(pair[name]).replace("_", " ") for name in names}
-    return {**texts, "value": _beside(pair)}
+    return Number(made.get(fact.formula, change), min(first.n_epochs, second.n_epochs))
 
 
 def _beside(row: Mapping[str, Any]) -> str:

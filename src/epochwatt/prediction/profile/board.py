@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import yaml
 
@@ -79,6 +80,7 @@ class Board(Bench):
         self.provenance, self.kind = PROVENANCE[factors["backend"]], sweep.board or "host"
         self.processes = factors["num_workers"] + 1
         self._folder = FOLDER / sweep.name
+        self._file, self._workflow_log = self._folder / "sweep.yaml", self._folder / "workflow.log"
         self._records = SweepFolder(MEASURED, sweep.id)
         self._guess: ModeTime = guessed_mode_time(sweep, settings)
         self._rounds = self._read_rounds()
@@ -93,48 +95,44 @@ class Board(Bench):
         A job that outlived its workflow, after `kill -9`, is waited for: its modes count, too.
         Modes that ran beside other programs are moved to `.trash`, so that they can run again.
         """
-        with machine_lock().acquire({"waits for": self._sweep.name}, on_wait=self._say_waiting):
+
+        def on_wait(holder: str) -> None:
+            self._say(f"another measurement runs on this machine ({holder}); waiting for it to end")
+
+        with machine_lock().acquire({"waits for": self._sweep.name}, on_wait=on_wait):
             pass
-        places = [SweepMode(**mode) for mode in recorded_modes(self._records)]  # type: ignore[arg-type]
-        modes = [mode for place in places if (mode := _as_mode(place)) in self._settings]
-        measured = [self._read(mode) for mode in modes if self._is_whole(mode)]
-        disturbed = [one for one in measured if BUSY in one.flags.split()]
-        for one in disturbed:
-            self._records.discard(self._settings[one.mode])
+        modes = [_as_mode(SweepMode(**mode)) for mode in recorded_modes(self._records)]  # type: ignore[arg-type]
+        whole = [mode for mode in modes if mode in self._settings and self._is_whole(mode)]
+        measured = [self._read(mode) for mode in whole]
+        disturbed = [run for run in measured if BUSY in run.flags.split()]
+        for run in disturbed:
+            self._records.discard(self._settings[run.mode])
         if disturbed:
             self._say(
                 f"{counted(len(disturbed), 'modes')} that ran beside other programs may run again "
                 f"(their records: {MEASURED}/.trash)"
             )
-        return [one for one in measured if one not in disturbed]
-
-    def _say_waiting(self, holder: str) -> None:
-        self._say(f"another measurement runs on this machine ({holder}); waiting for it to end")
+        return [run for run in measured if run not in disturbed]
 
     def spent_s(self) -> float:
         """Return the wall time of all goes, s; of one that was killed that of its modes."""
-        now_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
-        return now_s + sum(self._spent_in(go) for go in self._rounds if not go.is_open)
-
-    def _spent_in(self, go: Round) -> float:
-        if go.wall_s is not None:
-            return go.wall_s
-        modes = [_as_mode(SweepMode(**settings)) for settings in go.modes]
-        return JOB_S + sum(self._read(mode).took_s for mode in modes if self._is_whole(mode))
+        spent_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
+        for go in self._rounds:
+            if go.wall_s is not None:
+                spent_s += go.wall_s
+            elif not go.is_open:
+                modes = [_as_mode(SweepMode(**settings)) for settings in go.modes]
+                whole = [mode for mode in modes if self._is_whole(mode)]
+                spent_s += JOB_S + sum(self._read(mode).took_s for mode in whole)
+        return spent_s
 
     def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
         """Return the wall time of another go, s: as the goes so far, or a guess before them."""
         n_minibatches = self._sweep.run.factors["minibatches"]
         training_s = self._guess.training_s if time_s is None else n_minibatches * time_s
-        around_s = self._guess.around_s
-        if self._around_s:
-            around_s = sum(self._around_s) / len(self._around_s)
-        return self._start_s() + n_modes * (around_s + training_s)
-
-    def _start_s(self) -> float:
-        """Return what a go takes besides its modes, s."""
+        around_s = fmean(self._around_s or [self._guess.around_s])
         rests_s = [go.rest_s for go in self._rounds if go.wall_s is not None and go.rest_s]
-        return sum(rests_s) / len(rests_s) if rests_s else 2 * JOB_S
+        return fmean(rests_s or [2 * JOB_S]) + n_modes * (around_s + training_s)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -143,7 +141,7 @@ class Board(Bench):
 
         Raises EpochwattError: the workflow failed; what was finished stays.
         """
-        chosen = {self._name(mode): self._settings[mode] for mode in modes}
+        chosen = {mode_name(self._settings[mode]): self._settings[mode] for mode in modes}
         go = Round([dict(settings) for settings in chosen.values()], is_open=True)
         self._rounds.append(go)
         self._write_files()
@@ -155,10 +153,10 @@ class Board(Bench):
                     has_ended = process.poll() is not None
                     for mode in [mode for mode in left if self._records.has(self._settings[mode])]:
                         left.remove(mode)
-                        one = self._read(mode)
-                        took_s += one.took_s
-                        self._around_s.append(one.took_s - one.counted_s)
-                        yield one
+                        run = self._read(mode)
+                        took_s += run.took_s
+                        self._around_s.append(run.took_s - run.counted_s)
+                        yield run
                     if left and has_ended:
                         raise self._failure()
                     if self.spent_s() >= self.until_s:
@@ -175,11 +173,11 @@ class Board(Bench):
     @contextmanager
     def _workflow(self) -> Iterator["subprocess.Popen[bytes]"]:
         """Run the workflow for the modes of the last go; end it with the block."""
-        sweep = self._of(self._rounds[-1:])
+        sweep = self._sweep_of(self._rounds[-1:])
         profile = "profiles/jetson" if sweep.board else "profiles/host"
         command = [sys.executable, "-m", "snakemake", "--profile", profile]
-        command += ["--config", f"sweeps={self._sweeps_file}", "--", *sweep.receipts]
-        with open(self._log, "wb") as log:
+        command += ["--config", f"sweeps={self._file}", "--", *sweep.receipts]
+        with open(self._workflow_log, "wb") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -191,38 +189,31 @@ class Board(Bench):
         try:
             yield process
         finally:
-            if process.poll() is None:
-                _end(process)
+            if process.poll() is None:  # as Ctrl-C does, which puts the board back
+                os.killpg(process.pid, signal.SIGINT)
+                try:
+                    process.wait(END_S)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
 
-    def _of(self, rounds: Sequence[Round]) -> Sweep:
+    def _sweep_of(self, rounds: Sequence[Round]) -> Sweep:
         """Return the sweep of the modes of some goes, one job for all of them."""
         chosen = dict.fromkeys(SweepMode(**mode) for go in rounds for mode in go.modes)
-        return replace(self._sweep, modes=tuple(chosen), chunk=self._chunk)
-
-    @property
-    def _chunk(self) -> int:
-        return max(len(self.modes), 1)
+        return replace(self._sweep, modes=tuple(chosen), chunk=max(len(self.modes), 1))
 
     def _failure(self) -> EpochwattError:
         """Return what went wrong, in the words of the job or of the workflow."""
-        lines = self._log.read_text("utf-8", "replace").splitlines()
+        lines = self._workflow_log.read_text("utf-8", "replace").splitlines()
         words = [line for line in lines if line.startswith(("error: ", "reboot needed: "))]
         return EpochwattError(
             "the workflow could not measure these modes; what was finished is kept",
-            where=str(self._log),
+            where=str(self._workflow_log),
             found="\n    ".join(words[-1:] or lines[-LOG_LINES:]) or "nothing was said",
             do="see to it, then give the same command again: it goes on from there",
         )
 
     # -- files ---------------------------------------------------------------------------------
-
-    @property
-    def _sweeps_file(self) -> Path:
-        return self._folder / "sweep.yaml"
-
-    @property
-    def _log(self) -> Path:
-        return self._folder / "workflow.log"
 
     def _read_rounds(self) -> list[Round]:
         path = self._folder / "rounds.json"
@@ -230,17 +221,17 @@ class Board(Bench):
         return [replace(Round(**go), is_open=False) for go in rounds]
 
     def _write_files(self) -> None:
-        grid = {"modes": self._of(self._rounds[-1:]).settings}
-        entry = {**self._entry, "chunk": self._chunk, "grid": grid}
+        sweep = self._sweep_of(self._rounds[-1:])
+        entry = {**self._entry, "chunk": sweep.chunk, "grid": {"modes": sweep.settings}}
         with files.writing("what is profiled", str(self._folder)):
             self._folder.mkdir(parents=True, exist_ok=True)
             files.write_json(str(self._folder / "rounds.json"), [asdict(go) for go in self._rounds])
             text = yaml.safe_dump({self._sweep.name: entry}, sort_keys=False)
-            files.write_bytes(str(self._sweeps_file), text.encode(), durable=False)
+            files.write_bytes(str(self._file), text.encode(), durable=False)
 
     def write_table(self) -> str:
         """Write the table of the modes that were run for this question; return its path."""
-        sweep = self._of(self._rounds)
+        sweep = self._sweep_of(self._rounds)
         there = tuple(m for m in sweep.modes if self._records.has(m.settings()))
         facts = replace(sweep, modes=there).facts
         Path(sweep.table).parent.mkdir(parents=True, exist_ok=True)
@@ -249,16 +240,10 @@ class Board(Bench):
 
     # -- records -------------------------------------------------------------------------------
 
-    def _name(self, mode: Mode) -> str:
-        return mode_name(self._settings[mode])
-
     def _is_whole(self, mode: Mode) -> bool:
         """Return whether a mode is measured; the workflow measures a damaged one again."""
-        settings = self._settings[mode]
-        if not self._records.has(settings):
-            return False
         try:
-            self._records.verify(settings)
+            self._records.verify(self._settings[mode])
         except DamagedError:
             return False
         return True
@@ -285,13 +270,3 @@ def _as_mode(mode: SweepMode) -> Mode:
     """Return a mode as methods take it: what is left as it is is a constant."""
     parts = (u if part is None else part for part, u in zip(mode, UNKNOWN, strict=False))
     return Mode(*(float(part) for part in parts))  # type: ignore[arg-type]
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the workflow as Ctrl-C does, which puts the board back."""
-    os.killpg(process.pid, signal.SIGINT)
-    try:
-        process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -1,12 +1,14 @@
 """Run modes one after the other until another one costs more than it can save.
 
-The answer is a measured mode, but it was measured once. What the next epoch may differ by is the
-larger of what is known of repeats, and of what the fitted models call each mode's own.
+First come modes of a small design that tells the board's terms apart (`selection.optimal_design`),
+then those that promise most (`selection.active`). The answer is a measured mode, but it was
+measured once. What the next epoch may differ by is the larger of what is known of repeats, and of
+what the fitted models call each mode's own.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -18,19 +20,27 @@ from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
 from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
-from epochwatt.prediction.profile.candidates import first_modes, shortlist, untried
-from epochwatt.prediction.recommend.recommend import Estimate
+from epochwatt.prediction.recommend.recommend import COST_OF_A_MODE, Estimate
 from epochwatt.prediction.selection.active import gains
+from epochwatt.prediction.selection.optimal_design import (
+    board_design,
+    choose_modes,
+    design_of_modes,
+)
 from epochwatt.text import counted
 
 N_FIRST = 8  # modes of the first design, if the time suffices; methods know little from fewer
 LEAST_FIRST = 4
 SHARE_FIRST = 0.5  # of the time, that the first design may take
+MOST_CANDIDATES = 1500  # of a design, whose search compares each with each
+SHORTLIST = 500  # modes of which it is asked how unsure they are
+HOPEFUL = 1.25  # expected power over the limit, up to which a mode is on that list
 N_VERIFIED = 5  # candidates in a row that are no better: what is left is not, either
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
 LIKELY = 0.5  # probability to keep the limit, of the modes that the best is taken of
 TIME_OVER = "the time is over"  # while a mode was running
+NO_FIT = "the time is over: another mode would not fit in"
 LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
@@ -54,14 +64,14 @@ class Goal:
         """Whether it cannot be reached without power."""
         return self.objective == "energy" or self.max_power_w is not None
 
-    def aim(self, one: Measured) -> float:
+    def aim(self, run: Measured) -> float:
         """Return what to minimise; NaN: not measured."""
-        return one.time_s if self.objective == "time" else one.energy_j
+        return run.time_s if self.objective == "time" else run.energy_j
 
-    def is_kept(self, one: Measured) -> bool:
+    def is_kept(self, run: Measured) -> bool:
         """Return whether a mode may be the answer."""
-        kept = self.max_power_w is None or one.power_w <= self.max_power_w
-        return one.valid and kept and not math.isnan(self.aim(one))
+        kept = self.max_power_w is None or run.power_w <= self.max_power_w
+        return run.valid and kept and not math.isnan(self.aim(run))
 
 
 class Fits(NamedTuple):
@@ -80,41 +90,34 @@ class Outlook(NamedTuple):
 
 
 def outlook(
-    one: Measured, time: Predictor, power: Predictor | None, max_power_w: float | None
+    run: Measured, time: Predictor, power: Predictor | None, max_power_w: float | None
 ) -> Outlook:
     """Return the outlook of a measured mode."""
-    time_sd = float(np.hypot(_sd(time, one), one.time_sd_s / one.time_s))
-    estimates = {"time_s": _estimate(one.time_s, time_sd)}
+
+    def relative_sd(predictor: Predictor) -> float:
+        interval = predictor.interval(as_rows([run.mode]))
+        if interval is None:
+            return REPEAT_SD
+        return max(REPEAT_SD, float(np.log(interval[1] / interval[0])[0]) / (2 * _FAR))
+
+    def estimate(value: float, sd: float) -> Estimate:
+        return Estimate(value, float(value * np.exp(-_FAR * sd)), float(value * np.exp(_FAR * sd)))
+
+    time_sd = float(np.hypot(relative_sd(time), run.time_sd_s / run.time_s))
+    estimates = {"time_s": estimate(run.time_s, time_sd)}
     if power is None:
         return Outlook(estimates, None)
-    power_sd = _sd(power, one)
-    estimates["power_w"] = _estimate(one.power_w, power_sd)
-    estimates["energy_j"] = _estimate(one.energy_j, float(np.hypot(time_sd, power_sd)))
+    power_sd = relative_sd(power)
+    estimates["power_w"] = estimate(run.power_w, power_sd)
+    estimates["energy_j"] = estimate(run.energy_j, float(np.hypot(time_sd, power_sd)))
     if max_power_w is None:
         return Outlook(estimates, None)
-    return Outlook(estimates, NormalDist().cdf(np.log(one.power_w / max_power_w) / power_sd))
-
-
-def _sd(predictor: Predictor, one: Measured) -> float:
-    """Return the relative standard deviation of another measurement of the mode."""
-    interval = predictor.interval(as_rows([one.mode]))
-    if interval is None:
-        return REPEAT_SD
-    return max(REPEAT_SD, float(np.log(interval[1] / interval[0])[0]) / (2 * _FAR))
-
-
-def _estimate(value: float, sd: float) -> Estimate:
-    return Estimate(value, float(value * np.exp(-_FAR * sd)), float(value * np.exp(_FAR * sd)))
+    return Outlook(estimates, NormalDist().cdf(np.log(run.power_w / max_power_w) / power_sd))
 
 
 @dataclass
 class Profile:
-    """A search: what was run, and why it ended.
-
-    Attributes
-    ----------
-    spent_s : board time of the question so far
-    """
+    """A search: what was run, and why it ended."""
 
     bench: Bench
     goal: Goal
@@ -135,6 +138,11 @@ class Profile:
         """Board time that the question took so far, s."""
         return self.bench.spent_s()
 
+    @property
+    def left_s(self) -> float:
+        """Board time that is left, s."""
+        return self.goal.max_s - self.spent_s
+
     def kept(self) -> list[Measured]:
         """Return the measured modes that keep the limit, the best first."""
         return sorted(filter(self.goal.is_kept, self.measured), key=self.goal.aim)
@@ -144,10 +152,10 @@ class Profile:
         """The best measured mode that keeps the limit."""
         return next(iter(self.kept()), None)
 
-    def outlook(self, one: Measured) -> Outlook:
+    def outlook(self, run: Measured) -> Outlook:
         """Return intervals and risk of a measured mode."""
         fits = self.fits()
-        return outlook(one, fits.time, fits.power, self.goal.max_power_w)
+        return outlook(run, fits.time, fits.power, self.goal.max_power_w)
 
     def fits(self) -> Fits:
         """Fit the method to all valid modes. Raises PredictionError: they are too few."""
@@ -159,25 +167,13 @@ class Profile:
 Say = Callable[[Profile, Measured], None]
 
 
-def search(profile: Profile, say: Say = lambda profile, one: None) -> None:
+def search(profile: Profile, say: Say = lambda profile, run: None) -> None:
     """Run modes until there is a reason not to; `stop` of the profile is that reason.
 
     Raises EpochwattError: too little time for the first design, no power where it is needed, a
     method that cannot be used here, or what the bench raises; what was run stays in the profile.
     """
-    _check_method(profile)
-    profile.bench.until_s = profile.goal.max_s
-    profile.before = profile.bench.earlier()
-    _run(profile, _first(profile), say)
-    profile.n_first = len(profile.ran)
-    while not profile.stop:
-        mode = _next(profile)
-        if mode is not None:
-            _run(profile, [mode], say)
-
-
-def _check_method(profile: Profile) -> None:
-    method, modes = profile.method, profile.bench.modes
+    method, bench = profile.method, profile.bench
     reason = ""
     if method.needs_prior:
         reason = "needs a simulation"
@@ -191,42 +187,21 @@ def _check_method(profile: Profile) -> None:
             where="--method",
             do="leave --method out",
         )
-    varied = [
-        name for name, spread in zip(Mode._fields, np.ptp(modes, axis=0), strict=True) if spread
-    ]
-    if unknown := [name for name in varied if name not in method.parts]:
+    spreads = dict(zip(Mode._fields, np.ptp(bench.modes, axis=0), strict=True))
+    if unknown := [name for name, s in spreads.items() if s and name not in method.parts]:
         raise PredictionError(
             f"{method.name} does not know what {', '.join(unknown)} does",
             where="--method",
             do="take gaussian_process, which knows every part of a mode",
         )
-
-
-def _first(profile: Profile) -> list[Mode]:
-    """Return the modes of the first design, as many as there is time for."""
-    bench, goal = profile.bench, profile.goal
-    n_known = sum(one.valid for one in profile.before)
-    n_left = len(bench.modes) - len(profile.before)
-    n_wanted = min(max(N_FIRST - n_known, 0), n_left)
-    if not n_wanted:
-        return []
-    left_s = goal.max_s - bench.spent_s()
-    n_least = max(min(LEAST_FIRST - n_known, n_left), 1)
-    least_s = bench.expected_s(None, n_least)
-    if least_s > left_s and n_known < LEAST_FIRST:
-        raise EpochwattError(
-            f"{left_s / 60:.3g} minutes are too few for the first {counted(n_least, 'modes')}",
-            where="--max-minutes",
-            found=f"they take about {least_s / 60:.2g} minutes",
-            do=f"allow {math.ceil((bench.spent_s() + 2 * least_s) / 60)} or more",
-        )
-    n = n_wanted
-    while n > n_least and bench.expected_s(None, n) > SHARE_FIRST * left_s:
-        n -= 1
-    tried = [one.mode for one in profile.before]
-    chosen = first_modes(bench.kind, bench.modes, bench.processes, n, tried)
-    # where the time ends before the design does, the slowest modes are those that are missing
-    return sorted(chosen, key=lambda mode: -float(logs(as_rows([mode]))[0, :5].sum()))
+    bench.until_s = profile.goal.max_s
+    profile.before = bench.earlier()
+    _run(profile, _first_design(profile), say)
+    profile.n_first = len(profile.ran)
+    while not profile.stop:
+        mode = _next_mode(profile)
+        if mode is not None:
+            _run(profile, [mode], say)
 
 
 def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
@@ -234,105 +209,145 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
         return
     runs = profile.bench.measure(modes)
     try:
-        for one in runs:
-            if profile.goal.needs_power and math.isnan(one.power_w):
-                raise _no_power(profile)
-            profile.ran.append(one)
-            say(profile, one)
+        for run in runs:
+            if profile.goal.needs_power and math.isnan(run.power_w):
+                limit = profile.goal.max_power_w
+                option = "--objective energy" if limit is None else "--max-power-w"
+                raise EpochwattError(
+                    f"no power was measured, and {option} needs it",
+                    where=profile.bench.title,
+                    found="no sensor of power, or none that could be read",
+                    do="`epochwatt doctor` says which sensors there are; without power, ask for "
+                    "the least time without a limit",
+                )
+            profile.ran.append(run)
+            say(profile, run)
             if all(BUSY in late.flags.split() for late in profile.ran[-N_BUSY:]):
                 profile.stop = (
                     "other programs keep this machine busy, so nothing measured now counts; "
                     "end them, then give the same command again"
                 )
                 return
-        if profile.spent_s >= profile.goal.max_s and not profile.stop:
+        if profile.left_s <= 0 and not profile.stop:
             profile.stop = TIME_OVER
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 
 
-def _no_power(profile: Profile) -> EpochwattError:
-    option = "--objective energy" if profile.goal.max_power_w is None else "--max-power-w"
-    return EpochwattError(
-        f"no power was measured, and {option} needs it",
-        where=profile.bench.title,
-        found="no sensor of power, or none that could be read",
-        do="`epochwatt doctor` says which sensors there are; without power, ask for the least time "
-        "without a limit",
-    )
+# -- the first modes -------------------------------------------------------------------------------
 
 
-def _next(profile: Profile) -> Mode | None:
+def _first_design(profile: Profile) -> list[Mode]:
+    """Return the modes of the first design, as many as there is time for."""
+    bench = profile.bench
+    n_known = sum(run.valid for run in profile.before)
+    n_left = len(bench.modes) - len(profile.before)
+    n = min(max(N_FIRST - n_known, 0), n_left)
+    if not n:
+        return []
+    left_s, n_least = profile.left_s, max(min(LEAST_FIRST - n_known, n_left), 1)
+    least_s = bench.expected_s(None, n_least)
+    if least_s > left_s and n_known < LEAST_FIRST:
+        raise EpochwattError(
+            f"{left_s / 60:.3g} minutes are too few for the first {counted(n_least, 'modes')}",
+            where="--max-minutes",
+            found=f"they take about {least_s / 60:.2g} minutes",
+            do=f"allow {math.ceil((profile.spent_s + 2 * least_s) / 60)} or more",
+        )
+    while n > n_least and bench.expected_s(None, n) > SHARE_FIRST * left_s:
+        n -= 1
+    chosen = first_modes(bench, n, [run.mode for run in profile.before])
+    # where the time ends before the design does, the slowest modes are those that are missing
+    return sorted(chosen, key=lambda mode: -float(logs(as_rows([mode]))[0, :5].sum()))
+
+
+def first_modes(bench: Bench, n_modes: int, already: Sequence[Mode] = ()) -> tuple[Mode, ...]:
+    """Return modes to begin with, beside those that were run already."""
+    modes = bench.modes
+    if len(modes) - len(already) <= n_modes:
+        ran = set(already)
+        return tuple(mode for row in modes.tolist() if (mode := Mode(*row)) not in ran)
+    design = design_of_modes(bench.kind, modes, bench.processes)
+    if len(modes) > MOST_CANDIDATES:
+        thinned = board_design(design.board, bench.processes).candidates
+        there = set(map(tuple, np.round(modes, 3).tolist()))
+        is_there = [tuple(np.round(row, 3).tolist()) in there for row in thinned]
+        if sum(is_there) < MOST_CANDIDATES / 10:  # no product of steps: evenly out of all of them
+            places = np.linspace(0, len(modes) - 1, MOST_CANDIDATES).round().astype(int)
+            design = replace(design, candidates=modes[places])
+        else:
+            design = replace(design, candidates=thinned[is_there])
+    try:
+        chosen = choose_modes(design, n_modes, COST_OF_A_MODE * n_modes, already).modes
+    except EpochwattError:  # all modes are slow beside the strongest: no limit then
+        chosen = choose_modes(design, n_modes, None, already).modes
+    nearest = [int(np.abs(modes - np.array(mode)).sum(1).argmin()) for mode in chosen]
+    return tuple(Mode(*modes[place].tolist()) for place in nearest)
+
+
+# -- the next mode ---------------------------------------------------------------------------------
+
+
+def _next_mode(profile: Profile) -> Mode | None:
     """Return the mode to run next; None, and `stop` says why: none is worth it."""
     bench, goal, best = profile.bench, profile.goal, profile.best
-    left = untried(bench.modes, [one.mode for one in profile.measured])
-    if not len(left):
+    tried = [run.mode for run in profile.measured]
+    known = set(map(tuple, as_rows(tried).tolist())) if tried else set()
+    untried = bench.modes[[row not in known for row in map(tuple, bench.modes.tolist())]]
+    if not len(untried):
         profile.stop = "every mode was run"
         return None
-    if sum(one.valid for one in profile.measured) < LEAST_VALID:
-        return _another_first(profile)
-    if best is not None and _n_in_vain(profile) >= N_VERIFIED:
-        profile.stop = f"the last {N_VERIFIED} candidates were no better"
-        return None
+    if sum(run.valid for run in profile.measured) < LEAST_VALID:  # another one to learn from
+        if len(profile.ran) >= N_FIRST + N_VERIFIED:
+            profile.stop = "fewer than two modes count, so nothing can be said of others"
+        elif bench.expected_s(None) > profile.left_s:
+            profile.stop = NO_FIT
+        return None if profile.stop else first_modes(bench, 1, tried)[0]
+    if best is not None:  # how many candidates were run after it; the first design does not count
+        since = max([n + 1 for n, run in enumerate(profile.ran) if run is best], default=0)
+        if len(profile.ran) - max(since, profile.n_first or 0) >= N_VERIFIED:
+            profile.stop = f"the last {N_VERIFIED} candidates were no better"
+            return None
     fits = profile.fits()
-    modes = shortlist(fits.time, fits.power, left, goal.objective, goal.max_power_w)
+    modes, aim = _shortlist(fits, untried, goal)
     rows = bench.observations(profile.measured)
     promise = gains(fits.time, fits.power, modes, rows, goal.max_power_w, goal.objective)
     cost_s = np.array([bench.expected_s(float(t)) for t in fits.time.predict(modes)])
-    fit_in = cost_s <= goal.max_s - bench.spent_s()
+    fit_in = cost_s <= profile.left_s
     if not fit_in.any():
-        profile.stop = "the time is over: another mode would not fit in"
+        profile.stop = NO_FIT
         return None
-    if best is None:
-        return _to_keep(profile, modes, np.where(fit_in, promise.keeps, 0.0), fits)
+    if best is None:  # while none keeps the limit: the best of those that rather do
+        keeps = np.where(fit_in, promise.keeps, 0.0)
+        likely = keeps >= LIKELY
+        place = int(np.where(likely, aim, np.inf).argmin() if likely.any() else keeps.argmax())
+        if keeps[place] < HOPELESS:
+            profile.stop = "no mode is expected to keep the limit"
+            return None
+        return Mode(*modes[place].tolist())
     saved_s = promise.gain * HORIZON * goal.max_s
     net_s = np.where(fit_in, saved_s - cost_s, -np.inf)
     place = int(net_s.argmax())
     if net_s[place] <= 0:
         profile.stop = (
-            f"another mode would take {_minutes(cost_s[place])} and is expected to save "
-            f"{_minutes(saved_s[place])} of a training of {HORIZON * goal.max_s / 3600:.3g} h"
+            f"another mode would take {cost_s[place] / 60:.2g} min and is expected to save "
+            f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
         )
         return None
     return Mode(*modes[place].tolist())
 
 
-def _another_first(profile: Profile) -> Mode | None:
-    """Return a mode to learn from, where too few of the first ones count."""
-    bench, tried = profile.bench, [one.mode for one in profile.measured]
-    if len(profile.ran) >= N_FIRST + N_VERIFIED:
-        profile.stop = "fewer than two modes count, so nothing can be said of others"
-        return None
-    if bench.expected_s(None) > profile.goal.max_s - bench.spent_s():
-        profile.stop = "the time is over: another mode would not fit in"
-        return None
-    return first_modes(bench.kind, bench.modes, bench.processes, 1, tried)[0]
-
-
-def _n_in_vain(profile: Profile) -> int:
-    """Return how many candidates were run after the best mode; the first design does not count."""
-    places = [n for n, one in enumerate(profile.ran) if one is profile.best]
-    since = max(places[0] + 1 if places else 0, profile.n_first or 0)
-    return len(profile.ran) - since
-
-
-def _to_keep(profile: Profile, modes: Numbers, keeps: Numbers, fits: Fits) -> Mode | None:
-    """Return the mode to run while none keeps the limit: the best of those that rather do.
-
-    Parameters
-    ----------
-    keeps : (n,), probability that each keeps it; 0 where there is no time for it
-    """
+def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers]:
+    """Return those modes (k, 6) that may be the best, and what to minimise in each, expected."""
     aim = fits.time.predict(modes)
-    if profile.goal.objective == "energy" and fits.power is not None:
-        aim = aim * fits.power.predict(modes)
-    likely = keeps >= LIKELY
-    place = int(np.where(likely, aim, np.inf).argmin() if likely.any() else keeps.argmax())
-    if keeps[place] < HOPELESS:
-        profile.stop = "no mode is expected to keep the limit"
-        return None
-    return Mode(*modes[place].tolist())
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.2g} min"
+    watts = None if fits.power is None else fits.power.predict(modes)
+    if goal.objective == "energy" and watts is not None:
+        aim = aim * watts
+    if len(modes) <= SHORTLIST:
+        return modes, aim
+    order = np.argsort(aim, kind="stable")
+    if watts is not None and goal.max_power_w is not None:
+        # beyond it the nearest to the limit first
+        far = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
+        order = np.lexsort((aim, far))
+    return modes[order[:SHORTLIST]], aim[order[:SHORTLIST]]

@@ -1,6 +1,7 @@
 """A profile as lines for the terminal: what is asked, each mode as it comes, the answer."""
 
 import math
+import re
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
@@ -8,19 +9,14 @@ from epochwatt.prediction.profile.bench import Bench, Measured
 from epochwatt.prediction.profile.board import Board
 from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
+from epochwatt.prediction.recommend.text import percent
 from epochwatt.text import aligned, counted
 
-ORIGINS = {
-    "measured": "measured",
-    "fake": "NOT MEASURED, on a fake board",
-    "simulated": "SIMULATED, not measured",
-    "public": "REPLAYED from a table that others measured",
-}
-WHERE = {
-    "measured": "measured",
-    "fake": "on the fake board",
-    "simulated": "simulated",
-    "public": "in the table",
+ORIGINS = {  # provenance -> how an answer begins, and what its numbers are
+    "measured": ("measured", "measured"),
+    "fake": ("NOT MEASURED, on a fake board", "on the fake board"),
+    "simulated": ("SIMULATED, not measured", "simulated"),
+    "public": ("REPLAYED from a table that others measured", "in the table"),
 }
 ELSEWHERE = (
     ".venv/bin/epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30"
@@ -37,7 +33,7 @@ def asked_lines(profile: Profile) -> list[str]:
     limit = "" if goal.max_power_w is None else f"; power at most {goal.max_power_w:g} W"
     minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
     return [
-        f"{ORIGINS[bench.provenance]}: modes of {bench.title}, one after the other",
+        f"{ORIGINS[bench.provenance][0]}: modes of {bench.title}, one after the other",
         f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
         f"modes     {len(bench.modes):,}; method {profile.method.name}",
         "",
@@ -45,25 +41,23 @@ def asked_lines(profile: Profile) -> list[str]:
     ]
 
 
-def mode_line(profile: Profile, measured: Measured) -> str:
+def mode_line(profile: Profile, run: Measured) -> str:
     """Return the line of a mode that was run."""
     best, bench = profile.best, profile.bench
-    scale = UNITS[_unit(bench)]
+    unit = _unit(bench)
     so_far = "none keeps the limit yet"
-    if best is measured:
+    if best is run:
         so_far = "this one"
     elif best is not None:
-        so_far = f"{best.time_s / scale:.4g} {_unit(bench)}{_watts(best)}"
-    power = f"{measured.power_w:.2f}"
-    if not measured.valid:
-        so_far += f" (does not count: {measured.flags})"
-    if math.isnan(measured.power_w):
-        power = "-"
-        if measured.valid and measured.notes:
-            so_far += f" (no power: {measured.notes})"
+        so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
+    power = "-" if math.isnan(run.power_w) else f"{run.power_w:.2f}"
+    if not run.valid:
+        so_far += f" (does not count: {run.flags})"
+    elif power == "-" and run.notes:
+        so_far += f" (no power: {run.notes})"
     return (
-        f"{len(profile.ran):3} {described(measured.mode, bench):{MODE_WIDTH}} "
-        f"{measured.time_s / scale:8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
+        f"{len(profile.ran):3} {described(run.mode, bench):{MODE_WIDTH}} "
+        f"{run.time_s / UNITS[unit]:8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
     )
 
 
@@ -76,17 +70,25 @@ def described(mode: Mode, bench: Bench) -> str:
 def answer_lines(profile: Profile, command: str) -> list[str]:
     """Return the answer: the mode, what was measured of it, what it cost, what to type next.
 
-    Parameters
-    ----------
-    command : that was given, to be given again where the profile was interrupted
+    `command`: that was given, to be given again where the profile was interrupted.
     """
     best, bench = profile.best, profile.bench
     ended = f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept"
     lines = ["", ended, ""]
-    if best is None:
-        lines += _no_answer(profile)
-    else:
+    counting = [run for run in profile.measured if run.valid]
+    if best is not None:
         lines += [f"take      {described(best.mode, bench)}", "", *_outlook(profile, best)]
+    elif not profile.measured:
+        lines.append("answer    none: no mode ended before the time was over")
+    elif not counting:
+        flags = sorted({flag for run in profile.measured for flag in run.flags.split()})
+        lines.append(f"answer    none: no mode that was run counts ({', '.join(flags)})")
+        lines.append("          what these flags mean: docs/reference/columns.md")
+    else:
+        least = min(counting, key=lambda run: run.power_w)
+        words = f"{least.power_w:.4g} W, in {described(least.mode, bench)}"
+        lines.append("answer    none: no mode that was run keeps the limit")
+        lines.append(f"          the least power was {words}")
     lines += ["", *_cost(profile)]
     if isinstance(bench, Board) and profile.ran:
         try:
@@ -104,13 +106,13 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     """Return what the next epoch may be, and below it the best modes that keep the limit."""
     bench, goal = profile.bench, profile.goal
     try:
-        looks = {one: profile.outlook(one) for one in profile.kept()[:N_SHOWN]}
+        looks = {run: profile.outlook(run) for run in profile.kept()[:N_SHOWN]}
     except EpochwattError:  # too few modes to fit anything to
         return [f"time      {best.time_s:.4g} s{_watts(best)}, measured once"]
     unit = _unit(bench)
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
     work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
-    rows = [[f"of {work}", WHERE[bench.provenance], "90 % interval of the next"]]
+    rows = [[f"of {work}", ORIGINS[bench.provenance][1], "90 % interval of the next"]]
     for name, (value, low, high) in looks[best].estimates.items():
         scale = UNITS[unit] if name == "time_s" else 1.0
         interval = Estimate(0.0, (low or 0.0) / scale, (high or 0.0) / scale).interval
@@ -119,53 +121,35 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     if goal.max_power_w is None or looks[best].risk is None:
         return lines
     rows = [["best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W"]]
-    for number, (one, look) in enumerate(looks.items(), 1):
-        time, risk = f"{one.time_s / UNITS[unit]:.4g}", look.risk or 0.0
-        shown = f"{100 * risk:.0f} %" if risk >= 0.01 else "< 1 %"
-        rows.append([str(number), described(one.mode, bench), time, f"{one.power_w:.4g}", shown])
+    for number, (run, look) in enumerate(looks.items(), 1):
+        time, risk = f"{run.time_s / UNITS[unit]:.4g}", percent(look.risk or 1e-9)
+        rows.append([str(number), described(run.mode, bench), time, f"{run.power_w:.4g}", risk])
     return [*lines, "", *aligned(rows)]
-
-
-def _no_answer(profile: Profile) -> list[str]:
-    """Return why there is no answer."""
-    counting = [one for one in profile.measured if one.valid]
-    if not profile.measured:
-        return ["answer    none: no mode ended before the time was over"]
-    if not counting:
-        flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
-        return [
-            f"answer    none: no mode that was run counts ({', '.join(flags)})",
-            "          what these flags mean: docs/reference/columns.md",
-        ]
-    least = min(counting, key=lambda one: one.power_w)
-    return [
-        "answer    none: no mode that was run keeps the limit",
-        f"          the least power was {least.power_w:.4g} W, in "
-        f"{described(least.mode, profile.bench)}",
-    ]
 
 
 def _cost(profile: Profile) -> list[str]:
     """Return what was run, and what the minutes went into."""
-    n = len(profile.ran)
+    n, spent_s = len(profile.ran), profile.spent_s
     n_first = n if profile.n_first is None else profile.n_first
-    n_invalid = sum(not one.valid for one in profile.ran)
-    counted_s = sum(one.counted_s for one in profile.ran)
-    around_s = sum(one.took_s - one.counted_s for one in profile.ran)
-    jobs_s = max(profile.spent_s - around_s - counted_s, 0.0)
+    counted_s = sum(run.counted_s for run in profile.ran)
+    around_s = sum(run.took_s for run in profile.ran) - counted_s
+    jobs_s = max(spent_s - around_s - counted_s, 0.0)
     ran = (
         f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} chosen one by one"
     )
     if profile.before:
         ran += f"; {len(profile.before)} were measured before"
     took = (
-        f"took      {profile.spent_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm "
-        f"up, {counted_s / 60:.1f} in mini-batches that count, {jobs_s / 60:.1f} to start jobs"
+        f"took      {spent_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm up, "
+        f"{counted_s / 60:.1f} in mini-batches that count, {jobs_s / 60:.1f} to start jobs"
     )
     if profile.stop == TIME_OVER:
         took += " and in a mode that did not end"
-    does = "does" if n_invalid == 1 else "do"
-    return [ran, took] + ([f"          {n_invalid} of them {does} not count"] if n_invalid else [])
+    lines = [ran, took]
+    if n_invalid := sum(not run.valid for run in profile.ran):
+        does = "does" if n_invalid == 1 else "do"
+        lines.append(f"          {n_invalid} of them {does} not count")
+    return lines
 
 
 def _next_lines(bench: Bench, mode: Mode, command: str) -> list[str]:
@@ -173,7 +157,7 @@ def _next_lines(bench: Bench, mode: Mode, command: str) -> list[str]:
     if bench.provenance == "public":
         return ["next: on a board of your own, or a simulated one:", f"  {ELSEWHERE}"]
     if bench.provenance == "simulated":
-        there = command.replace(" --backend twin", "")
+        there = re.sub(r" --backend[ =]twin\b", "", command)
         return ["next: on the board, whose answer is measured:", f"  {there}"]
     if bench.kind == "host":
         where = "next: with as many threads, in a study of this machine (docs/start/your-study.md):"
@@ -194,5 +178,5 @@ def _unit(bench: Bench) -> str:
     return "ms" if bench.work in ("mini-batch", "kernel") else "s"
 
 
-def _watts(measured: Measured) -> str:
-    return "" if math.isnan(measured.power_w) else f", {measured.power_w:.4g} W"
+def _watts(run: Measured) -> str:
+    return "" if math.isnan(run.power_w) else f", {run.power_w:.4g} W"

@@ -5,9 +5,9 @@ those of any other board are in the records of its runs, without its nvpmodel co
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt.board.device.board_files import Conf, Tables, board_conf, cpus, tables
 from epochwatt.board.device.kinds import KINDS, Kind
@@ -20,8 +20,8 @@ from epochwatt.prediction.data.modes import Board, PredictionError
 from epochwatt.study.config import Device
 from epochwatt.study.place import MEASURED, is_board
 
-_STEPS = {f"{part}_steps_mhz": [NUMBER] for part in ("cpu", "gpu", "emc")}
-_RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
+_STEPS = {"cpu_steps_mhz": 1e3, "gpu_steps_mhz": 1e6, "emc_steps_mhz": 1e6}  # -> kHz, Hz, Hz
+_RECORD = {"machine": {**{name: [NUMBER] for name in _STEPS}, "n_cpus": COUNT}}
 
 
 class BoardFiles(NamedTuple):
@@ -38,38 +38,30 @@ def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -
     Raises EpochwattError: its tables are not known here, or its runs recorded different ones.
     """
     if backend == TWIN:
-        return _of_kind(device)
+        kind = KINDS.get(device.board)
+        if kind is None or not kind.releases:
+            raise PredictionError(
+                "the clocks of boards of this kind are not known",
+                where=device.title,
+                allowed=[name for name, kind in KINDS.items() if kind.releases],
+            )
+        conf: Conf | None = stock_conf(kind, kind.releases[0])
+        return BoardFiles(board_of_kind(kind), conf, "the table of board kinds")
     is_fake = device.sysroot != "/"
     if is_fake == (backend == "fake") and is_board(device.board, device.sysroot):
-        return _live(device)
+        folder, source = device.sysroot, "the board at hand"
+        try:
+            conf = board_conf(folder)
+        except ValueError:
+            conf, source = None, f"{source}, whose nvpmodel.conf cannot be read"
+        board = Board(device.board, len(cpus(folder)), tables(folder))
+        return BoardFiles(board, conf, source)
     return BoardFiles(_recorded(device, runs, root), None, "the records of its runs")
-
-
-def _of_kind(device: Device) -> BoardFiles:
-    kind = KINDS.get(device.board)
-    if kind is None or not kind.releases:
-        raise PredictionError(
-            "the clocks of boards of this kind are not known",
-            where=device.title,
-            allowed=[name for name, kind in KINDS.items() if kind.releases],
-        )
-    conf = stock_conf(kind, kind.releases[0])
-    return BoardFiles(board_of_kind(kind), conf, "the table of board kinds")
 
 
 def board_of_kind(kind: Kind) -> Board:
     """Return the clock tables of a kind of board."""
     return Board(kind.name, kind.cores, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
-
-
-def _live(device: Device) -> BoardFiles:
-    root = device.sysroot
-    board = Board(device.board, len(cpus(root)), tables(root))
-    try:
-        conf = board_conf(root)
-    except ValueError:
-        return BoardFiles(board, None, "the board at hand, whose nvpmodel.conf cannot be read")
-    return BoardFiles(board, conf, "the board at hand")
 
 
 def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
@@ -78,8 +70,10 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
     for run in runs:
         folder = RunFolder(str(root / MEASURED), run)
         for epoch in folder.measured()[-1:]:
-            record = files.read_json(os.path.join(folder.epoch_path(epoch), RECORD), _RECORD)
-            tables_seen[_of_record(device.board, record["machine"])] = run
+            path = os.path.join(folder.epoch_path(epoch), RECORD)
+            machine = files.read_json(path, _RECORD)["machine"]
+            steps = (tuple(round(k * mhz) for mhz in machine[name]) for name, k in _STEPS.items())
+            tables_seen[Board(device.board, machine["n_cpus"], Tables(*steps))] = run
     if not tables_seen:
         raise PredictionError(
             f"it is not at hand, and {MEASURED}/ has no record of its runs to tell its clocks",
@@ -94,11 +88,3 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
             do="ask on the board, whose own tables count",
         )
     return next(iter(tables_seen))
-
-
-def _of_record(kind: str, machine: Mapping[str, Any]) -> Board:
-    steps = (
-        tuple(round(scale * mhz) for mhz in machine[f"{part}_steps_mhz"])
-        for part, scale in (("cpu", 1e3), ("gpu", 1e6), ("emc", 1e6))
-    )
-    return Board(kind, machine["n_cpus"], Tables(*steps))

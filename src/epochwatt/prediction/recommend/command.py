@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError
@@ -118,36 +117,6 @@ class Advice:
         name = "-".join([self.request.aim, *budgets, *risk, *methods])
         return ANSWERS / run_prefix(self.fitted.workload) / name
 
-    @property
-    def mode_id(self) -> int | None:
-        """Id that nvpmodel calls the mode by; None: the board's configuration is not known."""
-        return strongest(self.files.conf).id if self.files.conf else None
-
-    @property
-    def block(self) -> str | None:
-        """Nvpmodel configuration of the mode; None: the board's own is not known.
-
-        Raises PredictionError: the board's nvpmodel cannot set it.
-        """
-        if self.files.conf is None:
-            return None
-        board, mode = self.files.board, self.recommendation.mode
-        estimates = self.recommendation.estimates
-        expected = [f"{e.value:.4g} {UNITS[name]}" for name, e in estimates.items()]
-        comment = [
-            self.headline,
-            f"recommended by epochwatt: {self.aim}; expected {', '.join(expected)}",
-            f"made of the nvpmodel configuration of {self.files.source}",
-        ]
-        if self.request.backend != "jetson":
-            comment.append("not for a board: ask there with --backend jetson")
-        clocks = round(1e3 * mode.cpu_mhz), round(1e6 * mode.gpu_mhz), round(1e6 * mode.emc_mhz)
-        try:
-            text = custom_conf(self.files.conf, int(mode.cores), *clocks, board.tables)
-        except ValueError as error:
-            raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
-        return "".join(f"# {line}\n" for line in comment) + text
-
 
 def run_prefix(workload: Factors) -> str:
     """Return how the ids of a workload's runs begin (`study.runs.run_id`), up to the power mode."""
@@ -162,19 +131,26 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     Raises EpochwattError: an unknown name or number, no fitted model, several, too few modes behind
     it, energy that was not measured, or budgets that no mode keeps.
     """
-    method = load_method(request.method, root)
+    method, backend = load_method(request.method, root), request.backend
     device = Devices(root).get(request.factors["device"], "--device")
     _check(request, device, root)
-    fits = _fits(request.backend, method, root)
-    fitted, others = _requested(fits, request, device, root)
-    files = board_files(request.backend, device, fitted.runs, root)
+    folder, runs = root / MODELS / backend, (root / MEASURED).glob(f"{backend}-*")
+    if backend != TWIN and not (folder / TIME_FILE).is_file() and next(runs, None) is None:
+        where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
+        raise PredictionError(
+            f"{MEASURED}/ has no run of backend {backend}: there is nothing to fit models to",
+            do=f"{where} (docs/tutorials/jetson.md), run .venv/bin/snakemake --profile "
+            f"profiles/jetson, and ask there, or copy its {MEASURED}/ here; or use --backend "
+            f"{TWIN}, whose answers are simulated",
+        )
+    fitted, others = _requested(load_fitted(folder, method), request, device, root)
+    files = board_files(backend, device, fitted.runs, root)
     resolved = (files.board.resolve(Mode(*mode)) for mode in fitted.time.trained_on.tolist())
     profiled = tuple(dict.fromkeys(resolved))
     if len(profiled) < LEAST_MODES:
-        from epochwatt.prediction.recommend.new_runs import profiling_recipe
+        from epochwatt.prediction.recommend.runs import profiling_recipe
 
-        n_processes = fitted.workload["num_workers"] + 1
-        further = modes_to_measure(files.board, n_processes, profiled)
+        further = modes_to_measure(files.board, fitted.workload["num_workers"] + 1, profiled)
         raise PredictionError(
             f"too few power modes of {fitted.workload['model']} on {device.title}, "
             f"{described(fitted.workload)}, were run",
@@ -203,30 +179,16 @@ def _check(request: Request, device: Device, root: Path) -> None:
         )
     models = list(read_rows(WorkloadRow, root / "config/workloads.yaml"))
     media = list(device.storage)
+    storage = factors.get("storage", media[0])
     for option, value, allowed in (
         ("--model", request.model, models),
-        ("--storage", factors.get("storage", media[0]), media),
+        ("--storage", storage, media),
     ):
         if value not in allowed:
             raise EpochwattError(f"{option} is {value!r}", allowed=allowed)
     for name, option in OPTIONS.items():
         if name in factors:
             validated(FactorValues, {"model": request.model, name: factors[name]}, option)
-
-
-def _fits(backend: str, method: Method, root: Path) -> list[FittedWorkload]:
-    """Return the fits of a backend; PredictionError: none, or nothing that could be fitted."""
-    folder = root / MODELS / backend
-    runs = (root / MEASURED).glob(f"{backend}-*")
-    if backend != TWIN and not (folder / TIME_FILE).is_file() and next(runs, None) is None:
-        where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
-        raise PredictionError(
-            f"{MEASURED}/ has no run of backend {backend}: there is nothing to fit models to",
-            do=f"{where} (docs/tutorials/jetson.md), run .venv/bin/snakemake --profile "
-            f"profiles/jetson, and ask there, or copy its {MEASURED}/ here; or use --backend "
-            f"{TWIN}, whose answers are simulated",
-        )
-    return load_fitted(folder, method)
 
 
 def _requested(
@@ -241,15 +203,15 @@ def _requested(
         return nearest[0], tuple(fit for fit in matching if fit is not nearest[0])
     names = nearest[0].workload
     differ = [name for name in names if len({fit.workload[name] for fit in nearest}) > 1]
-    options = [OPTIONS[name] for name in differ if name in OPTIONS]
     others = ", ".join(differ) or "where their runs come from"
+    do = f"they differ in {others}: select one of their studies in config/config.yaml and make "
+    do += "the models again"
+    if options := [OPTIONS[name] for name in differ if name in OPTIONS]:
+        do = f"choose by {', '.join(options)}"
     raise PredictionError(
         f"several workloads of {request.model} on {request.device} were fitted",
         found="; ".join(map(described_fit, nearest)),
-        do=f"choose by {', '.join(options)}"
-        if options
-        else f"they differ in {others}: select one of their studies in config/config.yaml and make "
-        "the models again",
+        do=do,
     )
 
 
@@ -292,7 +254,7 @@ def _nothing_fitted(
     fits: Sequence[FittedWorkload], request: Request, device: Device, root: Path
 ) -> EpochwattError:
     """Return the error that lists what is fitted, and how to make the missing runs."""
-    from epochwatt.prediction.recommend.new_runs import profiling_recipe
+    from epochwatt.prediction.recommend.runs import profiling_recipe
 
     factors = request.factors
     options = [f"{opt} {factors[name]}" for name, opt in OPTIONS.items() if name in factors]
@@ -318,7 +280,7 @@ def _nothing_fitted(
         for fit in fits:
             name = f"{fit.workload['device']}-{fit.workload['instance']}"
             boards.setdefault(name, {})[fit.workload["model"]] = None
-        found = [f"{', '.join(map(str, some))} on {board}" for board, some in boards.items()]
+        found = [f"{', '.join(map(str, models))} on {board}" for board, models in boards.items()]
     return PredictionError(
         f"no model of {' '.join([request.model, 'on', request.device, *options])} was fitted",
         found="; ".join(found),

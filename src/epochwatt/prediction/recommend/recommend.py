@@ -14,7 +14,6 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
@@ -104,9 +103,15 @@ def recommend(
     level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: it is expected to hold
     """
-    if power is None:
-        _need_no_energy(objective, budgets)
-    models = [_on_steps(board, model) for model in (time, power) if model is not None]
+    needing = [] if objective == "time" else [f"the objective {objective}"]
+    needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
+    if power is None and needing:
+        raise PredictionError(
+            "energy was not measured in every epoch of this workload, and "
+            f"{' and '.join(needing)} {'need' if len(needing) > 1 else 'needs'} it",
+            allowed=f"--objective time and {OPTIONS['epoch_s']}",
+        )
+    models = [on_steps(board, model) for model in (time, power) if model is not None]
     modes = board.all_modes()
     if max_risk is None:
         fits = [model.fits(modes) for model in models]
@@ -132,6 +137,12 @@ def recommend(
     low = np.max([model.trained_on.min(0) for model in models], axis=0)
     high = np.min([model.trained_on.max(0) for model in models], axis=0)
     parts = zip(Mode._fields, mode, low, high, strict=True)
+    front: list[FrontMode] = []
+    if "energy_wh" in expected:
+        places = pareto_front(expected["epoch_s"], expected["energy_wh"])
+        columns = (expected[name][places].tolist() for name in ("epoch_s", "power_w", "energy_wh"))
+        rows = zip(modes[places].tolist(), *columns, strict=True)
+        front = [FrontMode(Mode(*parts_of_mode), *values) for parts_of_mode, *values in rows]
     return Recommendation(
         mode=mode,
         estimates=estimates,
@@ -139,7 +150,7 @@ def recommend(
         extrapolated=tuple(name for name, part, a, b in parts if not a <= part <= b),
         n_modes=len(modes),
         n_within=choice.n_within,
-        front=_front(modes, expected),
+        front=tuple(front),
     )
 
 
@@ -156,7 +167,28 @@ def best_mode(
     `EQUAL`) the one nearest to what was profiled (m, 6), where models are most accurate: best of
     all a profiled one. Raises PredictionError: no mode keeps the budgets.
     """
-    within = np.flatnonzero(_within(modes, expected, budgets))
+    keeps = {name: expected[name] <= most for name, most in budgets.items()}
+    for name, kept in keeps.items():
+        if not kept.any():
+            place = int(expected[name].argmin())
+            raise PredictionError(
+                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}",
+                allowed=f"{expected[name][place]:.4g} {UNITS[name]} or more, expected of "
+                f"{Mode(*modes[place].tolist())}",
+            )
+    within = np.flatnonzero(np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()]))
+    if not len(within):
+        options = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
+        raises = []
+        for name in keeps:  # the lowest value of modes that keep all others
+            others = [kept for other, kept in keeps.items() if other != name]
+            values = expected[name][np.logical_and.reduce(others)]
+            if len(values):
+                raises.append(f"raise {OPTIONS[name]} to {values.min():.4g} or more")
+        raise PredictionError(
+            f"each budget is kept by some mode, but no mode keeps {options} together",
+            do=", or ".join(raises) or "raise two of them or more",
+        )
     energy_wh = expected.get("energy_wh", np.zeros(len(modes)))  # of no account where not known
     aim = _aim(objective, expected)
     order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
@@ -181,11 +213,9 @@ def _risks(
     objective: str,
     budgets: Mapping[str, float],
 ) -> dict[str, float]:
-    """Return the risks of a choice, as of `Choice`.
+    """Return the risks of a choice; `fits`: what each expects of each mode (n, d), time and power.
 
-    Parameters
-    ----------
-    fits : what each fit expects of each mode, shape (n, d): of time, and of power
+    They are those of the mode itself where it was profiled, else of the choices of all fits.
     """
     places: list[int] = []
     if budgets and modes[choice.place].tolist() not in models[0].trained_on.tolist():
@@ -195,11 +225,8 @@ def _risks(
             if keeps.any():
                 places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
     samples = _samples(models, modes[places or [choice.place]])
-    return {
-        name: float((samples[name] > most).mean())
-        for name, most in budgets.items()
-        if name in samples
-    }
+    there = {name: most for name, most in budgets.items() if name in samples}
+    return {name: float((samples[name] > most).mean()) for name, most in there.items()}
 
 
 def _as_many(fits: Sequence[Numbers]) -> list[Numbers]:
@@ -218,15 +245,9 @@ def safe_mode(
 ) -> Choice:
     """Choose the mode (n, 6) of least expected time that keeps a limit of power as surely as asked.
 
-    Its risk is that it breaks the limit, or that modes chosen as it was do: the larger one.
-
-    Raises PredictionError: no mode is safe enough, the predictor of power knows no intervals, or a
-    risk that is out of bounds.
-
-    Parameters
-    ----------
-    max_risk : highest probability that the limit is broken, above 0 and up to 0.5
-    over_w : by more than how much it counts as broken, W
+    Its risk is that it breaks the limit by more than `over_w`, or that modes chosen as it was do:
+    the larger one. Raises PredictionError: no mode is safe enough, the predictor of power knows no
+    intervals, or `max_risk` is not above 0 and up to 0.5.
     """
     from scipy.special import ndtr  # slow to import
 
@@ -265,15 +286,6 @@ def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, 
     return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
 
 
-def _front(modes: Numbers, expected: Expected) -> tuple[FrontMode, ...]:
-    if "energy_wh" not in expected:
-        return ()
-    places = pareto_front(expected["epoch_s"], expected["energy_wh"])
-    columns = (expected[name][places].tolist() for name in ("epoch_s", "power_w", "energy_wh"))
-    rows = zip(modes[places].tolist(), *columns, strict=True)
-    return tuple(FrontMode(Mode(*mode), *values) for mode, *values in rows)
-
-
 def _samples(models: Sequence[Predictor], modes: Numbers) -> dict[str, Numbers]:
     """Return what epochs may be in each mode, shape (d, n) each; empty without intervals."""
     if len(models) == 1:
@@ -283,19 +295,7 @@ def _samples(models: Sequence[Predictor], modes: Numbers) -> dict[str, Numbers]:
     return {} if both is None else _with_energy(*both)
 
 
-def _need_no_energy(objective: str, budgets: Mapping[str, float]) -> None:
-    """Refuse what needs power where only time is predicted. Raises PredictionError."""
-    needing = [] if objective == "time" else [f"the objective {objective}"]
-    needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
-    if needing:
-        raise PredictionError(
-            "energy was not measured in every epoch of this workload, and "
-            f"{' and '.join(needing)} {'need' if len(needing) > 1 else 'needs'} it",
-            allowed=f"--objective time and {OPTIONS['epoch_s']}",
-        )
-
-
-def _on_steps(board: Board, model: Predictor) -> Predictor:
+def on_steps(board: Board, model: Predictor) -> Predictor:
     """Return a predictor whose profiled modes are the board's own: runs may state nominal clocks.
 
     Raises EpochwattError: they are too few, or none of the board's.
@@ -322,30 +322,3 @@ def modes_to_measure(
     n_modes = LEAST_MODES - len(profiled)
     design = board_design(board, processes=processes)
     return choose_modes(design, n_modes, max_cost=COST_OF_A_MODE * n_modes, already=profiled).modes
-
-
-def _within(modes: Numbers, expected: Expected, budgets: Mapping[str, float]) -> NDArray[np.bool_]:
-    """Return which modes are expected to keep all budgets. Raises PredictionError: none does."""
-    keeps = {name: expected[name] <= most for name, most in budgets.items()}
-    for name, kept in keeps.items():
-        if not kept.any():
-            place = int(expected[name].argmin())
-            raise PredictionError(
-                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}",
-                allowed=f"{expected[name][place]:.4g} {UNITS[name]} or more, expected of "
-                f"{Mode(*modes[place].tolist())}",
-            )
-    together = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
-    if not together.any():
-        options = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
-        raises = []
-        for name in keeps:  # the lowest value of modes that keep all others
-            others = [kept for other, kept in keeps.items() if other != name]
-            values = expected[name][np.logical_and.reduce(others)]
-            if len(values):
-                raises.append(f"raise {OPTIONS[name]} to {values.min():.4g} or more")
-        raise PredictionError(
-            f"each budget is kept by some mode, but no mode keeps {options} together",
-            do=", or ".join(raises) or "raise two of them or more",
-        )
-    return together

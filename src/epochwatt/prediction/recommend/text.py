@@ -2,17 +2,12 @@
 
 from pathlib import Path
 
+from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.board.records import files
-from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.recommend.command import (
-    NAMES,
-    ORIGINS,
-    Advice,
-    described,
-    described_fit,
-)
+from epochwatt.prediction.data.modes import Mode, PredictionError
+from epochwatt.prediction.recommend.command import NAMES, ORIGINS, Advice, described, described_fit
 from epochwatt.prediction.recommend.recommend import UNITS
-from epochwatt.prediction.recommend.verify import profiled_means
+from epochwatt.prediction.recommend.runs import profiled_means
 from epochwatt.tables import write_table
 from epochwatt.text import aligned, counted
 
@@ -137,13 +132,39 @@ def _rounded(value: float | None) -> float | str:
     return "" if value is None else float(f"{value:.5g}")
 
 
+def nvpmodel_block(advice: Advice) -> str | None:
+    """Return the nvpmodel configuration of the mode; None: the board's own is not known.
+
+    Raises PredictionError: the board's nvpmodel cannot set it.
+    """
+    conf, board, mode = advice.files.conf, advice.files.board, advice.recommendation.mode
+    if conf is None:
+        return None
+    estimates = advice.recommendation.estimates
+    expected = [f"{e.value:.4g} {UNITS[name]}" for name, e in estimates.items()]
+    comment = [
+        advice.headline,
+        f"recommended by epochwatt: {advice.aim}; expected {', '.join(expected)}",
+        f"made of the nvpmodel configuration of {advice.files.source}",
+    ]
+    if advice.request.backend != "jetson":
+        comment.append("not for a board: ask there with --backend jetson")
+    clocks = round(1e3 * mode.cpu_mhz), round(1e6 * mode.gpu_mhz), round(1e6 * mode.emc_mhz)
+    try:
+        text = custom_conf(conf, int(mode.cores), *clocks, board.tables)
+    except ValueError as error:
+        raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
+    return "".join(f"# {line}\n" for line in comment) + text
+
+
 def write_block(advice: Advice, root: Path = Path()) -> str | None:
     """Write the nvpmodel block; return its path below the checkout, None where there is none."""
-    if advice.block is None:
+    block = nvpmodel_block(advice)
+    if block is None:
         return None
     path = advice.folder / "nvpmodel.conf"
     (root / advice.folder).mkdir(parents=True, exist_ok=True)
-    files.write_bytes(str(root / path), advice.block.encode(), durable=False)
+    files.write_bytes(str(root / path), block.encode(), durable=False)
     return str(path)
 
 
@@ -160,17 +181,19 @@ def use_lines(advice: Advice, block_path: str | None) -> list[str]:
         "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
         "  sudo epochwatt-helper restore       # back to what was before",
     ]
-    if block_path and is_measured:
-        lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {advice.mode_id}"]
+    if block_path and is_measured and advice.files.conf:
+        number = strongest(advice.files.conf).id
+        lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {number}"]
     return lines
 
 
 def block_lines(advice: Advice) -> list[str]:
     """Return the nvpmodel block, or why there is none."""
-    if advice.block is None:
+    block = nvpmodel_block(advice)
+    if block is None:
         return [
             "",
             "no nvpmodel block: it is made of the board's own nvpmodel.conf, which is not here",
             f"  do: ask on the board (this answer is of {advice.files.source})",
         ]
-    return ["", "nvpmodel block:", "", *advice.block.splitlines()]
+    return ["", "nvpmodel block:", "", *block.splitlines()]

@@ -10,7 +10,6 @@ run.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
@@ -39,74 +38,45 @@ def gains(
     max_power_w: float | None = None,
     objective: str = TIME_FIRST,
 ) -> Gains:
-    """Return what a profile of each candidate promises over the best profiled mode.
+    """Return what a profile of each candidate (n, 6) promises over the best profiled mode.
 
     The best is that of least time, or energy, which keeps the limit. Keeping it and being better
     count as independent.
 
     Raises PredictionError: a predictor that states no interval, power that is needed and not there,
     or another objective.
-
-    Parameters
-    ----------
-    time, power : predictors of one workload; power may be None without a limit, for `time`
-    candidates : (n, 6)
     """
+    from scipy.special import ndtr  # slow to import
+
     if objective not in OBJECTIVES:
         raise PredictionError(f"the objective {objective}", allowed=", ".join(OBJECTIVES))
-    is_new = ~_is_profiled(candidates, profiled)
+    if power is None and (max_power_w is not None or objective != TIME_FIRST):
+        raise PredictionError("a limit of power, or the objective energy, and power is not known")
+    known = set(profiled.mode_of_row)
+    is_new = np.array([Mode(*row) not in known for row in candidates.tolist()], bool)
     means, keeps = profiled.per_mode(), np.ones(len(candidates))
     kept = np.ones(len(means.modes), bool)
-    if max_power_w is not None:
+    if max_power_w is not None and power is not None:
         means.need_energy()
-        mean, sd = _moments(_needed(power), candidates)
-        keeps = _below((np.log(max_power_w) - mean) / sd)
+        watts, watts_sd = _moments(power, candidates)
+        keeps = np.asarray(ndtr((np.log(max_power_w) - watts) / watts_sd))
         kept = means.power_w <= max_power_w
     if not kept.any():
         return Gains(np.where(is_new, np.inf, 0.0), keeps)
-    if objective == TIME_FIRST:
-        values, expected = means.time_s, _moments(time, candidates)
-    else:
-        values, expected = (
-            means.power_w * means.time_s,
-            _of_energy(time, _needed(power), candidates),
-        )
-    gain = keeps * _saved(float(np.log(values[kept].min())), *expected)
-    return Gains(np.where(is_new, gain, 0.0), keeps)
-
-
-def _is_profiled(candidates: Numbers, profiled: Observations) -> NDArray[np.bool_]:
-    modes = set(profiled.mode_of_row)
-    return np.array([Mode(*row) in modes for row in candidates.tolist()], bool)
-
-
-def _needed(power: Predictor | None) -> Predictor:
-    if power is None:
-        raise PredictionError("a limit of power, or the objective energy, and power is not known")
-    return power
+    values, (mean, sd) = means.time_s, _moments(time, candidates)
+    if objective != TIME_FIRST and power is not None:  # what takes longer draws less
+        watts, watts_sd = _moments(power, candidates)
+        both = 2 * time_with_power(time, power) * sd * watts_sd
+        mean, values = mean + watts, means.power_w * means.time_s
+        sd = np.sqrt(np.maximum(sd**2 + watts_sd**2 + both, LEAST_SD**2))
+    # the mean of what a log-normal value lies below the best one, in parts of that
+    log_best = float(np.log(values[kept].min()))
+    z = (log_best - mean) / sd
+    saved = ndtr(z) - np.exp(mean - log_best + sd**2 / 2) * ndtr(z - sd)
+    return Gains(np.where(is_new, keeps * saved, 0.0), keeps)
 
 
 def _moments(predictor: Predictor, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
     mean, sd = predictor.log_normal(rows)
     return mean, np.maximum(sd, LEAST_SD)
-
-
-def _of_energy(time: Predictor, power: Predictor, rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the same of the product: what takes longer draws less."""
-    (seconds, sd), (watts, sd_power) = _moments(time, rows), _moments(power, rows)
-    both = 2 * time_with_power(time, power) * sd * sd_power
-    return seconds + watts, np.sqrt(np.maximum(sd**2 + sd_power**2 + both, LEAST_SD**2))
-
-
-def _saved(log_best: float, mean: Numbers, sd: Numbers) -> Numbers:
-    """Return the mean of what a log-normal value lies below the best one, in parts of that."""
-    z = (log_best - mean) / sd
-    return np.asarray(_below(z) - np.exp(mean - log_best + sd**2 / 2) * _below(z - sd))
-
-
-def _below(values: Numbers) -> Numbers:
-    """Return the probability that a standard normal number is below each value."""
-    from scipy.special import ndtr  # slow to import
-
-    return np.asarray(ndtr(values))

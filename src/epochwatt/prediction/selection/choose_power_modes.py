@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epochwatt.board.records import files
 from epochwatt.columns import Factors
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import (
     PER_NETWORK,
@@ -108,12 +107,11 @@ def choose_power_modes(
     for number, group in enumerate(board_groups(read_workloads(epochs, modes))):
         search = search_of(group)
         ranking = {} if search.missing else ranked(group, search)
-        workloads = group.workloads.items()
         chosen = Chosen(
             factors=group.factors,
             data={
                 name: {k: workload.factors[k] for k in PER_NETWORK if k != "model"}
-                for name, workload in workloads
+                for name, workload in group.workloads.items()
             },
             networks=search.networks,
             unseen=[name for name in group.workloads if name not in search.networks],
@@ -122,29 +120,27 @@ def choose_power_modes(
             choices=choices(group, search, ranking) if ranking else {},
         )
         groups.append(asdict(chosen))
+        place = {"board_group": number, **{name: group.factors[name] for name in PLACE}}
         for features, subsets in ranking.items():
             lowest = subsets[0].total_s
-            rows = [
-                {
-                    "search": features,
-                    "rank": rank,
-                    "modes": "".join(search.letters(subset.modes)),
-                    "n_fixed": n_fixed(subset.modes),
-                    "rmse_sum_s": subset.total_s,
-                    "ratio_to_lowest": subset.total_s / lowest if lowest else 1.0,
-                    **{
-                        f"rmse_{k}_s": v
-                        for k, v in zip(search.networks, subset.rmse_s, strict=True)
-                    },
-                }
-                for rank, subset in enumerate(subsets, 1)
-            ]
-            place = {"board_group": number, **{name: group.factors[name] for name in PLACE}}
-            rankings.append(pd.DataFrame([{**place, **row} for row in rows], dtype=object))
+            for rank, subset in enumerate(subsets, 1):
+                rmse_s = zip(search.networks, subset.rmse_s, strict=True)
+                rankings.append(
+                    {
+                        **place,
+                        "search": features,
+                        "rank": rank,
+                        "modes": "".join(search.letters(subset.modes)),
+                        "n_fixed": n_fixed(subset.modes),
+                        "rmse_sum_s": subset.total_s,
+                        "ratio_to_lowest": subset.total_s / lowest if lowest else 1.0,
+                        **{f"rmse_{name}_s": value for name, value in rmse_s},
+                    }
+                )
     content = {"schema_version": SCHEMA_VERSION, "backend": backend, "board_groups": groups}
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, content)
-    ranking_frame = pd.concat(rankings) if rankings else pd.DataFrame()
+    ranking_frame = pd.DataFrame(rankings, dtype=object)
     write_frame(table, "the ranking of subsets of modes", ranking_frame)
 
 
@@ -187,9 +183,25 @@ def choices(group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Su
     `paper`, `paper_standardised`: the search; `published`: e, f, i, j; `designed`: by design of
     experiments, before any run (`choose_modes`); `left_out`: the search without a network.
     """
+
+    def choice(subsets: Sequence[Subset], rank: int) -> Json:
+        chosen, lowest_s = subsets[rank], subsets[0].total_s
+        tied = [other for other in subsets if other.total_s <= (1 + TIE) * lowest_s]
+        return {
+            "modes": search.letters(chosen.modes),
+            "rank": rank + 1,
+            "n_subsets": len(subsets),
+            "total_s": chosen.total_s,
+            "ratio_to_lowest": chosen.total_s / lowest_s if lowest_s > 0 else 1.0,
+            "n_fixed": n_fixed(chosen.modes),  # of the five coefficients
+            "ties": ["".join(search.letters(other.modes)) for other in tied if other != chosen]
+            if rank == 0
+            else [],
+        }
+
     searched = ranking[SEARCHED]
     by_modes = {frozenset(subset.modes): n for n, subset in enumerate(searched)}
-    chosen = {name: _choice(search, subsets, 0) for name, subsets in ranking.items()}
+    chosen = {name: choice(subsets, 0) for name, subsets in ranking.items()}
     processes = int(group.factors["num_workers"]) + 1
     rows = as_rows(list(search.modes.values()))
     design = design_of_modes(str(group.factors["device"]), rows, processes)
@@ -197,27 +209,13 @@ def choices(group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Su
     if group.factors["setup"] == PAPER and set(REPRESENTATIVE) <= search.modes.keys():
         others[PUBLISHED] = tuple(search.modes[name] for name in REPRESENTATIVE)
     for name, modes in others.items():
-        chosen[name] = _choice(search, searched, by_modes[frozenset(modes)])
+        chosen[name] = choice(searched, by_modes[frozenset(modes)])
     chosen[LEFT_OUT] = {
-        network: _choice(search, without_network(searched, number), 0)
+        network: choice(without_network(searched, number), 0)
         for number, network in enumerate(search.networks)
         if len(search.networks) > 1
     }
     return chosen
-
-
-def _choice(search: Search, subsets: Sequence[Subset], rank: int) -> Json:
-    chosen, lowest = subsets[rank], subsets[0].total_s
-    tied = ties(subsets, TIE) if rank == 0 else []
-    return {
-        "modes": search.letters(chosen.modes),
-        "rank": rank + 1,
-        "n_subsets": len(subsets),
-        "total_s": chosen.total_s,
-        "ratio_to_lowest": chosen.total_s / lowest if lowest > 0 else 1.0,
-        "n_fixed": n_fixed(chosen.modes),  # of the five coefficients
-        "ties": ["".join(search.letters(subset.modes)) for subset in tied if subset != chosen],
-    }
 
 
 def n_fixed(modes: Sequence[Mode]) -> int:
@@ -231,70 +229,32 @@ def rank_subsets(
 ) -> list[Subset]:
     """Rank every subset of the common modes by the summed RMSE of its fits, the lowest first.
 
-    Raises PredictionError: the networks have too few modes in common.
-
-    Parameters
-    ----------
-    observations : of each network, the epochs that train; the error is over those of all modes
+    `observations`: of each network, the epochs that train; errors are over those of all modes.
     """
-    common = common_modes(observations, size)
-    places = np.array(list(combinations(range(len(common)), size)))
-    rmse_s = np.stack(
-        [_rmse_s(rows.only(common), common, places, standardise) for rows in observations]
-    )
-    order = np.argsort(rmse_s.sum(0), kind="stable")
+    shared = set.intersection(*(set(rows.distinct()) for rows in observations))
+    common = [mode for mode in observations[0].distinct() if mode in shared]
+    features, places = plain(common), np.array(list(combinations(range(len(common)), size)))
+    rmse_s = []
+    for observed in observations:
+        times_s = [observed.only([mode]).time_s for mode in common]
+        mean_s = np.array([time_s.mean() for time_s in times_s])
+        n_epochs = np.array([float(len(time_s)) for time_s in times_s])
+        coefficients, intercepts = least_norm(
+            features[places], mean_s[places], n_epochs[places], standardise
+        )
+        errors_s = coefficients @ features.T + intercepts[:, None] - mean_s
+        within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
+        rmse_s.append(np.sqrt((errors_s**2 @ n_epochs + within) / n_epochs.sum()))
+    stacked = np.stack(rmse_s)
+    order = np.argsort(stacked.sum(0), kind="stable")
     return [
         Subset(tuple(common[place] for place in places[n]), tuple(rmse), sum(rmse))
-        for n, rmse in zip(order.tolist(), rmse_s.T[order].tolist(), strict=True)
+        for n, rmse in zip(order.tolist(), stacked.T[order].tolist(), strict=True)
     ]
-
-
-def _rmse_s(
-    observations: Observations,
-    modes: Sequence[Mode],
-    places: NDArray[np.int64],
-    standardise: bool,
-) -> Numbers:
-    """Return the error over all rows of the fits to subsets of the modes, shape (s,).
-
-    Parameters
-    ----------
-    places : (s, size), each subset's places in `modes`
-    """
-    times_s = [observations.only([mode]).time_s for mode in modes]
-    rows, mean_s = plain(modes), np.array([time_s.mean() for time_s in times_s])
-    n_epochs = np.array([float(len(time_s)) for time_s in times_s])
-    coefficients, intercepts = least_norm(
-        rows[places], mean_s[places], n_epochs[places], standardise
-    )
-    errors_s = coefficients @ rows.T + intercepts[:, None] - mean_s
-    within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
-    return np.sqrt((errors_s**2 @ n_epochs + within) / n_epochs.sum())
 
 
 def without_network(subsets: Sequence[Subset], number: int) -> list[Subset]:
     """Rank the subsets again without one of the networks."""
-    kept = [
-        Subset(subset.modes, rmse_s, sum(rmse_s))
-        for subset in subsets
-        for rmse_s in [subset.rmse_s[:number] + subset.rmse_s[number + 1 :]]
-    ]
+    others = [(s.modes, s.rmse_s[:number] + s.rmse_s[number + 1 :]) for s in subsets]
+    kept = [Subset(modes, rmse_s, sum(rmse_s)) for modes, rmse_s in others]
     return sorted(kept, key=lambda subset: subset.total_s)
-
-
-def common_modes(observations: Sequence[Observations], least: int) -> tuple[Mode, ...]:
-    """Return the modes that every network was observed under. Raises PredictionError."""
-    seen = [set(rows.distinct()) for rows in observations]
-    shared = set.intersection(*seen) if seen else set()
-    if len(shared) < least:
-        raise PredictionError(
-            f"{counted(len(shared), 'power modes')} in common",
-            where=", ".join(rows.workload for rows in observations) or "no network",
-            allowed=f"{least} or more",
-        )
-    return tuple(mode for mode in observations[0].distinct() if mode in shared)
-
-
-def ties(subsets: Sequence[Subset], tolerance: float) -> list[Subset]:
-    """Return the subsets whose total lies within a fraction `tolerance` of the lowest."""
-    return [subset for subset in subsets if subset.total_s <= (1 + tolerance) * subsets[0].total_s]

@@ -1,7 +1,7 @@
-"""Does a table say anything on modes at all? Published ones do not always.
+"""Convert others' files to mode tables, without what says nothing on modes.
 
-Some tables were filled up with lines whose times and energies belong to no mode, some are copies of
-another one with the times rescaled. Both are recognised by what they contain, not by name.
+Some published tables were filled up with lines whose times and energies belong to no mode, some
+are copies of another one with the times rescaled. Both are recognised by their content.
 """
 
 from collections import defaultdict
@@ -35,28 +35,23 @@ class Converted(NamedTuple):
     """Mode tables of others' files."""
 
     tables: list[ModeTable]  # one per workload and device
-    left_out: list[str]  # a sentence for each line that has no row
+    left_out: list[str]  # a sentence for each line or table that is not in them
 
 
 def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
-    """Return the mode tables of the authors' own files.
+    """Return the mode tables of the authors' own files, all of one format, a key of `FORMATS`.
 
-    Raises ConfigError: no such format; a file of another form; a cell that cannot be, with file,
-    line and column; a table that depends on no part of the mode, or is a copy of another one.
-
-    Parameters
-    ----------
-    name : of the format, a key of `FORMATS`
-    paths : the files, all of one format; a mode that is there again is its next repeat
-    wanted : name of the sweep, and the device where the files do not say it
+    A mode that is there again is its next repeat. Raises ConfigError: no such format; a file of
+    another form; a cell that cannot be, with file, line and column; a table that depends on no part
+    of the mode, or is a copy of another one.
     """
     if name not in FORMATS:
         raise ConfigError("no such format", found=name, allowed=FORMATS)
-    per_file = [list(FORMATS[name].read(path, wanted)) for path in paths]
-    left_out = [reason for some in per_file for reason in some if isinstance(reason, str)]
+    per_file = [FORMATS[name].read(path, wanted) for path in paths]
+    left_out = [reason for _, reasons in per_file for reason in reasons]
     found_tables = []
-    for some in per_file:
-        tables, reasons = without_copies(tables_of(row for row in some if not isinstance(row, str)))
+    for rows, _ in per_file:
+        tables, reasons = without_copies(tables_of(rows))
         left_out += reasons
         found_tables.append(tables)
     if not any(found_tables):
@@ -65,23 +60,29 @@ def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
         )
     for first, second in combinations(found_tables, 2):
         refuse_copies(first, second)
-    rows = (row for tables in found_tables for table in tables for row in table.rows)
-    return _judged(tables_of(numbered(rows)), left_out)
-
-
-def _judged(tables: Sequence[ModeTable], left_out: Sequence[str]) -> Converted:
-    """Return the tables that say something on modes. Raises ConfigError where none does."""
-    informative, reasons = [], list(left_out)
+    all_rows = (row for tables in found_tables for table in tables for row in table.rows)
+    informative, tables = [], tables_of(numbered(all_rows))
     for table in tables:
         try:
             informative.append(without_uninformative(table))
         except ConfigError as error:
             if len(tables) == 1:
                 raise
-            reasons.append(f"{table.key.device} {table.key.workload}: {error.problem}")
+            left_out.append(f"{table.key.device} {table.key.workload}: {error.problem}")
     if not informative:
-        raise ConfigError("no table says anything on modes", found=reasons[-1])
-    return Converted(informative, reasons)
+        raise ConfigError("no table says anything on modes", found=left_out[-1])
+    return Converted(informative, left_out)
+
+
+def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
+    """Return rows with the repeats of each mode of a workload numbered from 0, in their order."""
+    seen: dict[tuple[object, ...], int] = defaultdict(int)
+    result = []
+    for row in rows:
+        mode = (row.key, *(getattr(row, name) for name in MODE_PARTS))
+        result.append(replace(row, repeat=seen[mode]))
+        seen[mode] += 1
+    return result
 
 
 # -- does it say anything? -------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def dependence(table: ModeTable) -> float:
 
     About 1 where nothing depends on the mode; nan with fewer than three rows or no varied part.
     """
-    scores = _scores(_ranks(_knobs(table)), _ranks(_targets(table)))
+    scores = _scores(*_ranked(table))
     return float(np.nanmax(scores)) if scores.size and not np.isnan(scores).all() else np.nan
 
 
@@ -106,8 +107,9 @@ def without_uninformative(table: ModeTable) -> ModeTable:
 
     Raises ConfigError: the whole table depends on no part of the mode.
     """
+    n = len(table.rows)
     low, high = np.quantile(table.column("time_s"), (0.1, 0.9))
-    if len(table.rows) < FEWEST or not table.varied() or high <= FLAT * low:
+    if n < FEWEST or not table.varied() or high <= FLAT * low:
         return table
     strongest = dependence(table)
     if not strongest >= CHANCE:
@@ -118,12 +120,62 @@ def without_uninformative(table: ModeTable) -> ModeTable:
             allowed=f"at least {CHANCE:g}; about 1 is chance",
             do="leave it out",
         )
-    bad = _uninformative_blocks(table)
-    rows = (
-        replace(row, valid=False, flags=f"{row.flags} {FLAG}".strip()) if index in bad else row
-        for index, row in enumerate(table.rows)
-    )
+    if n < 2 * BLOCK:
+        return table
+    knobs, targets = _ranked(table)
+    blocks = np.array_split(np.arange(n), n // BLOCK)
+    judged = [_follows(block, knobs, targets) for block in blocks]
+    bad = {i for i, score in enumerate(judged) if score < CHANCE_OF_BLOCK}
+    usual = np.median([score for i, score in enumerate(judged) if i not in bad] or [0])
+    bad |= {i for i, score in enumerate(judged) if {i - 1, i + 1} & bad and score < usual / 2}
+    rows = list(table.rows)
+    for index in (int(index) for i in bad for index in blocks[i]):
+        flags = f"{rows[index].flags} {FLAG}".strip()
+        rows[index] = replace(rows[index], valid=False, flags=flags)
     return ModeTable(table.key, tuple(rows)) if bad else table
+
+
+def _ranked(table: ModeTable) -> tuple[Numbers, Numbers]:
+    """Return ranks of the parts that vary, (n, k), and of time, and power if all rows have it."""
+    knobs = [table.column(name) for name in table.varied()]
+    targets = [table.column(name) for name in ("time_s", "power_w")]
+    targets = [column for column in targets if not np.isnan(column).any()]
+    return _ranks(np.array(knobs).reshape(-1, len(table.rows)).T), _ranks(np.array(targets).T)
+
+
+def _ranks(values: Numbers) -> Numbers:
+    from scipy.stats import rankdata  # slow to import, and each start of the workflow comes here
+
+    return np.asarray(rankdata(values, axis=0), float) if values.size else values
+
+
+def _scores(knobs: Numbers, targets: Numbers) -> Numbers:
+    """Return |correlation| * sqrt(n - 1), shape (knobs, targets); nan for what does not vary."""
+    knobs, targets = knobs - knobs.mean(axis=0), targets - targets.mean(axis=0)
+    norms = np.outer(np.linalg.norm(knobs, axis=0), np.linalg.norm(targets, axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.abs(knobs.T @ targets) / norms * np.sqrt(max(len(knobs) - 1, 0)))
+
+
+def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> float:
+    """Return how rows of a block follow the knob that the rest follows most; inf: not known.
+
+    `knobs` and `targets` are ranks in the whole table, shapes (n, parts) and (n, 1 or 2).
+    """
+    rest = np.setdiff1d(np.arange(len(knobs)), block)
+    by_rest = np.nan_to_num(_scores(knobs[rest], targets[rest]))
+    knob, target = np.unravel_index(np.argmax(by_rest), by_rest.shape)
+    varies = all(
+        np.std(ranks[block]) >= SPREAD * np.std(ranks)
+        for ranks in (knobs[:, knob], targets[:, target])
+    )
+    scores = np.nan_to_num(_scores(_ranks(knobs[block]), _ranks(targets[block])))
+    if not varies or by_rest[knob, target] < CHANCE or scores.max() >= CHANCE:
+        return np.inf
+    return float(scores[knob, target])
+
+
+# -- is it a copy? ---------------------------------------------------------------------------------
 
 
 def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[str]]:
@@ -146,87 +198,14 @@ def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[s
 
 def refuse_copies(first: Sequence[ModeTable], second: Sequence[ModeTable]) -> None:
     """Raise ConfigError where a table of the second file is one of the first, rescaled or not."""
-    for one, other in product(first, second):
-        ratio = ratio_of_copies(one, other)
-        if ratio is not None:
+    for original, copy in product(first, second):
+        if (ratio := ratio_of_copies(original, copy)) is not None:
             raise ConfigError(
                 f"a copy of another table: all times are {ratio:.6g} times those",
-                where=f"{other.key.device} {other.key.workload}",
-                found=f"the same modes in {one.key.device} {one.key.workload}",
+                where=f"{copy.key.device} {copy.key.workload}",
+                found=f"the same modes in {original.key.device} {original.key.workload}",
                 do="leave one of the two files out",
             )
-
-
-def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
-    """Return rows with the repeats of each mode of a workload numbered from 0, in their order."""
-    seen: dict[tuple[object, ...], int] = defaultdict(int)
-    result = []
-    for row in rows:
-        mode = (row.key, *(getattr(row, name) for name in MODE_PARTS))
-        result.append(replace(row, repeat=seen[mode]))
-        seen[mode] += 1
-    return result
-
-
-def _knobs(table: ModeTable) -> Numbers:
-    """Return the parts of the mode that vary, shape (n, k)."""
-    columns = [table.column(name) for name in table.varied()]
-    return np.column_stack(columns) if columns else np.empty((len(table.rows), 0))
-
-
-def _targets(table: ModeTable) -> Numbers:
-    """Return time, and power where all rows have it, shape (n, 1 or 2)."""
-    columns = (table.column("time_s"), table.column("power_w"))
-    return np.column_stack([column for column in columns if not np.isnan(column).any()])
-
-
-def _ranks(values: Numbers) -> Numbers:
-    from scipy.stats import rankdata  # slow to import, and each start of the workflow comes here
-
-    return np.asarray(rankdata(values, axis=0), float) if values.size else values
-
-
-def _scores(knobs: Numbers, targets: Numbers) -> Numbers:
-    """Return |correlation| * sqrt(n - 1), shape (knobs, targets); nan for what does not vary."""
-    knobs, targets = knobs - knobs.mean(axis=0), targets - targets.mean(axis=0)
-    norms = np.outer(np.linalg.norm(knobs, axis=0), np.linalg.norm(targets, axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.abs(knobs.T @ targets) / norms * np.sqrt(max(len(knobs) - 1, 0)))
-
-
-def _uninformative_blocks(table: ModeTable) -> set[int]:
-    """Return the indexes of rows in blocks that follow no knob although they could."""
-    n = len(table.rows)
-    if n < 2 * BLOCK:
-        return set()
-    knobs, targets = _ranks(_knobs(table)), _ranks(_targets(table))
-    blocks = np.array_split(np.arange(n), n // BLOCK)
-    judged = [_follows(block, knobs, targets) for block in blocks]
-    bad = {i for i, score in enumerate(judged) if score < CHANCE_OF_BLOCK}
-    usual = np.median([score for i, score in enumerate(judged) if i not in bad] or [0])
-    beside = {i for i, score in enumerate(judged) if {i - 1, i + 1} & bad and score < usual / 2}
-    return {int(index) for i in bad | beside for index in blocks[i]}
-
-
-def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> float:
-    """Return how a block follows the knob that the rest follows most; inf: it cannot be judged.
-
-    Parameters
-    ----------
-    block : indexes of rows
-    knobs, targets : ranks in the whole table, shapes (n, parts) and (n, 1 or 2)
-    """
-    rest = np.setdiff1d(np.arange(len(knobs)), block)
-    by_rest = np.nan_to_num(_scores(knobs[rest], targets[rest]))
-    knob, target = np.unravel_index(np.argmax(by_rest), by_rest.shape)
-    varies = all(
-        np.std(ranks[block]) >= SPREAD * np.std(ranks)
-        for ranks in (knobs[:, knob], targets[:, target])
-    )
-    scores = np.nan_to_num(_scores(_ranks(knobs[block]), _ranks(targets[block])))
-    if not varies or by_rest[knob, target] < CHANCE or scores.max() >= CHANCE:
-        return np.inf
-    return float(scores[knob, target])
 
 
 def ratio_of_copies(first: ModeTable, second: ModeTable) -> float | None:
@@ -236,14 +215,11 @@ def ratio_of_copies(first: ModeTable, second: ModeTable) -> float | None:
     """
     if len(first.rows) != len(second.rows) or len(first.rows) < FEWEST:
         return None
-    sorted_rows = [_sorted(table) for table in (first, second)]
+    sorted_rows = []  # modes and times by mode, then time, shape (n, parts + 1)
+    for table in (first, second):
+        values = np.column_stack([np.nan_to_num(table.modes), table.column("time_s")])
+        sorted_rows.append(values[np.lexsort(values.T[::-1])])
     if not np.array_equal(sorted_rows[0][:, :-1], sorted_rows[1][:, :-1]):
         return None
     ratio = sorted_rows[1][:, -1] / sorted_rows[0][:, -1]
     return float(np.median(ratio)) if np.ptp(ratio) <= SAME_RATIO * np.median(ratio) else None
-
-
-def _sorted(table: ModeTable) -> Numbers:
-    """Return modes and times by mode, then time, shape (n, parts + 1); unknown parts are 0."""
-    values = np.column_stack([np.nan_to_num(table.modes), table.column("time_s")])
-    return values[np.lexsort(values.T[::-1])]

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from epochwatt.errors import ConfigError
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables, write_mode_tables
 from epochwatt.sweeps.public.convert import Converted, convert
 from epochwatt.sweeps.public.readers import FORMATS, Wanted
 
@@ -113,33 +112,19 @@ def public_folder(option: Path | None, environment: Mapping[str, str] = os.envir
 
 
 def originals(sweep: Sweep, folder: Path) -> list[Path]:
-    """Return the authors' files of a sweep in a folder: none, or all that are there.
-
-    Looked for in the folder itself and in the folders in it (clones, or unpacked archives).
-    """
+    """Return the authors' files of a sweep in a folder, or in those in it (clones, archives)."""
     for patterns in (sweep.files, sweep.also):
-        hits = {
-            path
-            for pattern in patterns
-            for below in ("", "*/")
-            for path in folder.glob(below + pattern)
-            if path.is_file()
-        }
+        globs = [below + pattern for pattern in patterns for below in ("", "*/")]
+        hits = {path for pattern in globs for path in folder.glob(pattern) if path.is_file()}
         if hits:
             return sorted(hits)
     return []
 
 
 def converted(name: str, registry: Registry, folder: Path | None) -> Converted:
-    """Return the tables of a sweep, made from the authors' files.
+    """Return the tables of a sweep, made from the authors' files below `public_folder`.
 
     Raises ConfigError: the files are not there, with where to get them; or they cannot be read.
-
-    Parameters
-    ----------
-    name : of the sweep
-    registry : that has it
-    folder : the user's folder of others' repositories, see `public_folder`
     """
     sweep, source = registry.sweeps[name], registry.source(name)
     paths = originals(sweep, folder) if folder else []
@@ -154,21 +139,3 @@ def converted(name: str, registry: Registry, folder: Path | None) -> Converted:
             do=f"{clone} into a folder, and name that folder with {OPTION} or {VARIABLE}",
         )
     return convert(sweep.format, paths, Wanted(name, sweep.device, sweep.only))
-
-
-def read_public(name: str, root: Path, folder: Path | None) -> list[ModeTable]:
-    """Return the tables of a public sweep. Raises ConfigError as `converted`."""
-    registry = load_registry(root)
-    if registry.is_shipped(name):
-        return read_mode_tables(shipped_path(name, root))
-    return converted(name, registry, public_folder(folder)).tables
-
-
-def write_shipped(root: Path, folder: Path) -> list[Path]:
-    """Make the tables that are passed on anew from the authors' files; return their paths."""
-    registry = load_registry(root)
-    paths = []
-    for name in filter(registry.is_shipped, registry.sweeps):
-        paths.append(shipped_path(name, root))
-        write_mode_tables(paths[-1], converted(name, registry, folder).tables)
-    return paths

@@ -176,7 +176,7 @@ def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
 
 
 def _described(source: Samples) -> dict[str, Any]:
-    """Return what `telemetry.source_statistics` would count of a source."""
+    """Return what `telemetry.channel` would count of a source."""
     steps_s = np.diff(source.t_s)
     total_w, settings = None, {}
     if source.total is not None:  # its sensor shows the instant

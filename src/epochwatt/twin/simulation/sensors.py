@@ -3,7 +3,7 @@
 The timeline is exact: four intervals a mini-batch (wait, copy, compute, the rest of the loop), the
 power of each part constant in each. The GPU works and the memory moves in compute only; the cores'
 load is the epoch's mean throughout. Each source reads it at one random instant per period, as the
-sampler does (`telemetry/schedule.py`), and at both bounds. No reading of a power is like another:
+sampler does (`telemetry/channel.py`), and at both bounds. No reading of a power is like another:
 their spread is put in by hand (`noise_reading`).
 """
 

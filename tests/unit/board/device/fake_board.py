@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from epochwatt.board.device.jetson import JetsonBoard
 from epochwatt.board.device.kinds import EMC_CAPS
 from epochwatt.errors import BoardError, ConfigError
 from tests.fakeboard import board
@@ -28,6 +29,23 @@ def make_board(folder, kind):
     return FakeBoard(board.make_board(folder, kind).root)
 
 
+def settings_of(root, kind="agx_xavier", **changes):
+    """Return the settings of the machine whose files lie in a folder."""
+    medium = {"root": str(root), "mount": "", "block_device": ""}
+    return {
+        **{"backend": "fake", "root": str(root), "kind": kind, "unit": ""},
+        **{"storage": medium, "power_source": "sysfs", "settle": None},
+        **changes,
+    }
+
+
+def open_board(fake):
+    """Return a fake board as a job opens it; clocks that are not met are not waited for."""
+    opened = JetsonBoard(settings_of(fake.root, fake.kind.board.name, unit=fake.kind.serial))
+    opened.patience_s = 0.0
+    return opened
+
+
 class FakeBoard(board.FakeBoard):
     """A board that was made before."""
 
@@ -44,13 +62,7 @@ class FakeBoard(board.FakeBoard):
 
     @contextmanager
     def live(self, load_of=None):
-        """Run the board: it follows the load of a process tree (None: the caller's).
-
-        Raises
-        ------
-        BoardError
-            The process does not start.
-        """
+        """Run the board: it follows the load of a process tree (None: the caller's)."""
         words = [sys.executable, "-m", "tests.fakeboard", self.kind.name, str(self.root)]
         words += ["--load-of", str(load_of or os.getpid()), "--parent", str(os.getpid())]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}

@@ -29,14 +29,6 @@ def test_states_and_transitions_of_what_limits_clocks_count(write):
     assert throttling(root) == Alarm(events=3, active=2)
 
 
-@pytest.mark.parametrize("kind", ["pwm-fan", "hot-surface-alert", "iwlwifi_1", "thermal-fan-est"])
-def test_what_slows_nothing_down_does_not_count(write, kind):
-    root = write("thermal/cooling_device0", type=kind, cur_state=3, stats__total_trans=90)
-    assert throttling(root) is None
-    write("thermal/cooling_device1", type="gpu-throttle-alert", cur_state=0)
-    assert throttling(root) == Alarm(events=0, active=0)
-
-
 def test_counters_of_soctherm_and_alarms_of_the_sensor_count(write):
     write("hwmon/hwmon3", name="soctherm_oc", oc1_event_cnt=0, oc2_event_cnt=15, oc3_event_cnt=37)
     write("hwmon/hwmon3", oc1_throt_en=1)

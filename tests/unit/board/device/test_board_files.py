@@ -1,21 +1,15 @@
 """What the files of a board say, in all layouts that are known."""
 
-import csv
-import errno
 import os
-import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_board import CONF, GPU, TinyBoard
 
-from epochwatt.board.device import board_files, identity
+from epochwatt.board.device import board_files
 from epochwatt.board.device.board_files import Tables, custom_conf, parse_conf
-from epochwatt.board.device.kinds import KINDS
 
-DATA = Path(__file__).resolve().parents[3] / "data"
 STEPS = Tables(
     (115200, 1190400, 2265600), (114750000, 675750000, 1377000000), (204000000, 2133000000)
 )
@@ -69,37 +63,7 @@ def test_kind_of_board(tmp_path, model, compatible, kind):
     assert board_files.board_kind(root_with(tmp_path, files)) == kind
 
 
-@pytest.mark.parametrize(
-    ("compatible", "name"),
-    [
-        ("nvidia,p2371-2180\0nvidia,tegra210", "Jetson TX1"),
-        ("nvidia,p2597-0000+p3310-1000\0nvidia,tegra186", "Jetson TX2"),
-        ("nvidia,p3509-0000+p3636-0001\0nvidia,tegra186", "Jetson TX2 NX"),
-        ("nvidia,p3542-0000+p3448-0003", "Jetson Nano 2GB"),
-        ("nvidia,p3509-0000+p3668-0003\0nvidia,tegra194", "Jetson Xavier NX 16GB"),
-        ("nvidia,p3768-0000+p3767-0005-super\0nvidia,p3767-0005", "Jetson Orin Nano 8GB"),
-        ("nvidia,p3768-0000+p3767-0004\0nvidia,p3767-0004", "Jetson Orin Nano 4GB"),
-        ("nvidia,p3768-0000+p3767-0000-super", "Jetson Orin NX 16GB"),
-        ("nvidia,p3740-0002+p3701-0008", "Jetson AGX Orin Industrial"),
-        ("nvidia,p4071-0000+p3834-0008\0nvidia,tegra264", "Jetson T5000"),
-        ("nvidia,p4071-0000+p3834-0000\0nvidia,tegra264", "Jetson T4000"),
-        ("nvidia,tegra234", ""),
-    ],
-)
-def test_a_module_is_named_by_its_part_number(tmp_path, compatible, name):
-    files = {"proc/device-tree/compatible": compatible + "\0"}
-    assert identity.module(root_with(tmp_path, files)) == name
-
-
 # -- clocks ----------------------------------------------------------------------------------------
-def test_cpus_and_tables(board):
-    root = str(board.root)
-    board.write("sys/devices/system/cpu/cpufreq/boost", "0\n")
-    assert board_files.cpus(root) == (0, 1, 2, 3)
-    assert board_files.online(root) == (0, 1)
-    assert board_files.cpu_khz(root) == (115200, 1190400, 2265600)
-    assert board_files.gpu_hz(root) == (114750000, 675750000, 1377000000)
-    assert board_files.tables(root).emc_hz[-1] == 2133000000
 
 
 @pytest.mark.parametrize(
@@ -137,33 +101,6 @@ def test_read_clocks(board):
         "emc_hz": 2133000000,
         "emc_cap_hz": 0,
     }
-
-
-@pytest.mark.parametrize("reason", [errno.EBUSY, errno.ENODATA, errno.EIO, errno.EAGAIN])
-def test_files_that_a_real_kernel_refuses_are_unknown_and_no_more(board, monkeypatch, reason):
-    """The clocks of a core that is off are busy since Linux 6.1; other files have no data."""
-    refused = (str(board.root / "sys/devices/system/cpu/cpu0/cpufreq"), GPU + "/cur_freq")
-    real_open = open
-
-    def kernel(path, *words, **keys):
-        if any(name in str(path) for name in refused):
-            raise OSError(reason, os.strerror(reason))
-        return real_open(path, *words, **keys)
-
-    monkeypatch.setattr("builtins.open", kernel)
-    root = str(board.root)
-    clocks = board_files.read_clocks(root)
-    assert (clocks["cpu_khz"], clocks["gpu_hz"]) == ({"0": None, "1": 1190400}, None)
-    assert clocks["gpu_max_hz"] == 675750000
-    assert board_files.cpu_khz(root) == (115200, 1190400, 2265600)  # another core's table
-
-
-@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "agx_orin"])
-def test_the_memorys_steps_are_those_of_the_collected_table(kind):
-    with (DATA / "frequencies.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["device"] == kind]
-    khz = sorted(int(row["freq_khz"]) for row in rows if row["resource"] == "emc")
-    assert [hz // 1000 for hz in KINDS[kind].emc_hz] == khz
 
 
 # -- nvpmodel.conf ---------------------------------------------------------------------------------
@@ -302,13 +239,6 @@ def test_the_memorys_cap_is_read_where_the_boards_own_configuration_says(tmp_pat
     assert board_files.read_clocks(root)["emc_cap_hz"] == cap
 
 
-@pytest.mark.parametrize("path", ["/etc/shadow", "/sys/../etc/shadow", "sys/kernel/cap"])
-def test_a_path_outside_of_sys_is_not_followed(tmp_path, path):
-    conf = re.sub(r"MAX_FREQ(_KNEXT)? /sys/kernel/\S+", "MAX_FREQ " + path, ORIN_CONF)
-    files = {"etc/nvpmodel.conf": conf, "etc/shadow": "17\n", "sys/kernel/cap": "17\n"}
-    assert board_files.read_clocks(root_with(tmp_path, files))["emc_cap_hz"] is None
-
-
 @pytest.mark.parametrize(
     ("running", "words"),
     [("2", ""), ("0x2", ""), ("", ""), ("?", ""), ("0", "FBP mask 0, the mode has 2")],
@@ -329,21 +259,6 @@ def test_no_text_breaks_the_parser(text):
         return
     assert conf.modes
     assert all(len(row) == 3 for mode in conf.modes for row in mode.settings)
-
-
-@pytest.mark.parametrize("name", ["xavier_agx", "xavier_nx", "orin"])
-def test_nvidias_own_configurations_are_parsed(name):
-    path = DATA / f"nvpmodel/nvpmodel_template_{name}.conf.in"
-    text = re.sub(r"\{[^}]*\}", "1", path.read_text())
-    conf = parse_conf(text)
-    assert len(conf.modes) == text.count("POWER_MODEL")
-    assert conf.default_id in [mode.id for mode in conf.modes]
-    made = parse_conf(custom_conf(conf, 2, 0, 0, 0, Tables((), (), ())))
-    assert made.params == conf.params
-    lines = {line.strip() for line in text.splitlines()}
-    rows = [" ".join(row) for row in made.modes[0].settings if row[0] != "CPU_ONLINE"]
-    assert rows
-    assert set(rows) <= lines
 
 
 @pytest.mark.parametrize(
@@ -387,15 +302,6 @@ def test_a_mode_with_numbers():
         ("GPU", "MAX_FREQ", "675750000"),
         ("EMC", "MAX_FREQ", "204000000"),
     ]
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [(5, 0, 0, 0), (-1, 0, 0, 0), (1, 1200000, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1331200000)],
-)
-def test_a_number_that_the_board_does_not_have_is_refused(numbers):
-    with pytest.raises(ValueError, match="is none of"):
-        made(*numbers)
 
 
 @given(

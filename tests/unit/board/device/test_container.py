@@ -1,9 +1,7 @@
 """The command of a container, what is wrong with it in words, and real ones where podman is."""
 
-import json
 import os
 import resource
-import shutil
 import subprocess
 from itertools import pairwise
 
@@ -39,12 +37,6 @@ def following(words, option):
     return [after for word, after in pairwise(words) if word == option]
 
 
-def test_a_run_has_a_container_only_where_its_settings_name_an_engine():
-    assert container.settings_of({}) is None
-    assert container.settings_of({"container_settings": {"engine": "none"}}) is None
-    assert container.settings_of({"container_settings": ROOTFS}) == ROOTFS
-
-
 @pytest.mark.parametrize("settings", [IMAGE, ROOTFS], ids=["docker", "podman"])
 def test_what_would_tell_inside_from_outside_is_the_same(settings):
     words = words_of(settings)
@@ -67,12 +59,6 @@ def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
     assert not any("gone" in mount for mount in mounts)  # docker would make it
     changing = [mount for mount in mounts if not mount.endswith(":ro")]
     assert sorted(changing) == sorted([f"{p}:{p}" for p in (str(records), str(machine_tmp))])
-
-
-def test_a_record_says_engine_and_digest(engine):
-    engine("docker", '[ "$1" = image ] && echo sha256:12ab || echo Docker version 20.10.24')
-    told = container.describe(IMAGE)
-    assert told == {**IMAGE, "version": "Docker version 20.10.24", "digest": "sha256:12ab"}
 
 
 @pytest.mark.parametrize(
@@ -105,39 +91,3 @@ def test_an_interrupted_job_kills_its_container(engine, tmp_path, monkeypatch):
 
 
 # -- real containers -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def podman():
-    """Settings under which podman runs this machine's own root; skipped where it cannot."""
-    if shutil.which("podman") is None:
-        pytest.skip("no podman on this machine")
-    runtime = next((name for name in ("runc", "crun") if shutil.which(name)), "")
-    settings = {**ROOTFS, "runtime": runtime}
-    words = container.command(settings, ["-c", "0"], f"epochwatt-try-{os.getpid()}", [], [])
-    tried = subprocess.run(words, capture_output=True, text=True, check=False)
-    if tried.returncode != 0:
-        pytest.skip(f"podman runs no container here: {tried.stderr.strip()[-200:]}")
-    return settings
-
-
-def test_inside_are_the_same_python_memory_and_name(podman, tmp_path):
-    code = (
-        "import json, sys; from epochwatt.board.device import host; d = host.describe(); "
-        "json.dump([d['builds'], d['host_state']['shm_mib'], d['host_state']['hostname']], "
-        f"open({str(tmp_path / 'told')!r}, 'w'))"
-    )
-    words = container.command(podman, ["-c", code], "epochwatt-a-test", [], [str(tmp_path)])
-    container.run(podman, words, "epochwatt-a-test")
-    inside, shm_mib, name = json.loads((tmp_path / "told").read_text("utf-8"))
-    outside = host.describe()
-    assert inside["python"] == outside["builds"]["python"]
-    assert shm_mib == outside["host_state"]["shm_mib"]
-    assert name == outside["host_state"]["hostname"]
-    assert (tmp_path / "told").stat().st_uid == os.geteuid()
-
-
-def test_an_error_inside_is_one_outside(podman):
-    words = container.command(podman, ["-c", "raise SystemExit(9)"], "epochwatt-b-test", [], [])
-    with pytest.raises(TrainingError, match="status 9"):
-        container.run(podman, words, "epochwatt-b-test")

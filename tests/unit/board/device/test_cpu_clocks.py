@@ -1,6 +1,5 @@
 """CPU clocks of a host: steps, set, read back, put back, also after a kill."""
 
-import json
 import multiprocessing
 import os
 import signal
@@ -9,7 +8,7 @@ import pytest
 from cpufreq_tree import BEFORE, LISTED, clamping, limits, make_cpufreq, set_limits, strict
 
 from epochwatt.board.device import cpu_clocks, notes
-from epochwatt.board.device.cpu_clocks import NOTE, CpuClocks
+from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.board.device.machine import Machine
 from epochwatt.errors import BoardError
 
@@ -39,23 +38,6 @@ def test_without_a_list_there_are_five_steps_those_between_whole_hundreds(tmp_pa
     assert CpuClocks(root).steps_mhz() == [800.0, 1800.0, 2800.0, 3800.0, 4750.0]
 
 
-def test_steps_are_those_that_all_cpus_have(tmp_path):
-    make_cpufreq(tmp_path / "listed")
-    make_cpufreq(tmp_path / "listed", first=2, listed=(600000, 1200000, 1800000))
-    assert CpuClocks(str(tmp_path / "listed")).steps_mhz() == [1200.0, 1800.0]
-    make_cpufreq(tmp_path / "ranges", listed=(), lowest=800000, highest=4800000)
-    make_cpufreq(tmp_path / "ranges", first=2, listed=(), lowest=400000, highest=3600000)
-    assert CpuClocks(str(tmp_path / "ranges")).steps_mhz()[::4] == [800.0, 3600.0]
-
-
-@pytest.mark.parametrize("listed", [(900000,), (900000, 1800000)])
-def test_without_two_common_clocks_none_is_set(tmp_path, listed):
-    root = make_cpufreq(tmp_path)
-    make_cpufreq(tmp_path, first=2, listed=listed)
-    assert CpuClocks(root).steps_mhz() == []
-    assert "no two clocks that all CPUs have" in CpuClocks(root).why_fixed()
-
-
 def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_stranger):
     make_cpufreq(tmp_path)
     tmp_path.chmod(0o755)
@@ -76,16 +58,6 @@ def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_s
 # -- set and read back ---------------------------------------------------------------------------
 
 
-def test_a_mode_sets_both_limits_of_all_cpus_and_reads_them_back(root):
-    applied = a_host(root).change({"cores": 1, "cpu_mhz": 1790.0}, "on")
-    assert limits(root) == [(1800000, 1800000)] * 2
-    assert applied["resolved"] == {"cpu_mhz": 1800.0}
-    assert [applied["unmet"], applied["verified"]] == [{}, True]
-    assert applied["read_back"]["cpu_max_mhz"] == 1800.0
-    json.dumps(applied, allow_nan=False)
-    assert a_host(root).unmet(applied) == {}
-
-
 @pytest.mark.parametrize("khz", [LISTED, LISTED[::-1], (2400000, 1200000, 3000000, 1800000)])
 def test_no_order_of_clocks_puts_a_minimum_above_a_maximum(root, monkeypatch, khz):
     monkeypatch.setattr(cpu_clocks, "write", strict)
@@ -95,15 +67,6 @@ def test_no_order_of_clocks_puts_a_minimum_above_a_maximum(root, monkeypatch, kh
         assert limits(root) == [(clock, clock)] * 2
     host.restore()
     assert limits(root) == [BEFORE, BEFORE]
-
-
-@pytest.mark.parametrize("limits_khz", [(1200000, 3000000), (1200000, 1800000), (3000000, 3000000)])
-def test_what_is_changed_during_a_mode_is_seen_at_its_end(root, limits_khz):
-    host = a_host(root)
-    applied = host.change({"cpu_mhz": 1800.0}, "on")
-    set_limits(root, 1, *limits_khz)
-    (mhz,) = host.unmet(applied).values()
-    assert mhz * 1e3 in limits_khz
 
 
 # -- put back ------------------------------------------------------------------------------------
@@ -122,15 +85,6 @@ def test_everything_is_as_before_whatever_was_set_in_between(root):
     set_limits(root, 0, 1800000, 1800000)  # somebody's own wish, after us
     host.restore()
     assert limits(root)[0] == (1800000, 1800000)
-
-
-def test_a_mode_without_a_clock_has_the_clocks_as_they_were_found(root):
-    host = a_host(root)
-    host.change({"cores": 1, "cpu_mhz": 1200.0}, "on")
-    applied = host.change({"cores": 1}, "on")
-    assert limits(root) == [BEFORE, BEFORE]
-    assert [applied["resolved"], applied["unmet"]] == [{}, {}]
-    assert not host.left_over()
 
 
 def killed(what):
@@ -193,10 +147,3 @@ def test_after_a_start_of_the_machine_nothing_is_put_back(root, monkeypatch):
     assert not a_host(root).left_over()
     a_host(root).restore()
     assert limits(root) == [(1800000, 1800000)] * 2  # of files; the kernel's are new
-
-
-@pytest.mark.parametrize("odd", [None, 7, [[1]], [["a", "b", [0]]], [[1, 2, 3]]])
-def test_a_note_of_another_form_is_an_error_and_no_guess(root, odd):
-    notes.write_note(NOTE, {"root": os.path.realpath(root), "limits": odd})
-    with pytest.raises(BoardError, match="not as epochwatt writes it"):
-        a_host(root).left_over()

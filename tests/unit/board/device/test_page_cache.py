@@ -27,20 +27,6 @@ def test_a_forgotten_file_is_not_resident_and_looking_does_not_read_it(cold_file
     assert page_cache.resident_pct([str(cold_file)]) == 0.0
 
 
-def test_a_partly_read_file_is_partly_resident(cold_file):
-    fd = os.open(cold_file, os.O_RDONLY)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead
-    os.pread(fd, 4096 * PAGES // 4, 0)
-    os.close(fd)
-    assert 20.0 <= page_cache.resident_pct([str(cold_file)]) <= 60.0
-
-
-def test_an_empty_or_missing_file_has_no_share(tmp_path):
-    (tmp_path / "empty").touch()
-    assert page_cache.resident_pct([str(tmp_path / "empty")]) is None
-    assert page_cache.resident_pct([str(tmp_path / "nowhere")]) is None
-
-
 def test_without_permission_the_data_set_alone_is_forgotten(cold_file, tmp_path):
     cold_file.read_bytes()
     assert page_cache.drop([str(cold_file)], drop_caches=str(tmp_path / "no" / "such")) == "advised"
@@ -57,11 +43,3 @@ def test_of_files_of_others_only_who_may_write_them_knows_the_share(
     cold_file.parent.chmod(0o755)
     found = as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name])
     assert found == share
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
-def test_the_owner_of_a_file_that_nobody_may_write_knows_the_share(cold_file, as_stranger):
-    cold_file.chmod(0o444)
-    os.chown(cold_file, 65534, 65534)
-    cold_file.parent.chmod(0o755)
-    assert as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name]) == 0.0

@@ -4,14 +4,10 @@ The words of nvpmodel are those that people have recorded; sources stand beside 
 """
 
 import subprocess
-import sys
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, open_board
 
-from epochwatt.board.device import jetson
-from epochwatt.board.device.helper_file import helper_file
-from epochwatt.board.device.jetson import JetsonBoard
 from epochwatt.errors import BoardError, RebootNeeded
 from tests.fakeboard.kinds import KINDS
 
@@ -26,19 +22,7 @@ def make_real(tmp_path):
 
     def make(name):
         fake = make_board(tmp_path / name, name)
-        (fake.root / jetson.INSTALLED).write_bytes(helper_file(sys.executable))
-        settings = {
-            "backend": "fake",
-            "root": str(fake.root),
-            "kind": fake.kind.board.name,
-            "unit": fake.kind.serial,
-            "storage": {"root": str(fake.root), "mount": "", "block_device": ""},
-            "power_source": "sysfs",
-            "settle": None,
-        }
-        board = JetsonBoard(settings)
-        board.patience_s = 0.0
-        return fake, board
+        return fake, open_board(fake)
 
     return make
 
@@ -62,6 +46,15 @@ def restarted_by_hand(fake, mode):
     fake.reboot()
 
 
+def running_masks(fake):
+    """Return the masks that the GPU of a fake board runs with."""
+    names = {"FBP": "sys/devices/platform/gpu.0/fbp_pg_mask"}
+    names |= {"TPC": "sys/devices/platform/gpu.0/tpc_pg_mask"}
+    names |= {"GPU": "sys/kernel/gpu_static_pg/gpu_pg_mask"}
+    present = {what: fake.root / name for what, name in names.items()}
+    return {what: int(path.read_text()) for what, path in present.items() if path.exists()}
+
+
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in NEWER],
@@ -82,36 +75,6 @@ def test_every_stock_mode_is_set_read_back_verified_and_put_back(make_real, name
         assert not board.left_over()
         limit = fake.kind.gpu_hz[-1] if mode.gpu_hz[1] < 0 else mode.gpu_hz[1]
         assert before_mhz == pytest.approx(limit / 1e6, rel=0.03)
-
-
-def running_masks(fake):
-    """Return the masks that the GPU of a fake board runs with."""
-    names = {"FBP": "sys/devices/platform/gpu.0/fbp_pg_mask"}
-    names |= {"TPC": "sys/devices/platform/gpu.0/tpc_pg_mask"}
-    names |= {"GPU": "sys/kernel/gpu_static_pg/gpu_pg_mask"}
-    present = {what: fake.root / name for what, name in names.items()}
-    return {what: int(path.read_text()) for what, path in present.items() if path.exists()}
-
-
-def test_custom_memory_clock_is_verified_where_jetpack_6_keeps_its_limit(make_real):
-    fake, board = make_real("agx_orin-jp6")
-    restarted_by_hand(fake, fake.kind.modes[0])
-    before = fake.snapshot()
-    applied = board.apply({"cores": 8, "emc_mhz": 2133}, "on")
-    assert (applied["verified"], applied["unverified"]) == (True, [])
-    assert applied["read_back"]["emc_cap_mhz"] == 2133
-    board.restore()
-    assert fake.snapshot() == before
-
-
-def test_another_fbp_mask_is_recognised_before_anything_is_changed(make_real):
-    fake, board = make_real("orin_nano-jp6.2")
-    (fake.root / "sys/devices/platform/gpu.0/fbp_pg_mask").write_text("0\n")
-    before = fake.snapshot()
-    with pytest.raises(RebootNeeded, match=r"FBP mask 0, the mode has 2.*sudo nvpmodel -m 1"):
-        board.apply({"nvpmodel": "25W"}, "on")
-    assert fake.snapshot() == before
-    assert not board.left_over()
 
 
 GPU0 = "/sys/devices/platform/gpu.0/"

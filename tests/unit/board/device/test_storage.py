@@ -93,30 +93,9 @@ def test_path_lies_on_a_medium(root, path, device, transport, rotational):
     assert transport in storage.TRANSPORTS
 
 
-def test_later_mount_on_the_same_point_hides_the_earlier(root):
-    with open(root + "/proc/self/mountinfo", "a") as handle:
-        handle.write("50 22 8:1 / /media/ssd rw - ext4 /dev/sda1 rw\n")
-    assert storage.medium_of("/media/ssd/data", root).device == "sda1"
-
-
-def test_link_is_followed_to_where_the_data_lies(root, tmp_path):
-    link = tmp_path / "data"
-    link.symlink_to("/media/usb/sets")
-    assert storage.medium_of(str(link), root).device == "sda1"
-
-
 def test_medium_that_is_not_mounted_is_told_with_where_the_data_lies(root):
     with pytest.raises(BoardError) as raised:
         storage.check_medium("/media/hdd/data", "/media/hdd", "", root)
     assert raised.value.problem.startswith("/media/hdd/data is on another medium")
     assert raised.value.found == "mmcblk0p1 (emmc, mounted at /)"
     assert raised.value.allowed == "`mount` in config/devices/: /media/hdd"
-
-
-@pytest.mark.parametrize("point", ["/media/\0x", r"/media/\000x"])
-def test_a_mount_with_a_nul_in_it_is_no_traceback(tmp_path, point):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    line = f"30 22 259:\0001 / {point} rw - ext4 /dev/\0nvme0n1p1 rw\n"
-    (tmp_path / "proc/self/mountinfo").write_text(line, "utf-8")
-    assert storage.media(str(tmp_path)) == []
-    assert storage.medium_of("/media/x", str(tmp_path)).device == ""

@@ -1,13 +1,12 @@
 """The folder of a mode: its name, whole or absent, damage named, nothing else taken for one."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from epochwatt.board.records.mode_folder import RECORD, SweepFolder, mode_name
-from epochwatt.errors import DamagedError, RecordError, RecordWriteError
+from epochwatt.errors import DamagedError, RecordError
 
 MODE = {"cores": 12, "cpu_mhz": 2201.6, "gpu_mhz": 1300.5, "emc_mhz": 3199.0}
 OTHER = {"cores": 2}
@@ -73,23 +72,6 @@ def test_finished_mode_is_read_back(sweep, add):
     assert sweep.verify(MODE).meta == record.meta
 
 
-def test_only_measured_modes_are_listed(sweep, add):
-    assert sweep.measured() == []
-    add(MODE)
-    add(OTHER)
-    sweep.begin({"cores": 4})
-    Path(sweep.path, "notes").mkdir()
-    assert sweep.measured() == ["mode-c12-2201.6-1300.5-3199", "mode-c2-x-x-x"]
-    assert not sweep.has({"cores": 4})
-
-
-def test_a_file_where_an_attempt_should_be_does_not_block(sweep, add):
-    os.makedirs(sweep.path)
-    Path(sweep.attempt_path(MODE)).write_text("")
-    add()
-    assert sweep.has(MODE)
-
-
 @pytest.mark.parametrize("name", [RECORD, "minibatches.npy", "samples-x.csv", "SHA256SUMS"])
 def test_damage_is_found_wherever_it_is(sweep, add, name):
     add()
@@ -122,26 +104,3 @@ def test_record_that_cannot_be_right_is_refused(sweep, add, changes, fault):
     with pytest.raises(RecordError, match=fault) as caught:
         sweep.read(MODE)
     assert sweep.mode_path(MODE) in str(caught.value)
-
-
-def test_discarded_mode_lies_in_the_trash_and_can_be_measured_again(sweep, add):
-    add()
-    add(OTHER)
-    moved = [sweep.discard(MODE)]
-    add()
-    moved.append(sweep.discard(MODE))
-    assert all(Path(path, RECORD).exists() for path in moved)
-    assert all(path.startswith(os.path.join(sweep.root, ".trash")) for path in moved)
-    assert sweep.measured() == [mode_name(OTHER)]
-
-
-def test_a_finish_that_fails_leaves_no_mode(sweep, mode_meta, monkeypatch):
-    sweep.begin(MODE)
-    monkeypatch.setattr(os, "rename", _no_rename)
-    with pytest.raises(RecordWriteError):
-        sweep.finish(MODE, mode_meta(), TIMES_S)
-    assert not sweep.has(MODE)
-
-
-def _no_rename(*_):
-    raise OSError(5, "Input/output error")

@@ -38,18 +38,6 @@ def array_of(folder, epoch):
 # -- an epoch from begin to finish ---------------------------------------------------------------
 
 
-def test_finished_epoch_is_read_back(folder, make_meta):
-    assert folder.measured() == []
-    meta = make_meta(0, SECONDS, loss=None, flags=["resumed"])
-    assert folder.begin(0) is None
-    folder.finish(0, meta, SECONDS)
-    record = folder.read(0)
-    assert {key: record.meta[key] for key in meta} == meta
-    np.testing.assert_array_equal(record.minibatch_s, SECONDS)
-    assert folder.measured() == [0]
-    assert folder.has(0)
-
-
 seconds_arrays = npst.arrays(
     np.float32,
     st.tuples(st.integers(1, 40), st.just(3)),
@@ -64,15 +52,6 @@ def test_any_times_are_read_back_bit_for_bit(tmp_path_factory, make_meta, miniba
     folder.begin(0)
     folder.finish(0, make_meta(0, minibatch_s, run="r"), minibatch_s.astype(np.float64))
     np.testing.assert_array_equal(folder.read(0).minibatch_s, minibatch_s)
-
-
-def test_unfinished_epoch_is_neither_listed_nor_read(folder, add_epoch):
-    add_epoch(folder, 0)
-    folder.begin(1)
-    assert folder.measured() == [0]
-    assert not folder.has(1)
-    with pytest.raises(RecordError, match="epoch-1"):
-        folder.read(1)
 
 
 def test_epochs_are_listed_by_number_and_nothing_else_is(folder, add_epoch):
@@ -90,18 +69,6 @@ def test_second_begin_tells_when_the_first_began(folder, monkeypatch):
     monkeypatch.undo()
     assert folder.begin(0)["started_unix_s"] == 1234.5
     assert os.listdir(folder.attempt_path(0)) == ["attempt.json"]
-
-
-@pytest.mark.parametrize("content", [None, b""])
-def test_attempt_that_died_early_still_tells_when_it_began(folder, content):
-    folder.begin(0)
-    note = Path(folder.attempt_path(0), "attempt.json")
-    if content is None:
-        note.unlink()
-    else:
-        note.write_bytes(content)
-    began = os.path.getmtime(folder.attempt_path(0))
-    assert folder.begin(0)["started_unix_s"] == pytest.approx(began, abs=1e-3)
 
 
 def test_measured_epoch_is_never_overwritten(folder, add_epoch, make_meta):
@@ -188,24 +155,6 @@ def test_finish_that_fails_anywhere_leaves_a_whole_epoch_or_none(
     assert n_whole >= 1
 
 
-def test_old_checkpoint_that_cannot_go_costs_not_the_epoch(
-    folder, add_epoch, make_meta, monkeypatch
-):
-    add_epoch(folder, 0)
-    folder.begin(1)
-    Path(folder.attempt_path(1), "checkpoint.npz").write_bytes(b"weights 1")
-    unlink = os.unlink
-
-    def refusing(path, **named):
-        if path == folder.checkpoint_path(0):
-            raise OSError(errno.EACCES, "Permission denied")
-        unlink(path, **named)
-
-    monkeypatch.setattr(os, "unlink", refusing)
-    folder.finish(1, make_meta(1, SECONDS), SECONDS)
-    assert folder.has(1)
-
-
 def test_file_size_limit_leaves_no_epoch_and_the_next_attempt_works(
     folder, add_epoch, make_meta, in_child
 ):
@@ -221,19 +170,6 @@ def test_file_size_limit_leaves_no_epoch_and_the_next_attempt_works(
     assert folder.measured() == []
     add_epoch(folder, 0, large)
     assert folder.read(0).minibatch_s.shape == (2000, 3)
-
-
-def test_full_disk_leaves_no_epoch_and_what_was_measured_stays(small_disk, add_epoch, make_meta):
-    folder = RunFolder(str(small_disk), "r")
-    add_epoch(folder, 0)
-    large = np.ones((20000, 3), dtype=np.float32)
-    folder.begin(1)
-    with pytest.raises(RecordWriteError, match="disk is full"):
-        folder.finish(1, make_meta(1, large, run="r"), large)
-    assert folder.measured() == [0]
-    assert folder.read(0).meta["epoch"] == 0
-    add_epoch(folder, 1)  # with the space that the attempt had taken
-    assert folder.measured() == [0, 1]
 
 
 # -- what is refused -----------------------------------------------------------------------------
@@ -277,13 +213,6 @@ def test_renamed_epoch_is_refused(folder, add_epoch):
     os.rename(folder.epoch_path(0), folder.epoch_path(7))
     with pytest.raises(RecordError, match=r"epoch-7/record\.json says it is epoch 0 .*renamed"):
         folder.read(7)
-
-
-def test_renamed_run_is_refused(folder, add_epoch):
-    add_epoch(folder, 0)
-    os.rename(folder.path, os.path.join(folder.root, "other"))
-    with pytest.raises(RecordError, match="renamed by hand"):
-        RunFolder(folder.root, "other").read(0)
 
 
 @pytest.mark.parametrize(
@@ -388,13 +317,6 @@ def test_list_that_cannot_be_mended_costs_no_epoch(
     assert listed.read_bytes() == before
 
 
-def test_checkpoint_is_compared_with_its_checksum(folder, add_epoch):
-    add_epoch(folder, 0)
-    assert folder.checkpoint_fault(0) == ""
-    Path(folder.checkpoint_path(0)).write_bytes(b"other weights")
-    assert "its SHA-256 differs" in folder.checkpoint_fault(0)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -445,14 +367,3 @@ def test_discarded_run_lies_in_the_trash_with_its_unfinished_attempt(folder, add
     assert sorted(map(os.path.basename, moved)) == ["epoch-0", "epoch-1", "epoch-2.unfinished"]
     assert all(map(os.path.exists, moved))
     assert not os.path.exists(folder.path)
-
-
-def test_epochs_can_be_discarded_within_the_same_second(folder, add_epoch, monkeypatch):
-    add_epoch(folder, 0)
-    add_epoch(folder, 1)
-    monkeypatch.setattr("time.strftime", lambda *_: "20240101T000000")
-    moved = folder.discard(1) + folder.discard(0)
-    add_epoch(folder, 0)
-    moved += folder.discard(0)
-    assert len(set(moved)) == 3
-    assert all(map(os.path.exists, moved))

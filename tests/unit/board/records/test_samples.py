@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.records.checksums import write_sums
 from epochwatt.board.records.samples import (
     MAX_BYTES,
     SampleWriter,
@@ -18,7 +17,7 @@ from epochwatt.board.records.samples import (
     samples_path,
     write_samples,
 )
-from epochwatt.errors import DamagedError, RecordError
+from epochwatt.errors import RecordError
 
 HEADER = "t_mono_s,t_unix_s,power_gpu_w\n"
 
@@ -79,15 +78,6 @@ def test_last_line_that_is_cut_is_left_out_of_an_unfinished_epoch_only(tmp_path)
     assert read(tmp_path, finished=False)["power_gpu_w"].tolist() == [3.0]
     with pytest.raises(RecordError, match="last line is cut"):
         read_samples(str(tmp_path), "nvml")
-
-
-def test_samples_are_compared_with_their_checksum(tmp_path):
-    write(tmp_path, HEADER + "1,2,3\n")
-    write_sums(str(tmp_path))
-    assert read(tmp_path)["power_gpu_w"].tolist() == [3.0]
-    write(tmp_path, HEADER + "1,2,4\n")
-    with pytest.raises(DamagedError, match="its SHA-256 differs"):
-        read(tmp_path)
 
 
 def test_file_that_is_larger_than_any_sampler_writes_is_refused_before_it_is_read(tmp_path):

@@ -1,12 +1,10 @@
 """Shapes of JSON values: what fits, and which place a message names."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.records import files, record_shapes
+from epochwatt.board.records import record_shapes
 from epochwatt.board.records.shapes import (
     AMOUNT,
     ANY,
@@ -20,7 +18,6 @@ from epochwatt.board.records.shapes import (
     WORD,
     problem,
 )
-from epochwatt.errors import DamagedError, RecordError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -65,18 +62,3 @@ def test_any_value_is_judged_by_any_shape(value):
     for shape in (record_shapes.RECORD, record_shapes.TELEMETRY, [WORD], (None, AMOUNT), ANY):
         told = problem(value, shape)
         assert told is None or (told and told.isprintable())
-
-
-def test_a_file_of_another_shape_is_not_called_damaged(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"epochs": "three"}), "utf-8")
-    with pytest.raises(RecordError, match=r"a\.json cannot be read: epochs is 'three'") as told:
-        files.read_json(str(path), {"epochs": COUNT})
-    assert not isinstance(told.value, DamagedError)
-
-
-def test_deep_nesting_is_damage_and_no_traceback(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text("[" * 100_000, "utf-8")
-    with pytest.raises(DamagedError, match=r"cannot read .*a\.json"):
-        files.read_json(str(path))

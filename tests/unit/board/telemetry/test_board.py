@@ -6,23 +6,6 @@ import pytest
 
 from epochwatt.board.telemetry.board import BoardSource
 
-GPUS = {  # devfreq folder, file of the load
-    "nano": ("sys/devices/57000000.gpu/devfreq/57000000.gpu", "sys/devices/57000000.gpu/load"),
-    "xavier": (
-        "sys/devices/17000000.gv11b/devfreq/17000000.gv11b",
-        "sys/devices/17000000.gv11b/load",
-    ),
-    "orin_jp5": ("sys/devices/17000000.ga10b/devfreq_dev", "sys/devices/17000000.ga10b/load"),
-    "orin_jp6": (
-        "sys/devices/platform/17000000.gpu/devfreq/17000000.gpu",
-        "sys/devices/platform/17000000.gpu/load",
-    ),
-    "class": (
-        "sys/class/devfreq/17000000.gpu",
-        "sys/class/devfreq/17000000.gpu/device/load",
-    ),
-}
-
 
 @pytest.fixture
 def open_source(root):
@@ -39,17 +22,6 @@ def open_source(root):
 
 def row(source):
     return dict(zip(source.columns, source.read(), strict=True))
-
-
-@pytest.mark.parametrize("layout", GPUS)
-def test_gpu_in_each_layout(root, open_source, layout):
-    folder, load = GPUS[layout]
-    root.write(f"{folder}/available_frequencies", "306000000 408000000\n")
-    root.write(f"{folder}/cur_freq", "408000000\n")
-    root.write(load, "437\n")
-    found = row(open_source())
-    assert found["gpu_mhz"] == 408.0
-    assert found["gpu_util_pct"] == pytest.approx(43.7)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +44,6 @@ def test_memory(root, open_source, clock, load):
     root.write(clock, "0\n")
     assert math.isnan(row(source)["emc_util_pct"])
     assert source.settings()["files"]["emc_mhz"].endswith(clock)
-
-
-def test_fan_of_jetpack_5_is_found_by_its_name(root, open_source):
-    root.write("sys/class/hwmon/hwmon0/name", "other\n")
-    root.write("sys/class/hwmon/hwmon0/pwm1", "255\n")
-    root.write("sys/class/hwmon/hwmon4/name", "pwmfan\n")
-    root.write("sys/class/hwmon/hwmon4/pwm1", "51\n")
-    assert row(open_source())["fan_pct"] == pytest.approx(20.0)
 
 
 def test_throttling_is_the_largest_state_of_what_slows_the_board(root, open_source):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from epochwatt.board.telemetry.host import HostSource, block_device
+from epochwatt.board.telemetry.host import HostSource
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -43,34 +43,6 @@ def test_rates_are_means_since_the_row_before(source, root, clock, data_device):
     assert found["tree_write_mib_s"] == pytest.approx(5 / seconds, rel=1e-5)
 
 
-def test_first_row_of_a_window_has_no_rates(source, clock):
-    clock.sleep(1)
-    assert not math.isnan(row(source)["read_iops"])
-    source.start()
-    clock.sleep(1)
-    found = row(source)
-    assert math.isnan(found["read_iops"])
-    assert math.isnan(found["cpu_util_pct"])
-    assert found["ram_used_mib"] == 3.0
-
-
-def test_counter_that_goes_back_is_no_reading(source, root, clock, data_device):
-    root.disk(data_device, 99, 1000, 2000)
-    clock.sleep(1)
-    found = row(source)
-    assert math.isnan(found["read_iops"])
-    assert found["read_mib_s"] == 0.0
-
-
-def test_trainer_that_has_ended_leaves_the_machine_readable(source, root, clock):
-    root.write("proc/100/stat", "")
-    root.cpu(busy=100, idle=100)
-    clock.sleep(1)
-    found = row(source)
-    assert math.isnan(found["tree_cpu_pct"])
-    assert found["cpu_util_pct"] == 50.0
-
-
 def test_clocks_and_temperature_are_columns_where_they_can_be_read(root, clock, tmp_path):
     for n, khz in ((0, 1190400), (3, 729600)):
         root.write(f"sys/devices/system/cpu/cpu{n}/cpufreq/scaling_cur_freq", f"{khz}\n")
@@ -103,15 +75,3 @@ def test_cores_of_a_cluster_have_one_clock_named_by_the_first_that_is_on(root, c
     clocks = {name: value for name, value in row(source).items() if name.endswith("_mhz")}
     assert clocks == {"cpu0_mhz": 1190.4, "cpu3_mhz": 729.6}
     source.close()
-
-
-def test_device_of_a_file_system_that_spans_devices_comes_from_its_mount(
-    root, tmp_path, data_device
-):
-    line = "30 1 {} / /data rw,noatime shared:1 - btrfs {} rw\n"
-    root.write("proc/self/mountinfo", line.format("0:1", "x") + line.format(data_device, "tmpfs"))
-    assert block_device(str(root), str(tmp_path)) is None
-    root.write("dev/sda1", "")
-    root.write("proc/self/mountinfo", line.format(data_device, "/dev/sda1"))
-    assert block_device(str(root), str(tmp_path)) == "0:0"  # the number of a plain file
-    assert block_device(str(root), str(tmp_path / "missing")) is None

@@ -85,27 +85,6 @@ def row(source):
     return dict(zip(source.columns, source.read(), strict=True))
 
 
-def test_jetpack_4_has_files_of_the_power(sensors, open_source):
-    rails = [("POM_5V_IN", 5000, 500, 2499), ("POM_5V_GPU", 5000, 30, 150), ("POM_5V_CPU", 0, 0, 0)]
-    sensors.iio("6-0040", rails)
-    source = open_source("nano")
-    assert row(source) == {
-        "rail_pom_5v_in_w": 2.499,
-        "rail_pom_5v_gpu_w": 0.15,
-        "rail_pom_5v_cpu_w": 0.0,
-        "power_module_w": 2.499,
-    }
-    assert source.settings()["power"] == "in_power{}_input"
-
-
-def test_six_rails_on_two_chips_are_added(sensors, open_source):
-    sensors.iio("1-0040", [("GPU", 0, 0, 1000), ("CPU", 0, 0, 2000), ("SOC", 0, 0, 3000)])
-    sensors.iio("1-0041", [("CV", 0, 0, 0), ("VDDRQ", 0, 0, 500), ("SYS5V", 0, 0, 2500)], 1)
-    source = open_source("agx_xavier")
-    assert row(source)["power_module_w"] == pytest.approx(9.0)
-    assert [chip["address"] for chip in source.settings()["chips"]] == ["1-0040", "1-0041"]
-
-
 @pytest.mark.parametrize("number", [0, 3])
 def test_agx_orin_does_not_count_a_rail_twice(sensors, open_source, number):
     sensors.orin(number)

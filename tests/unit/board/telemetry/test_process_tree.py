@@ -1,6 +1,5 @@
 """The trainer and its workers, as they come and go."""
 
-import math
 import os
 import subprocess
 import sys
@@ -42,26 +41,6 @@ def test_descendants_are_counted_and_strangers_are_not(root, tree):
     root.add(103, 7, ticks=(40, 0, 0, 0), io=(9, 9))
     assert tree.totals() == (40.0, 1051.0, 106.0)
     assert tree.pids() == [100, 101, 102]
-
-
-def test_process_without_readable_io_makes_only_the_traffic_unknown(root, tree):
-    root.add(101, 100, ticks=(5, 0, 0, 0))
-    (root.path / "proc/101/io").unlink()
-    ticks, read_bytes, written_bytes = tree.totals()
-    assert ticks == 15.0
-    assert math.isnan(read_bytes)
-    assert math.isnan(written_bytes)
-
-
-def test_tree_is_searched_only_after_the_kernel_has_made_a_process(root, tree):
-    root.write("proc/loadavg", "0.5 0.5 0.5 1/80 4711\n")
-    tree = ProcessTree(str(root.path / "proc"), 100)
-    assert tree.totals()[0] == 10.0
-    root.add(101, 100, ticks=(5, 0, 0, 0))
-    assert tree.totals()[0] == 10.0
-    root.write("proc/loadavg", "0.5 0.5 0.5 1/80 4712\n")
-    assert tree.totals()[0] == 15.0
-    tree.close()
 
 
 def test_work_of_a_reaped_worker_is_not_lost():

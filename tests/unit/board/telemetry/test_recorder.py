@@ -25,7 +25,7 @@ def epoch(clock, folder):
         end_s = clock.t_s + seconds
         while clock.t_s < end_s:
             clock.sleep(min(recorder.step(), process.CHECK_S))
-        statistics = recorder.end()
+        statistics = recorder.end(folder)
         recorder.close()
         return statistics, {s.name: read_samples(folder, s.name) for s in sources}
 
@@ -106,44 +106,6 @@ def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, coun
     assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
 
 
-def test_source_that_cannot_start_or_tell_its_settings_is_sampled_all_the_same(epoch):
-    class Odd(Source):
-        name, columns = "odd", ("a", "b")
-
-        def start(self):
-            raise OSError("not now")
-
-        def settings(self):
-            raise ValueError("unreadable")
-
-        def read(self):
-            return [1.0]
-
-    statistics, rows = epoch(Odd())
-    about = statistics["sources"]["odd"]
-    assert about["settings"] == {"error": "ValueError: unreadable"}
-    assert about["n_failed"] == about["n_samples"]
-    assert about["error"] == "ValueError: 1 values"
-    assert np.isnan(rows["odd"]["a"]).all()
-
-
-def test_jump_of_the_wall_clock_is_counted_and_leaves_the_monotonic_stamps(epoch, clock):
-    class Setter(Source):
-        name, columns = "setter", ("n",)
-        n = 0
-
-        def read(self):
-            self.n += 1
-            if self.n == 5:
-                clock.wall_ahead_s -= 3600
-            return [self.n]
-
-    statistics, rows = epoch(Setter())
-    assert statistics["clock_jumps"] == 1
-    assert np.diff(rows["setter"]["t_mono_s"]).max() < 2.1
-    assert np.diff(rows["setter"]["t_unix_s"]).min() == pytest.approx(-3600, abs=2)
-
-
 def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal, monkeypatch):
     monkeypatch.setattr(channel, "FULL_ROWS", 50)
     monkeypatch.setattr(channel, "MAX_ROWS", 60)
@@ -158,23 +120,79 @@ def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal,
     assert about["n_samples"] + about["rows_dropped"] == pytest.approx(400, abs=11)
 
 
-def test_epoch_that_was_not_ended_is_left_behind_whole(signal, clock, folder, tmp_path):
+def test_window_that_was_not_ended_is_forgotten_when_it_is_begun_again(signal, clock, folder):
     recorder = Recorder([signal()], 0, clock, clock.wall)
     recorder.begin(folder)
-    (tmp_path / "next").mkdir()
-    recorder.begin(str(tmp_path / "next"))
-    assert len(read_samples(folder, "synthetic")["t_mono_s"]) == 1
-    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
+    recorder.begin(folder)
+    assert recorder.end(folder)["sources"]["synthetic"]["n_samples"] == 2
+    with pytest.raises(ValueError, match="no window was begun"):
+        recorder.end(folder)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_that_overlap_have_each_the_rows_of_their_time(signal, clock, tmp_path, seed):
+    """Opened and ended at drawn moments, as epochs, evaluations and phases of a training are."""
+    rng = np.random.default_rng(seed)
+    recorder = Recorder([signal(), signal(name="slow", period_s=1.0, scope=None)], seed, clock)
+    begins, ends, bounds, told = {}, {}, {}, {}
+    for n in range(8):
+        begins[str(tmp_path / str(n))], length_s = (
+            clock.t_s + rng.uniform(0, 20),
+            rng.uniform(1, 20),
+        )
+        ends[str(tmp_path / str(n))] = begins[str(tmp_path / str(n))] + length_s
+        (tmp_path / str(n)).mkdir()
+    for moment_s, folder in sorted((t_s, f) for of in (begins, ends) for f, t_s in of.items()):
+        while clock.t_s < moment_s:
+            clock.sleep(min(recorder.step(), moment_s - clock.t_s + 1e-9))
+        if folder in bounds:
+            told[folder] = recorder.end(folder)["sources"]
+            bounds[folder] += (clock.t_s,)
+        else:
+            bounds[folder] = (clock.t_s,)
+            recorder.begin(folder)
+    for folder, (begin_s, end_s) in bounds.items():
+        for name, period_s in (("synthetic", 0.1), ("slow", 1.0)):
+            t_s = read_samples(folder, name)["t_mono_s"]
+            assert t_s[0] == pytest.approx(begin_s, abs=2e-3)
+            assert t_s[-1] == pytest.approx(end_s, abs=2e-3)
+            assert np.diff(t_s).max() <= 2 * period_s + 1e-3
+            about = told[folder][name]
+            assert about["n_samples"] == len(t_s)
+            assert about["n_late"] == about["n_failed"] == about["rows_dropped"] == 0
+            assert about["step_mean_s"] == pytest.approx(np.diff(t_s).mean(), rel=1e-3)
+
+
+def test_what_fails_counts_in_the_windows_that_were_open(signal, clock, tmp_path):
+    recorder = Recorder([signal(faults={"die_after": 20})], 0, clock, clock.wall)
+    folders = [str(tmp_path / name) for name in ("whole", "healthy", "dead")]
+    told = {}
+    for folder in folders:
+        os.mkdir(folder)
+    recorder.begin(folders[0])
+    for folder in folders[1:]:
+        recorder.begin(folder)
+        end_s = clock.t_s + 1.5
+        while clock.t_s < end_s:
+            clock.sleep(recorder.step())
+        told[folder] = recorder.end(folder)["sources"]["synthetic"]["n_failed"]
+        recorder.drop(folder)
+        end_s = clock.t_s + 1.5
+        while clock.t_s < end_s:
+            clock.sleep(recorder.step())
+    assert told[folders[1]] == 0
+    assert told[folders[2]] >= 14
+    assert recorder.end(folders[0])["sources"]["synthetic"]["n_failed"] > told[folders[2]] + 10
 
 
 def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
     recorder = Recorder([signal()], 0, clock, clock.wall)
     with pytest.raises(FileNotFoundError):
         recorder.begin(folder + "/missing")
-    with pytest.raises(ValueError, match="nothing was begun"):
-        recorder.end()
+    with pytest.raises(ValueError, match="no window was begun"):
+        recorder.end(folder)
     recorder.begin(folder)
-    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
+    assert recorder.end(folder)["sources"]["synthetic"]["n_samples"] == 2
 
 
 class Commands:
@@ -213,11 +231,12 @@ def commands(signal, clock):
 
 def test_commands_are_obeyed_in_order_however_they_are_cut(commands, folder):
     served = commands()
-    served.send(b"end\nbegin " + folder.encode()[:5])
-    served.send(folder.encode()[5:] + b"\nend\nwhat\nquit\n")
+    place = folder.encode()
+    served.send(b"end " + place + b"\nbegin " + place[:5])
+    served.send(place[5:] + b"\nend " + place + b"\nwhat\nquit\n")
     assert served.finish()
     wrong, begun, ended, unknown = served.answers
-    assert wrong == {"ok": False, "error": "ValueError: nothing was begun"}
+    assert wrong == {"ok": False, "error": f"ValueError: no window was begun in {folder}"}
     assert begun["ok"]
     assert ended["statistics"]["sources"]["synthetic"]["n_samples"] == 2
     assert "no such command: b'what'" in unknown["error"]
@@ -301,7 +320,7 @@ def test_source_that_hangs_stops_no_other(turns, folder, tmp_path):
     turns.goes_on()
     turns.hang()
     turns.goes_on()
-    sources = turns.ask("end")["statistics"]["sources"]
+    sources = turns.ask("end " + folder)["statistics"]["sources"]
     assert sources["hanging"]["error"] == "a reading hangs"
     assert sources["hanging"]["n_failed"] == 1
     assert sources["hanging"]["n_late"] > 10
@@ -312,7 +331,7 @@ def test_source_that_hangs_stops_no_other(turns, folder, tmp_path):
     # while it hangs an epoch is sampled without it
     (tmp_path / "second").mkdir()
     assert turns.ask(f"begin {tmp_path / 'second'}")["ok"]
-    assert list(turns.ask("end")["statistics"]["sources"]) == ["quick"]
+    assert list(turns.ask(f"end {tmp_path / 'second'}")["statistics"]["sources"]) == ["quick"]
 
 
 def test_process_ends_though_a_reading_hangs(turns, folder):

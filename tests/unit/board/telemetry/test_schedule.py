@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.telemetry.schedule import Schedule
+from epochwatt.board.telemetry.channel import Schedule
 
 seeds = st.integers(0, 2**32)
 periods = st.floats(0.01, 10.0)
@@ -20,11 +20,6 @@ def test_each_stratum_has_one_instant(seed, period_s, start_s):
     assert instants == sorted(instants)
     places = [(instant_s - start_s) / period_s for instant_s in instants]
     assert all(k - 1e-3 <= place <= k + 1 + 1e-3 for k, place in enumerate(places))  # rounding
-
-
-def test_instants_do_not_drift():
-    instants = first(Schedule(0.1, 0, 1000.0), 100000)
-    assert 1000.0 + 9999.9 <= instants[-1] <= 1000.0 + 10000.0
 
 
 @given(seeds, st.floats(0, 30))

@@ -2,36 +2,7 @@
 
 import threading
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from epochwatt.board.telemetry.source import Arrivals
-
-
-@given(st.lists(st.lists(st.floats(0, 100), max_size=5), max_size=8))
-def test_each_sample_is_taken_once_and_in_order(batches):
-    arrivals, added, taken = Arrivals(), [], []
-    for batch in batches:
-        for t_s in batch:
-            arrivals.add(t_s, len(added))
-            added.append(len(added))
-        taken += arrivals.take()
-    assert [value for _, value in taken] == added
-    stamps_s = [t_s for t_s, _ in taken]
-    assert stamps_s == sorted(stamps_s)  # a file of samples may not run backward
-    assert arrivals.newest == (taken[-1] if taken else None)
-
-
-@given(st.lists(st.floats(0, 100), max_size=6), st.booleans(), st.floats(0, 100))
-def test_restart_leaves_the_newest_where_it_is_not_old(stamps_s, taken_before, oldest_s):
-    arrivals = Arrivals()
-    for t_s in sorted(stamps_s):
-        arrivals.add(t_s, None)
-    if taken_before:
-        arrivals.take()
-    arrivals.restart(oldest_s)
-    newest_s = max(stamps_s, default=-1.0)
-    assert [t_s for t_s, _ in arrivals.take()] == ([newest_s] if newest_s >= oldest_s else [])
 
 
 def test_nothing_that_comes_while_a_window_begins_is_lost():

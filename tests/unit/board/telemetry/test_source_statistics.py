@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from epochwatt.board.telemetry.source_statistics import Tally
+from epochwatt.board.telemetry.channel import Tally
 
 
 def tally_of(values, step_s=0.5, total="power_w"):

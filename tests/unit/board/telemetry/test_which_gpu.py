@@ -54,15 +54,6 @@ def test_first_gpu_that_cuda_would_see(two, visible, order, chosen):
     assert choose(two, "any", environment) == chosen
 
 
-@pytest.mark.parametrize("visible", [None, "0", "1"])
-@pytest.mark.parametrize("order", [None, "FASTEST_FIRST"])
-def test_number_means_nothing_where_cuda_counts_the_fastest_first(two, visible, order):
-    told = {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": order}
-    environment = {name: value for name, value in told.items() if value is not None}
-    with pytest.raises(ValueError, match="2 GPUs, and CUDA may number them otherwise"):
-        choose(two, "any", environment)
-
-
 @pytest.mark.parametrize("visible", ["MIG-" + PART, f"MIG-{FAST}/1/0", None])
 def test_divided_card_is_not_read_as_a_whole(fake_nvml, visible):
     nvml = fake_nvml(uuids=[FAST], divided=[FAST])

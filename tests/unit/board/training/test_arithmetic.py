@@ -10,7 +10,6 @@ from torch import nn
 from epochwatt.board.training import arithmetic, checkpoint, workloads
 from epochwatt.board.training.session import Session
 from epochwatt.board.training.workloads import WORKLOADS, Trainer, make_trainer
-from epochwatt.errors import TrainingError
 
 CPU = torch.device("cpu")
 
@@ -70,31 +69,6 @@ def test_fp16_scales_its_gradients_and_keeps_the_scale_in_the_checkpoint(tmp_pat
     assert other.scaler.get_scale() == 512.0
 
 
-def test_an_infinite_gradient_in_fp16_moves_no_weight():
-    trainer = Trainer(WORKLOADS["lenet"], CPU, 0, precision="fp16")
-    before = [weight.detach().clone() for weight in trainer.network.parameters()]
-    inputs, labels = minibatch(0)
-    trainer.step((inputs * torch.inf, labels))
-    kept = [weight.detach() for weight in trainer.network.parameters()]
-    assert all(torch.equal(a, b) for a, b in zip(before, kept, strict=True))
-    assert trainer.scaler.get_scale() == 2.0**15  # half of torch's first one
-
-
-def test_tf32_is_refused_without_a_gpu_of_nvidia():
-    with pytest.raises(TrainingError, match="tf32 is arithmetic of NVIDIA's GPUs"):
-        arithmetic.check({"precision": "tf32"}, CPU)
-
-
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_a_gpu_before_ampere_is_named(monkeypatch, precision):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 2))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Xavier")
-    with pytest.raises(TrainingError) as error:
-        arithmetic.check({"precision": precision}, torch.device("cuda"))
-    assert f"precision: {precision} needs a GPU of compute capability 8.0" in str(error.value)
-    assert "found: Xavier, 7.2" in str(error.value)
-
-
 def test_fp32_touches_no_setting_and_a_run_older_than_the_factors_is_one():
     settings = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [setting.allow_tf32 for setting in settings]
@@ -146,14 +120,6 @@ def test_epochs_of_inference_leave_records_without_a_loss(folder, factors, data_
 
 
 # -- records -------------------------------------------------------------------------------------
-
-
-def test_nothing_is_opened_or_measured_where_the_arithmetic_is_not_to_be_had(
-    folder, factors, machine
-):
-    with pytest.raises(TrainingError, match="tf32"):
-        Session(folder, {**factors, "precision": "tf32"}, "/no-such-folder", machine, {})
-    assert folder.measured() == []
 
 
 # -- compile -------------------------------------------------------------------------------------

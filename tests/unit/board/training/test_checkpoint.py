@@ -1,7 +1,6 @@
 """A checkpoint carries the training on to the bit; a lost one is noticed and costs no run."""
 
 import os
-import resource
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import torch
 
 from epochwatt.board.training import checkpoint, optimisers
 from epochwatt.board.training.workloads import WORKLOADS, Trainer
-from epochwatt.errors import RecordWriteError
 
 CPU = torch.device("cpu")
 
@@ -42,25 +40,6 @@ def test_training_goes_on_to_the_bit(trainer, path):
         assert torch.equal(
             trainer.step(made_up_minibatch(index)), other.step(made_up_minibatch(index))
         )
-
-
-def test_checkpoint_before_the_first_step_is_taken_up(path):
-    checkpoint.save(path, Trainer(WORKLOADS["lenet"], CPU, seed=0))
-    other = Trainer(WORKLOADS["lenet"], CPU, seed=1)
-    assert checkpoint.load(path, other)
-    expected = Trainer(WORKLOADS["lenet"], CPU, seed=0)
-    for index in range(2):
-        assert torch.equal(
-            other.step(made_up_minibatch(index)), expected.step(made_up_minibatch(index))
-        )
-
-
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
-def test_checkpoint_cut_short_is_said(trainer, path, caplog, share):
-    checkpoint.save(path, trainer)
-    os.truncate(path, int(share * os.path.getsize(path)))
-    assert not checkpoint.load(path, trainer)
-    assert f"the checkpoint at {path} cannot be read" in caplog.text
 
 
 @pytest.mark.parametrize("content", [b"not a checkpoint", b"\x80\x04.", bytes(1000)])
@@ -113,17 +92,3 @@ def test_state_of_torchs_own_optimiser_is_kept_to_the_bit(trainer, path, monkeyp
     assert checkpoint.load(path, other)
     assert torch.equal(one.step(minibatch), other.step(minibatch))
     assert torch.equal(one.step(minibatch), other.step(minibatch))
-
-
-def test_checkpoint_of_another_network_is_not_taken_up(trainer, path):
-    torch.save({"network": {"weight": torch.zeros(3)}, "optimiser": {}}, path)
-    assert not checkpoint.load(path, trainer)
-
-
-def test_file_size_limit_is_explained(trainer, path, in_child):
-    def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        checkpoint.save(path, trainer)
-
-    with pytest.raises(RecordWriteError, match=r"cannot write the checkpoint.*\n.*file size limit"):
-        in_child(limited)

@@ -8,14 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import cifar
-from epochwatt.board.training.data import open_dataset
-from epochwatt.datasets import recipes
-from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
-
-SCALE = 0.0003  # 15 of 50,000: three in each batch
 
 
 @pytest.fixture
@@ -28,20 +22,6 @@ def content(images):
     """A batch of 300, so that its numbers take two bytes."""
     names = [f"picture_{i}.png" for i in range(300)]
     return cifar.encode(images, [i % 10 for i in range(300)], names, "training batch 1 of 5")
-
-
-@pytest.fixture
-def factors():
-    named = {"dataset": "cifar10", "dataset_source": "synthetic", "dataset_scale": SCALE}
-    return {**named, "recipe": recipes.recipe("cifar10", "synthetic", SCALE)}
-
-
-@pytest.fixture
-def made(tmp_path, factors):
-    """The folder of a tiny data set, below tmp_path."""
-    folder = tmp_path / folder_name("cifar10", "synthetic", SCALE)
-    make_dataset(folder, factors["recipe"])
-    return folder
 
 
 def test_batch_comes_back(images, content):
@@ -62,31 +42,6 @@ def test_batch_is_what_pickle_itself_reads_of_the_original(images, content, enco
     np.testing.assert_array_equal(batch["data"], images.reshape(300, 3072))
     assert batch["labels"][:11] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
     assert batch["filenames"][299] in ("picture_299.png", b"picture_299.png")
-
-
-def test_torchvision_reads_what_was_made(made, monkeypatch):
-    from torchvision.datasets import CIFAR10
-
-    folder = made.parent / CIFAR10.base_folder
-    folder.symlink_to(made)
-    monkeypatch.setattr(CIFAR10, "_check_integrity", lambda self: True)
-    monkeypatch.setattr(CIFAR10, "_load_meta", lambda self: None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = CIFAR10(made.parent)
-    ours, _ = open_dataset(str(made.parent), factors_of(made))
-    assert len(theirs) == len(ours) == 15
-    for index in (0, 7, 14):
-        image, label = ours.read(index)
-        picture, expected = theirs[index]
-        np.testing.assert_array_equal(image, np.asarray(picture).transpose(2, 0, 1))
-        assert label == expected
-
-
-def factors_of(made):
-    _, source, scale = made.name.split("-")
-    named = {"dataset": "cifar10", "dataset_source": source, "dataset_scale": float(scale[1:])}
-    return {**named, "recipe": recipes.recipe("cifar10", source, float(scale[1:]))}
 
 
 class Harmful:
@@ -128,24 +83,6 @@ def test_damaged_batch_is_named(content, damage):
         cifar.decode(damage(content), "data_batch_1")
 
 
-def test_reader_has_all_five_batches_in_order(made, factors):
-    reader, manifest = open_dataset(str(made.parent), factors)
-    assert len(reader) == manifest["n_samples"] == 15
-    third, labels = cifar.decode((made / "data_batch_3").read_bytes(), "data_batch_3")
-    image, label = reader.read(7)  # three in each
-    np.testing.assert_array_equal(image, third[1])
-    assert (image.shape, image.dtype, label) == ((3, 32, 32), np.uint8, labels[1])
-
-
-def test_altered_batch_is_refused_before_it_is_read(made, factors):
-    path = made / "data_batch_2"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="data_batch_2: was altered"):
-        open_dataset(str(made.parent), factors)
-
-
 FLIPS_IN_A_CHILD = """
 import random, sys
 from epochwatt.errors import DataError
@@ -171,18 +108,3 @@ def test_damaged_file_of_six_kb_never_kills_the_interpreter(images, tmp_path, py
     path = tmp_path / "batch"
     path.write_bytes(cifar.encode(images[:2], [1, 2], ["a", "b"], "x"))
     assert int(python(FLIPS_IN_A_CHILD, path, seed)) > 100
-
-
-def test_state_for_numpys_own_setstate_is_refused(content):
-    """An array that is told to be larger than its bytes, and one of another kind."""
-    rows = content.replace(b"M\x2c\x01M\x00\x0c\x86", b"M\x2d\x01M\x00\x0c\x86")
-    assert rows != content
-    with pytest.raises(DataError, match="cannot reshape"):
-        cifar.decode(rows, "data_batch_1")
-
-
-def test_memo_of_a_giant_number_takes_no_memory(content):
-    place = content.index(b"}") + 1
-    damaged = content[:place] + b"r\xff\xff\xff\xff" + content[place:]
-    decoded, _ = cifar.decode(damaged, "data_batch_1")
-    assert len(decoded) == 300

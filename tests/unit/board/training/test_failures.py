@@ -70,14 +70,6 @@ def test_a_job_says_cause_and_remedy_without_a_traceback(
     assert folder.measured() == []
 
 
-def test_a_mistake_in_a_module_of_ours_keeps_its_traceback():
-    def measure():
-        raise KeyError("torch")
-
-    with pytest.raises(KeyError):
-        exit_status("run", measure)
-
-
 # -- the doctor ------------------------------------------------------------------------------------
 
 
@@ -107,16 +99,6 @@ def test_a_library_that_ends_the_process_is_named_with_what_is_known_of_the_othe
     assert f"without torch ({cause}" in text
     assert "not tried: torchvision" in text
     assert "do: " in text
-
-
-def test_a_library_that_hangs_is_given_up_and_named(broken, checkout, monkeypatch):
-    broken(
-        "import signal, time\n"
-        "assert 0 < signal.alarm(1) <= 90  # the limit of a step\n"
-        "time.sleep(60)\n"
-    )
-    text = " ".join(" ".join(doctor_lines(checkout)).split())
-    assert "without torch (it took longer than it may (SIGALRM))" in text
 
 
 @pytest.mark.parametrize("program", ["", ".sweep", ".ceilings", ".idle", ".interleave", ".inside"])

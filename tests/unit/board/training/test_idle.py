@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
-from epochwatt import columns
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.training import idle as module
-from epochwatt.board.training import preparation
+from epochwatt.board.training import observation, preparation
 from epochwatt.board.training.idle import main, measure_idle
-from epochwatt.errors import BoardError, TrainingError
+from epochwatt.errors import TrainingError
 
 IDLE = "idle-fake-agx-d1-f-dvfsoff-p1-0123abcd"
 SETTINGS = {"power_mode_settings": {"cores": 2}, "dvfs": "off"}
@@ -27,7 +26,7 @@ class FakeSampler:
         self.board = board
         self.statistics = SOUND
 
-    def start(self, pid, data_path, seed, root, power):
+    def start(self, pid, data_path, seed, root, power, gpu):
         self.started = {"pid": pid, "data": data_path, "root": root, "power": power}
         return self
 
@@ -42,7 +41,7 @@ class FakeSampler:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def stop(self):
         self.board.say("stop")
 
 
@@ -50,7 +49,7 @@ class FakeSampler:
 def sampler(board, monkeypatch):
     """A sampler without a process, and a test that does not sleep."""
     sampler = FakeSampler(board)
-    monkeypatch.setattr(module.Sampler, "start", sampler.start)
+    monkeypatch.setattr(observation.Sampler, "start", sampler.start)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: board.say(f"sleep-{seconds:g}"))
     return sampler
 
@@ -74,45 +73,6 @@ def measure(board, measured):
 class TestMeasurement:
     """What is done, in which order, and what is left."""
 
-    def test_the_record_tells_what_and_how(self, measure, board):
-        folder = measure()
-        record = files.read_json(str(folder / "record.json"))
-        assert (record["idle"], record["backend"]) == (IDLE, "fake")
-        assert (record["protocol"], record["schema_version"]) == (
-            columns.PROTOCOL,
-            columns.SCHEMA_VERSION,
-        )
-        assert record["board"]["power_mode"]["requested"] == {"cores": 2}
-        assert record["board"]["busy_pct"] == 2.5
-        assert record["machine"] == {"board": "none"}
-        grown = record["events"]["after"]["throttle"] - record["events"]["before"]["throttle"]
-        assert grown == 2  # the sleep and the second look
-        assert record["t_start_mono_s"] < record["t_end_mono_s"]
-
-    def test_an_unfinished_one_is_measured_again(self, measure, measured):
-        attempt = measured / IDLE / "idle.unfinished"
-        attempt.mkdir(parents=True)
-        (attempt / "samples-old.csv").touch()
-        assert sorted(path.name for path in measure().iterdir()) == [
-            "SHA256SUMS",
-            "record.json",
-        ]
-
-    def test_it_waits_for_the_machine_and_names_the_holder(
-        self, measure, board, monkeypatch, caplog
-    ):
-        other = machine_lock().acquire({"run": "run-b", "epoch": 4})
-        say = module.log_waiting
-
-        def say_and_end_the_other(holder):
-            say(holder)
-            assert board.calls == []
-            other.release()
-
-        monkeypatch.setattr(module, "log_waiting", say_and_end_the_other)
-        measure()
-        assert "run run-b" in caplog.text
-
 
 class TestFailure:
     """Nothing counts as measured, and the board is put back."""
@@ -134,14 +94,6 @@ class TestFailure:
         assert board.calls[-1] == "restore"
         machine_lock().acquire({"run": "run-b"}).release()
 
-    @pytest.mark.usefixtures("sampler")
-    def test_a_mode_that_cannot_be_set_leaves_nothing(self, measure, measured, board):
-        board.fails["apply"] = BoardError("not met")
-        with pytest.raises(BoardError, match="not met"):
-            measure()
-        assert not (measured / IDLE / "idle").exists()
-        assert "begin" not in board.calls
-
 
 # -- the command, with a board of files and the real sampler ---------------------------------------
 
@@ -159,11 +111,7 @@ def command(agx, measured, tmp_path):
     receipt.parent.mkdir(parents=True)
 
     def call(settings=SETTINGS, **changes):
-        machine = {
-            **{"backend": "fake", "root": str(agx.root), "kind": "agx_xavier", "unit": ""},
-            "storage": {"root": str(agx.root), "mount": "", "block_device": ""},
-            **{"power_source": "sysfs", "settle": None, **changes},
-        }
+        machine = settings_of(agx.root, **changes)
         words = ["--idle", IDLE, "--settings", json.dumps(settings), "--seconds", "0.5"]
         words += ["--measured", str(measured), "--machine", json.dumps(machine)]
         return main([*words, "--receipt", str(receipt)]), receipt

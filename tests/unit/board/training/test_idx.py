@@ -21,20 +21,6 @@ def test_any_array_comes_back(array):
     assert back.dtype == np.uint8
 
 
-@given(array=arrays, data=st.data())
-def test_any_truncation_is_refused_by_name(array, data):
-    content = idx.encode(array)
-    length = data.draw(st.integers(0, len(content) - 1))
-    with pytest.raises(DataError, match="train-images"):
-        idx.decode(content[:length], "train-images")
-
-
-@given(array=arrays, extra=st.binary(min_size=1, max_size=9))
-def test_bytes_too_many_are_refused(array, extra):
-    with pytest.raises(DataError, match="its header asks for"):
-        idx.decode(idx.encode(array) + extra, "x")
-
-
 @given(header=st.binary(max_size=40))
 def test_any_bytes_are_an_array_or_refused(header):
     with suppress(DataError):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -51,42 +50,9 @@ def test_epochs_inside_are_those_outside_and_say_so(
     assert len(run_without_container) == 1
 
 
-def test_what_is_measured_needs_no_container(
-    run_without_container, add_epoch, folder, factors, data_root, machine, tmp_path
-):
-    add_epoch(folder, 0)
-    contained = {**factors, "container_settings": SETTINGS}
-    run_part(folder, contained, 0, 0, data_root, str(tmp_path / "a.json"), machine)
-    assert run_without_container == []
-
-
 def test_a_missing_image_leaves_nothing_behind(folder, factors, data_root, machine, monkeypatch):
     monkeypatch.setenv("PATH", "/no-such")
     contained = {**factors, "container_settings": SETTINGS}
     with pytest.raises(TrainingError, match="docker is not installed"):
         run_part(folder, contained, 0, 0, data_root, "a.json", machine)
     assert not os.path.exists(folder.path)
-
-
-@pytest.mark.skipif(shutil.which("podman") is None, reason="no podman on this machine")
-@pytest.mark.slow
-def test_real_training_in_podman_has_the_same_losses(
-    folder, factors, data_root, machine, tmp_path, capfd
-):
-    runtime = "runc" if shutil.which("runc") else ""
-    settings = {"engine": "podman", "image": "", "rootfs": "/", "runtime": runtime}
-    contained = {**factors, "num_workers": 1, "container_settings": settings}
-    try:
-        run_part(folder, contained, 0, 0, data_root, str(tmp_path / "b.json"), machine)
-    except TrainingError as error:
-        if "could not start" in error.problem:
-            pytest.skip(f"podman runs no container here: {capfd.readouterr().err[-200:]}")
-        raise
-    other = RunFolder(str(tmp_path / "other"), folder.run)
-    plain = {**factors, "num_workers": 1}
-    run_part(other, plain, 0, 0, data_root, str(tmp_path / "a.json"), machine)
-    assert folder.read(0).meta["loss"] == other.read(0).meta["loss"]
-    assert (
-        folder.read(0).meta["host_state"]["shm_mib"] == other.read(0).meta["host_state"]["shm_mib"]
-    )
-    assert os.stat(folder.epoch_path(0)).st_uid == os.geteuid()

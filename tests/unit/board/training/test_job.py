@@ -27,17 +27,17 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 
 DIES_IN_EPOCH_2 = """
 import json, os, signal, sys
-from epochwatt.board.device import last_measurement
+from epochwatt.board.device import notes
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.training.job import run_part
 root, run, receipt, data_root, factors, machine = sys.argv[1:]
-remember = last_measurement.remember
+remember = notes.remember
 def remember_or_die(measurement_id, run, epoch):
     remember(measurement_id, run, epoch)
     if epoch == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-last_measurement.remember = remember_or_die
+notes.remember = remember_or_die
 machine = open_machine(json.loads(machine))
 run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt, machine)
 """
@@ -97,16 +97,6 @@ def test_damaged_epoch_lies_in_the_trash_and_is_measured_again(
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_only_missing_epochs_are_measured(folder, add_epoch, factors, data_root, receipt, machine):
-    add_epoch(folder, 0)
-    before = folder.read(0).meta
-    run_part(folder, factors, 0, 2, data_root, str(receipt), machine)
-    assert folder.measured() == [0, 1, 2]
-    assert folder.read(0).meta == before
-    assert epochs_of(receipt) == [0, 1, 2]
-
-
-@pytest.mark.usefixtures("on_the_cpu")
 def test_job_waits_for_the_machine_and_names_its_holder(
     folder, factors, data_root, receipt, monkeypatch, caplog, machine
 ):
@@ -123,22 +113,6 @@ def test_job_waits_for_the_machine_and_names_its_holder(
     assert "run run-b" in caplog.text
     assert "epoch 4" in caplog.text
     assert folder.measured() == [0]
-
-
-@pytest.mark.usefixtures("on_the_cpu")
-def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
-    folder, add_epoch, factors, data_root, receipt, monkeypatch, machine
-):
-    other = machine_lock().acquire({"run": folder.run, "epoch": 0})
-
-    def end_the_other(_):
-        add_epoch(folder, 0, loss=1.5)
-        other.release()
-
-    monkeypatch.setattr(job, "log_waiting", end_the_other)
-    run_part(folder, factors, 0, 1, data_root, str(receipt), machine)
-    assert folder.read(0).meta["loss"] == 1.5
-    assert epochs_of(receipt) == [0, 1]
 
 
 @pytest.mark.usefixtures("on_the_cpu")
@@ -172,13 +146,6 @@ def arguments(folder, factors, data_root, receipt, machine, last):
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_command_measures_a_part(folder, factors, data_root, receipt, machine):
-    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=1)) == 0
-    assert epochs_of(receipt) == [0, 1]
-    assert folder.read(1).meta["factors"] == factors
-
-
-@pytest.mark.usefixtures("on_the_cpu")
 def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     folder, factors, data_root, receipt, tmp_path, capsys, machine
 ):
@@ -193,23 +160,3 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     assert "Traceback" not in told
     assert folder.measured() == []
     assert not receipt.exists()
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (KeyboardInterrupt(), 130),
-        (OSError(24, "Too many open files"), 1),
-        (MemoryError(), 1),
-        (RuntimeError("can't start new thread"), 1),
-    ],
-)
-def test_command_ends_with_a_message_when_the_machine_or_the_user_refuses(
-    folder, factors, data_root, receipt, machine, monkeypatch, capsys, error, status
-):
-    def refused(*_):
-        raise error
-
-    monkeypatch.setattr(command, "run_part", refused)
-    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=0)) == status
-    assert folder.run in capsys.readouterr().err

@@ -9,7 +9,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from epochwatt.board.training import loaders
 from epochwatt.board.training.loaders import (
-    EndlessBatches,
     TimedMinibatches,
     make_endless_loader,
     make_loader,
@@ -69,23 +68,6 @@ def test_minibatches_are_those_that_torch_itself_makes(num_workers):
 
 
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
-def test_every_sample_is_loaded_once_with_its_label_and_the_last_minibatch_is_kept(num_workers):
-    loaded, _ = load(num_workers)
-    assert [len(labels) for _, labels in loaded] == [4, 4, 4, 4, 4, 1]
-    assert sorted(label for _, labels in loaded for label in labels) == list(range(N_SAMPLES))
-    assert all(inputs == labels for inputs, labels in loaded)
-
-
-def test_order_depends_on_the_seed_alone():
-    first, _ = load(0)
-    torch.manual_seed(99)
-    np.random.seed(99)
-    torch.rand(5)
-    assert load(0)[0] == first
-    assert load(0, seed=4)[0] != first
-
-
-@pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_fetch_and_preprocess_are_timed_apart_wherever_they_run(monkeypatch, num_workers):
     clock = Clock()
     collate = loaders.default_collate
@@ -107,18 +89,6 @@ def test_fetch_and_preprocess_are_timed_apart_wherever_they_run(monkeypatch, num
 
 
 # -- mini-batches without end ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("batch_size", [1, 4, 21, 50])
-def test_endless_mini_batches_are_whole_and_pass_over_all_samples(batch_size):
-    """One pass after the other, each in another order; what is left over begins the next."""
-    batches = iter(EndlessBatches(N_SAMPLES, batch_size, torch.Generator()))
-    taken = [next(batches) for _ in range(3 * N_SAMPLES)]
-    assert {len(batch) for batch in taken} == {batch_size}
-    order = [index for batch in taken for index in batch]
-    passes = [order[n : n + N_SAMPLES] for n in range(0, 3 * N_SAMPLES, N_SAMPLES)]
-    assert [sorted(one) for one in passes] == [list(range(N_SAMPLES))] * 3
-    assert passes[0] != passes[1] != passes[2]
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])

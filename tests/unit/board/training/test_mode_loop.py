@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from epochwatt.board.telemetry.client import NO_POWER, Power
+from epochwatt.board.telemetry.client import Power
 from epochwatt.board.training.mode_loop import ModeWatch, train_mode
 from epochwatt.board.training.procedure import DEFAULTS
 from epochwatt.board.training.timing import HostTimer, make_timer
@@ -75,16 +75,6 @@ def test_a_power_that_never_follows_is_given_up():
     assert watch.transition is None
     assert begin_s(machine, watch.first() - 1) >= START_S + DEFAULTS.patience_s
     assert watch.n_power >= DEFAULTS.power_readings
-
-
-def test_without_a_sensor_it_is_a_fixed_warm_up():
-    machine = Machine()
-    watch, n = machine.watched(power=lambda: NO_POWER)
-    assert (watch.transition, watch.has_sensor) == (None, False)
-    warm_up_s = begin_s(machine, watch.first() - 1) - START_S
-    assert DEFAULTS.warm_up_s <= warm_up_s < DEFAULTS.warm_up_s + 2 * machine.minibatch_s
-    assert n - watch.first() == DEFAULTS.minibatches
-    assert watch.mean_power_w() is None
 
 
 def test_a_sensor_that_stops_is_waited_for_and_no_longer():

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from cpufreq_tree import BEFORE, limits, make_cpufreq
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.board.device.machine import open_machine
@@ -46,12 +46,6 @@ class TestOrder:
             board.say("measuring")
         assert board.calls == ["check", "busy", "apply", "settle", "measuring", "restore"]
 
-    def test_only_before_epoch_0_the_board_settles(self, board):
-        with prepared(settling(board), FACTORS, 3) as conditions:
-            pass
-        assert conditions["settled"] is None
-        assert "settle" not in board.calls
-
     def test_what_a_killed_job_left_behind_is_put_back_first(self, board, caplog):
         board.left = True
         with prepared(board, FACTORS, 0):
@@ -65,16 +59,6 @@ class TestOrder:
         with pytest.raises(BoardError, match="another unit"), prepared(board, FACTORS, 0):
             pass
         assert board.calls == ["check"]
-
-
-@pytest.mark.usefixtures("settled")
-def test_the_record_tells_mode_load_and_settling(board):
-    with prepared(settling(board), FACTORS, 0) as conditions:
-        pass
-    assert board.asked == (MODE, "off")
-    assert conditions["power_mode"]["requested"] == MODE
-    assert conditions["busy_pct"] == 2.5
-    assert conditions["settled"] == {"steady": True, "root": board.root, "limits": LIMITS}
 
 
 class TestBusy:
@@ -152,18 +136,6 @@ def test_a_signal_ends_it_with_the_board_put_back(number, where, board):
     assert board.calls == ["check", "busy", "apply", *measured, "restore"]
 
 
-def prepare_and_fork(machine, number):
-    """Send a child, forked while the machine is prepared, a signal; write down how it ended."""
-    with prepared(machine, FACTORS, 0):
-        machine.say(f"ended-by{exitcode_of(send_ourselves, number)}")
-
-
-@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
-def test_a_forked_worker_dies_of_its_signal_and_puts_nothing_back(number, board):
-    assert exitcode_of(prepare_and_fork, board, number) == 0
-    assert board.calls == ["check", "busy", "apply", f"ended-by-{number.value}", "restore"]
-
-
 def prepare_in_child_of_worker(machine, number):
     """Fork the way a loader does: the child's frames are those of the prepared machine."""
     with prepared(machine, FACTORS, 0):
@@ -202,30 +174,11 @@ def agx(tmp_path):
 
 
 @pytest.fixture
-def open_agx(agx, data_root, monkeypatch):
+def open_agx(agx, monkeypatch):
     """Return a function that opens the board as a new process would."""
     monkeypatch.setattr(preparation, "BUSY_S", 0.01)
 
-    def call():
-        return open_machine(
-            {
-                **{"backend": "fake", "root": str(agx.root), "kind": "agx_xavier", "unit": ""},
-                "storage": {"root": data_root, "mount": "", "block_device": ""},
-                **{"power_source": "sysfs", "settle": None},
-            }
-        )
-
-    return call
-
-
-def test_a_board_has_its_mode_meanwhile_and_its_own_afterwards(agx, open_agx):
-    before = agx.snapshot()
-    with prepared(open_agx(), FACTORS, 0) as conditions:
-        assert len(agx.files.online()) == 2
-        assert agx.snapshot() != before
-    assert conditions["power_mode"]["verified"]
-    assert conditions["power_mode"]["resolved"]["cpu_mhz"] == 1190.4
-    assert agx.snapshot() == before
+    return lambda: open_machine(settings_of(agx.root))
 
 
 @pytest.mark.parametrize("number", [*ENDING, signal.SIGINT], ids=lambda number: number.name)
@@ -271,33 +224,3 @@ def test_a_host_whose_job_was_ended_has_its_clocks_again(number, machine, tmp_pa
     assert exitcode_of(ended) == (1 if number == signal.SIGINT else 128 + number)
     assert limits(tmp_path / "root") == [BEFORE, BEFORE]
     assert not machine.left_over()
-
-
-def test_a_host_whose_job_was_killed_is_put_back_before_its_next_run(machine, tmp_path):
-    machine.cpu_clocks = CpuClocks(make_cpufreq(tmp_path / "root"))
-
-    def killed():
-        with put_back(machine):
-            machine.change({"cpu_mhz": 1800}, "on")
-            send_ourselves(signal.SIGKILL)
-
-    assert exitcode_of(killed) == -signal.SIGKILL
-    assert limits(tmp_path / "root") == [(1800000, 1800000)] * 2
-    with prepared(machine, {"dvfs": "on"}, 0) as conditions:  # of a study, which sets nothing
-        assert limits(tmp_path / "root") == [BEFORE, BEFORE]
-    assert conditions == {}
-    assert not machine.left_over()
-
-
-def test_a_mode_that_was_set_and_not_met_leaves_nothing_behind(agx, open_agx, monkeypatch):
-    before = agx.snapshot()
-
-    def not_met(*_):
-        assert agx.snapshot() != before
-        raise BoardError("the board did not take the power mode")
-
-    monkeypatch.setattr("epochwatt.board.device.jetson.JetsonBoard._read_back", not_met)
-    with pytest.raises(BoardError, match="did not take"), prepared(open_agx(), FACTORS, 0):
-        pass
-    assert agx.snapshot() == before
-    assert not open_agx().left_over()

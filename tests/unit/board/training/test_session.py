@@ -6,7 +6,6 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -14,7 +13,7 @@ from epochwatt.board.records.checksums import write_sums
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.training import workloads
-from epochwatt.board.training.session import Session, mean_loss
+from epochwatt.board.training.session import Session
 from epochwatt.errors import TrainingError
 
 pytestmark = pytest.mark.usefixtures("on_the_cpu")
@@ -101,18 +100,6 @@ def test_run_that_began_with_jtop_goes_on_with_it(
     assert asked == ["auto", goes_on, "sysfs"]
 
 
-def test_loss_is_the_mean_over_samples_though_the_last_minibatch_is_smaller():
-    per_minibatch = [torch.tensor(1.0), torch.tensor(2.0), torch.tensor(10.0)]
-    assert mean_loss(per_minibatch, n_samples=9, batch_size=4) == (4 * 1 + 4 * 2 + 1 * 10) / 9
-
-
-def test_training_goes_on_from_epoch_to_epoch(folder, session):
-    one = session(folder)
-    for epoch in range(6):
-        one.measure(epoch)
-    assert losses(folder)[-1] < losses(folder)[0]
-
-
 # -- one process or several ----------------------------------------------------------------------
 
 
@@ -165,16 +152,6 @@ def test_weights_are_those_of_the_epoch_before_though_another_was_measured_last(
     assert losses(folder) == undisturbed
 
 
-def test_only_a_process_that_starts_after_epoch_0_warms_up(folder, session):
-    one = session(folder)
-    one.measure(0)
-    one.measure(1)
-    session(folder).measure(2)
-    warmups_s = [folder.read(epoch).meta["warmup_s"] for epoch in range(3)]
-    assert warmups_s[:2] == [0, 0]
-    assert warmups_s[2] > 0
-
-
 def test_warm_up_reads_nothing_of_the_data_set(folder, session, monkeypatch):
     session(folder).measure(0)
     late = session(folder)
@@ -207,22 +184,6 @@ def test_other_run_in_between_makes_the_epoch_resumed(folder, tmp_path, session)
     assert flags(folder, 0) == flags(other, 0) == ["cold_process"]
     assert flags(folder, 1) == ["resumed"]
     assert "epoch 0 of other-run" in folder.read(1).meta["resumed"]["reason"]
-
-
-def test_checkpoint_that_is_half_there_means_the_same_fresh_weights(folder, tmp_path, session):
-    half = RunFolder(str(tmp_path / "half"), folder.run)
-    for each in (folder, half):
-        session(each).measure(0)
-    os.unlink(folder.checkpoint_path(0))
-    with np.load(half.checkpoint_path(0)) as archive:
-        arrays = dict(archive)
-    arrays.pop(max(set(arrays) - {"tree"}, key=int))  # the last momentum
-    np.savez(half.checkpoint_path(0), **arrays)
-    write_sums(half.epoch_path(0))
-    for each in (folder, half):
-        session(each).measure(1)
-    assert "fresh_weights" in flags(half, 1)
-    assert losses(folder) == losses(half)
 
 
 def test_checkpoint_with_a_flipped_bit_is_set_aside_and_flagged(folder, tmp_path, session, caplog):
@@ -262,18 +223,6 @@ def test_killed_loader_worker_leaves_no_epoch(folder, session, monkeypatch):
     assert folder.measured() == []
     session(folder, num_workers=1).measure(0)
     assert flags(folder, 0) == ["cold_process", "resumed"]
-
-
-@pytest.mark.parametrize("error", [RuntimeError, ValueError])
-def test_error_in_a_worker_is_not_taken_for_a_dead_one(folder, session, replace_transform, error):
-    """Its advice, to look for an out-of-memory kill, would lead astray."""
-
-    def fail(raw):
-        raise error("my own mistake")
-
-    replace_transform(fail)
-    with pytest.raises(error, match=r"in fail\n(.*\n)*.*my own mistake"):
-        session(folder, num_workers=1).measure(0)
 
 
 def test_damaged_record_of_the_epoch_before_is_named_and_blocks_nothing(folder, session, caplog):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from epochwatt.board.records.run_folder import RunFolder
-from epochwatt.board.training import stops
-from epochwatt.board.training.stops import has_stopped, noticed_stops
+from epochwatt.board.training import observation
+from epochwatt.board.training.observation import has_stopped, noticed_stops
 
 # The first sample that is transformed stops its process (or the group), and a process outside of
 # it lets it go on.
@@ -60,7 +60,7 @@ def test_stopped_epoch_is_flagged_and_the_next_is_not(
 def test_machine_that_slept_is_noticed(monkeypatch):
     clock = time.clock_gettime
     ahead_s = [0.0]
-    monkeypatch.setattr(stops.time, "clock_gettime", lambda which: clock(which) + ahead_s[0])
+    monkeypatch.setattr(observation.time, "clock_gettime", lambda which: clock(which) + ahead_s[0])
     with noticed_stops() as about:
         ahead_s[0] = 60.0
     assert about["slept_s"] == pytest.approx(60.0, abs=0.1)

@@ -1,9 +1,7 @@
 """The job of a sweep: what is measured, skipped, refused, and how the machine is left."""
 
 import json
-import multiprocessing
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,16 +9,12 @@ from cpufreq_tree import BEFORE, clamping, limits, make_cpufreq, set_limits
 
 from epochwatt.board.device import cpu_clocks
 from epochwatt.board.device.cpu_clocks import CpuClocks
-from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import outcome
-from epochwatt.board.records.mode_folder import RECORD, SweepFolder, mode_name
-from epochwatt.board.training import sweep
+from epochwatt.board.records.mode_folder import SweepFolder, mode_name
 from epochwatt.board.training.sweep import measure_modes
 from epochwatt.board.training.sweep_session import SweepSession
 from epochwatt.errors import (
     BoardError,
-    ConfigError,
-    DamagedError,
     RebootNeeded,
     TrainingError,
 )
@@ -83,29 +77,6 @@ def test_host_is_measured_with_one_thread_and_with_two(measure, modes, receipt, 
         assert record.meta["task"] == "train"
         assert np.isfinite(record.meta["loss"])
         assert "board" not in record.meta
-
-
-def test_a_mode_that_is_measured_costs_nothing_and_stays_as_it_is(measure, modes, receipt):
-    measure(grid=MODES[:1])
-    before = modes.read(MODES[0]).meta
-    written = receipt.read_bytes()
-    receipt.unlink()
-    measure(grid=MODES[:1])
-    assert modes.read(MODES[0]).meta == before
-    assert receipt.read_bytes() == written
-
-
-def test_a_damaged_mode_is_measured_again(measure, modes, caplog):
-    measure(grid=MODES[:1])
-    path = Path(modes.mode_path(MODES[0]), "samples-host.csv")
-    path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(DamagedError):
-        modes.verify(MODES[0])
-    measure(grid=MODES[:1])
-    assert "was altered" in caplog.text
-    modes.verify(MODES[0])
-    (moved,) = Path(modes.root, ".trash").glob(f"*/{SWEEP}/mode-c1-x-x-x")
-    assert (moved / RECORD).exists()
 
 
 # -- on a host whose CPU clock can be set ----------------------------------------------------------
@@ -171,21 +142,6 @@ def test_a_host_is_put_back_after_an_error_and_first_of_all_after_a_kill(
 
 
 # -- what is refused -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("grid", "problem"),
-    [
-        ([{"cores": 1}, {"cores": 10_000}], "does not have that many"),
-        ([{"cores": 1}, {"cores": 1, "gpu_mhz": 1300.5}], "cannot be set: it is no Jetson board"),
-    ],
-)
-def test_a_mode_that_this_machine_lacks_ends_the_job_before_the_first(
-    measure, modes, grid, problem
-):
-    with pytest.raises(ConfigError, match=problem):
-        measure(grid=grid, last=0)
-    assert modes.measured() == []
 
 
 # -- on a board that writes down what is asked of it -----------------------------------------------
@@ -254,21 +210,6 @@ def test_what_is_not_met_is_flagged_whether_at_once_or_at_the_end(
     meta = modes.read(grid[0]).meta
     assert {"clock_below_request", "mode_not_met"} & set(meta["flags"]) == {flag}
     assert meta["board"]["power_mode"]["unmet"] == unmet
-
-
-def test_job_waits_for_the_machine(measure, asked, modes, monkeypatch):
-    other = machine_lock().acquire({"run": "run-b"})
-    heard = []
-
-    def end_the_other(holder):
-        heard.append(holder)
-        other.release()
-
-    monkeypatch.setattr(sweep, "log_waiting", end_the_other)
-    measure(grid=GRID[:1], on=asked, dvfs="off")
-    assert "run-b" in heard[0]
-    assert modes.measured() == NAMES[:1]
-    assert multiprocessing.active_children() == []
 
 
 # -- the command ---------------------------------------------------------------------------------

@@ -20,11 +20,6 @@ def squad(start=4, answer="Café-Besitzer", **changes):
     return json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [paragraph]}]})
 
 
-def test_squad_is_read_as_it_is_distributed():
-    (found,) = decode_squad(squad().encode(), "f")
-    assert found == Question(CONTEXT, "Who?", "Café-Besitzer", 4)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -79,14 +74,6 @@ def test_target_marks_the_pieces_of_the_answer():
     assert sample.input[2].tolist() == (
         [0] * n_question + [1] * (n_pieces - n_question) + [0] * (LENGTH - n_pieces)
     )
-
-
-def test_vocabulary_has_the_size_and_the_special_pieces_of_bert():
-    pieces = vocabulary(["some words and more words"])
-    assert len(pieces) == len(set(pieces)) == text.N_PIECES
-    assert {piece: pieces.index(piece) for piece in text.SPECIAL} == text.SPECIAL
-    content = "".join(f"{piece}\n" for piece in pieces).encode()
-    assert text.decode_pieces(content, "f").numbers["words"] == pieces.index("words")
 
 
 def test_wikitext_numbers_words_by_how_often_they_come():

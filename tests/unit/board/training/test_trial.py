@@ -1,7 +1,6 @@
 """What the measuring interpreter tells of itself."""
 
 import json
-import sys
 import types
 
 import pytest
@@ -23,14 +22,6 @@ def modules(monkeypatch):
         monkeypatch.setattr(trial.importlib, "import_module", import_module)
 
     return be
-
-
-def test_versions_and_what_is_missing_are_told(modules):
-    modules(numpy="1.13", PIL="5.1")
-    about = trial.libraries()
-    assert (about["numpy"], about["PIL"], about["torch"]) == ("1.13", "5.1", None)
-    assert about["errors"]["torch"] == "ImportError: No module named torch"
-    assert about["executable"] == sys.executable
 
 
 def test_a_gpu_that_cannot_be_used_is_no_gpu(modules, monkeypatch):

@@ -8,20 +8,14 @@ import torch
 from torch import nn
 
 from epochwatt.board.training import workloads
-from epochwatt.board.training.workloads import WORKLOADS, Trainer, on_device
+from epochwatt.board.training.workloads import WORKLOADS, on_device
 from epochwatt.errors import TrainingError
-
-CPU = torch.device("cpu")
 
 
 def made_up_minibatch(seed, batch_size=4):
     generator = torch.Generator().manual_seed(seed)
     inputs = torch.randn(batch_size, 1, 28, 28, generator=generator)
     return inputs, torch.randint(10, (batch_size,), generator=generator)
-
-
-def weights_of(trainer):
-    return [parameter.detach().clone() for parameter in trainer.network.parameters()]
 
 
 def assert_same_bits(first, second):
@@ -73,35 +67,6 @@ def test_optimiser_moves_the_weights_as_torchs_own_to_the_bit(n_before_reload):
 
 
 # -- the trainer ---------------------------------------------------------------------------------
-
-
-def test_initial_weights_depend_on_the_seed_alone():
-    first = weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3))
-    torch.rand(5)
-    assert_same_bits(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=3)), first)
-    assert not torch.equal(weights_of(Trainer(WORKLOADS["lenet"], CPU, seed=4))[0], first[0])
-
-
-def test_step_returns_the_loss_before_it_without_a_graph():
-    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
-    inputs, labels = made_up_minibatch(0)
-    expected = nn.functional.cross_entropy(trainer.network(inputs), labels).item()
-    loss = trainer.step(trainer.copy((inputs, labels)))
-    assert loss.item() == expected
-    assert not loss.requires_grad
-
-
-def test_gradients_of_the_minibatch_before_are_forgotten():
-    trainer = Trainer(WORKLOADS["lenet"], CPU, seed=0)
-    for index in range(2):
-        before = weights_of(trainer)
-        trainer.step(made_up_minibatch(index))
-    fresh = Trainer(WORKLOADS["lenet"], CPU, seed=0)
-    for own, weight in zip(fresh.network.parameters(), before, strict=True):
-        own.data.copy_(weight)
-    fresh.step(made_up_minibatch(1))
-    gradients = [[p.grad for p in t.network.parameters()] for t in (trainer, fresh)]
-    assert_same_bits(*gradients)
 
 
 @pytest.mark.parametrize("targets", [["cat", "dog"], {"name": ["cat"]}, [b"cat"]])

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from epochwatt.figures.roofline.look import COLOURS
 from matplotlib.colors import to_rgb
 
-from epochwatt.figures.roofline.look import COLOURS
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml

@@ -1,35 +1,28 @@
 """Figures of the study of schedules: all files of each, of one provenance alone."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
 from panels import assert_readable, drawn_texts
 
-from epochwatt.figures.fulcrum.draw import draw_schedules
-from epochwatt.figures.fulcrum.names import gallery_entries, stems
-from epochwatt.figures.fulcrum.power import shown_solvers
+from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules, shown_solvers
+from epochwatt.figures.fulcrum.names import REPLANNING, gallery_entries, stems
+from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import LATENCY_COLUMNS, POWER_COLUMNS
-from epochwatt.schedule.study import SCORE_COLUMNS as COLUMNS
+from epochwatt.schedule.study import SCORE_COLUMNS
 from epochwatt.tables import write_table
 
-STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
+STYLE = str(Path(__file__).parents[4] / "config/paper.mplstyle")
 PAIR = {"jobs": "train_and_infer", "train": "a", "infer": "b", "device": "board"}
-WORDS = {
-    "twin": "Simulated boards",
-    "public": "Computed from what others",
-    "host": "Measured on the",
-}
 
 
 def scores():
     for provenance in ("simulated", "public"):
         for solver, loss in (("gmd", "2"), ("physical_10", ""), ("exhaustive", "0")):
-            yield PAIR | {
-                **{"provenance": provenance, "solver": solver, "answered_pct": "90"},
-                **{"kept_pct": "100", "loss_mean_pct": loss, "n_profiles": "15"},
-                "board_minutes": "10",
-            }
+            row = PAIR | {"provenance": provenance, "solver": solver, "answered_pct": "90"}
+            yield row | {"kept_pct": "100", "loss_mean_pct": loss, "n_profiles": "15"}
     yield PAIR | {"provenance": "simulated", "solver": "presets"}  # it cannot answer
 
 
@@ -42,64 +35,86 @@ def powers():
 
 
 def latencies():
-    of_plans = (("simulated", ""), ("public", ""), ("measured", "x"), ("simulated", "x"))
-    for provenance, plan in of_plans:
-        for arrivals in ("constant", "poisson"):
-            for percentile in ("0", "50", "100"):
-                yield PAIR | {
-                    **{"provenance": provenance, "plan": plan, "arrivals": arrivals},
-                    **{"max_latency_s": "0.2", "percentile": percentile, "latency_s": "0.1"},
-                }
+    plans = (("simulated", ""), ("public", ""), ("measured", "x"), ("simulated", "x"))
+    for (provenance, plan), arrivals, percentile in product(
+        plans, ("constant", "poisson"), ("0", "50", "100")
+    ):
+        row = PAIR | {"provenance": provenance, "plan": plan, "arrivals": arrivals}
+        yield row | {"max_latency_s": "0.2", "percentile": percentile, "latency_s": "0.1"}
+
+
+def slots():
+    for train, arrivals, switch_s, policy, t_s in product(
+        ("lenet", "vgg"), ("steady", "poisson"), (0.01, 3, 30), WAYS, (0, 60)
+    ):
+        row = PAIR | {"provenance": "simulated", "train": train, "rates": "day", "t_s": t_s}
+        row |= {"arrivals": arrivals, "switch_s": switch_s, "policy": policy}
+        yield (
+            row
+            | {"rate_per_s": 5, "max_latency_s": 6, "gpu_mhz": 3, "worst_s": 1}
+            | {"trained_per_s": 9}
+        )
+
+
+ROWS = {"scores": (SCORE_COLUMNS, scores), "power": (POWER_COLUMNS, powers)}
+ROWS |= {"latencies": (LATENCY_COLUMNS, latencies), "changing-slots": (SLOT_COLUMNS, slots)}
+
+
+def write(folder, name, columns, rows):
+    path = folder / f"{name}.csv"
+    cells = ([row.get(column, "") for column in columns] for row in rows)
+    write_table(path, name, columns, cells)
+    return str(path)
 
 
 @pytest.fixture
 def tables(tmp_path):
-    made = {
-        "scores": (COLUMNS, scores()),
-        "power": (POWER_COLUMNS, powers()),
-        "latencies": (LATENCY_COLUMNS, latencies()),
-    }
-    for name, (columns, rows) in made.items():
-        cells = ([row.get(column, "") for column in columns] for row in rows)
-        write_table(tmp_path / f"{name}.csv", name, columns, cells)
-    return [str(tmp_path / f"{name}.csv") for name in made]
+    return [write(tmp_path, name, columns, rows()) for name, (columns, rows) in ROWS.items()]
 
 
 def test_each_figure_has_all_its_files_and_rows_of_its_own_provenance(tables, tmp_path):
-    names = [str(tmp_path / name) for name in stems(has_public=True, has_records=True)]
-    draw_schedules(tables, str(STYLE), names)
-    for name in names:
-        stem, folder = Path(name), Path(name).parent.name
-        endings = {path.suffix for path in stem.parent.glob(f"{stem.name}.*")}
+    names = [*stems(has_public=True, has_records=True), f"twin/{REPLANNING}"]
+    draw_schedules(tables, STYLE, [str(tmp_path / name) for name in names])
+    whose = {
+        "twin": ("Simulated boards", {"simulated"}),
+        "public": ("Computed from what others", {"public"}),
+        "host": ("Measured on the", {"measured", "simulated"}),
+    }
+    for path in map(tmp_path.joinpath, names):
+        endings = {file.suffix for file in path.parent.glob(f"{path.name}.*")}
         assert endings == {".svg", ".png", ".csv", ".txt", ".json"}
-        assert WORDS[folder] in stem.with_suffix(".txt").read_text()
-        spec = json.loads(Path(f"{name}.vl.json").read_text())
-        kinds = {row["provenance"] for row in spec["data"]["values"]}
-        expected = {"twin": {"simulated"}, "public": {"public"}, "host": {"measured", "simulated"}}
-        assert kinds == expected[folder]
+        words, provenances = whose[path.parent.name]
+        assert words in path.with_suffix(".txt").read_text()
+        rows = json.loads(Path(f"{path}.vl.json").read_text())["data"]["values"]
+        assert {row["provenance"] for row in rows} == provenances
+    latency = (tmp_path / "public/fulcrum_latency.svg").read_text()
+    assert "computed from what others measured" in latency  # and not that it was measured
+
+
+def test_of_changing_rates_the_first_jobs_are_drawn_with_clocks_that_settle_in_3_s(
+    tables, tmp_path
+):
+    stem = tmp_path / f"twin/{REPLANNING}"
+    draw_schedules(tables, STYLE, [str(stem)])
+    assert "Clocks take 3 s to settle" in " ".join(stem.with_suffix(".txt").read_text().split())
+    rows = json.loads(Path(f"{stem}.vl.json").read_text())["data"]["values"]
+    assert len(rows) == len(WAYS) * 2
+    assert {(r["train"], r["arrivals"], r["switch_s"]) for r in rows} == {("lenet", "steady", "3")}
 
 
 def test_solvers_of_few_profiles_are_readable(tmp_path):
-    n_profiles = {"maxn": 1, "gmd": 3, "physical_3": 4, "exhaustive": 8}
+    n_profiles = {"maxn": "1", "gmd": "3", "physical_3": "4", "exhaustive": "8"}
+    gmd = [row for row in scores() if row["solver"] == "gmd"]
     rows = [
-        *({**row, "solver": solver, "n_profiles": str(n), "jobs": jobs}
-          for row in scores() if row["solver"] == "gmd"
-          for solver, n in n_profiles.items() for jobs in ("train", "infer", "two_infer")),
-    ]  # fmt: skip
-    cells = ([row.get(column, "") for column in COLUMNS] for row in rows)
-    write_table(tmp_path / "scores.csv", "scores", COLUMNS, cells)
+        {**row, "solver": solver, "n_profiles": n, "jobs": jobs}
+        for row in gmd
+        for solver, n in n_profiles.items()
+        for jobs in ("train", "infer", "two_infer")
+    ]
     with drawn_texts() as texts:
-        draw_schedules(
-            [str(tmp_path / "scores.csv")], str(STYLE), [str(tmp_path / "public/fulcrum_solvers")]
-        )
+        table = write(tmp_path, "scores", SCORE_COLUMNS, rows)
+        draw_schedules([table], STYLE, [str(tmp_path / "public/fulcrum_solvers")])
     assert_readable({"solvers": texts[next(iter(texts))]})
-
-
-def test_what_was_computed_from_tables_is_not_called_measured(tables, tmp_path):
-    stem = tmp_path / "public/fulcrum_latency"
-    draw_schedules(tables, str(STYLE), [str(stem)])
-    drawn = stem.with_suffix(".svg").read_text() + stem.with_suffix(".txt").read_text()
-    assert "computed from what others measured" in drawn.lower()
 
 
 def test_of_solvers_with_random_modes_the_smallest_number_has_a_line():

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from panels import assert_readable, drawn_texts
 
-from epochwatt.figures.roofline.look import looks
-from epochwatt.figures.roofline.rooflines import draw
+from epochwatt.figures.roofline.rooflines import draw, looks
 from epochwatt.figures.roofline.tuning import draw_tuning
 from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.points import Point, write_points
@@ -105,7 +104,7 @@ def test_roofs_ridges_and_workloads_are_where_the_numbers_say(drawn, tmp_path):
         text = (tmp_path / f"{what}_simulated.txt").read_text()
         assert "Simulated boards, not measured." in text
         spec = json.loads((tmp_path / f"{what}_simulated.vl.json").read_text())
-        assert spec["title"]["subtitle"] == "simulated boards, not measured"
+        assert spec["title"]["subtitle"].startswith("simulated boards, not measured")
         assert len(spec["data"]["values"]) == len(tables[what])
         assert (tmp_path / f"{what}_simulated.png").stat().st_size > 5000
 

@@ -13,16 +13,12 @@ from made_up import FACTORS, MODE, RUN, STEP_S, TIMES_S, epoch
 from epochwatt import columns
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import read_samples
+from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
-from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.simulation import records as write
 from epochwatt.twin.simulation.records import KEPT_EPOCHS, stuck_s, write_run
 
-EFFECTS = {
-    name: row["effect"]
-    for name, row in read_yaml(Path(__file__).parents[4] / "config/flags.yaml").items()
-}
 N = 100
 
 
@@ -37,7 +33,9 @@ def written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def call(*epochs, factors=FACTORS):
-        write_run(RUN, f"results/simulated/{RUN}", factors, epochs, EFFECTS, f"results/runs/{RUN}")
+        write_run(
+            RUN, f"results/simulated/{RUN}", factors, epochs, FLAG_EFFECTS, f"results/runs/{RUN}"
+        )
         return read(f"results/runs/{RUN}/epochs.csv")
 
     return call
@@ -141,7 +139,9 @@ class TestRecords:
     def test_collect_to_the_same_rows(self, written):
         """What the tables say is what the files hold, up to the digits of a sample file."""
         simulated = written(*(epoch(k, n=150, start_s=k * 33.333333333) for k in range(3)))
-        collect_run("results/simulated", RUN, 3, EFFECTS, "again/epochs.csv", "again/energy.csv")
+        collect_run(
+            "results/simulated", RUN, 3, FLAG_EFFECTS, "again/epochs.csv", "again/energy.csv"
+        )
         for ours, theirs in zip(simulated, read("again/epochs.csv"), strict=True):
             for name, cell in ours.items():
                 try:
@@ -186,7 +186,7 @@ class TestRecords:
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=40))
 def test_stuck_time_is_the_longest_of_one_value(steps):
-    """As telemetry.source_statistics counts it, row by row."""
+    """As telemetry.channel counts it, row by row."""
     t_s = np.cumsum([step for step, _ in steps]).astype(float)
     values = np.array([value for _, value in steps], dtype=float)
     longest, since = 0.0, t_s[0]

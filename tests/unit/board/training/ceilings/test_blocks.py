@@ -56,11 +56,6 @@ def test_planted_times_come_back(work_s):
     assert blocks.end_s - blocks.start_s >= LIMITS.least_s
 
 
-def test_a_queue_is_waited_for_within_the_block():
-    blocks = Device(1e-3, has_queue=True).time()
-    assert min(blocks.blocks_s) / blocks.n_calls >= 1e-3
-
-
 def test_launches_are_timed_without_the_work_that_they_start():
     device = Device(5e-5, has_queue=True)
     blocks = device.time(most_calls=100)

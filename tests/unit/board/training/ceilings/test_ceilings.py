@@ -1,17 +1,15 @@
 """The command that measures ceilings: on this CPU, and on a board of files; the real sampler."""
 
 import json
-from pathlib import Path
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt import columns
-from epochwatt.board.records.ceiling_folder import CeilingFolder
+from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.training import preparation
 from epochwatt.board.training.ceilings import blocks, kernels
 from epochwatt.board.training.ceilings.__main__ import main
-from epochwatt.errors import DamagedError
 from epochwatt.roofline.ceilings import read_ceilings
 from epochwatt.roofline.collect import collect_ceilings
 
@@ -83,25 +81,10 @@ def test_the_machine_at_hand_is_measured_and_what_is_measured_stays(measure, mac
     assert folder.read({"cores": 1}).meta == record.meta
 
 
-def test_a_damaged_record_is_refused_and_measured_again(measure, machine, table):
-    _, folder, _ = measure([{"cores": 1}], machine.settings)
-    first = folder.read({"cores": 1}).meta["measurement_id"]
-    path = Path(folder.mode_path({"cores": 1}), "mode.json")
-    path.write_text(path.read_text("utf-8").replace('"cpu"', '"gpu"'), "utf-8")
-    with pytest.raises(DamagedError):
-        table([{"cores": 1}])
-    measure([{"cores": 1}], machine.settings)
-    assert folder.read({"cores": 1}).meta["measurement_id"] != first
-
-
 def test_a_fake_board_is_measured_in_two_modes_and_put_back(measure, tmp_path, table):
     board = make_board(tmp_path / "agx", "agx_xavier")
     before = board.snapshot()
-    machine = {
-        **{"backend": "fake", "root": str(board.root), "kind": "agx_xavier", "unit": ""},
-        "storage": {"root": str(board.root), "mount": "", "block_device": ""},
-        **{"power_source": "sysfs", "settle": None},
-    }
+    machine = settings_of(board.root)
     modes = [{"cores": 2, "cpu_mhz": cpu, "gpu_mhz": 675.75} for cpu in (1190.4, 2265.6)]
     status, folder, _ = measure(modes, machine, dvfs="off")
     assert (status, board.snapshot()) == (0, before)

@@ -42,32 +42,6 @@ def test_operations_of_products_and_convolutions_are_torchs_own_count():
         assert counter.get_total_flops() == kernel.flops
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", ["copy", "triad"])
-def test_streams_allocate_nothing(name):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Operators(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            names.append(func.name())
-            return func(*args, **(kwargs or {}))
-
-    for kernel in of(name):
-        names = []
-        with Operators():
-            kernel.call()
-        assert names == [{"copy": "aten::copy_", "triad": "aten::add.out"}[name]]
-
-
 def test_a_precision_without_hardware_is_left_out_with_the_reason():
     assert "NVIDIA" in left_out(["fp32", "tf32"], CPU)["tf32"]
     assert "fp32" not in left_out(["fp32", "tf32"], CPU)
-
-
-@pytest.mark.usefixtures("small")
-def test_what_products_may_compute_in_is_put_back():
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32
-    seen = {convolutions.allow_tf32 for _ in kernels(["fp32"], CPU)}
-    assert seen == {False}
-    assert (products.allow_tf32, convolutions.allow_tf32) == before

@@ -2,15 +2,11 @@
 
 import pytest
 
-from epochwatt.board.training.interleave.arrivals import CONSTANT, arrivals, read_times
+from epochwatt.board.training.interleave.arrivals import read_times
 from epochwatt.board.training.interleave.plan import checked
 from epochwatt.errors import ConfigError
 
 PLAN = {"train": "lenet", "infer": "lenet", "seconds": 5, "rate_per_s": 10.0, "batch_size": 4}
-
-
-def test_constant_arrivals_are_counted_to_the_last():
-    assert arrivals(CONSTANT, 10.0, 1.0, 0) == pytest.approx([0.1 * n for n in range(1, 11)])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.board.training.interleave.arrivals import CONSTANT, POISSON, arrivals
-from epochwatt.board.training.interleave.jobs import time_before
 from epochwatt.board.training.interleave.scheduler import Interleaver, Plan
 from epochwatt.schedule.problem import outcome
 
@@ -106,20 +105,3 @@ def test_an_overload_refuses_what_finds_the_queue_full_and_still_serves_in_order
     assert (np.diff(np.array(log.start_s)[served]) >= 0).all()
     after = np.array(log.train_start_s) > 1000.2
     assert not after.any(), "nothing is trained while requests wait"
-
-
-def test_minibatches_are_timed_before_for_as_long_as_asked_and_ten_turns_at_least():
-    clock = Clock()
-    times = time_before(clock.takes(0.5), clock.takes(0.1), 2.0, clock)
-    assert clock.t_s == pytest.approx(1000 + 12)  # two turns to warm up, and ten
-    assert [len(times[0]), len(times[1])] == [10, 50]
-    assert times[1] == pytest.approx([0.1] * 50)
-    times = time_before(clock.takes(0.5), clock.takes(0.1), 19.5, clock)
-    assert [len(times[0]), len(times[1])] == [20, 100]
-
-
-def test_what_was_stopped_keeps_what_was_done():
-    log = run(Plan(10.0, 5, None, 50), arrivals(CONSTANT, 10.0, 100.0, 0), 100.0, 0.1, 0.05, 7.73)
-    assert len(log.arrival_s) == 77
-    assert np.isfinite(log.end_s).sum() == 75
-    assert log.t_end_s == pytest.approx(1007.73, abs=0.1)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
 
 from epochwatt.board.records.interleaved_folder import read
 from epochwatt.board.training.interleave import session
 from epochwatt.board.training.interleave.__main__ import main
-from epochwatt.errors import DamagedError
 from epochwatt.schedule.interleaved import expected_of, outcome_lines
 
 PLAN = {"train": "lenet", "infer": "lenet", "rate_per_s": 40, "batch_size": 4, "seconds": 1}
@@ -76,21 +75,10 @@ def test_every_request_and_minibatch_is_in_the_record(measure):
 
 def test_a_board_s_power_stands_beside_it(measure, tmp_path):
     board = make_board(tmp_path / "agx", "agx_xavier")
-    machine = {**MACHINE, "backend": "fake", "root": str(board.root), "kind": "agx_xavier"}
-    record = measure({**PLAN, "seconds": 1.5}, {**machine, "power_source": "sysfs"})
+    record = measure({**PLAN, "seconds": 1.5}, settings_of(board.root))
     assert record.meta["power"]["scope"] == "module"
     assert "NOT MEASURED, of a fake board" in "\n".join(outcome_lines(record))
     assert record.meta["power"]["mean_w"] > 0
-
-
-def test_a_record_that_was_altered_is_refused(measure):
-    record = measure({**PLAN, "seconds": 0.2})
-    path = Path(record.folder, "times.npz")
-    content = bytearray(path.read_bytes())
-    content[-40] ^= 1
-    path.write_bytes(bytes(content))
-    with pytest.raises(DamagedError, match=r"times\.npz"):
-        read(record.folder)
 
 
 def test_ctrl_c_keeps_what_was_measured(words, tmp_path):

@@ -1,0 +1,115 @@
+"""Commands that show results: `summary`, `report`, `compare`, `explain`."""
+
+from pathlib import Path
+
+import click
+
+from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, RESULT, command, option, say
+from epochwatt.errors import EpochwattError
+
+PAGES = (  # the last is the first to open
+    ("report", "results/report.html", "Snakemake's own, with the graph of the rules"),
+    ("page", "results/index.html", "open this one: it shows all of it in any browser, offline"),
+)
+
+
+@command("Print what was trained and where the time went.")
+def summary() -> None:
+    """Print what was trained, where the time went, and where page, figures and tables are.
+
+    Examples:
+    # the text that `make run` ends with
+    epochwatt summary
+    """
+    from epochwatt.study.not_made import read
+
+    path = Path("results/summary.txt")
+    failures = read().failures
+    if not path.exists() and not failures:
+        raise EpochwattError(
+            f"{path} does not exist yet",
+            do="make run (on a Jetson: .venv/bin/snakemake --profile jetson)",
+        )
+    if path.exists():
+        click.echo(path.read_text("utf-8"))
+    click.echo("figures  results/figures/     tables  results/tables/")
+    for job in failures:
+        say([f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}  {job.log}".rstrip()])
+    for name, page, says in PAGES:
+        if Path(page).exists():
+            click.echo(f"{name:<8} {page:<20} {says}")
+
+
+@command("Make results/report.html if something it shows has changed.")
+def report() -> None:
+    """Make results/report.html, one file with every figure and table, if something it shows is
+    newer than it. It opens in any browser, offline.
+
+    Examples:
+    # then open results/report.html
+    epochwatt report
+    """
+    from epochwatt.maintenance.report import make_report
+
+    click.echo(make_report())
+
+
+@command("Compare the times and energies of two sets of runs.")
+@click.argument("a", metavar="A", type=RESULT)
+@click.argument("b", metavar="B", type=RESULT)
+@option(
+    "--margin PCT",
+    "Largest difference, in %, that counts as equivalent.",
+    NOT_NEGATIVE,
+    default=5.0,
+)
+@option("--csv PATH", "Write all ratios to this CSV file, too.", OUTPUT_FILE)
+def compare(a: str, b: str, margin: float, csv: Path | None) -> None:
+    """Compare two sets of runs: the ratio B / A of times and energies with its 95 % interval, and
+    whether they are equivalent (docs/how-to/compare-runs.md).
+
+    A and B are each the id of a run, a pattern of ids in quotes, or a folder of results.
+
+    Examples:
+    # measured runs with simulated ones
+    epochwatt compare 'jetson-nx-*' 'twin-nx-*'
+    # two folders of results, 2 % allowed
+    epochwatt compare before results --margin 2
+    """
+    from epochwatt.analysis.compare import compare_lines
+
+    say(compare_lines(a, b, margin, csv))
+
+
+@command("Explain what holds a run back, by rooflines of its mode.")
+@click.argument("run", metavar="RUN", type=RESULT)
+def explain(run: str) -> None:
+    """Explain where the time and the energy of a run's epochs go: launches, arithmetic, memory, the
+    loader, constant power; by class of operators, too. Then what each knob of its power mode would
+    change, one step up (docs/how-to/explain-a-run.md).
+
+    RUN is the id of a run, or the beginning of one. Ceilings of a measured run come from its own
+    machine, those of a simulated run from its simulated board.
+
+    Examples:
+    # a run, by the beginning of its id
+    epochwatt explain host-local-lenet-disk-w0-bs16
+    # a simulated run
+    epochwatt explain twin-agx-d1-mobilenet-ssd-w1
+    """
+    from epochwatt.roofline.explain import (
+        explain_run,
+        explanation_lines,
+        find_counts,
+        find_run,
+        measured_fits,
+    )
+
+    found, epochs = find_run(run)
+    if found.provenance == "simulated":
+        from epochwatt.twin.ceilings import simulated_fits
+
+        fits = simulated_fits(found.device)
+    else:
+        fits = measured_fits()
+    say(explanation_lines(explain_run(found, epochs, find_counts(found), fits)))

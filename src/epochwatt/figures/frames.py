@@ -1,0 +1,88 @@
+"""Draw a study's figures from frames: read its tables, open a figure, write all of its files.
+
+Cells that a figure's CSV repeats stay texts, as its table has them; `numbers` are taken from them.
+"""
+
+import csv
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Cells, Spec
+from epochwatt.tables import read_cells, table_text
+from epochwatt.text import PROVENANCES
+
+CAPTION_COLUMNS = 88
+
+
+class Words(NamedTuple):
+    """What a figure says of itself."""
+
+    title: str
+    origin: str  # of its numbers, in a word or two: begins the title of the picture
+    note: str  # below the picture
+    caption: str
+    ending: str  # last sentence of the caption: where the numbers are from
+
+
+def read_texts(path: str | Path) -> pd.DataFrame:
+    """Return a table as a frame of texts; a file that is not there has no row and no column."""
+    if not Path(path).is_file():
+        return pd.DataFrame()
+    lines = read_cells(path)
+    names = list(lines[0]) if lines else next(csv.reader([table_text(Path(path))]), [])
+    return pd.DataFrame(lines, columns=names, dtype=object)
+
+
+def numbers(cells: "pd.Series[str]") -> "pd.Series[float]":
+    """Return the numbers in cells; NaN where a cell is empty."""
+    return cells.where(cells.ne(""), "nan").astype(float)
+
+
+def records(frame: pd.DataFrame) -> list[Cells]:
+    """Return the rows of a frame as plain values; what is missing is an empty text."""
+    cells = frame.astype(object).where(frame.notna(), "")
+    return [{str(name): cell for name, cell in row.items()} for row in cells.to_dict("records")]
+
+
+@contextmanager
+def study_figure(
+    stem: str,
+    style_file: str,
+    words: Words,
+    size_in: tuple[float, float],
+    rows: Sequence[Cells],
+    spec: Callable[[], Spec],
+    columns: Sequence[str] = (),
+) -> Iterator[tuple[Figure, Axes]]:
+    """Open a figure; afterwards write it: SVG, PNG, CSV, caption and interactive form at `stem`.
+
+    Parameters
+    ----------
+    size_in : width and height
+    rows : of the CSV; they may be filled in while it is open
+    columns : that the CSV has also without a row
+    spec : gives the interactive form, in Vega-Lite, of the rows that were drawn
+    """
+    title = style.titled(words.title, words.origin) if words.origin else words.title
+    settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}
+    with style.panel(style_file, settings, words.note) as (figure, axes):
+        yield figure, axes
+        style.save(figure, stem, rows, columns)
+    write_caption(stem, words.title, words.caption, words.ending)
+    vega.write(stem, title, words.note, spec())
+
+
+def write_caption(stem: str, title: str, text: str, origin: str) -> None:
+    """Write `stem`.txt: what a reader of the picture alone has to know."""
+    whose = PROVENANCES.get(origin, origin)
+    paragraphs = [f"{title}.", text, f"{whose[0].upper()}{whose[1:]}."]
+    filled = (textwrap.fill(" ".join(p.split()), CAPTION_COLUMNS) for p in paragraphs)
+    Path(f"{stem}.txt").write_text("\n\n".join(filled) + "\n", encoding="utf-8")

@@ -1,0 +1,800 @@
+"""Measure the epochs of anybody's training loop: `EpochMonitor` (Python 3.8 to 3.14, no torch).
+
+::
+
+    monitor = EpochMonitor("my-run", batch_size=32, num_workers=4)
+    for epoch in range(epochs):
+        for images, labels in monitor.epoch(loader):
+            ...
+        print(monitor.last)
+
+The records are those of the workflow: `measured/{run}/epoch-0/`, ... Nothing here raises into the
+training, and nothing is printed; what goes wrong is logged (logger `epochwatt`).
+"""
+
+import atexit
+import hashlib
+import json
+import logging
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from epochwatt import columns
+
+log = logging.getLogger("epochwatt")
+
+ASK, GOT, COPY, COPIED, STEP, STEPPED = range(6)  # what a stamp says
+OWN = "own"  # protocol, data set and backend of runs that are not of the workflow
+RECORDED_BY = "source.json"  # beside the epochs: what the run is
+J_PER_WH = 3600.0
+# Columns that this loop does not tell, and factors that only the workflow knows.
+_UNKNOWN = ("fetch_s", "preprocess_s", "loss", "cache_policy", "seed", "torch_threads")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One measured epoch; None: not measured, or not told apart.
+
+    Attributes
+    ----------
+    epoch : number, the first is 0
+    e2e_s : from before the first mini-batch was asked for to after the last, s
+    wait_s : waiting for data, s
+    copy_s : within `monitor.copy()`, s; None: it is never used, and a part of `compute_s`
+    compute_s : within `monitor.step()`; where that is never used all of the loop's body, s
+    overhead_s : the rest, s
+    n_minibatches : that were trained to their end
+    energy_wh, energy_error_pct : with the bound of its error, 95 of 100 cases
+    power_w : mean
+    power_scope : whose: `module`, `socket`, `gpu` or `cpu_package`
+    flags : what speaks against it (docs/reference/columns.md)
+    folder : its record; None: it could not be written
+    """
+
+    epoch: int
+    e2e_s: float
+    wait_s: float
+    copy_s: Optional[float]
+    compute_s: float
+    overhead_s: float
+    n_minibatches: int
+    energy_wh: Optional[float]
+    energy_error_pct: Optional[float]
+    power_w: Optional[float]
+    power_scope: Optional[str]
+    flags: Tuple[str, ...]
+    folder: Optional[str]
+
+    def __str__(self) -> str:
+        waiting_pct = 100.0 * self.wait_s / self.e2e_s if self.e2e_s > 0 else 0.0
+        parts = [f"{self.e2e_s:.2f} s, {waiting_pct:.0f} % waiting for data"]
+        parts.append(_energy_words(self.energy_wh, self.energy_error_pct))
+        parts.append(", ".join(self.flags) or "no flags")
+        return f"epoch {self.epoch}: {'; '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Window:
+    """What `end_window` returns: time and energy between two points of a program.
+
+    Attributes
+    ----------
+    name : as it was begun
+    time : s
+    total_energy : J; None: no sensor, and the flags say why
+    energy_error : bound of its error, J, 95 of 100 cases; None: there is none
+    power : mean, W
+    scope : whose: `module`, `socket`, `gpu` or `cpu_package`
+    flags : what speaks against it
+    """
+
+    name: str
+    time: float
+    total_energy: Optional[float]
+    energy_error: Optional[float]
+    power: Optional[float]
+    scope: Optional[str]
+    flags: Tuple[str, ...]
+
+    def __str__(self) -> str:
+        energy_wh = None if self.total_energy is None else self.total_energy / J_PER_WH
+        error_pct = None
+        if self.total_energy and self.energy_error is not None:
+            error_pct = 100.0 * self.energy_error / self.total_energy
+        energy = _energy_words(energy_wh, error_pct)
+        return f"{self.name}: {self.time:.2f} s; {energy}; {', '.join(self.flags) or 'no flags'}"
+
+
+def _energy_words(energy_wh: Optional[float], error_pct: Optional[float]) -> str:
+    if energy_wh is None:
+        return "no energy"
+    amount = f"{energy_wh:.3g} Wh" if energy_wh >= 1.0 else f"{1000.0 * energy_wh:.3g} mWh"
+    return amount if error_pct is None else f"{amount} +- {error_pct:.1f} %"
+
+
+class EpochMonitor:
+    """Measures where the time and the energy of each epoch of a training loop go.
+
+    Parameters
+    ----------
+    name : of the run. A second start of the same name and settings is the run `name.2`
+    folder : where records are kept, one folder a run
+    resume : go on with the epochs of the run of this name, where there are some
+    power : where a board's power is read: `auto`, `sysfs`, `jtop`, `tegrastats`, `none`
+    gpu_timing : `pooled`: CUDA events, nothing waits for the GPU; `synchronised`: the GPU is waited
+        for at the end of each mini-batch, as in the papers
+    settings : kept with the record: `model`, `dataset`, `batch_size`, `num_workers`, and any others
+
+    Attributes
+    ----------
+    last : the latest `Epoch`; None: there is none yet
+    run : id of the run, its folder's name
+
+    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
+    first of a machine alone measures its power, so no energy is counted twice.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        folder: str = "measured",
+        resume: bool = False,
+        power: str = "auto",
+        gpu_timing: str = "pooled",
+        **settings: Any,
+    ) -> None:
+        self.last: Optional[Epoch] = None
+        self.run = ""
+        self._name, self._folder, self._resume = str(name), str(folder), resume
+        self._power, self._gpu_timing, self._settings = power, gpu_timing, settings
+        self._pid = os.getpid()
+        self._rank, self._local_rank = (_number(n) for n in ("RANK", "LOCAL_RANK"))
+        self._sampler: Any = None
+        self._machine: Any = None
+        self._runs: Any = None  # RunFolder
+        self._first_meta: Optional[Dict[str, Any]] = None
+        self._next = 0
+        self._loop: Optional["_Loop"] = None
+        self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
+        self._told: Dict[str, None] = {}
+        atexit.register(self.close)
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def epoch(self, loader: Iterable[Any]) -> Iterable[Any]:
+        """Return the mini-batches of a loader, whose loop is measured as one epoch.
+
+        The last mini-batch of a loop that is left early (`break`, an exception) is not counted. A
+        loop within a measured loop is a part of it.
+        """
+        return _Minibatches(self, loader)
+
+    @contextmanager
+    def copy(self) -> Iterator[None]:
+        """Tell the block's time, moving a mini-batch to the device, apart as `copy_s`."""
+        loop = self._loop
+        if loop is None or os.getpid() != self._pid:
+            yield
+            return
+        loop.stamp(COPY)
+        try:
+            yield
+        finally:
+            loop.stamp(COPIED)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Tell the block's time as `compute_s`; what else the loop does is overhead then."""
+        loop = self._loop
+        if loop is None or os.getpid() != self._pid:
+            yield
+            return
+        loop.stamp(STEP)
+        try:
+            yield
+        finally:
+            loop.stamp(STEPPED)
+
+    def _begin(self, loader: Iterable[Any]) -> Optional["_Loop"]:
+        """Start to measure a loop; None: it is not measured."""
+        if os.getpid() != self._pid:
+            return None  # a fork of the process that measures
+        if self._loop is not None:
+            self._warn("a loop within a measured loop is not measured by itself")
+            return None
+        with self._harmless("this epoch is not measured"):
+            self._start()
+            folder = self._attempt(loader)
+            self._loop = _Loop(folder, self._machine.events(), _stamps_of(self._gpu_timing))
+            self._sampler.begin(folder)
+            self._loop.t_start_unix_s = time.time()
+            self._loop.t_start_mono_s = time.perf_counter()
+        return self._loop
+
+    def _attempt(self, loader: Iterable[Any]) -> str:
+        """Return a folder for the samples of the next epoch."""
+        from epochwatt.errors import EpochwattError
+
+        if self._runs is None:
+            self._open_run(loader)
+        try:
+            self._runs.begin(self._next)
+            return str(self._runs.attempt_path(self._next))
+        except (EpochwattError, OSError) as error:
+            self._warn(f"records cannot be written: {error}")
+            return tempfile.mkdtemp(prefix="epochwatt-")
+
+    def _open_run(self, loader: Iterable[Any]) -> None:
+        """Choose the run's folder and number of its next epoch."""
+        from epochwatt.board.records.run_folder import RunFolder
+
+        factors, unknown = self._factors(loader)
+        canonical = json.dumps(factors, sort_keys=True, default=repr)
+        digest = hashlib.sha256(canonical.encode("utf-8")).hexdigest()[:8]
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", self._name).strip("-.") or "run"
+        n = 1
+        while True:
+            rank = f".rank{self._rank}" if self._rank else ""
+            self.run = f"{slug}{'' if n == 1 else f'.{n}'}-{digest}{rank}"
+            runs = RunFolder(self._folder, self.run)
+            measured = runs.measured()
+            if not measured or self._resume:
+                break
+            n += 1
+        if n > 1:
+            log.warning("%s has epochs already: this start is the run %s", slug, self.run)
+        self._next = measured[-1] + 1 if measured else 0
+        if measured:
+            log.info("the run %s goes on with epoch %d", self.run, self._next)
+        self._runs = runs
+        self._told_of_run = {
+            "run": self.run,
+            "schema_version": columns.SCHEMA_VERSION,
+            "study": OWN,
+            "factors": factors,
+            "canonical": canonical,
+        }
+        self._unknown = unknown
+
+    def _factors(self, loader: Iterable[Any]) -> Tuple[Dict[str, Any], List[str]]:
+        """Return the run's factors, and which of them are not known."""
+        kinds: Dict[str, str] = {factor.name: factor.kind for factor in columns.FACTORS}
+        machine = self._machine.settings
+        told: Dict[str, Any] = {
+            "setup": OWN,
+            "backend": OWN,
+            "device": machine["kind"] or "host",
+            "instance": platform.node() or "local",
+            "model": self._name,
+            "dataset": OWN,
+            "dataset_source": OWN,
+            "storage": OWN,
+            "power_mode": "asis",
+            "dvfs": "on",
+            "gpu_timing": self._gpu_timing,
+        }
+        unknown = set(_UNKNOWN)
+        for name in ("num_workers", "batch_size", "prefetch_factor"):
+            value = self._settings.get(name, getattr(loader, name, None))
+            if isinstance(value, int) and not isinstance(value, bool):
+                told[name] = value
+            else:
+                unknown.add(name)
+        others = {}
+        for name, value in self._settings.items():
+            fits = {"str": (str,), "int": (int,), "float": (int, float)}
+            if type(value) in fits.get(kinds.get(name, ""), ()):
+                told[name] = value
+                unknown.discard(name)
+            else:
+                others[name] = value if isinstance(value, (str, int, float)) else repr(value)
+        factors = columns.with_defaults(told)
+        if others:
+            factors["settings"] = others
+        return factors, sorted(unknown)
+
+    def _end(self, loop: "_Loop", is_whole: bool) -> None:
+        """Measure the end of a loop, keep its record, and make `last` of it."""
+        self._loop = None
+        with self._harmless("an epoch's record is lost"):
+            stamps = loop.stamps
+            stamps.finish()
+            minibatch_s, t_s, has_copy = stamps.table()
+            n = len(minibatch_s)
+            loop.t_end_mono_s = time.perf_counter() if is_whole else float(t_s[-1])
+            ahead_s = time.time() - time.perf_counter()
+            statistics = self._sampler.end(loop.folder)
+            if n == 0:
+                shutil.rmtree(loop.folder, ignore_errors=True)
+                self._warn("a loop without a whole mini-batch is no epoch")
+                return
+            meta = self._meta(loop, statistics, minibatch_s, ahead_s)
+            meta["placement"] = stamps.placement()
+            meta["tail_s"] = max(0.0, loop.t_end_mono_s - meta["placement"]["starts"][-1][1])
+            meta["timing_method"], meta["host_wait_s"] = stamps.method, stamps.host_wait_s()
+            meta["unknown"] = self._unknown + ([] if has_copy else ["copy_s"])
+            flags = {"cold_process": self.last is None, "sampler_lost": statistics["lost"]}
+            flags["left_early"] = not is_whole
+            flags["power_elsewhere"] = self._local_rank > 0
+            meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
+            folder = self._keep(meta, minibatch_s)
+            self.last = self._reduced(meta, minibatch_s, statistics, folder or loop.folder, folder)
+            self._next += 1
+            if folder is None:
+                shutil.rmtree(loop.folder, ignore_errors=True)
+
+    def _keep(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
+        """Write the record of an epoch; return its folder, None: it cannot be written."""
+        from epochwatt.board.records import files
+        from epochwatt.errors import EpochwattError
+
+        try:
+            path = os.path.join(self._runs.path, RECORDED_BY)
+            if not os.path.exists(path):
+                files.write_json(path, json.loads(json.dumps(self._told_of_run, default=repr)))
+            self._runs.finish(self._next, meta, minibatch_s)
+            return str(self._runs.epoch_path(self._next))
+        except (EpochwattError, OSError) as error:
+            self._warn(f"records cannot be written: {error}")
+            return None
+
+    def _meta(
+        self, loop: "_Loop", statistics: Dict[str, Any], minibatch_s: Any, ahead_s: float
+    ) -> Dict[str, Any]:
+        """Return what the record says of an epoch."""
+        from epochwatt.board.device import host
+
+        totals = minibatch_s.astype("float32").sum(axis=0, dtype="float64")
+        torch = sys.modules.get("torch")
+        n_threads = int(torch.get_num_threads()) if torch else 0
+        sources = statistics["sources"]
+        meta = {
+            "schema_version": columns.SCHEMA_VERSION,
+            "protocol": columns.PROTOCOL,
+            "backend": OWN,
+            "boot_id": host.boot_id(),
+            "measurement_id": uuid.uuid4().hex,
+            "run": self.run,
+            "rank": self._rank,
+            "epoch": self._next,
+            "factors": self._told_of_run["factors"],
+            "torch_threads_used": n_threads,
+            "n_minibatches": len(minibatch_s),
+            "n_samples": None,
+            "loss": None,
+            "fetch_s": 0.0,
+            "preprocess_s": 0.0,
+            "e2e_s": loop.t_end_mono_s - loop.t_start_mono_s,
+            "t_start_mono_s": loop.t_start_mono_s,
+            "t_end_mono_s": loop.t_end_mono_s,
+            "t_start_unix_s": loop.t_start_unix_s,
+            "t_end_unix_s": loop.t_end_mono_s + ahead_s,
+            "cold_process": self.last is None,
+            "events": {"before": loop.events, "after": self._machine.events()},
+            "telemetry_lost": statistics["lost"],
+            "power_refused": self._sampler.refused,
+            "power_source": next((n for n, s in sources.items() if s["scope"] == "module"), None),
+            "sampler_periods_s": {name: s["step_mean_s"] for name, s in sources.items()},
+        }
+        meta.update(zip(columns.MINIBATCH_COLUMNS, map(float, totals)))
+        meta.update(self._machine.describe())
+        return meta
+
+    def _reduced(
+        self,
+        meta: Dict[str, Any],
+        minibatch_s: Any,
+        statistics: Dict[str, Any],
+        samples_in: str,
+        folder: Optional[str],
+    ) -> Epoch:
+        """Return an epoch as the workflow's tables have it."""
+        from epochwatt.board.records.run_folder import EpochRecord
+        from epochwatt.epochs.collect import epoch_row
+        from epochwatt.epochs.telemetry import read_all
+
+        self._first_meta = self._first_meta or meta
+        record = EpochRecord(meta, minibatch_s.astype("float32"), statistics, samples_in)
+        row, _ = epoch_row(record, read_all(record), self._first_meta, columns.FLAG_EFFECTS)
+        return Epoch(
+            epoch=meta["epoch"],
+            e2e_s=row["e2e_s"],
+            wait_s=row["wait_s"],
+            copy_s=row["copy_s"],
+            compute_s=row["compute_s"],
+            overhead_s=row["overhead_s"],
+            n_minibatches=meta["n_minibatches"],
+            energy_wh=row["energy_wh"],
+            energy_error_pct=row["energy_error_pct"],
+            power_w=row["power_mean_w"],
+            power_scope=row["power_scope"],
+            flags=tuple(sorted(row["flags"])),
+            folder=folder,
+        )
+
+    # -- windows -----------------------------------------------------------------------------------
+
+    def begin_window(self, name: str) -> None:
+        """Begin to measure time and energy; windows may lie in epochs and in one another."""
+        if os.getpid() != self._pid:
+            return
+        if name in self._windows:
+            self._warn(f"the window {name} is begun again before it was ended")
+            self._drop_window(name)
+        folder = ""
+        with self._harmless(f"the window {name} has no energy"):
+            self._start()
+            folder = tempfile.mkdtemp(prefix="epochwatt-")
+            self._sampler.begin(folder)
+        self._windows[name] = time.perf_counter(), folder
+
+    def end_window(self, name: str) -> Window:
+        """End a window; return its time, energy and flags."""
+        end_s = time.perf_counter()
+        if name not in self._windows:
+            self._warn(f"the window {name} was not begun")
+            return Window(name, 0.0, None, None, None, None, ("not_begun",))
+        start_s, folder = self._windows.pop(name)
+        found = Window(name, end_s - start_s, None, None, None, None, ("sampler_lost",))
+        with self._harmless(f"the window {name} has no energy"):
+            found = self._energy_of_window(name, start_s, end_s, folder)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+        return found
+
+    def _energy_of_window(self, name: str, start_s: float, end_s: float, folder: str) -> Window:
+        import numpy as np
+
+        from epochwatt.board.records.samples import read_source
+        from epochwatt.epochs.telemetry import SCOPES, scope_energy
+
+        sources = self._sampler.end(folder)["sources"]
+        read = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
+        scope = next((scope for scope in SCOPES if scope in read), None)
+        length_s = end_s - start_s
+        if scope is None:
+            why = "power_missing" if sources else "sampler_lost"
+            why = "power_elsewhere" if self._local_rank > 0 else why
+            return Window(name, length_s, None, None, None, None, (why,))
+        source = sources[read[scope]]
+        table = read_source(folder, read[scope], source)
+        no_stalls = np.empty(0), np.empty(0)
+        energy = scope_energy((start_s, end_s), table, source, no_stalls)
+        effects = columns.FLAG_EFFECTS
+        is_void = any(effects[flag] == "voids_energy" for flag in energy.flags)
+        energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
+        error_j = None
+        if energy_j is not None and not np.isnan(energy.error_pct):
+            error_j = float(energy_j * energy.error_pct / 100.0)
+        power_w = None if energy_j is None or length_s <= 0 else energy_j / length_s
+        flags = tuple(sorted(energy.flags))
+        return Window(name, length_s, energy_j, error_j, power_w, scope, flags)
+
+    def _drop_window(self, name: str) -> None:
+        _, folder = self._windows.pop(name)
+        if folder:
+            with self._harmless(f"the window {name} cannot be forgotten"):
+                self._sampler.drop(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    # -- the sampler -------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Start the sampler and look at the machine, the first time."""
+        if self._sampler is not None:
+            return
+        from epochwatt.board.device import board_files
+        from epochwatt.board.device.machine import open_machine
+        from epochwatt.board.telemetry.client import Sampler
+
+        kind = board_files.board_kind("/")
+        self._machine = open_machine(
+            {
+                "backend": "jetson" if kind else "host",
+                "root": "/",
+                "kind": kind,
+                "unit": "",
+                "storage": {"root": "", "mount": "", "block_device": ""},
+                "power_source": self._power,
+                "settle": None,
+            }
+        )
+        if self._local_rank > 0:
+            self._sampler = _NoSampler()
+            return
+        # the other ranks are children of the same launcher
+        tree = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
+        power = self._power if kind else "none"
+        self._sampler = Sampler.start(tree, os.getcwd(), 0, power=power, gpu=_gpu())
+
+    def close(self) -> None:
+        """End the sampler; a process that ends does it by itself."""
+        if os.getpid() != self._pid or self._sampler is None:
+            return
+        for name in list(self._windows):
+            self._drop_window(name)
+        with self._harmless("the sampler cannot be ended"):
+            self._sampler.stop()
+        self._sampler = None
+
+    def __enter__(self) -> "EpochMonitor":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _harmless(self, what: str) -> Iterator[None]:
+        """Log what the block raises; the training goes on."""
+        try:
+            yield
+        except Exception as error:  # nothing of ours may end a training
+            self._warn(f"{what}: {type(error).__name__}: {error}")
+            log.debug("in full", exc_info=True)
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, each once."""
+        if message not in self._told:
+            self._told[message] = None
+            log.warning("%s", message)
+
+
+class _NoSampler:
+    """Stands for the sampler in a process whose machine's power another process measures."""
+
+    def __init__(self) -> None:
+        self.refused: Dict[str, str] = {}
+
+    def begin(self, folder: str) -> None:
+        """Do nothing."""
+
+    drop = begin
+
+    def end(self, folder: str) -> Dict[str, Any]:
+        """Return statistics of no source."""
+        return {"schema_version": 1, "lost": False, "sources": {}}
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+class _Minibatches:
+    """The mini-batches of a loader, in a loop that is measured."""
+
+    def __init__(self, monitor: EpochMonitor, loader: Any) -> None:
+        self._monitor, self._loader = monitor, loader
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        loop = self._monitor._begin(self._loader)
+        if loop is None:
+            yield from self._loader
+            return
+        stamp, is_whole = loop.stamp, False
+        try:
+            stamp(ASK)
+            for minibatch in self._loader:
+                stamp(GOT)
+                yield minibatch
+                stamp(ASK)
+            is_whole = True
+        finally:
+            self._monitor._end(loop, is_whole)
+
+
+class _Loop:
+    """A loop under way."""
+
+    def __init__(self, folder: str, events: Dict[str, int], stamps: "_HostStamps") -> None:
+        self.folder, self.events, self.stamps = folder, events, stamps
+        self.stamp: Callable[[int], None] = stamps.stamp
+        self.t_start_mono_s = self.t_end_mono_s = self.t_start_unix_s = 0.0
+
+
+class _HostStamps:
+    """Stamps of the host's clock, for devices whose work is done when a call returns."""
+
+    method = "host_clock"
+
+    def __init__(self) -> None:
+        self._whats: List[int] = []
+        self._t_s: List[float] = []
+
+    def stamp(self, what: int) -> None:
+        """Note the time."""
+        self._t_s.append(time.perf_counter())
+        self._whats.append(what)
+
+    def finish(self) -> None:
+        """Wait for what is under way: nothing."""
+
+    def host_wait_s(self) -> Optional[float]:
+        """Return the time the host was blocked on the loader, s; None: it is the wait."""
+        return None
+
+    def times_s(self) -> Any:
+        """Return the moments of all stamps on the monotonic clock, float (n,), s."""
+        import numpy as np
+
+        return np.array(self._t_s)
+
+    def error_s(self) -> float:
+        """Return by how much the moments may be off, s."""
+        return 0.0
+
+    def table(self) -> Tuple[Any, Any, bool]:
+        """Return the parts of each whole mini-batch, when each was asked for, and more.
+
+        Returns
+        -------
+        minibatch_s : float (n, 3): wait, copy, compute
+        asked_s : float (n + 1,), the last is what follows the last mini-batch
+        has_copy : whether copies were told apart
+        """
+        import numpy as np
+
+        whats, t_s = np.array(self._whats, dtype=int), self.times_s()
+        asked, got = np.flatnonzero(whats == ASK), np.flatnonzero(whats == GOT)
+        n = max(0, len(asked) - 1)
+        asked_s, got_s = t_s[asked], t_s[got[:n]]
+        body_s = asked_s[1:] - got_s
+        copy_s, has_copy = self._within(whats, t_s, got, n, COPY, COPIED)
+        step_s, has_step = self._within(whats, t_s, got, n, STEP, STEPPED)
+        compute_s = step_s if has_step else body_s - copy_s
+        self._asked_s = asked_s
+        return np.column_stack([got_s - asked_s[:n], copy_s, compute_s]), asked_s, has_copy
+
+    @staticmethod
+    def _within(whats: Any, t_s: Any, got: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
+        """Return the time of each mini-batch between such stamps, s, and whether there are any."""
+        import numpy as np
+
+        begins, ends = np.flatnonzero(whats == begin), np.flatnonzero(whats == end)
+        pairs = min(len(begins), len(ends))
+        begins, ends = begins[:pairs], ends[:pairs]
+        minibatch = np.searchsorted(got, begins) - 1
+        is_own = (minibatch >= 0) & (minibatch < n)
+        seconds = (t_s[ends] - t_s[begins])[is_own]
+        return np.bincount(minibatch[is_own], seconds, n)[:n], bool(is_own.any())
+
+    def placement(self) -> Dict[str, Any]:
+        """Return when mini-batches began, as a record has it, after `table`."""
+        from epochwatt.board.training.timing import marked, placed
+
+        n = len(self._asked_s) - 1
+        starts = [[i, float(self._asked_s[i])] for i in marked(n)]
+        return dict(placed(self.clock, starts, self.error_s()))
+
+    clock = "host"
+
+
+class _CudaStamps(_HostStamps):
+    """Stamps of the GPU's own timeline: CUDA events on the current stream.
+
+    Pooled events are read once the GPU has passed them, so nothing waits; synchronised ones are
+    waited for at the end of each mini-batch.
+
+    Parameters
+    ----------
+    cuda : the module `torch.cuda`, or what stands for it in a test
+    """
+
+    clock = "gpu"
+
+    def __init__(self, cuda: Any, is_synchronised: bool) -> None:
+        super().__init__()
+        self.method = "cuda_events_" + ("synchronised" if is_synchronised else "pooled")
+        self._cuda, self._waits = cuda, is_synchronised
+        self._pool: List[Any] = []
+        self._pending: Deque[Any] = deque()  # the first has been read
+        self._since_s: List[float] = []  # of each event that was read, since the first
+        self._asked_s = None
+        cuda.synchronize()
+        self._anchor = _best_anchor(cuda)
+
+    def stamp(self, what: int) -> None:
+        """Record an event; where a mini-batch ends, read those that the GPU has passed."""
+        super().stamp(what)
+        event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
+        event.record()
+        self._pending.append(event)
+        if len(self._whats) == 1:
+            self._first = event
+            self._since_s.append(0.0)
+        if what == ASK:
+            if self._waits:
+                event.synchronize()
+            while len(self._pending) > 1 and self._pending[1].query():
+                self._read()
+
+    def _read(self) -> None:
+        event = self._pending.popleft()
+        self._since_s.append(self._since_s[-1] + event.elapsed_time(self._pending[0]) / 1000.0)
+        if event is not self._first:
+            self._pool.append(event)
+
+    def finish(self) -> None:
+        """Wait for the GPU once, and read what is left."""
+        self._cuda.synchronize()
+        while len(self._pending) > 1:
+            self._read()
+        first, last = self._anchor, _best_anchor(self._cuda)
+        gpu_s = first[0].elapsed_time(last[0]) / 1000.0
+        self._rate = (last[1] - first[1]) / gpu_s if gpu_s > 0.0 else 1.0
+        self._error_s = max(first[2], last[2]) + 6e-8 * gpu_s
+
+    def host_wait_s(self) -> Optional[float]:
+        """Return the time the host was blocked on the loader, s; None: it is the wait."""
+        if self._waits:
+            return None
+        pairs = zip(self._whats, self._t_s, self._whats[1:], self._t_s[1:])
+        return sum(b_s - a_s for a, a_s, b, b_s in pairs if (a, b) == (ASK, GOT))
+
+    def times_s(self) -> Any:
+        """Return the moments of all stamps, placed on the monotonic clock, float (n,), s."""
+        import numpy as np
+
+        begin_s = self._anchor[0].elapsed_time(self._first) / 1000.0 if self._since_s else 0.0
+        return self._anchor[1] + self._rate * (begin_s + np.array(self._since_s))
+
+    def error_s(self) -> float:
+        """Return by how much the two clocks may be apart, s."""
+        return self._error_s
+
+
+def _best_anchor(cuda: Any) -> Tuple[Any, float, float]:
+    """Return an event, the host's time of it and how far that may be off, s; the GPU is idle."""
+    anchors = []
+    for _ in range(5):  # the first may have to wake the GPU
+        event = cuda.Event(enable_timing=True)
+        before_s = time.perf_counter()
+        event.record()
+        event.synchronize()
+        after_s = time.perf_counter()
+        anchors.append((event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
+    return min(anchors, key=lambda anchor: anchor[2])
+
+
+def _number(variable: str) -> int:
+    """Return a number of the environment, 0 where there is none."""
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else 0
+
+
+def _cuda() -> Any:
+    """Return torch's module of CUDA where this process computes on a GPU; None: it does not."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    is_used = cuda is not None and cuda.is_available() and cuda.is_initialized()
+    return cuda if is_used else None
+
+
+def _stamps_of(gpu_timing: str) -> _HostStamps:
+    cuda = _cuda()
+    return _HostStamps() if cuda is None else _CudaStamps(cuda, gpu_timing == "synchronised")
+
+
+def _gpu() -> str:
+    """Return which GPU this process computes on, for the sampler."""
+    from epochwatt.board.telemetry import which_gpu
+
+    cuda = _cuda()
+    if cuda is None:
+        return which_gpu.ANY
+    from epochwatt.board.telemetry.which_gpu import gpu_of
+
+    torch = sys.modules["torch"]
+    return gpu_of(torch.device("cuda", cuda.current_device()), torch)

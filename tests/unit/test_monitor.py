@@ -1,0 +1,479 @@
+"""EpochMonitor on loops that others may write, with planted times, powers and faults."""
+
+import functools
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.synthetic import sampler_with
+from epochwatt import Epoch, EpochMonitor, Window, monitor
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.telemetry.client import Sampler
+from epochwatt.columns import FLAG_EFFECTS
+from epochwatt.epochs.collect import collect_run
+
+SIGNAL = [[0.004, 8.0], [0.007, 22.0]]  # s, W, again and again
+TRUTH_W = sum(s * w for s, w in SIGNAL) / sum(s for s, _ in SIGNAL)
+POWER = {"period_s": 0.01, "rails": 2, "signal": SIGNAL}
+
+
+@pytest.fixture
+def powered(monkeypatch):
+    """Let samplers read a made-up power, too."""
+    start = functools.partial(Sampler.start, program=sampler_with(POWER))
+    monkeypatch.setattr(Sampler, "start", start)
+
+
+@pytest.fixture
+def make(tmp_path, powered):
+    """Return a function that makes a monitor whose records go to `tmp_path`."""
+    made = []
+
+    def start(name="my-run", **settings):
+        made.append(EpochMonitor(name, folder=str(tmp_path), **settings))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+def minibatches(n=20, wait_s=0.002):
+    for number in range(n):
+        time.sleep(wait_s)
+        yield number
+
+
+def test_planted_times_are_found(make):
+    watch = make()
+    n, wait_s, copy_s, step_s, other_s = 30, 0.004, 0.003, 0.006, 0.002
+    for _ in watch.epoch(minibatches(n, wait_s)):
+        with watch.copy():
+            time.sleep(copy_s)
+        with watch.step():
+            time.sleep(step_s)
+        time.sleep(other_s)
+    last = watch.last
+    assert last.n_minibatches == n
+    for found_s, planted_s in (
+        (last.wait_s, wait_s),
+        (last.copy_s, copy_s),
+        (last.compute_s, step_s),
+        (last.overhead_s, other_s),
+    ):
+        assert n * planted_s <= found_s <= 3 * n * planted_s  # a sleep never ends early
+    parts_s = last.wait_s + last.copy_s + last.compute_s + last.overhead_s
+    assert parts_s == pytest.approx(last.e2e_s, rel=1e-6)
+
+
+def test_copy_that_is_not_told_apart_is_empty_and_not_zero(make, tmp_path):
+    watch = make()
+    for _ in watch.epoch(minibatches()):
+        time.sleep(0.001)
+    assert watch.last.copy_s is None
+    out = tmp_path / "epochs.csv"
+    collect_run(str(tmp_path), watch.run, 1, FLAG_EFFECTS, str(out), str(tmp_path / "energy.csv"))
+    header, row = (line.split(",") for line in out.read_text("utf-8").splitlines())
+    cells = dict(zip(header, row, strict=True))
+    assert cells["copy_s"] == cells["loss"] == cells["seed"] == ""
+    assert cells["backend"] == cells["setup"] == "own"
+    assert float(cells["compute_s"]) == pytest.approx(watch.last.compute_s)
+    assert float(cells["energy_wh"]) == pytest.approx(watch.last.energy_wh)
+
+
+def test_energy_lies_within_its_bound(make):
+    watch = make()
+    for _ in range(3):
+        for _ in watch.epoch(minibatches(40)):
+            time.sleep(random.uniform(0.001, 0.009))
+        last = watch.last
+        truth_wh = TRUTH_W * last.e2e_s / 3600
+        assert abs(last.energy_wh - truth_wh) <= last.energy_error_pct / 100 * last.energy_wh
+        assert last.power_scope == "module"
+        assert last.power_w == pytest.approx(TRUTH_W, rel=0.3)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_windows_may_overlap_epochs_and_one_another(make, seed):
+    """Begun and ended at drawn moments; each one's energy lies within its bound."""
+    watch, draw = make(), random.Random(seed)
+    ended, is_open = [], set()
+    for _ in range(2):
+        for _ in watch.epoch(minibatches(30)):
+            name = f"w{draw.randrange(3)}"
+            if name in is_open:
+                ended.append(watch.end_window(name))
+                is_open.remove(name)
+            else:
+                watch.begin_window(name)
+                is_open.add(name)
+            time.sleep(draw.uniform(0.0, 0.02))
+        assert watch.last.n_minibatches == 30
+        assert watch.last.energy_wh > 0
+    ended += [watch.end_window(name) for name in sorted(is_open)]
+    bounded = [w for w in ended if w.energy_error is not None]
+    assert len(bounded) > len(ended) / 2
+    off = [abs(w.total_energy - TRUTH_W * w.time) / w.energy_error for w in bounded]
+    assert np.mean(np.array(off) <= 1) > 0.9
+    assert all(w.power == pytest.approx(w.total_energy / w.time) for w in bounded)
+
+
+def test_loop_that_is_left_early_counts_whole_minibatches_and_says_so(make):
+    watch = make()
+    for number in watch.epoch(itertools.count()):  # without end, as a stream is
+        time.sleep(0.002)
+        if number == 9:
+            break
+    assert (watch.last.n_minibatches, watch.last.e2e_s > 0.018) == (9, True)
+    assert "left_early" in watch.last.flags
+
+
+def test_error_of_the_training_goes_through_and_the_next_epoch_is_measured(make):
+    watch = make()
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012
+        for number in watch.epoch(minibatches()):
+            1 // (5 - number)
+    assert (watch.last.n_minibatches, "left_early" in watch.last.flags) == (5, True)
+    for _ in watch.epoch(minibatches()):
+        pass
+    assert (watch.last.epoch, watch.last.n_minibatches) == (1, 20)
+    assert "left_early" not in watch.last.flags
+
+
+def test_error_of_the_loader_goes_through(make):
+    def broken():
+        yield from range(4)
+        raise OSError("the disk is gone")
+
+    watch = make()
+    with pytest.raises(OSError, match="the disk is gone"):  # noqa: PT012
+        for _ in watch.epoch(broken()):
+            time.sleep(0.001)
+    assert watch.last.n_minibatches == 4
+
+
+def test_loop_in_a_loop_is_a_part_of_it(make):
+    watch = make()
+    for _ in watch.epoch(minibatches(3, 0.0)):
+        seen = list(watch.epoch(minibatches(4, 0.01)))
+        assert seen == [0, 1, 2, 3]
+    assert (watch.last.epoch, watch.last.n_minibatches) == (0, 3)
+    assert watch.last.compute_s >= 3 * 4 * 0.01
+
+
+def test_empty_loader_is_no_epoch(make, tmp_path):
+    watch = make()
+    assert list(watch.epoch([])) == []
+    assert watch.last is None
+    assert list(watch.epoch([1, 2])) == [1, 2]
+    assert (watch.last.epoch, len(watch.epoch([1, 2]))) == (0, 2)
+    assert list(tmp_path.glob("*/*.unfinished")) == []
+
+
+def test_second_start_is_another_run_unless_it_goes_on(make, tmp_path):
+    """As a cell of a notebook that is run twice."""
+    for resume, run, epochs in ((False, "", 0), (False, ".2", 0), (True, "", 1)):
+        watch = make(resume=resume, lr=0.1)
+        for _ in watch.epoch(minibatches(3)):
+            pass
+        assert watch.run.startswith(f"my-run{run}-")
+        assert watch.last.epoch == epochs
+    assert len(RunFolder(str(tmp_path), watch.run).measured()) == 2
+    source = json.loads((tmp_path / watch.run / "source.json").read_text("utf-8"))
+    assert source["factors"]["settings"] == {"lr": 0.1}
+
+
+def test_two_monitors_at_once(make):
+    first, second = make("one"), make("two")
+    for _ in zip(first.epoch(minibatches(10)), second.epoch(minibatches(10)), strict=True):
+        time.sleep(0.005)
+    assert first.last.n_minibatches == second.last.n_minibatches == 10
+    for watch in (first, second):
+        assert watch.last.energy_wh > 0
+
+
+def test_sampler_that_is_killed_costs_the_energy_alone(make, caplog):
+    watch = make()
+    for number in watch.epoch(minibatches(20)):
+        if number == 5:
+            os.kill(watch._sampler.pid, signal.SIGKILL)
+    assert (watch.last.n_minibatches, watch.last.energy_wh) == (20, None)
+    assert "sampler_lost" in watch.last.flags
+    watch.begin_window("after")
+    assert watch.end_window("after").flags == ("sampler_lost",)
+    assert "telemetry is lost" in caplog.text
+
+
+def test_folder_that_cannot_be_written_costs_the_record_alone(tmp_path, powered, caplog):
+    (tmp_path / "file").write_text("no folder")
+    with EpochMonitor("r", folder=str(tmp_path / "file")) as watch:
+        for _ in watch.epoch(minibatches()):
+            time.sleep(0.002)
+    assert watch.last.folder is None
+    assert watch.last.energy_wh > 0
+    assert caplog.text.count("cannot be written") >= 1
+
+
+def test_fork_of_the_process_measures_nothing(make, tmp_path):
+    watch = make()
+    for _ in watch.epoch(minibatches(3)):
+        pass
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert list(watch.epoch([1, 2])) == [1, 2]
+            watch.begin_window("w")
+            watch.close()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    for _ in watch.epoch(minibatches(3)):
+        pass
+    assert RunFolder(str(tmp_path), watch.run).measured() == [0, 1]
+
+
+SCRIPT = """
+import json, os, sys, time
+sys.path[:0] = {paths!r}
+import functools
+from benchmarks.synthetic import sampler_with
+from epochwatt import EpochMonitor
+from epochwatt.board.telemetry.client import Sampler
+Sampler.start = functools.partial(Sampler.start, program=sampler_with({power!r}))
+watch = EpochMonitor("ranks", folder={folder!r})
+for _ in watch.epoch(range(20)):
+    time.sleep(0.01)
+watch.begin_window("w")
+window = watch.end_window("w")
+last = watch.last
+print(json.dumps([watch.run, last.n_minibatches, last.energy_wh, last.flags, window.flags]))
+"""
+
+
+@pytest.mark.slow
+def test_ranks_of_one_machine_have_one_energy(tmp_path):
+    """As torchrun starts them, two processes here."""
+    root = Path(__file__).resolve().parents[2]
+    script = tmp_path / "train.py"
+    paths = [str(root / "src"), str(root)]
+    script.write_text(SCRIPT.format(paths=paths, power=POWER, folder=str(tmp_path / "measured")))
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*words, "--master-port", "0", str(script)], capture_output=True, text=True, check=True
+    )
+    told = sorted(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    (run, n, energy_wh, flags, _), (second, n_second, none, flags_second, window) = told
+    assert (n, n_second, none, second) == (20, 20, None, f"{run}.rank1")
+    assert energy_wh > 0
+    assert "power_elsewhere" not in flags
+    assert "power_elsewhere" in flags_second
+    assert window == ["power_elsewhere"]
+    assert RunFolder(str(tmp_path / "measured"), second).read(0).meta["rank"] == 1
+
+
+def test_odd_use_is_told_and_harms_nothing(make, caplog):
+    watch = make("a/b c", model=3, batch_size="many", odd={1, 2}, seed=7)
+    assert watch.end_window("never").flags == ("not_begun",)
+    watch.begin_window("twice")
+    watch.begin_window("twice")
+    assert watch.end_window("twice").total_energy is not None
+    with watch.copy(), watch.step():  # outside of a loop
+        pass
+    for _ in watch.epoch(minibatches(2)):
+        pass
+    assert watch.run.startswith("a-b-c-")
+    assert "begun again" in caplog.text
+
+
+def test_what_is_printed(make):
+    facts = dict.fromkeys(Epoch.__dataclass_fields__)
+    facts |= {"epoch": 2, "e2e_s": 12.31, "wait_s": 0.5, "flags": ()}
+    told = str(Epoch(**{**facts, "energy_wh": 0.0612, "energy_error_pct": 2.14}))
+    assert told == "epoch 2: 12.31 s, 4 % waiting for data; 61.2 mWh +- 2.1 %; no flags"
+    told = str(Window("eval", 2.0, 7200.0, None, 3600.0, "gpu", ("power_gap",)))
+    assert told == "eval: 2.00 s; 2 Wh; power_gap"
+
+
+class Gpu:
+    """A host clock and a GPU that works after it; stands for `torch.cuda` and `time`."""
+
+    def __init__(self):
+        self.host_s, self.free_s, self.n_waits = 100.0, 100.0, 0
+
+    def perf_counter(self):
+        return self.host_s
+
+    def work(self, host_s, gpu_s=0.0):
+        self.host_s += host_s
+        if gpu_s:
+            self.free_s = max(self.free_s, self.host_s) + gpu_s
+
+    def synchronize(self):
+        self.host_s = max(self.host_s, self.free_s)
+
+    def Event(self, enable_timing):
+        return CudaEvent(self)
+
+
+class CudaEvent:
+    """Its time may be read only once the GPU has passed it."""
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+
+    def record(self):
+        self.passed_s = max(self.gpu.host_s, self.gpu.free_s)
+
+    def query(self):
+        return self.passed_s <= self.gpu.host_s
+
+    def synchronize(self):
+        self.gpu.n_waits += 1
+        self.gpu.host_s = max(self.gpu.host_s, self.passed_s)
+
+    def elapsed_time(self, later):
+        assert later.passed_s <= self.gpu.host_s, "CUDA error: device not ready"
+        return 1000.0 * (later.passed_s - self.passed_s)
+
+
+@pytest.mark.parametrize("is_synchronised", [False, True])
+def test_times_of_a_gpu_are_those_of_its_own_timeline(monkeypatch, is_synchronised):
+    """The host runs ahead: it is idle for 1 ms a mini-batch and gives the GPU 9 ms of work."""
+    gpu = Gpu()
+    monkeypatch.setattr(monitor.time, "perf_counter", gpu.perf_counter)
+    stamps = monitor._CudaStamps(gpu, is_synchronised)
+    waits_before, n = gpu.n_waits, 12
+    stamps.stamp(monitor.ASK)
+    for _ in range(n):
+        gpu.work(0.001)
+        stamps.stamp(monitor.GOT)
+        stamps.stamp(monitor.COPY)
+        gpu.work(0.0001, 0.002)
+        stamps.stamp(monitor.COPIED)
+        stamps.stamp(monitor.STEP)
+        gpu.work(0.0001, 0.007)
+        stamps.stamp(monitor.STEPPED)
+        stamps.stamp(monitor.ASK)
+    waited = gpu.n_waits - waits_before
+    stamps.finish()
+    minibatch_s, asked_s, has_copy = stamps.table()
+    assert waited == (n + 1 if is_synchronised else 0)
+    assert has_copy
+    np.testing.assert_allclose(minibatch_s[1:, 1:].sum(1), 0.009, atol=2.1e-4)
+    idle_s = 0.001 if is_synchronised else 0.0
+    np.testing.assert_allclose(minibatch_s[1:, 0], idle_s, atol=1e-5)
+    assert stamps.host_wait_s() == (None if is_synchronised else pytest.approx(n * 0.001))
+    assert asked_s[-1] == pytest.approx(gpu.free_s, abs=1e-6)
+    assert stamps.placement()["starts"][0][1] == pytest.approx(100.0, abs=1e-6)
+
+
+def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs/tutorials/own-script.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    names["monitor"].close()
+    assert names["monitor"].last.n_minibatches == 20
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed] == [
+        "epoch 0",
+        "epoch 1",
+        printed[2],
+        "evaluation",
+    ]
+    assert len(blocks) == 3
+
+
+def losses_of(wrap):
+    """Return the losses of a small training on the digits' size, mini-batch by mini-batch."""
+    import torch
+
+    torch.manual_seed(0)
+    data = torch.utils.data.TensorDataset(torch.randn(96, 8), torch.randint(3, (96,)))
+    loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True, num_workers=1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(), torch.nn.Linear(16, 3))
+    optimiser, losses = torch.optim.Adam(model.parameters()), []
+    for _ in range(2):
+        for samples, labels in wrap(loader):
+            loss = torch.nn.functional.cross_entropy(model(samples), labels)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+    return losses
+
+
+def test_training_is_the_same_with_and_without(make):
+    watch = make()
+    assert losses_of(watch.epoch) == losses_of(lambda loader: loader)
+    assert watch.last.n_minibatches == 6
+    source = json.loads(Path(watch._folder, watch.run, "source.json").read_text("utf-8"))
+    assert (source["factors"]["num_workers"], source["factors"]["batch_size"]) == (1, 16)
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Return a function that runs code where there is nothing but numpy and the package."""
+    site = tmp_path / "site"
+    site.mkdir()
+    for part in Path(np.__file__).parents[1].glob("numpy*"):
+        (site / part.name).symlink_to(part)
+    paths = [str(Path(monitor.__file__).parents[1]), str(site)]
+
+    def run(code):
+        return subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path += {paths!r}\n{code}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_numpy_is_all_that_it_needs(bare, tmp_path):
+    code = """
+from epochwatt import EpochMonitor
+watch = EpochMonitor("r")
+for _ in watch.epoch(range(3)): sum(range(10**6))
+watch.begin_window("w")
+print(watch.last.n_minibatches, watch.last.folder is not None, watch.end_window("w").time > 0)
+"""
+    done = bare(code)
+    assert done.stdout.split() == ["3", "True", "True"], done.stderr
+    assert "measured" in os.listdir(tmp_path)
+
+
+def test_command_line_says_what_it_lacks(bare):
+    done = bare("from epochwatt.__main__ import main; sys.exit(main())")
+    assert done.returncode == 1
+    assert 'pip install "epochwatt[workflow]"' in done.stderr
+
+
+def test_it_is_imported_without_what_a_loop_does_not_need():
+    code = "import epochwatt.monitor, sys; print(*sys.modules)"
+    paths = [str(Path(monitor.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) & {"torch", "numpy", "pandas", "yaml"} == set()
+    assert EpochMonitor is monitor.EpochMonitor
