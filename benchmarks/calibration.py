@@ -15,12 +15,13 @@ out again.
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+import pandas as pd
 
 from epochwatt.published.folds import (
     BY_HAND,
@@ -35,15 +36,15 @@ from epochwatt.published.folds import (
     points,
 )
 from epochwatt.published.numbers import KEYS, SPREADS, Fact, Measurement, Published
-from epochwatt.tables import write_entries, write_table
-from epochwatt.twin.calibration.predicted import Batch
-from epochwatt.twin.inputs.numbers import Array
-from epochwatt.twin.inputs.parameters import Parameters
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.accuracy import CHOSEN, PRIORS, PriorRow, prior_lines
-from epochwatt.twin.validation.cross_validation import GOAL_CLASSES, Row, validate
-from epochwatt.twin.validation.cross_validation_fits import refit
-from epochwatt.twin.validation.validate_twin import count_paths, load_evidence, validation
+from epochwatt.tables import write_table
+from epochwatt.twin import validation
+from epochwatt.twin.boards import Array
+from epochwatt.twin.calibrate_twin import PRIORS, count_paths, load_evidence, validate
+from epochwatt.twin.parameters import Parameters
+from epochwatt.twin.predicted import Batch
+from epochwatt.twin.refits import Refits, refit
+from epochwatt.twin.twin import Twin
+from epochwatt.twin.validation import GOAL_CLASSES
 
 SAME = 1e-3  # of a value
 METRICS = ("e2e_s", "stall_s", "compute_s", "power_w", "energy_wh")
@@ -51,6 +52,7 @@ N_DRAWS, SEED = 16, 0
 SHIFTED, WIDER = "shifted", "widths doubled"
 N_SHIFTED = 2
 WIDER_BY = 2.0  # times the width: a factor of 3 becomes one of 9
+CHOSEN = "as chosen"  # priors of the fits that everything simulated comes of
 WORKLOADS = Path("results/twin/workloads")
 
 
@@ -215,29 +217,33 @@ def at_priors(parameters: Parameters) -> Parameters:
     return p.moved({name: p.described[name].prior for name in p.fitted})
 
 
-def prior_rows(priors: str, fitted: str, rows: Sequence[Row]) -> list[PriorRow]:
-    """Return the medians of one choice of priors, as `validate.validate` found them."""
-    errors = {
-        class_: [row.held_out_error_pct or 0.0 for row in rows if row.class_ == class_]
-        for class_ in GOAL_CLASSES
-    }
+def prior_rows(priors: str, fitted: str, rows: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the medians of one choice of priors, of what `validation.validate` found."""
+    errors = rows["held_out_error_pct"].fillna(0.0).groupby(rows["class"])
     return [
-        PriorRow(priors, fitted, SEED, class_, len(of_class), median(of_class))
-        for class_, of_class in errors.items()
-        if of_class
+        {
+            "priors": priors,
+            "fitted": fitted,
+            "seed": SEED,
+            "class": class_,
+            "n": len(of_class),
+            "median_error_pct": median(of_class),
+        }
+        for class_, of_class in errors
+        if class_ in GOAL_CLASSES
     ]
 
 
 def study_priors(workloads: Path, root: Path = Path()) -> None:
     """Leave out each take-away again with other priors, and write `priors.csv`."""
     evidence = load_evidence(map(str, count_paths(workloads)), root)
-    p, as_chosen = evidence.twin.parameters, validation(evidence)
-    judged_by = {row.takeaway for row in as_chosen if row.class_ in GOAL_CLASSES}
+    p, as_chosen = evidence.twin.parameters, validate(evidence)
+    judged_by = set(as_chosen.loc[as_chosen["class"].isin(GOAL_CLASSES), "takeaway"])
     left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
 
-    def rows_of(parameters: Parameters, fits: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    def rows_of(parameters: Parameters, fits: Refits) -> pd.DataFrame:
         twin = replace(evidence.twin, parameters=parameters)
-        return validate(evidence.published, evidence.rows, twin, fits, {})
+        return validation.validate(evidence.published, evidence.rows, twin, fits, {})
 
     rows = prior_rows(CHOSEN, "no", rows_of(at_priors(p), {}))
     rows += prior_rows(CHOSEN, "yes", as_chosen)
@@ -249,8 +255,9 @@ def study_priors(workloads: Path, root: Path = Path()) -> None:
         fits = refit(left_out, evidence.facts, evidence.leaks, twin, print, n_random=0)
         fitted = {fold: dict(fit.parameters) for fold, fit in fits.items()}
         rows += prior_rows(name, "yes", rows_of(other, fitted))
-        write_entries(evidence.folder / PRIORS, "what other priors give", PriorRow, rows, ".2f")
-    print("\n".join(prior_lines(rows)))
+        path = str(evidence.folder / PRIORS)
+        validation.write_errors(path, "what other priors give", pd.DataFrame(rows), 2)
+    print("\n".join(validation.prior_lines(pd.DataFrame(rows))))
 
 
 def main(what: str) -> None:

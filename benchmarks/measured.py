@@ -16,9 +16,8 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.harness import Split
 from epochwatt.prediction.predictor import LEVEL, Predictor, Prior
-from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.numbers import Clocks
-from epochwatt.twin.model.power import Load, parts
+from epochwatt.twin.boards import Board, Clocks
+from epochwatt.twin.power import Load, parts
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # TX2 has no licence, so it is in the first folder only, beside the repository

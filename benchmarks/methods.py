@@ -29,7 +29,7 @@ from epochwatt.prediction.evaluation.score_sweeps import (
     quantiles,
     units_of,
 )
-from epochwatt.prediction.evaluation.sweep_table import OVER_W, RANDOM
+from epochwatt.prediction.evaluation.sweep_scores import OVER_W, RANDOM
 from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor, Reference
@@ -147,17 +147,15 @@ def answers(case: Case, size: int) -> tuple[dict[str, Answers], Clusters]:
     clusters: Clusters = []
     for place, unit in enumerate(units(case)):
         usable = {n: m for n, m in methods.items() if set(unit.knobs) <= set(m.parts)}
-        for draw in draws_of(unit, size, RANDOM, case.n_draws):
-            (table,) = unit.tables
-            train = table.only(draw.modes.train)
-            rest = np.array([mode not in set(draw.modes.train) for mode in table.mode_of_row])
+        for trial in draws_of(unit, size, RANDOM, case.n_draws):
+            rest = np.isin(np.arange(len(trial.table.modes)), trial.places)
             own = {name: Answers() for name in usable}
             try:
                 for name, method in usable.items():
-                    _answer(unit, method, train, table, rest, own[name])
+                    _answer(unit, method, trial.train, trial.table, rest, own[name])
             except PredictionError:  # of a time that is the same in all modes: left out for all
                 continue
-            clusters.append((place, draw.number, np.flatnonzero(rest)))
+            clusters.append((place, trial.draw, trial.places))
             for name, one in own.items():
                 found[name].add(one)
     return {name: one for name, one in found.items() if one.errors_pct}, clusters

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.methods import CASES, OURS, OUT, TUNED
-from epochwatt.prediction.evaluation.sweep_text import TITLES, short
+from epochwatt.prediction.evaluation.sweep_scores import TITLES, short
 from epochwatt.prediction.names import POWER, TIME
 
 Table = list[list[str]]

@@ -15,7 +15,7 @@ from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.score_sweeps import draws_of
-from epochwatt.prediction.evaluation.sweep_table import RANDOM
+from epochwatt.prediction.evaluation.sweep_scores import RANDOM
 from epochwatt.prediction.harness import absolute_errors_pct
 from epochwatt.prediction.names import TIME
 from epochwatt.prediction.predictor import Context, Predictor
@@ -56,7 +56,7 @@ def main() -> int:
         (unit,) = units(replace(CASES[name], networks=()))
         (table,) = unit.tables
         ten, many = (
-            [draw.modes.train for draw in draws_of(unit, size, RANDOM, N_DRAWS)]
+            [trial.train.distinct() for trial in draws_of(unit, size, RANDOM, N_DRAWS)]
             for size in (FIRST, LAST)
         )
         ways = {"random": many, "one after the other": [grown(table, modes) for modes in ten]}

@@ -39,10 +39,10 @@ from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS, N_MODES
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
 from epochwatt.text import aligned
-from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.inputs.power_modes import load_modes
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters, load_refits
+from epochwatt.twin.power_modes import load_modes
+from epochwatt.twin.predicted import DATASETS
+from epochwatt.twin.refits import load_prior_parameters, load_refits
+from epochwatt.twin.twin import Twin, load_twin
 
 METHODS = [method for method in load_methods().values() if method.is_scored]
 CONFIG, TABLES = REPOSITORY / "config/twin", REPOSITORY / "benchmarks/tables/prediction"

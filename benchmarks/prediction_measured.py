@@ -25,14 +25,14 @@ from epochwatt.prediction.harness import (
     random_subsets,
     score,
 )
-from epochwatt.prediction.models import intervals, physical
+from epochwatt.prediction.models import linear_model, physical
 from epochwatt.prediction.models import residual_gp as deviations
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import Priors
 from epochwatt.prediction.predictor import Context, Method, Predictor
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_MODES
-from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.twin import Twin
 
 DEVICE = "agx"  # SIGMETRICS 2023, 5.7
 SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand
@@ -203,7 +203,7 @@ def _median(method: Method, of: Observations, target: str) -> str:
 def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
     """Return constants halved and doubled, and shares of which one part is given a half."""
     owners = {
-        **{"DEVIATION": intervals, "LENGTH": deviations, "OWN": deviations},
+        **{"DEVIATION": linear_model, "LENGTH": deviations, "OWN": deviations},
         **{"SHARE_SD": physical, "EXPONENT_SD": physical},
     }
     found: dict[str, tuple[ModuleType, str, Any]] = {

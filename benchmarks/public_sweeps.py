@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.results import REPOSITORY
-from epochwatt.prediction.evaluation.sweep_table import (
+from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     BROKEN_SHARE,
     HELD,
@@ -17,8 +17,6 @@ from epochwatt.prediction.evaluation.sweep_table import (
     RECOMMENDED,
     REGRET,
     REGRET_P90,
-)
-from epochwatt.prediction.evaluation.sweep_text import (
     TITLES,
     Column,
     Judged,

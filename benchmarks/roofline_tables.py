@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.results import REPOSITORY
 from epochwatt.figures.roofline.tuning import name_of
-from epochwatt.prediction.evaluation.sweep_table import MEDIAN, RANDOM
-from epochwatt.prediction.evaluation.sweep_text import Judged, judged, short
+from epochwatt.prediction.evaluation.sweep_scores import MEDIAN, RANDOM, Judged, judged, short
 from epochwatt.prediction.names import TIME
 from epochwatt.roofline.tuning import FASTEST, LEAST
 

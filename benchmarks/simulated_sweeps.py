@@ -16,10 +16,10 @@ from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.sweeps.grids import NAMED, named_grid, steps_of_kind
 from epochwatt.sweeps.modes import mode_rows
-from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.inputs.power_modes import CONFIG
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.simulation.sweep import simulate_sweep
+from epochwatt.twin.power_modes import CONFIG
+from epochwatt.twin.predicted import DATASETS
+from epochwatt.twin.sweep import simulate_sweep
+from epochwatt.twin.twin import Twin, load_twin
 
 GRID, DEVICE = "powertrain-orin", "orin"
 WORKLOADS = (  # network, batch size, workers

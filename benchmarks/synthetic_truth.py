@@ -26,8 +26,8 @@ from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import PROCESSES, Observations
 from epochwatt.prediction.models.twin_prior import priors
 from epochwatt.prediction.predictor import Prior
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.cross_validation_fits import Refits, parameter_draws
+from epochwatt.twin.refits import Refits, parameter_draws
+from epochwatt.twin.twin import Twin
 
 SHARES = {  # of GPU, memory and CPU in an epoch of the strongest mode
     "lenet": (0.15, 0.25, 0.60),

@@ -20,7 +20,7 @@ from epochwatt.claims.table_claims import read_rows
 from epochwatt.figures.frames import read_texts
 from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import studies as study
-from epochwatt.prediction.evaluation.sweep_table import read_scores
+from epochwatt.prediction.evaluation.sweep_scores import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
 from epochwatt.tables import read_frame

@@ -10,8 +10,8 @@ from epochwatt.errors import ConfigError
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.sweeps.public.registry import VARIABLE, Registry, load_registry, originals
-from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.predicted import DATASETS
+from epochwatt.twin.twin import Twin
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from benchmarks.results import REPOSITORY
 from epochwatt.errors import EpochwattError
 from epochwatt.sweeps.public.registry import public_folder
 from epochwatt.tables import write_table
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.power_modes import load_twin_with_modes
 
 FOLDER = REPOSITORY / "benchmarks/tables/external"
 COLUMNS = ("subject", "unit", "expected", "observed", "verdict", "note")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads
 from epochwatt.sweeps.mode_table import ModeTable
-from epochwatt.twin.inputs.numbers import Clocks
-from epochwatt.twin.model.epoch import steady
-from epochwatt.twin.simulation.run import setting_at
+from epochwatt.twin.boards import Clocks
+from epochwatt.twin.epoch import steady
+from epochwatt.twin.run import setting_of
 
 Numbers = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def _simulated(inputs: Inputs, device: str, factors: Mapping[str, object]) -> tu
     gpu_mhz = np.linspace(*board.gpu_mhz, N_CLOCKS)
     highest = (float(board.cores), board.cpu_mhz[1], board.emc_mhz[1])
     cores, cpu_mhz, emc_mhz = (np.full(N_CLOCKS, value) for value in highest)
-    setting = setting_at(Clocks(cores, cpu_mhz, gpu_mhz, emc_mhz), factors, inputs.twin)
+    setting = setting_of(factors, inputs.twin, clocks=Clocks(cores, cpu_mhz, gpu_mhz, emc_mhz))
     mean = steady(setting, inputs.twin.parameters)
     gpu, module = np.asarray(mean.parts.gpu_w * mean.e2e_s), np.asarray(mean.energy_wh)
     return curve_of(gpu_mhz, gpu), curve_of(gpu_mhz, module)

@@ -15,8 +15,8 @@ from scipy.optimize import nnls
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads, training_logs
 from epochwatt.columns import CLOCKS
 from epochwatt.sweeps.mode_table import ModeTable
-from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.simulation.sweep import simulate_sweep
+from epochwatt.twin.boards import Board
+from epochwatt.twin.sweep import simulate_sweep
 
 Numbers = NDArray[np.float64]
 

@@ -46,8 +46,8 @@ from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps import collect_sweep
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.twin.inputs.boards import load_boards, load_samples
-from epochwatt.twin.inputs.parameters import load_parameters
+from epochwatt.twin.boards import load_boards, load_samples
+from epochwatt.twin.parameters import load_parameters
 from tests.fakeboard import replay
 from tests.unit.contrib.scripts_2023 import write_run
 

@@ -27,14 +27,26 @@ import uuid
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from epochwatt import columns
 
 log = logging.getLogger("epochwatt")
 
-ASK, GOT, COPY, COPIED, STEP, STEPPED = range(6)  # what a stamp says
-OWN = "own"  # protocol, data set and backend of runs that are not of the workflow
+ASK, GOT, COPY, COPIED, STEP, STEPPED, PAUSE, GOING_ON = range(8)  # what a stamp says
+OWN = "own"  # study, protocol and data set of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
 J_PER_WH = 3600.0
 # Columns that this loop does not tell, and factors that only the workflow knows.
@@ -133,6 +145,8 @@ class EpochMonitor:
     power : where a board's power is read: `auto`, `sysfs`, `jtop`, `tegrastats`, `none`
     gpu_timing : `pooled`: CUDA events, nothing waits for the GPU; `synchronised`: the GPU is waited
         for at the end of each mini-batch, as in the papers
+    log_to : what is told of each epoch: `tensorboard`, `tensorboard:FOLDER`, `mlflow`, `wandb`,
+        `prometheus:PORT`, `jsonl:FILE`, or functions that take an `Epoch`
     settings : kept with the record: `model`, `dataset`, `batch_size`, `num_workers`, and any others
 
     Attributes
@@ -152,6 +166,7 @@ class EpochMonitor:
         resume: bool = False,
         power: str = "auto",
         gpu_timing: str = "pooled",
+        log_to: Sequence[Union[str, Callable[[Epoch], Any]]] = (),
         **settings: Any,
     ) -> None:
         self.last: Optional[Epoch] = None
@@ -164,10 +179,13 @@ class EpochMonitor:
         self._machine: Any = None
         self._runs: Any = None  # RunFolder
         self._first_meta: Optional[Dict[str, Any]] = None
-        self._next = 0
+        self._next = 0  # epoch to be recorded
+        self._count = 0  # epoch of the loop: one whose record is lost leaves no gap
         self._loop: Optional["_Loop"] = None
         self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
         self._told: Dict[str, None] = {}
+        self._log_to = list(log_to)
+        self._sinks: List[Callable[[Epoch], Any]] = []
         atexit.register(self.close)
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -254,7 +272,7 @@ class EpochMonitor:
             n += 1
         if n > 1:
             log.warning("%s has epochs already: this start is the run %s", slug, self.run)
-        self._next = measured[-1] + 1 if measured else 0
+        self._next = self._count = measured[-1] + 1 if measured else 0
         if measured:
             log.info("the run %s goes on with epoch %d", self.run, self._next)
         self._runs = runs
@@ -273,7 +291,7 @@ class EpochMonitor:
         machine = self._machine.settings
         told: Dict[str, Any] = {
             "setup": OWN,
-            "backend": OWN,
+            "backend": self._machine.backend,
             "device": machine["kind"] or "host",
             "instance": platform.node() or "local",
             "model": self._name,
@@ -283,6 +301,7 @@ class EpochMonitor:
             "power_mode": "asis",
             "dvfs": "on",
             "gpu_timing": self._gpu_timing,
+            "imported": "EpochMonitor",
         }
         unknown = set(_UNKNOWN)
         for name in ("num_workers", "batch_size", "prefetch_factor"):
@@ -330,9 +349,23 @@ class EpochMonitor:
             meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
             folder = self._keep(meta, minibatch_s)
             self.last = self._reduced(meta, minibatch_s, statistics, folder or loop.folder, folder)
-            self._next += 1
+            self._count += 1
+            self._next += folder is not None
             if folder is None:
                 shutil.rmtree(loop.folder, ignore_errors=True)
+            self._tell(self.last)
+
+    def _tell(self, epoch: Epoch) -> None:
+        """Give an epoch to those who asked for it."""
+        from epochwatt.sinks import open_sink
+
+        wanted, self._log_to = self._log_to, []
+        for sink in wanted:
+            with self._harmless(f"nothing is logged to {sink}"):
+                self._sinks.append(open_sink(sink, self.run))
+        for tell in self._sinks:
+            with self._harmless("an epoch is not logged"):
+                tell(epoch)
 
     def _keep(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
         """Write the record of an epoch; return its folder, None: it cannot be written."""
@@ -362,7 +395,7 @@ class EpochMonitor:
         meta = {
             "schema_version": columns.SCHEMA_VERSION,
             "protocol": columns.PROTOCOL,
-            "backend": OWN,
+            "backend": self._machine.backend,
             "boot_id": host.boot_id(),
             "measurement_id": uuid.uuid4().hex,
             "run": self.run,
@@ -408,7 +441,7 @@ class EpochMonitor:
         record = EpochRecord(meta, minibatch_s.astype("float32"), statistics, samples_in)
         row, _ = epoch_row(record, read_all(record), self._first_meta, columns.FLAG_EFFECTS)
         return Epoch(
-            epoch=meta["epoch"],
+            epoch=self._count,
             e2e_s=row["e2e_s"],
             wait_s=row["wait_s"],
             copy_s=row["copy_s"],
@@ -650,22 +683,26 @@ class _HostStamps:
         asked, got = np.flatnonzero(whats == ASK), np.flatnonzero(whats == GOT)
         n = max(0, len(asked) - 1)
         asked_s, got_s = t_s[asked], t_s[got[:n]]
-        body_s = asked_s[1:] - got_s
+        body_s, wait_s = asked_s[1:] - got_s, got_s - asked_s[:n]
+        paused_s, _ = self._within(whats, t_s, asked, n, PAUSE, GOING_ON)
         copy_s, has_copy = self._within(whats, t_s, got, n, COPY, COPIED)
         step_s, has_step = self._within(whats, t_s, got, n, STEP, STEPPED)
         compute_s = step_s if has_step else body_s - copy_s
         self._asked_s = asked_s
-        return np.column_stack([got_s - asked_s[:n], copy_s, compute_s]), asked_s, has_copy
+        return np.column_stack([wait_s - paused_s, copy_s, compute_s]), asked_s, has_copy
 
     @staticmethod
-    def _within(whats: Any, t_s: Any, got: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
-        """Return the time of each mini-batch between such stamps, s, and whether there are any."""
+    def _within(whats: Any, t_s: Any, since: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
+        """Return the time of each mini-batch between such stamps, s, and whether there are any.
+
+        `since` are the places of the stamps from which on they are of the next mini-batch.
+        """
         import numpy as np
 
         begins, ends = np.flatnonzero(whats == begin), np.flatnonzero(whats == end)
         pairs = min(len(begins), len(ends))
         begins, ends = begins[:pairs], ends[:pairs]
-        minibatch = np.searchsorted(got, begins) - 1
+        minibatch = np.searchsorted(since, begins) - 1
         is_own = (minibatch >= 0) & (minibatch < n)
         seconds = (t_s[ends] - t_s[begins])[is_own]
         return np.bincount(minibatch[is_own], seconds, n)[:n], bool(is_own.any())

@@ -187,6 +187,16 @@ def checked_rows(
             raise _explained(error, where) from None
 
 
+def rows_by_id(rows: Iterable[tuple[str, Cells, Row]]) -> dict[str, Row]:
+    """Return `checked_rows` by their column `id`; ConfigError where an id is there twice."""
+    by_id: dict[str, Row] = {}
+    for where, cells, row in rows:
+        if cells["id"] in by_id:
+            raise ConfigError(f"id {cells['id']} is there twice", where=where)
+        by_id[cells["id"]] = row
+    return by_id
+
+
 def filled(cells: Cells) -> Cells:
     """Return the cells that are not empty: `prepared` of a dataclass whose defaults are None."""
     return {name: cell for name, cell in cells.items() if cell != ""}

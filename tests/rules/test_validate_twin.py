@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.counting.count_workload import write_workload
-from epochwatt.twin.validation.validate_twin import MODELS, write_validation
+from epochwatt.twin.calibrate_twin import MODELS, write_validation
 
 TARGET = "results/twin/validation.csv"
 NAMES = ("validation.csv", "groupings.csv", "validation.txt")

@@ -47,28 +47,18 @@ GAPS = ("none", "none", "some", "all")  # which cells are empty that may be
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table is like.
+    """What a table is like."""
 
-    Attributes
-    ----------
-    seed : of the cells
-    n_things, n_rows : runs or devices; epochs of a run, modes or points of a device
-    scale_log10 : of numbers
-    spread, valid, power, gaps : as named above
-    odd : names are not those of the papers
-    backend : whose runs
-    """
-
-    seed: int
-    n_things: int
-    n_rows: int
-    scale_log10: int
-    spread: str
+    seed: int  # of the cells
+    n_things: int  # runs or devices
+    n_rows: int  # epochs of a run, modes or points of a device
+    scale_log10: int  # of numbers
+    spread: str  # these as named above
     valid: str
     power: str
     gaps: str
-    odd: bool
-    backend: str
+    odd: bool  # whether names are not those of the papers
+    backend: str  # whose runs
 
     @property
     def few(self):
@@ -102,15 +92,13 @@ class Cells:
     def number(self):
         """Return a number of the table's size and spread, never below zero."""
         scale, spread = 10.0**self.shape.scale_log10, self.shape.spread
-        if spread == "narrow":
-            return scale * self.random.uniform(0.9, 1.1)
-        if spread == "decades":
-            return 10.0 ** self.random.uniform(-6, 6)
-        if spread == "zeros":
-            return self.random.choice((0.0, scale))
-        if spread == "one high":
-            return scale * (1e6 if self.random.random() < 0.1 else 1.0)
-        return scale
+        return {
+            "equal": lambda: scale,
+            "narrow": lambda: scale * self.random.uniform(0.9, 1.1),
+            "decades": lambda: 10.0 ** self.random.uniform(-6, 6),
+            "zeros": lambda: self.random.choice((0.0, scale)),
+            "one high": lambda: scale * (1e6 if self.random.random() < 0.1 else 1.0),
+        }[spread]()
 
     def positive(self):
         """Return the same of what cannot be zero."""
@@ -131,12 +119,7 @@ class Cells:
 
 
 def factors_of(cells, places):
-    """Return the factors of a run.
-
-    Parameters
-    ----------
-    places : factor -> the values that it may have, where a figure draws no others
-    """
+    """Return the factors of a run; `places`: values that a factor may have, if a figure says so."""
     shape, choose = cells.shape, cells.random.choice
     chosen = columns.with_defaults(
         {
@@ -245,24 +228,20 @@ def _write_record(cells, folder, row):
     clocks["emc_mhz"] = cells.positive()
     mode = {"cores": 2, **{k: v for k, v in clocks.items() if k != "cores_online"}}
     read = None if cells.is_empty() else clocks
-    meta = {
-        **{name: row[name] for name in columns.names(columns.RUN_EPOCH_COLUMNS)},
-        **{
-            "factors": {
-                **{name: row[name] for name in columns.FACTOR_NAMES},
-                **({} if cells.is_empty() else {"power_mode_settings": mode}),
-            }
-        },
-        **{"t_start_mono_s": start_s, "t_end_mono_s": start_s + row["e2e_s"]},
-        **{"flags": sorted(row["flags"]), "backend": row["backend"]},
-        **{"machine": {"cpu_model": cells.random.choice(ODD), "n_cpus": 2, "board": ""}},
-        **{"software": {"torch": "2.9.1"}, "measurement_id": "m", "boot_id": "b"},
-        **{"cold_process": True, "events": {"before": {}, "after": {}}},
-        "board": {
-            "power_mode": {"verified": True, "dvfs": "on", "read_back": read, "resolved": read},
-            "busy_pct": None,
-            "settled": None,
-        },
+    power_mode = {"verified": True, "dvfs": "on", "read_back": read, "resolved": read}
+    meta = {name: row[name] for name in columns.names(columns.RUN_EPOCH_COLUMNS)} | {
+        "factors": {name: row[name] for name in columns.FACTOR_NAMES}
+        | ({} if cells.is_empty() else {"power_mode_settings": mode}),
+        "t_start_mono_s": start_s,
+        "t_end_mono_s": start_s + row["e2e_s"],
+        "flags": sorted(row["flags"]),
+        "machine": {"cpu_model": cells.random.choice(ODD), "n_cpus": 2, "board": ""},
+        "software": {"torch": "2.9.1"},
+        "measurement_id": "m",
+        "boot_id": "b",
+        "cold_process": True,
+        "events": {"before": {}, "after": {}},
+        "board": {"power_mode": power_mode, "busy_pct": None, "settled": None},
     }
     write_record(str(place), meta, np.array(parts, np.float32), durable=False)
     names = ("gpu_mhz", "cpu0_mhz", "cpu1_mhz", "read_iops", "power_w")
@@ -282,9 +261,7 @@ def _write_record(cells, folder, row):
 def rows_of(kind, cells, n_rows, **given):
     """Return `n_rows` rows of a dataclass of a table, each attribute as it is typed.
 
-    Parameters
-    ----------
-    given : attribute -> value, or function of the row so far, where the types do not say all
+    `given`: attribute -> value, or function of the row so far, where the types do not say all.
     """
     hints = typing.get_type_hints(kind)
     rows = []
@@ -326,46 +303,28 @@ def write_csv(path, names, rows):
     return str(path)
 
 
-UNITS = (
-    "_pct",
-    "_median",
-    "_s",
-    "_w",
-    "_wh",
-    "_mhz",
-    "_j",
-    "minutes",
-    "_flops",
-    "value",
-    "low",
-    "high",
-)
+UNITS = ("_pct", "_median", "_s", "_w", "_wh", "_mhz", "_j")
+UNITS += ("minutes", "_flops", "value", "low", "high")
 
 
 def named_rows(names, cells, n_rows, needed=(), **choices):
     """Return `n_rows` rows of a table whose columns have names alone: the unit ends a number's.
 
-    Parameters
-    ----------
-    needed : columns of which no cell is empty
-    choices : column -> what its cells may be
+    No cell of a `needed` column is empty; `choices`: column -> what its cells may be.
     """
-    rows = []
-    for _ in range(n_rows):
-        row = {}
-        for name in names:
-            if name in choices:
-                row[name] = cells.random.choice(choices[name])
-            elif name not in needed and cells.is_empty():
-                row[name] = ""
-            elif name.endswith(UNITS):
-                row[name] = f"{cells.number():.6g}"
-            elif name.startswith("n_") or name in ("draw", "cores", "batch_size", "rank"):
-                row[name] = str(cells.of_kind("int"))
-            else:
-                row[name] = cells.random.choice(ODD)
-        rows.append(row)
-    return rows
+
+    def cell(name):
+        if name in choices:
+            return cells.random.choice(choices[name])
+        if name not in needed and cells.is_empty():
+            return ""
+        if name.endswith(UNITS):
+            return f"{cells.number():.6g}"
+        if name.startswith("n_") or name in ("draw", "cores", "batch_size", "rank"):
+            return str(cells.of_kind("int"))
+        return cells.random.choice(ODD)
+
+    return [{name: cell(name) for name in names} for _ in range(n_rows)]
 
 
 # -- tables of the workflow, written for those who read them ------------------------------------
@@ -405,21 +364,17 @@ def write_energies(shape, paths):
 def write_predictions(shape, paths, folder):
     """Write predictions.csv of the modes that runs had; return its path."""
     place = ("backend", "setup", "device", "instance", "model", "storage", "num_workers")
-    names = (*place, "batch_size", "run", "power_mode", "cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-    names += ("target", "method", "learned_from", "in_training_set", "observed", "predicted")
-    names += ("low", "high", "mape_pct")
+    place += ("batch_size", "run", "power_mode")
     cells, rows = Cells(shape), []
-    for first in (read_rows(path)[0] for path in paths):
-        for target in ("time_s", "energy_wh"):
-            for method, learned in (("paper", "chosen"), ("physical", "every")):
-                row = {name: first.get(name) for name in names[:10]}
-                row |= {name: cells.positive() for name in names[11:14]}
-                row |= {"cores": 8, "target": target, "method": method, "learned_from": learned}
-                row |= {"in_training_set": cells.of_kind("bool"), "observed": cells.number()}
-                row |= {"predicted": cells.number() * cells.random.choice((1, -1))}
-                row |= {"low": "", "high": "", "mape_pct": cells.number()}
-                rows.append(row)
-    return write_csv(folder / "predictions.csv", names, rows)
+    methods = product(("time_s", "energy_wh"), (("paper", "chosen"), ("physical", "every")))
+    for path, (target, (method, learned)) in product(paths, methods):
+        row = {name: read_rows(path)[0].get(name) for name in place} | {"cores": 8}
+        row |= {name: cells.positive() for name in ("cpu_mhz", "gpu_mhz", "emc_mhz")}
+        row |= {"target": target, "method": method, "learned_from": learned}
+        row |= {"in_training_set": cells.of_kind("bool"), "observed": cells.number()}
+        row |= {"predicted": cells.number() * cells.random.choice((1, -1))}
+        rows.append(row | {"low": "", "high": "", "mape_pct": cells.number()})
+    return write_csv(folder / "predictions.csv", list(rows[0]), rows)
 
 
 def write_claims(shape, folder, n_rows=6):

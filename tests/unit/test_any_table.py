@@ -41,7 +41,7 @@ from epochwatt.pages.printed import write_printed
 from epochwatt.pages.site import write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.evaluation import sweep_table
+from epochwatt.prediction.evaluation import sweep_scores as sweep_table
 from epochwatt.prediction.recommend import text as recommend_text
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES

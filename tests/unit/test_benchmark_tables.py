@@ -9,11 +9,10 @@ from benchmarks.results import REPOSITORY, read_table
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-from epochwatt.prediction.evaluation.sweep_table import HELD, as_text
-from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
+from epochwatt.prediction.evaluation.sweep_scores import HELD, TITLES, as_text, error_table, judged
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
-from epochwatt.twin.sweep_table import write_simulated_sweep
+from epochwatt.twin.sweep import write_simulated_sweep
 from tests.unit.prediction.sweeps import limited, planted
 
 FOLDER = tables.FOLDER

@@ -8,7 +8,7 @@ from benchmarks.external import Inputs, show
 from benchmarks.external.__main__ import COLUMNS, FOLDER, REPOSITORY, TABLES, rows
 from benchmarks.external.training_logs import RUNS, read_log
 from epochwatt.counting.count_workload import write_workload
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.power_modes import load_twin_with_modes
 
 
 @pytest.fixture(scope="module")

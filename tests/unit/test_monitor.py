@@ -86,7 +86,7 @@ def test_copy_that_is_not_told_apart_is_empty_and_not_zero(make, tmp_path):
     header, row = (line.split(",") for line in out.read_text("utf-8").splitlines())
     cells = dict(zip(header, row, strict=True))
     assert cells["copy_s"] == cells["loss"] == cells["seed"] == ""
-    assert cells["backend"] == cells["setup"] == "own"
+    assert (cells["setup"], cells["imported"]) == ("own", "EpochMonitor")
     assert float(cells["compute_s"]) == pytest.approx(watch.last.compute_s)
     assert float(cells["energy_wh"]) == pytest.approx(watch.last.energy_wh)
 
@@ -395,7 +395,8 @@ def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
         printed[2],
         "evaluation",
     ]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
+    assert (tmp_path / "epochs.jsonl").stat().st_size > 100
 
 
 def losses_of(wrap):

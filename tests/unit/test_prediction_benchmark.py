@@ -14,7 +14,7 @@ from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.models import physical
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import Estimate
-from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.twin import load_twin
 
 
 @pytest.fixture(scope="module")

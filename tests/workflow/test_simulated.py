@@ -78,9 +78,9 @@ def test_a_changed_parameter_simulates_again_and_a_comment_or_a_date_does_not(ch
 
 @pytest.mark.thorough
 def test_changed_code_of_the_twin_simulates_again_and_a_comment_does_not(checkout):
-    checkout.append("src/epochwatt/twin/simulation/records.py", "# a comment")
+    checkout.append("src/epochwatt/twin/records.py", "# a comment")
     assert checkout.make("--dry-run").jobs == []
-    checkout.append("src/epochwatt/twin/simulation/records.py", "EDITED = True")
+    checkout.append("src/epochwatt/twin/records.py", "EDITED = True")
     jobs = checkout.make("--dry-run").jobs
     assert len([job for job in jobs if job.startswith("simulate_run")]) == 2
     assert not [job for job in jobs if job.startswith("count_workload")]

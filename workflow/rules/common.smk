@@ -25,8 +25,7 @@ from epochwatt.study import not_made
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.expand import OWN_KEYS
-from epochwatt.study.idle import idles
-from epochwatt.study.idle_studies import simulated_idles
+from epochwatt.study.idle import idles, simulated_idles
 from epochwatt.study.plan import start_lines
 from epochwatt.study.runs import counts_path
 from epochwatt.published.numbers import TITLES as PAPERS
@@ -79,7 +78,11 @@ SIMULATED_MODELS = {run.factors["model"] for run in RUNS if run.is_simulated}
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # networks of the papers' numbers
 
 # idle powers to measure, by id
-IDLES = {i: idle for i, idle in idles(SETTINGS).items() if WITHOUT.has(idle.receipt)}
+IDLES = {
+    i: idle
+    for i, idle in idles(SETTINGS.table, SETTINGS.devices).items()
+    if WITHOUT.has(idle.receipt)
+}
 SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
 IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
 IDLE_BACKENDS |= {"twin"} if SIMULATED_IDLES else set()

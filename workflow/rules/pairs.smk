@@ -4,7 +4,7 @@ Needs: the `epochs.csv` of a study's runs; measured/{run}/, for versions of inte
 Gives: results/{study}/pairs.csv, verdicts.csv and index.html; results/figures/{study}/differences.svg.
 """
 
-from epochwatt.study.pairs import pairs_of
+from epochwatt.study.runs import pairs_of
 
 PAIRED_RUNS = {
     name: pairs_of([run for run in RUNS if not run.is_simulated], name, pairs)

@@ -6,7 +6,7 @@ the tables of each simulated run, which no other job has to collect.
 """
 
 from epochwatt.served import ask
-from epochwatt.twin.inputs.digest import digests
+from epochwatt.twin.parameters import digests
 
 # What asks a process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
 ASK = (

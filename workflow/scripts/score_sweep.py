@@ -4,7 +4,7 @@ from pathlib import Path
 
 from epochwatt.adapters import job_log
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-from epochwatt.prediction.evaluation.sweep_table import write_scores
+from epochwatt.prediction.evaluation.sweep_scores import write_scores
 from epochwatt.sweeps.mode_table import read_mode_tables
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from epochwatt.adapters import job_log
 from epochwatt.figures.tables.sweep_scores import draw_sweep_scores, write_page
-from epochwatt.prediction.evaluation.sweep_table import read_scores, write_scores
+from epochwatt.prediction.evaluation.sweep_scores import read_scores, write_scores
 
 
 def main(snakemake):

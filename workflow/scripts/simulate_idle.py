@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.twin.simulation.idle import simulate_idle
+from epochwatt.twin.records import simulate_idle
 
 
 def main(snakemake):

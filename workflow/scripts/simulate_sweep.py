@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.twin.sweep_table import write_simulated_sweep
+from epochwatt.twin.sweep import write_simulated_sweep
 
 
 def main(snakemake):

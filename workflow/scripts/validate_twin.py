@@ -2,7 +2,7 @@
 
 from epochwatt.adapters import job_log
 from epochwatt.figures.validation import plot
-from epochwatt.twin.validation.validate_twin import write_validation
+from epochwatt.twin.calibrate_twin import write_validation
 
 
 def main(snakemake):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.epochs.bottleneck import (
@@ -100,8 +100,7 @@ def write_advice(paths: Iterable[str], path: str) -> None:
 
 def advise(epochs: pd.DataFrame) -> list[Advice]:
     """Return what is said of each run, in their order."""
-    later = epoch_sets(epochs)["1+"]
-    valid = later[later.valid]
+    valid = counted_epochs(epochs)
     firsts = epochs.drop_duplicates("run")
     runs = [_Run(first, valid[valid.run == first.run]) for _, first in firsts.iterrows()]
     return [_advice(run, runs) for run in runs]

@@ -113,6 +113,11 @@ def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"0": epochs[epochs.epoch == 0], "1+": epochs[epochs.epoch >= 1], "all": epochs}
 
 
+def counted_epochs(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that count in a run's means: valid epochs after the first."""
+    return epochs[(epochs.epoch >= 1) & epochs.valid]
+
+
 def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataFrame:
     """Return one row per run, epoch set and statistic (columns `RUNS_COLUMNS`).
 

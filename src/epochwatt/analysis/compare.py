@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
 from epochwatt.tables import write_entries
@@ -139,10 +139,9 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
 def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[str, ...], Side]:
     """Return the runs of a set by the values of the factors that have to agree."""
     sides: dict[tuple[str, ...], Side] = {}
-    later = epoch_sets(table)["1+"]
-    counted = {str(run): epochs for run, epochs in later[later.valid].groupby("run")}
+    valid = {str(run): epochs for run, epochs in counted_epochs(table).groupby("run")}
     for first in table.drop_duplicates("run").to_dict("records"):
-        side = Side(first["run"], counted.get(first["run"], table.iloc[:0]))
+        side = Side(first["run"], valid.get(first["run"], table.iloc[:0]))
         key = tuple(str(first[factor]) for factor in shared)
         if key in sides:
             raise EpochwattError(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.energy import J_PER_WH, trapezoid
 from epochwatt.epochs.telemetry import read_all
@@ -59,11 +59,11 @@ def write_energy_parts(
     idle : results/tables/idle.csv; empty: no idle power is there
     records : run -> folder of its records
     """
-    later = epoch_sets(read_epochs(epochs))["1+"]
+    counted = counted_epochs(read_epochs(epochs))
     idle_rows = read_cells(idle) if idle else []
     scope_rows = [row for path_ in scopes for row in read_cells(path_)]
     rows = []
-    for run, valid in later[later.valid & later.energy_wh.notna()].groupby("run", sort=False):
+    for run, valid in counted[counted.energy_wh.notna()].groupby("run", sort=False):
         name, first = str(run), valid.iloc[0]
         own = [row for row in scope_rows if row["run"] == name]
         stacks = {

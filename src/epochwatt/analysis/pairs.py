@@ -27,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
-from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import FACTOR_NAMES
@@ -177,8 +177,7 @@ def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
 
     minibatch_s = (epochs.copy_s + epochs.compute_s) / epochs.n_minibatches.astype("Float64")
     epochs = epochs.assign(minibatch_s=minibatch_s.astype(float))
-    later = epoch_sets(epochs)["1+"]
-    counted = later[later.valid].groupby("run")
+    counted = counted_epochs(epochs).groupby("run")
     columns = [metric.column for metric in METRICS.values() if metric.column in epochs]
     undisturbed = {run: undisturbed_s(str(run), rows.epoch) for run, rows in counted}
     means = counted[columns].mean().assign(undisturbed_s=pd.Series(undisturbed, dtype=float))

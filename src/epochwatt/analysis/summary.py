@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from epochwatt import columns
-from epochwatt.analysis.collect_study import epoch_sets
+from epochwatt.analysis.collect_study import counted_epochs
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.text import counted
 
@@ -81,8 +81,7 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
 
     A run without a valid epoch after the first has none.
     """
-    later = epoch_sets(epochs)["1+"]
-    runs = later[later.valid].groupby("run", sort=False)
+    runs = counted_epochs(epochs).groupby("run", sort=False)
     means = runs[[*columns.FACTOR_NAMES, "power_scope"]].first()
     return means.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
 

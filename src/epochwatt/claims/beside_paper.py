@@ -12,7 +12,7 @@ import numpy as np
 
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
-from epochwatt.tables import Cells, write_entries
+from epochwatt.tables import write_entries
 
 TABLES = {  # statistic of a number -> our table that has it as a column; of others EXAMPLE
     "mape_pct": "errors",
@@ -25,6 +25,8 @@ DRAW = (  # columns that tell rows apart, whatever their group
     *("target", "limit_w"),
 )
 QUARTILES = (25, 50, 75)
+
+Row = Mapping[str, str]
 
 
 class Beside(NamedTuple):
@@ -69,7 +71,7 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
     write_entries(path, "the paper's numbers beside ours", Beside, pairs)
 
 
-def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Cells]]) -> list[Beside]:
+def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Row]]) -> list[Beside]:
     """Return a row for each number and each provenance that has one of ours, else one without."""
     pairs = []
     for number in numbers:
@@ -100,9 +102,9 @@ def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Cells]]
     return pairs
 
 
-def each_draw_once(rows: Iterable[Cells]) -> list[Cells]:
+def each_draw_once(rows: Iterable[Row]) -> list[Row]:
     """Return rows without those of the same draw in another group, such as of another reference."""
-    kept: dict[tuple[str, ...], Cells] = {}
+    kept: dict[tuple[str, ...], Row] = {}
     for row in rows:
         kept.setdefault(tuple(row.get(name, "") for name in DRAW), row)
     return list(kept.values())

@@ -32,9 +32,8 @@ from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published
 from epochwatt.study.runs import TWIN
 from epochwatt.tables import read_cells, read_table
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
-from epochwatt.twin.validation.cross_validation_fits import CLAIMS, FOLD, load_refits
-from epochwatt.twin.validation.paper_setups import load_setups
+from epochwatt.twin.power_modes import load_twin_with_modes
+from epochwatt.twin.refits import CLAIMS, FOLD, load_refits, load_setups
 
 TWIN_CONFIG = "config/twin"
 MECHANISMS = "mechanisms.csv"

@@ -38,7 +38,7 @@ APART = {  # factor that tells comparisons of a claim apart -> how its values ar
     "epoch": "epoch {}",
 }
 MOST_VALUES = 2  # of a factor that are named; of more the comparison is over them
-ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less", "==": "the same"}
+ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less", "==": "the same", "!=": "!="}
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 TOLERANCES = {"near": "NEAR", "similar within": "SIMILAR"}  # of an operator
@@ -78,38 +78,42 @@ def comparison_rows(
     titles : model or device -> name for people
     """
     claim, shared = verdict.claim, about(verdict, backend)
-    made = [one for one in verdict.made or verdict.comparisons if any(one.computed)]
-    if not made:
+    comparisons = [c for c in verdict.made or verdict.comparisons if any(c.computed)]
+    if not comparisons:
         return [ComparisonRow(**shared, verdict=verdict.status)]
     is_printed = claim.threshold_source in PRINTED_SOURCES
     rows = []
-    for one, subject in zip(made, _subjects(made, titles), strict=True):
-        observed, sign, limit = one.left, one.operator, one.right
-        if one.computed == (False, True) and sign in TURNED:
-            observed, sign, limit = one.right, TURNED[sign], one.left
-        has_number = not all(one.computed) and sign not in ("similar within", "in", "not in")
+    for made, subject in zip(comparisons, _subjects(comparisons, titles), strict=True):
+        observed, sign, limit = made.left, made.operator, made.right
+        if made.computed == (False, True) and sign in TURNED:
+            observed, sign, limit = made.right, TURNED[sign], made.left
+        has_number = not all(made.computed) and sign not in ("similar within", "in", "not in")
         printed = getattr(limit, "printed", limit) if has_number else None
-        unit = _unit(observed, one)
-        published, here = _in_words(
-            one, sign, printed, observed, limit, unit, is_printed=is_printed
-        )
+        unit = _unit(observed, made)
+        is_order = all(made.computed) and sign in ORDERS
+        if is_order:
+            published = f"published as {ORDERS[sign]}"
+            here = f"{shown(observed, unit)} against {shown(limit, unit)}"
+        else:
+            words = "published" if is_printed and printed is not None else "read as"
+            published, here = _in_words(sign, printed, observed, limit, unit, words)
         rows.append(
             ComparisonRow(
                 **shared,
-                comparison=f"{one.text} [{one.where}]" if one.where else one.text,
+                comparison=f"{made.text} [{made.where}]" if made.where else made.text,
                 subject=subject,
-                device=_only(one, "device"),
-                model=_only(one, "model"),
-                metric=" ".join(dict.fromkeys(read.metric for read in one.reads)),
-                published_id=" ".join(_ids(one, claim.paper, printed, facts)),
+                device=_only(made, "device"),
+                model=_only(made, "model"),
+                metric=" ".join(dict.fromkeys(read.metric for read in made.reads)),
+                published_id=" ".join(_ids(made, claim.paper, printed, facts)),
                 operator=sign,
                 printed=_cell(printed),
                 observed=_cell(observed),
                 limit=_cell(limit),
                 unit=unit,
-                tolerance=_tolerance(one, terms),
-                verdict=HOLDS if one.holds else FAILS,
-                margin_pct="" if one.margin_pct is None else f"{one.margin_pct:.3g}",
+                tolerance=_tolerance(made, terms),
+                verdict=HOLDS if made.holds else FAILS,
+                margin_pct="" if made.margin_pct is None else f"{made.margin_pct:.3g}",
                 published=published,
                 here=here,
                 in_words=f"{published}, here {here}",
@@ -133,7 +137,7 @@ def _point(paper: str, config: Mapping[str, Any], metric: str) -> Point:
 
 
 def _ids(
-    one: Comparison, paper: str, printed: Any, facts: Mapping[Reads, Sequence[Fact]]
+    made: Comparison, paper: str, printed: Any, facts: Mapping[Reads, Sequence[Fact]]
 ) -> Iterator[str]:
     """Yield the ids of the printed numbers that a comparison is of.
 
@@ -142,7 +146,7 @@ def _ids(
     """
     reads = frozenset(
         _point(paper, {PRINTED.get(k, k): v for k, v in factors.items()}, metric)
-        for metric, factors in one.reads
+        for metric, factors in made.reads
     )
     number = abs(printed) if isinstance(printed, int | float) else None
     for fact_reads, alike in facts.items() if reads else ():
@@ -152,58 +156,58 @@ def _ids(
                 yield fact.id
 
 
-def _only(one: Comparison, key: str) -> str:
-    values = {str(read.factors[key]) for read in one.reads}
+def _only(made: Comparison, key: str) -> str:
+    values = {str(read.factors[key]) for read in made.reads}
     return values.pop() if len(values) == 1 else ""
 
 
-def _unit(observed: Any, one: Comparison) -> str:
+def _unit(observed: Any, made: Comparison) -> str:
     """Return the unit of what is compared."""
     values = observed if isinstance(observed, list | tuple) else [observed]
     if any(isinstance(value, Percentage) for value in values):
         return "%"
-    metrics = {read.metric for read in one.reads}
+    metrics = {read.metric for read in made.reads}
     if len(metrics) != 1 or not all(type(value) is float for value in values):
         return ""
     metric = metrics.pop().removesuffix("_per_minibatch")
     return columns.UNIT_OF_ENDING.get(metric.rpartition("_")[2], "")
 
 
-def _subjects(made: Sequence[Comparison], titles: Mapping[str, str]) -> list[str]:
+def _subjects(comparisons: Sequence[Comparison], titles: Mapping[str, str]) -> list[str]:
     """Return what tells each comparison from the others of a claim, in as few words as do."""
     names = {**MEDIA, **titles}
-    told: list[list[str]] = [[] for _ in made]
-    keys: list[tuple[Any, ...]] = [() for _ in made]
+    subjects: list[list[str]] = [[] for _ in comparisons]
+    keys: list[tuple[Any, ...]] = [() for _ in comparisons]
     for factor, form in APART.items():
-        values = [_values(one, factor) for one in made]
-        further = [(*key, own) for key, own in zip(keys, values, strict=True)]
+        values = [_values(c, factor) for c in comparisons]
+        further = [(*key, v) for key, v in zip(keys, values, strict=True)]
         if len(set(further)) > len(set(keys)):
             keys = further
-            for words, own in zip(told, values, strict=True):
-                if 0 < len(own) <= MOST_VALUES:
-                    words.append(form.format(" to ".join(names.get(v, v) for v in own)))
-    metrics = [tuple(dict.fromkeys(read.metric for read in one.reads)) for one in made]
-    for words, one, own in zip(told, made, metrics, strict=True):
+            for words, own_values in zip(subjects, values, strict=True):
+                if 0 < len(own_values) <= MOST_VALUES:
+                    words.append(form.format(" to ".join(names.get(v, v) for v in own_values)))
+    metrics = [tuple(dict.fromkeys(read.metric for read in c.reads)) for c in comparisons]
+    for words, c, own_metrics in zip(subjects, comparisons, metrics, strict=True):
         if len(set(metrics)) > 1:
-            words.append(" and ".join(columns.label(COLUMN_OF.get(m, m)) for m in own))
-        elif not words and one.where:
-            words += [names.get(v := part.partition("=")[2], v) for part in one.where.split(", ")]
-    return list(map(", ".join, told))
+            words.append(" and ".join(columns.label(COLUMN_OF.get(m, m)) for m in own_metrics))
+        elif not words and c.where:
+            words += [names.get(v := part.partition("=")[2], v) for part in c.where.split(", ")]
+    return list(map(", ".join, subjects))
 
 
-def _values(one: Comparison, factor: str) -> tuple[str, ...]:
+def _values(made: Comparison, factor: str) -> tuple[str, ...]:
     """Return the values of a factor that a comparison reads, in order."""
-    values = [read.factors.get(factor) for read in one.reads]
+    values = [read.factors.get(factor) for read in made.reads]
     words = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
     return tuple(dict.fromkeys(words))
 
 
-def _tolerance(one: Comparison, terms: Terms) -> str:
+def _tolerance(made: Comparison, terms: Terms) -> str:
     """Return our tolerance in a comparison, with its unit; none of a limit that is all ours."""
-    name = TOLERANCES.get(one.operator, "")
-    if name == "NEAR" and isinstance(one.right, Percentage):
+    name = TOLERANCES.get(made.operator, "")
+    if name == "NEAR" and isinstance(made.right, Percentage):
         name = "NEAR_PP"
-    for side in (one.left, one.right):
+    for side in (made.left, made.right):
         if not name and isinstance(side, Tolerated) and side.tolerance.startswith(SLACK):
             name = side.tolerance
     if not name:
@@ -215,33 +219,23 @@ def _tolerance(one: Comparison, terms: Terms) -> str:
 
 
 def _in_words(
-    one: Comparison,
-    sign: str,
-    printed: Any,
-    observed: Any,
-    limit: Any,
-    unit: str,
-    *,
-    is_printed: bool,
+    sign: str, printed: Any, observed: Any, limit: Any, unit: str, read_as: str
 ) -> tuple[str, str]:
-    """Return what is published, and what is here, each with its unit."""
+    """Return what is published, and what is here, each with its unit; of no order of numbers."""
     here = shown(observed, unit)
     if sign == "similar within":
         return "published as alike", here
     if sign in ("in", "not in"):  # of a mode and a front
         published, is_on = ("on", "is not on") if sign == "in" else ("off", "is on")
         return f"published as {published} the front", f"{here} {is_on} it ({limit})"
-    if all(one.computed):
-        return f"published as {ORDERS.get(sign, sign)}", f"{here} against {shown(limit, unit)}"
     number = shown(limit, unit)
     if isinstance(printed, int | float):
         number = f"{printed:{'+' if isinstance(observed, Change) else ''}g} {unit}".rstrip()
     if sign == "near":
         factor = "a factor of " if isinstance(observed, Ratio) else ""
         return f"published {factor}{number}", here
-    word = "published" if is_printed and printed is not None else "read as"
     is_whole = unit == "%" and (sign, printed) == (">=", 100)  # no share is above it
-    return f"{word} {'≈' if is_whole else SIGNS.get(sign, sign)} {number}", here
+    return f"{read_as} {'≈' if is_whole else SIGNS.get(sign, sign)} {number}", here
 
 
 def shown(value: Any, unit: str) -> str:

@@ -249,7 +249,7 @@ def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) ->
     boards: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in table.epochs:
         boards[tuple(str(row[name]) for name in BOARD)].append(row)
-    names = _Case([], {}, terms, frozenset()).names()
+    names = case_names([], {}, terms, frozenset(), expression.Log())
     forms = [
         (c, expression.parse(c.general_form, f"{TAKEAWAYS}, {c.id}, general_form", names))
         for c in claims
@@ -268,37 +268,38 @@ def _on_board(
     """Return what one board says about a general form."""
     nodes = list(ast.walk(ast.parse(claim.general_form, mode="eval")))
     named = {node.id for node in nodes if isinstance(node, ast.Name)}
-    held: list[tuple[Row, Judgement]] = []
+    judged: list[tuple[Row, Judgement]] = []
     missing: list[tuple[str, ...]] = []
     inputs: set[str] = set()
     for factors, case_rows in _cases(nodes, rows):
-        case = _Case(case_rows, modes, terms, named)
-        judgement, needed = expression.judge(form, case.names(), case.log)
+        log = expression.Log()
+        names = case_names(case_rows, modes, terms, named, log)
+        judgement, needed = expression.judge(form, names, log)
         if judgement is None:
             words = [factors[k] for k in ("model", "storage", "power_mode") if k in factors]
             where = f" ({', '.join(words)})" if words else ""
             missing.append(tuple(f"{what}{where}" for what in needed))
         else:
-            held.append((factors, judgement))
-            inputs |= case.inputs
+            judged.append((factors, judgement))
+            inputs |= {read.factors["run"] for read in log.reads}
     board = " ".join(str(rows[0][name]) for name in BOARD)
-    if not held:
+    if not judged:
         return _verdict(claim, board, None, min(missing, key=len), ())
-    told = [  # the network, and what the cases of the board differ in
+    factors_shown = [  # the network, and what the cases of the board differ in
         name
-        for name in held[0][0]
+        for name in judged[0][0]
         if name == "model"
-        or (name not in FOLLOWING and any(f[name] != held[0][0][name] for f, _ in held))
+        or (name not in FOLLOWING and any(f[name] != judged[0][0][name] for f, _ in judged))
     ]
     placed = []
-    for factors, judgement in held:
-        case_words = [f"{name}={factors[name]}" for name in told]
+    for factors, judgement in judged:
+        case_words = [f"{name}={factors[name]}" for name in factors_shown]
         comparisons = tuple(
             c._replace(where=", ".join([*filter(None, [c.where]), *case_words]))
             for c in judgement.comparisons
         )
         placed.append(judgement._replace(comparisons=comparisons))
-    return _verdict(claim, board, all_of(placed), (), inputs, len(held))
+    return _verdict(claim, board, all_of(placed), (), inputs, len(judged))
 
 
 def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Row, list[Row]]]:
@@ -316,114 +317,107 @@ def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Row, list
     return [(dict(zip(fixed, values, strict=True)), alike) for values, alike in cases.items()]
 
 
-class _Case:
-    """The runs of one case, and the functions by which a general form asks for them."""
+def case_names(
+    rows: Iterable[Row],
+    mode_settings: Modes,
+    terms: Terms,
+    named: Set[str],
+    log: expression.Log,
+) -> Names:
+    """Return every name that a general form may use of the runs of one case, with its meaning.
 
-    def __init__(self, rows: Iterable[Row], modes: Modes, terms: Terms, named: Set[str]) -> None:
-        self.runs: dict[str, list[Row]] = defaultdict(list)
-        for row in rows:
-            self.runs[row["run"]].append(row)
-        self.mode_settings, self.terms = modes, terms
-        self.models = named & set(self.values("model"))  # that the form is about
-        self.scopes = {r["power_scope"] for rows in self.runs.values() for r in rows} - {""}
-        self.inputs: set[str] = set()
-        self.log = expression.Log()
+    Parameters
+    ----------
+    named : all names of the form, the models that it is about among them
+    log : gets what is read
+    """
+    runs: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        runs[row["run"]].append(row)
+    scopes = {row["power_scope"] for own in runs.values() for row in own} - {""}
 
-    def names(self) -> Names:
-        """Return every name that a general form may use, with its meaning."""
-        asked = (self.neighbours, self.media, self.modes, self.modes_apart_in, self.strongest_mode)
-        return {
-            **_shared_names(self.terms),
-            **{metric: self.metric(metric) for metric in METRICS},
-            **{function.__name__: function for function in asked},
-            "pareto": lambda model="": front(
-                self.modes(), lambda name, mode: self.metric(name)(model, pm=mode)
-            ),
-        }
+    def values(factor: str) -> list[Any]:
+        return list(dict.fromkeys(own[0][factor] for own in runs.values()))
 
-    def metric(self, name: str) -> Callable[..., float]:
-        """Return the function of one metric: (model, epoch and keys) -> number."""
-
+    def metric(name: str) -> Callable[..., float]:
         def number(model: str = "", epoch: str = "1+", **keys: Any) -> float:
             wanted = {KEYWORDS[key]: value for key, value in keys.items()}
             wanted |= {"model": model} if model else {}
-            runs = [
-                run
-                for run, rows in self.runs.items()
-                if all(rows[0][factor] == value for factor, value in wanted.items())
-            ]
-            if len(runs) != 1:
+            found = [r for r, own in runs.items() if wanted.items() <= own[0].items()]
+            if len(found) != 1:
                 wish = " ".join(f"{key}={value}" for key, value in wanted.items())
-                raise NotEvaluable(f"one run with {wish} ({len(runs)} are there)")
-            if name in ENERGIES and len(self.scopes) > 1:
-                raise NotEvaluable(f"one power scope, not {' and '.join(sorted(self.scopes))}")
-            rows = self.runs[runs[0]]
-            value = statistic(name, rows, epoch)
-            self.inputs.add(runs[0])
-            self.log.reads.append(Read(name, {**rows[0], "epoch": epoch}))
+                raise NotEvaluable(f"one run with {wish} ({len(found)} are there)")
+            if name in ENERGIES and len(scopes) > 1:
+                raise NotEvaluable(f"one power scope, not {' and '.join(sorted(scopes))}")
+            run_rows = runs[found[0]]
+            value = statistic(name, run_rows, epoch)
+            log.reads.append(Read(name, {**run_rows[0], "epoch": epoch}))
             return value
 
         return number
 
-    def values(self, factor: str) -> list[Any]:
-        """Return the values that a factor has in the runs."""
-        return list(dict.fromkeys(rows[0][factor] for rows in self.runs.values()))
+    def pairs(ordered: list[Any], needed: str) -> list[tuple[Any, Any]]:
+        if len(ordered) < 2:
+            raise NotEvaluable(needed)
+        return functions.steps(ordered)
 
-    def neighbours(self, word: str) -> list[tuple[float, float]]:
+    def neighbours(word: str) -> list[tuple[float, float]]:
         """Return each value of a factor of numbers with the next larger one."""
-        return _pairs(sorted(self.values(KEYWORDS[word])), f"two values of {word}")
+        return pairs(sorted(values(KEYWORDS[word])), f"two values of {word}")
 
-    def media(self) -> list[tuple[str, str]]:
+    def media() -> list[tuple[str, str]]:
         """Return each storage medium with the next slower one."""
-        there = self.values("storage")
-        order = [name for name in self.terms.sets["MEDIA_BY_SPEED"] if name in there]
-        return _pairs(order, "runs on two media")
+        there = values("storage")
+        by_speed = [name for name in terms.sets["MEDIA_BY_SPEED"] if name in there]
+        return pairs(by_speed, "runs on two media")
 
-    def modes(self) -> list[str]:
+    def modes() -> list[str]:
         """Return the power modes in which there are runs of each model that the form names."""
-        ran = {(rows[0]["model"], rows[0]["power_mode"]) for rows in self.runs.values()}
-        return [
-            str(mode)
-            for mode in self.values("power_mode")
-            if all((model, mode) in ran for model in self.models)
-        ]
+        ran = {(own[0]["model"], own[0]["power_mode"]) for own in runs.values()}
+        models = named & set(values("model"))
+        return [m for m in values("power_mode") if all((model, m) in ran for model in models)]
 
-    def settings(self) -> dict[str, tuple[float, ...]]:
+    def settings() -> dict[str, tuple[float, ...]]:
         """Return the settings of those modes whose settings are known in numbers.
 
         What a mode does not name is as in the board's strongest mode.
         """
-        settings = {m: self.mode_settings.get(m, {}) for m in self.modes()}
-        return {
-            mode: tuple(numbers.get(name) or math.inf for name in columns.CLOCKS)
-            for mode, numbers in settings.items()
-            if any(numbers.get(name) for name in columns.CLOCKS)
-        }
+        known = {}
+        for mode in modes():
+            numbers = [mode_settings.get(mode, {}).get(name) for name in columns.CLOCKS]
+            if any(numbers):
+                known[mode] = tuple(number or math.inf for number in numbers)
+        return known
 
-    def modes_apart_in(self, setting: str) -> list[tuple[str, str]]:
+    def modes_apart_in(setting: str) -> list[tuple[str, str]]:
         """Return pairs of modes (lower, higher) that differ in one setting and in no other."""
-        n, modes = columns.CLOCKS.index(setting), self.settings()
-        pairs = [
+        n, known = columns.CLOCKS.index(setting), settings()
+        apart = [
             (low, high)
-            for low, a in modes.items()
-            for high, b in modes.items()
+            for low, a in known.items()
+            for high, b in known.items()
             if a[n] < b[n] and a[:n] + a[n + 1 :] == b[:n] + b[n + 1 :]
         ]
-        if not pairs:
+        if not apart:
             raise NotEvaluable(f"runs in two power modes that differ in {setting} alone")
-        return pairs
+        return apart
 
-    def strongest_mode(self) -> str:
+    def strongest_mode() -> str:
         """Return the mode in which no setting is lower than in another."""
-        modes = self.settings()
-        top = tuple(max(values) for values in zip(*modes.values(), strict=True))
-        strongest = [mode for mode, values in modes.items() if values == top]
-        if len(modes) < 2 or not strongest:
+        known = settings()
+        top = tuple(max(numbers) for numbers in zip(*known.values(), strict=True))
+        strongest = [mode for mode, numbers in known.items() if numbers == top]
+        if len(known) < 2 or not strongest:
             raise NotEvaluable("runs in several power modes, one of them the strongest")
         return strongest[0]
 
+    def pareto(model: str = "") -> Front:
+        """Return the front over the modes of the runs."""
+        return front(modes(), lambda name, mode: metric(name)(model, pm=mode))
 
-def _pairs(values: list[Any], needed: str) -> list[tuple[Any, Any]]:
-    if len(values) < 2:
-        raise NotEvaluable(needed)
-    return functions.steps(values)
+    asked = (neighbours, media, modes, modes_apart_in, strongest_mode, pareto)
+    return {
+        **_shared_names(terms),
+        **{name: metric(name) for name in METRICS},
+        **{function.__name__: function for function in asked},
+    }

@@ -63,11 +63,12 @@ def _kind(values: Sequence[float]) -> type[float]:
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
     """Return Spearman's rank correlation; equal values share their mean rank."""
-    return statistics.correlation(*(
-        [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
-        for values in (x, y)
-        for ordered in [sorted(values)]
-    ))  # fmt: skip
+    return statistics.correlation(_ranks(x), _ranks(y))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
 
 
 def steps(values: Sequence[Any]) -> list[tuple[Any, Any]]:

@@ -1,10 +1,10 @@
 """Judge simulated claims again: held out from the fit, and within the spread of parameters.
 
-In closed form (`twin/calibration/closed_form_rows.py`), in which a whole grid takes milliseconds,
+In closed form (`twin/epoch_rows.py`), in which a whole grid takes milliseconds,
 with other parameters:
 
 * those of the fit that saw neither the take-away nor what gives it away
-  (`cross_validation_fits.py`); of a take-away that prints no number, those of the fit that saw no
+  (`twin/refits.py`); of a take-away that prints no number, those of the fit that saw no
   number of the runs its claims read;
 * draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
 * draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
@@ -26,10 +26,10 @@ from epochwatt.claims.number_sources import EpochTable, Row, closed_form_clocks,
 from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
-from epochwatt.twin.calibration.closed_form_rows import epoch_rows_of_each, idle_rows, runs_of
-from epochwatt.twin.inputs.parameters import Parameters
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.cross_validation_fits import Refits, held_out, parameter_draws
+from epochwatt.twin.epoch_rows import epoch_rows_of_each, idle_rows, runs_of
+from epochwatt.twin.parameters import Parameters
+from epochwatt.twin.refits import Refits, held_out, parameter_draws
+from epochwatt.twin.twin import Twin
 
 UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
 HIPCW = "H-"  # begins the folds of the paper of which no shared parameter has seen a number

@@ -242,7 +242,7 @@ def sampled_clocks(
 
 
 def closed_form_clocks(row: Row, top_mhz: Mapping[str, float]) -> dict[str, float]:
-    """Return the columns of an epoch in closed form (`twin/calibration/closed_form_rows.py`)."""
+    """Return the columns of an epoch in closed form (`twin/epoch_rows.py`)."""
     peak_mhz, fastest_pct = CPU_PEAK * top_mhz["cpu_mhz"], row["cpu_mhz_pct"]
     return {
         "gpu_freq_mhz": row["gpu_mhz"],

@@ -32,7 +32,7 @@ from epochwatt.published.folds import (
 from epochwatt.published.numbers import PAPERS, Published, load_published
 from epochwatt.tables import write_entries
 from epochwatt.text import counted
-from epochwatt.twin.calibration.fit_numbers import seen_by_fit
+from epochwatt.twin.predicted import seen_by_fit
 
 # what is asked of a prediction -> metrics that its model has learned from
 LEARNED = {

@@ -15,8 +15,8 @@ from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
 from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER
 from epochwatt.tables import read_cells
-from epochwatt.twin.calibration.closed_form_rows import runs_of
-from epochwatt.twin.inputs.numbers import Modes
+from epochwatt.twin.boards import Modes
+from epochwatt.twin.epoch_rows import runs_of
 
 Predictions = dict[tuple[str, str, str, str], Any]  # (metric, device, network, mode) -> value
 

@@ -16,7 +16,7 @@ from epochwatt.claims import expression, functions
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import NotEvaluable, Percentage, shown
 from epochwatt.errors import ConfigError
-from epochwatt.tables import Cells, checked_rows, read_cells, write_entries
+from epochwatt.tables import Cells, checked_rows, read_cells, rows_by_id, write_entries
 
 PROVENANCE = "provenance"
 
@@ -63,12 +63,7 @@ def claims_file(paper: str) -> str:
 
 def load_table_claims(paper: str, root: Path = Path()) -> list[TableClaim]:
     """Read the claims of a paper below `root`, the checkout; ConfigError where one is wrong."""
-    claims: dict[str, TableClaim] = {}
-    for where, _, claim in checked_rows(TableClaim, root / claims_file(paper)):
-        if claim.id in claims:
-            raise ConfigError(f"id {claim.id} is there twice", where=where)
-        claims[claim.id] = claim
-    return list(claims.values())
+    return list(rows_by_id(checked_rows(TableClaim, root / claims_file(paper))).values())
 
 
 def papers_with_claims(root: Path = Path()) -> list[str]:

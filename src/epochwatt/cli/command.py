@@ -154,7 +154,8 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         if self.whole and not (number.is_integer() and number <= self.MOST_WHOLE):
-            self.fail(f"{value} is not a whole number of at most {self.MOST_WHOLE:.0e}.")
+            most = f"{self.MOST_WHOLE:.0e}"
+            self.fail(f"{value} is not a whole number of at most {most}.", param, ctx)
         return number
 
 

@@ -48,8 +48,8 @@ def calibrate_twin(folds: bool, workloads: Path) -> None:
     epochwatt calibrate-twin --folds
     """
     from epochwatt.claims.numbers_read import write_numbers_read
-    from epochwatt.twin.calibration.fit_numbers import write_seen
-    from epochwatt.twin.validation.validate_twin import recalibrate
+    from epochwatt.twin.calibrate_twin import recalibrate
+    from epochwatt.twin.predicted import write_seen
 
     write_seen()
     if folds:

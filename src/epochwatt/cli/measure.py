@@ -1,4 +1,4 @@
-"""Commands around a measurement: `plan`, `doctor`, `fleet-check`, `discard`, `serve-and-train`."""
+"""Commands around a measurement: `plan`, `doctor`, `run`, `discard` and others."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from epochwatt.cli.command import (
     COUNT_OR_0,
     MODEL,
     NOT_NEGATIVE,
+    OUTPUT_FILE,
     POSITIVE,
     RUN,
     STUDY,
@@ -18,6 +19,7 @@ from epochwatt.cli.command import (
     option,
     say,
 )
+from epochwatt.errors import EpochwattError
 
 
 @command("List what is selected and how long it will take.")
@@ -104,6 +106,47 @@ def fleet_check() -> int:
     lines, status = fleet_lines()
     say(lines)
     return status
+
+
+@command("Measure time and energy of any command.")
+@click.argument("words", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
+@option("--json FILE", "Also write time, energy, bound and flags into a file.", OUTPUT_FILE)
+def run(words: tuple[str, ...], json: Path | None) -> int:
+    """Run COMMAND and say what it took: its time, and the energy that this machine's sensors see,
+    with the bound of its error. The exit status is that of the command.
+
+    For the epochs of a training script there is `epochwatt.EpochMonitor`.
+
+    Examples:
+    # everything behind the two dashes is the command
+    epochwatt run -- python train.py --epochs 3
+    """
+    import subprocess
+    from dataclasses import asdict
+
+    from epochwatt import EpochMonitor
+    from epochwatt.board.records import files
+
+    with EpochMonitor("run") as monitor:
+        monitor.begin_window(words[0])
+        try:
+            with subprocess.Popen(words) as process:
+                while True:
+                    try:
+                        status = process.wait()
+                        break
+                    except KeyboardInterrupt:  # it has got Ctrl-C as well
+                        continue
+        except OSError as error:
+            raise EpochwattError(
+                f"{words[0]} cannot be started: {error.strerror}",
+                do="give the command behind two dashes: epochwatt run -- python train.py",
+            ) from error
+        window = monitor.end_window(words[0])
+    click.echo(str(window), err=True)
+    if json is not None:
+        files.write_json(str(json), {**asdict(window), "command": list(words), "status": status})
+    return status if status >= 0 else 128 - status
 
 
 @command("Move measured epochs or modes to the trash.")

@@ -83,7 +83,7 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
     # a power mode in numbers
     epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
     """
-    from epochwatt.twin.what_if.question import what_if_lines
+    from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
     say(what_if_lines(device, model, given(totals), given(options)))
@@ -323,8 +323,7 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     """
     from epochwatt.open_data.read import find_tables
     from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
-    from epochwatt.prediction.evaluation.sweep_table import as_text, write_scores
-    from epochwatt.prediction.evaluation.sweep_text import text_lines
+    from epochwatt.prediction.evaluation.sweep_scores import as_text, text_lines, write_scores
 
     scores = score_tables(
         [table for name in sweeps for table in find_tables(name)],

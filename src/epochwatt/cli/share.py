@@ -35,7 +35,7 @@ def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
     # one that you have to fetch
     epochwatt sweeps opml19-tx2 --public-data ~/clones
     """
-    from epochwatt.sweeps.listing import details, listing
+    from epochwatt.sweeps.find import details, listing
 
     if not names:
         say(listing(Path(), public_data))
@@ -65,8 +65,7 @@ def convert_sweep(
     # another board of the same authors
     epochwatt convert-sweep translucence xavier_image_source.csv --output xavier.csv
     """
-    from epochwatt.sweeps.find import ENDINGS
-    from epochwatt.sweeps.listing import conversion_lines
+    from epochwatt.sweeps.find import ENDINGS, conversion_lines
     from epochwatt.sweeps.mode_table import write_mode_tables
     from epochwatt.sweeps.public.convert import convert
     from epochwatt.sweeps.public.readers import Wanted
@@ -109,7 +108,7 @@ def export(names: tuple[str, ...], output: Path, **terms: str | None) -> None:
     epochwatt export theirs.csv --output theirs --licence MIT
     """
     from epochwatt.open_data.export import export as write
-    from epochwatt.open_data.terms import Terms
+    from epochwatt.open_data.package import Terms
 
     say(write(names, output, Terms(**{name: text or "" for name, text in terms.items()})))
 
@@ -129,7 +128,7 @@ def validate(path: Path) -> int:
     # a plain table of modes
     epochwatt validate theirs.csv
     """
-    from epochwatt.open_data.report import report_lines
+    from epochwatt.open_data.read import report_lines
 
     lines, valid = report_lines(path)
     say(lines)

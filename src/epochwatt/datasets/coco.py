@@ -4,7 +4,6 @@ Source: 5,000 pictures of mostly 640x480 pixels in 815 MB: val2017.zip; some sev
 """
 
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -14,7 +13,6 @@ from epochwatt.board.training import coco
 from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.datasets.photographs import Painter, paint
-from epochwatt.errors import DataError
 
 SIZE, QUALITY = (640, 480), 100  # 167 kB on average; the original's pictures have 163
 OBJECTS = (1, 14)  # on a picture: least, and one more than most
@@ -71,24 +69,17 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     """
     downloads = official.downloads_of(folder, "coco")
     archive, annotations = obtain(list(official.COCO), downloads, "COCO 2017")
-    try:
+    with official.whole(downloads):
         with zipfile.ZipFile(annotations) as packed:
             content = packed.read(coco.INSTANCES)
         pictures = coco.decode_instances(content, str(annotations))
-        if len(pictures) != n_samples:
-            raise DataError(
-                "not the annotations of val2017",
-                where=str(annotations),
-                found=f"{len(pictures)} pictures",
-                allowed=str(n_samples),
-            )
+        counts = ([len(pictures)], [n_samples], "{} pictures")
+        official.check_counts("the annotations of val2017", annotations, *counts)
         (folder / PICTURES).mkdir()
+        names = []
         with zipfile.ZipFile(archive) as packed:
             members = {PurePosixPath(info.filename).name: info for info in packed.infolist()}
             for picture in pictures:
-                name = coco.picture_name(picture.file_name)
-                (folder / name).write_bytes(packed.read(members[picture.file_name]))
-    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
-        problem = f"it is damaged ({error})"
-        raise DataError(problem, where=str(downloads), do="remove it and start again") from error
-    return _annotated(folder, content, [coco.picture_name(p.file_name) for p in pictures])
+                names.append(coco.picture_name(picture.file_name))
+                (folder / names[-1]).write_bytes(packed.read(members[picture.file_name]))
+    return _annotated(folder, content, names)

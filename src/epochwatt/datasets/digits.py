@@ -10,6 +10,7 @@ import numpy as np
 
 from epochwatt.board.training import idx
 from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
+from epochwatt.datasets.synthetic import enlargement
 
 SIDE, INNER = 28, 20  # MNIST: digits of 20x20 pixels in a field of 28x28
 MAX_SHIFT = 3  # pixels, of the copies
@@ -41,8 +42,7 @@ def make_digits(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 def enlarge(images: np.ndarray) -> np.ndarray:
     """Return (n, 8, 8) images with levels 0..16 as (n, 28, 28) uint8: bilinear, centred."""
-    positions = np.linspace(0, images.shape[1] - 1, INNER)
-    weights = np.stack([np.interp(positions, range(8), row) for row in np.eye(8)], axis=1)
+    weights = enlargement(8, INNER)
     inner = np.einsum("ai,nij,bj->nab", weights, images, weights)  # (n, 20, 20)
     margin = (SIDE - INNER) // 2
     padded = np.pad(inner, ((0, 0), (margin, margin), (margin, margin)))

@@ -15,7 +15,7 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -74,25 +74,18 @@ def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
 
 def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> DataError:
     """Return the error that says which files to put where."""
-    lacking = []
+    lines = [
+        f"put these into {folder.resolve()} by hand and start again, or train on another "
+        "source of this data set, such as dataset_source: synthetic"
+    ]
     for file in wanted:
         if not (folder / file.name).exists():
             checksum = f"MD5 {file.md5}" if file.md5 else "no checksum is published"
             size = f", {file.size}" if file.size else ""
             origin = f"from {' or '.join(file.urls)}" if file.urls else "which you have to get"
-            lacking.append(f"{file.name}  ({checksum}{size})  {origin}")
-    return DataError(
-        "not all its files are here, and they cannot be downloaded",
-        where=title,
-        found=reason,
-        do="\n    ".join(
-            [
-                f"put these into {folder.resolve()} by hand and start again, or train on another "
-                "source of this data set, such as dataset_source: synthetic",
-                *lacking,
-            ]
-        ),
-    )
+            lines.append(f"{file.name}  ({checksum}{size})  {origin}")
+    problem = "not all its files are here, and they cannot be downloaded"
+    return DataError(problem, where=title, found=reason, do="\n    ".join(lines))
 
 
 def download(file: Wanted, path: Path) -> None:
@@ -102,11 +95,11 @@ def download(file: Wanted, path: Path) -> None:
     for url in file.urls:
         try:
             resumed = _fetch(url, part)
-            if resumed and not _is_right(part, file.md5):
+            if resumed and file.md5 not in ("", md5_of(part)):
                 log.warning("%s continued an earlier attempt and is wrong: from the start", path)
                 part.unlink()
                 _fetch(url, part)
-            if _is_right(part, file.md5):
+            if file.md5 in ("", md5_of(part)):
                 os.replace(part, path)
                 return
             part.unlink()
@@ -114,10 +107,6 @@ def download(file: Wanted, path: Path) -> None:
         except UnreachableError as error:
             reasons.append(str(error))
     raise UnreachableError("; ".join(reasons) or f"{file.name} may not be given to everybody")
-
-
-def _is_right(path: Path, md5: str) -> bool:
-    return not md5 or md5_of(path) == md5
 
 
 def md5_of(path: Path) -> str:
@@ -129,9 +118,10 @@ def md5_of(path: Path) -> str:
 def _fetch(url: str, part: Path) -> bool:
     """Bring `part` to its full length; return whether it continued an earlier attempt."""
     start = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     with _network(url):
         try:
-            response = urlopen(_request(url, start), timeout=TIMEOUT_S)
+            response = urlopen(request, timeout=TIMEOUT_S)
         except HTTPError as error:
             error.close()
             if start and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -142,48 +132,34 @@ def _fetch(url: str, part: Path) -> bool:
             start = 0  # the server gives the whole file
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
-        _check_space(part, (total or 0) - start)
+        free = shutil.disk_usage(part.parent).free
+        if total is not None and total - start > free:
+            raise DataError(
+                f"no room to download {part.stem}",
+                where=str(part.parent.resolve()),
+                found=f"{free / 1e9:.1f} GB",
+                allowed=f"{(total - start) / 1e9:.1f} GB or more",
+                do="make room and start again",
+            )
         log.info("downloading %s%s", url, f" from byte {start}" if start else "")
+        told_s, n_bytes = time.monotonic(), start
         with open(part, "ab" if start else "wb") as out:
-            for chunk in _chunks(url, response, start, total):
+            while True:
+                with _network(url):
+                    chunk = response.read(CHUNK)
+                if not chunk:
+                    break
                 out.write(chunk)
+                n_bytes += len(chunk)
+                if time.monotonic() - told_s > TELL_S:
+                    told_s = time.monotonic()
+                    total_mb = f" of {total / 1e6:.0f}" if total else ""
+                    log.info("%s: %.0f%s MB", url, n_bytes / 1e6, total_mb)
             out.flush()
             os.fsync(out.fileno())
     if total is not None and (there := part.stat().st_size) != total:
         raise UnreachableError(f"{url}: the connection ended after {there} of {total} bytes")
     return start > 0
-
-
-def _check_space(part: Path, n_bytes: int) -> None:
-    free = shutil.disk_usage(part.parent).free
-    if n_bytes > free:
-        raise DataError(
-            f"no room to download {part.stem}",
-            where=str(part.parent.resolve()),
-            found=f"{free / 1e9:.1f} GB",
-            allowed=f"{n_bytes / 1e9:.1f} GB or more",
-            do="make room and start again",
-        )
-
-
-def _request(url: str, start: int) -> Request:
-    return Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-
-
-def _chunks(url: str, response: Any, start: int, total: int | None) -> Iterator[bytes]:
-    """Give what the server sends, and tell from time to time how far it is."""
-    told_s, n_bytes = time.monotonic(), start
-    while True:
-        with _network(url):
-            chunk = response.read(CHUNK)
-        if not chunk:
-            return
-        yield chunk
-        n_bytes += len(chunk)
-        if time.monotonic() - told_s > TELL_S:
-            told_s = time.monotonic()
-            total_mb = f" of {total / 1e6:.0f}" if total else ""
-            log.info("%s: %.0f%s MB", url, n_bytes / 1e6, total_mb)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ Source: 50,000 pictures, 6.7 GB: the archive's own size (torchvision: `datasets/
 """
 
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from epochwatt.board.training import pictures
 from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 from epochwatt.datasets.photographs import Painter, paint
-from epochwatt.errors import DataError
 
 SIZE, QUALITY = (500, 375), 100  # 139 kB on average; the original's pictures have 135
 TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
@@ -41,52 +39,31 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     original.
     """
     downloads = official.downloads_of(folder, "imagenet")
-    if (downloads / official.IMAGENET_FOLDER).is_dir():
-        names = _sorted_already(downloads, folder)
+    names = []
+    if (sorted_already := downloads / official.IMAGENET_FOLDER).is_dir():
+        for path in sorted(sorted_already.glob("n*/*.JPEG")):
+            names.append(str(path.relative_to(downloads)))
+            (folder / names[-1]).parent.mkdir(parents=True, exist_ok=True)
+            official.take_up(path, folder / names[-1])
     else:
-        names = _unpacked(downloads, folder)
+        archive, kit = obtain(list(official.IMAGENET), downloads, "ImageNet's validation set")
+        synsets = _synsets_by_number(kit)
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                file = tar.extractfile(member)
+                if file is not None and member.name.endswith(".JPEG"):
+                    number = int(Path(member.name).stem.rpartition("_")[2])
+                    names.append(pictures.picture_name(synsets[number - 1], number))
+                    (folder / names[-1]).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / names[-1]).write_bytes(file.read())
+        names.sort()
     synsets = sorted({Path(name).parent.name for name in names})
-    if (len(names), len(synsets)) != (n_samples, pictures.CLASSES):
-        raise DataError(
-            "not ImageNet's validation set",
-            where=str(downloads),
-            found=f"{len(names)} pictures of {len(synsets)} synsets",
-            allowed=f"{n_samples} of {pictures.CLASSES}",
-        )
+    counts = (len(names), len(synsets)), (n_samples, pictures.CLASSES)
+    official.check_counts(
+        "ImageNet's validation set", downloads, *counts, "{} pictures of {} synsets"
+    )
     (folder / pictures.SYNSETS).write_bytes(pictures.encode_synsets(synsets))
     return [pictures.SYNSETS, *names]
-
-
-def _sorted_already(downloads: Path, folder: Path) -> list[str]:
-    names = sorted(
-        str(path.relative_to(downloads))
-        for path in (downloads / official.IMAGENET_FOLDER).glob("n*/*.JPEG")
-    )
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        official.take_up(downloads / name, folder / name)
-    return names
-
-
-def _unpacked(downloads: Path, folder: Path) -> list[str]:
-    archive, kit = obtain(list(official.IMAGENET), downloads, "ImageNet's validation set")
-    synset_of = _synsets_by_number(kit)
-    names = []
-    with tarfile.open(archive) as tar:
-        for member, content in _pictures(tar):
-            number = int(Path(member).stem.rpartition("_")[2])
-            name = pictures.picture_name(synset_of[number - 1], number)
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
-            names.append(name)
-    return sorted(names)
-
-
-def _pictures(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    for member in tar:
-        file = tar.extractfile(member)
-        if file is not None and member.name.endswith(".JPEG"):
-            yield member.name, file.read()
 
 
 def _synsets_by_number(kit: Path) -> list[str]:

@@ -25,7 +25,11 @@ def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         names = maker.make(folder, count, recipe.get("seed", SEED))
-        _flush(folder, names)
+        if len(names) > MANY:  # one by one would take minutes
+            os.sync()
+        else:
+            for name in names:
+                files.sync_file(str(folder / name))
         manifest = {
             "recipe": recipe,
             "n_samples": count,
@@ -38,12 +42,3 @@ def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
             },
         }
         files.write_json(str(folder / MANIFEST), manifest)
-
-
-def _flush(folder: Path, names: list[str]) -> None:
-    """Bring the files to the disk: one by one, or all at once where that would take minutes."""
-    if len(names) > MANY:
-        os.sync()
-        return
-    for name in names:
-        files.sync_file(str(folder / name))

@@ -19,9 +19,9 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from epochwatt.board.training import landmarks
 from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
@@ -66,8 +66,6 @@ GLD23K_IMAGES = Wanted(
     ("https://fedcv.s3-us-west-1.amazonaws.com/landmark/images.zip",),
     "23 GB: all of GLD-160k; or a folder images/ with the 23,080 files {image_id}.jpg",
 )
-
-
 IMAGENET_FOLDER = "val"  # where sorted pictures may be put: {synset}/ILSVRC2012_val_*.JPEG
 IMAGENET = (
     Wanted(
@@ -109,6 +107,50 @@ def downloads_of(folder: Path, dataset: str) -> Path:
     return folder.parent / "downloads" / dataset
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """Say of an archive that is damaged, or lacks a file, which one it is."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+        problem = f"it is damaged ({error})"
+        raise DataError(problem, where=str(path), do="remove it and start again") from error
+
+
+def check_counts(
+    what: str, where: Path, found: Sequence[int], allowed: Sequence[int], words: str
+) -> None:
+    """Raise DataError unless as many things are there as the original has.
+
+    `words` has a place for each number: `{} pictures of {} classes`.
+    """
+    if tuple(found) != tuple(allowed):
+        raise DataError(
+            f"not {what}",
+            where=str(where),
+            found=words.format(*found),
+            allowed=" of ".join(map(str, allowed)),
+        )
+
+
+def take_up(there: Path, here: Path) -> None:
+    """Take up a file that lies elsewhere: by a hard link where that is possible."""
+    try:
+        os.link(there, here)
+    except OSError:  # another file system, or one without hard links
+        shutil.copyfile(there, here)
+
+
+def _check_all(names: Collection[str], there: Collection[str], where: Path) -> None:
+    lacking = [name for name in names if name not in there]
+    if lacking:
+        raise DataError(
+            f"{len(lacking)} of {len(names)} files are missing, the first is {lacking[0]}",
+            where=str(where),
+            do=f"put them there, or remove {where}, and start again",
+        )
+
+
 def make_mnist(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Unpack MNIST's training files; return their names."""
     archives = obtain(MNIST, downloads_of(folder, "mnist"), "MNIST")
@@ -123,15 +165,17 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
     downloads = downloads_of(folder, "cifar10")
     unpacked = downloads / CIFAR10_FOLDER
     if unpacked.is_dir():
-        _check_there(unpacked, CIFAR10_MD5)
+        _check_all(CIFAR10_MD5, os.listdir(unpacked), unpacked)
         for name in CIFAR10_MD5:
             shutil.copyfile(unpacked / name, folder / name)
     else:
         (archive,) = obtain([CIFAR10], downloads, "CIFAR-10")
         with tarfile.open(archive) as tar:
             for name in CIFAR10_MD5:
-                with open(folder / name, "wb") as out:
-                    shutil.copyfileobj(_member(tar, f"{CIFAR10_FOLDER}/{name}"), out)
+                member = tar.extractfile(f"{CIFAR10_FOLDER}/{name}")
+                assert member is not None, "a regular file: the archive's checksum was compared"
+                with open(folder / name, "wb") as out:  # no path of the archive is used to write
+                    shutil.copyfileobj(member, out)
     for name, md5 in CIFAR10_MD5.items():
         if (actual := md5_of(folder / name)) != md5:
             raise DataError(
@@ -143,78 +187,35 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
     return list(CIFAR10_MD5)
 
 
-def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return a file of an archive, opened: no path of the archive is ever used to write."""
-    member = tar.extractfile(name)
-    assert member is not None, "a regular file: the archive's checksum was compared"
-    return member
-
-
 def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Gather the map and the pictures of GLD-23k; return the files' names."""
+    """Gather the map and the pictures of GLD-23k; return the files' names.
+
+    Pictures that lie in a folder are taken up by hard links where that is possible. In an archive
+    they may lie anywhere, and the CRC-32 of each is compared.
+    """
     downloads = downloads_of(folder, "gld23k")
-    loose = (downloads / GLD23K_FOLDER).is_dir()
-    map_path, *archive = obtain([GLD23K_MAP, *[GLD23K_IMAGES] * (not loose)], downloads, "GLD-23k")
+    loose = downloads / GLD23K_FOLDER
+    wanted = [GLD23K_MAP] if loose.is_dir() else [GLD23K_MAP, GLD23K_IMAGES]
+    map_path, *archives = obtain(wanted, downloads, "GLD-23k")
     content = map_path.read_bytes()
     rows = landmarks.decode_map(content, str(map_path))
-    n_classes = len({row.label for row in rows})
-    if (len(rows), n_classes) != (n_samples, landmarks.CLASSES):
-        raise DataError(
-            "not the map of GLD-23k",
-            where=str(map_path),
-            found=f"{len(rows)} pictures of {n_classes} classes",
-            allowed=f"{n_samples} of {landmarks.CLASSES}",
-        )
+    counts = (len(rows), len({row.label for row in rows}))
+    expected = (n_samples, landmarks.CLASSES)
+    check_counts("the map of GLD-23k", map_path, counts, expected, "{} pictures of {} classes")
     (folder / "train").mkdir()
     pictures = {f"{row.image_id}.jpg": landmarks.image_name(row.image_id) for row in rows}
-    if archive:
-        _unpack_pictures(archive[0], folder, pictures)
-    else:
-        _link_pictures(downloads / GLD23K_FOLDER, folder, pictures)
-    (folder / landmarks.MAP).write_bytes(content)
-    return [landmarks.MAP, *pictures.values()]
-
-
-def _unpack_pictures(archive: Path, folder: Path, pictures: dict[str, str]) -> None:
-    """Write the pictures that an archive holds, wherever in it; its CRC-32 of each is compared."""
-    try:
-        with zipfile.ZipFile(archive) as packed:
+    if not archives:
+        _check_all(pictures, os.listdir(loose), loose)
+        for file, name in pictures.items():
+            take_up(loose / file, folder / name)
+    for archive in archives:
+        with whole(archive), zipfile.ZipFile(archive) as packed:
             members = {PurePosixPath(info.filename).name: info for info in packed.infolist()}
             _check_all(pictures, members, archive)
             for n_done, (file, name) in enumerate(pictures.items(), start=1):
                 (folder / name).write_bytes(packed.read(members[file]))
                 if n_done % 1000 == 0:
                     log.info("%d of %d pictures", n_done, len(pictures))
-    except (zipfile.BadZipFile, zlib.error) as error:
-        problem = f"it is damaged ({error})"
-        raise DataError(problem, where=str(archive), do="remove it and start again") from error
-    log.info("%s is not needed any more and may be removed", archive)
-
-
-def _link_pictures(unpacked: Path, folder: Path, pictures: dict[str, str]) -> None:
-    """Take up pictures that lie in a folder: by hard links where that is possible."""
-    _check_there(unpacked, pictures)
-    for file, name in pictures.items():
-        take_up(unpacked / file, folder / name)
-
-
-def take_up(there: Path, here: Path) -> None:
-    """Take up a file that lies elsewhere: by a hard link where that is possible."""
-    try:
-        os.link(there, here)
-    except OSError:  # another file system, or one without hard links
-        shutil.copyfile(there, here)
-
-
-def _check_there(unpacked: Path, names: Collection[str]) -> None:
-    _check_all(names, {path.name for path in unpacked.iterdir()}, unpacked)
-
-
-def _check_all(names: Collection[str], there: Collection[str], where: Path) -> None:
-    lacking = [name for name in names if name not in there]
-    if lacking:
-        raise DataError(
-            f"{len(lacking)} of {len(names)} files are missing, the first is {lacking[0]}",
-            where=str(where),
-            do=f"put them there, or remove {where}, and start again",
-        )
+        log.info("%s is not needed any more and may be removed", archive)
+    (folder / landmarks.MAP).write_bytes(content)
+    return [landmarks.MAP, *pictures.values()]

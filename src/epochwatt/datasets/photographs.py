@@ -15,6 +15,7 @@ import logging
 import multiprocessing
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -121,23 +122,25 @@ def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 
 def paint(painter: Painter, folder: Path, names: Sequence[str]) -> None:
-    """Write picture after picture to `names` in a folder; what it has done goes to the log."""
-    for n_done, index in enumerate(_painted(painter, folder, names), start=1):
-        if n_done % 1000 == 0:
-            log.info("%d of %d pictures, the last is number %d", n_done, len(names), index)
+    """Write picture after picture to `names` in a folder, in several processes when they are many.
 
-
-def _painted(painter: Painter, folder: Path, names: Sequence[str]) -> Iterable[int]:
-    """Write the pictures, in several processes when they are many; give the number of each."""
+    What it has done goes to the log.
+    """
     n_processes = len(os.sched_getaffinity(0)) if len(names) > FEW else 1
-    if n_processes == 1:
-        _remember(painter, folder, names)
-        yield from map(_paint, range(len(names)))
-        return
-    # fork: the texture is shared, and a script of Snakemake cannot be imported by a new process
-    context = multiprocessing.get_context("fork")
-    with context.Pool(n_processes, _remember, (painter, folder, names)) as pool:
-        yield from pool.imap_unordered(_paint, range(len(names)), chunksize=32)
+    with ExitStack() as stack:
+        if n_processes == 1:
+            _remember(painter, folder, names)
+            painted: Iterable[int] = map(_paint, range(len(names)))
+        else:
+            # fork: the texture is shared, and a script of Snakemake cannot be imported anew
+            context = multiprocessing.get_context("fork")
+            pool = stack.enter_context(
+                context.Pool(n_processes, _remember, (painter, folder, names))
+            )
+            painted = pool.imap_unordered(_paint, range(len(names)), chunksize=32)
+        for n_done, index in enumerate(painted, start=1):
+            if n_done % 1000 == 0:
+                log.info("%d of %d pictures, the last is number %d", n_done, len(names), index)
 
 
 def _remember(painter: Painter, folder: Path, names: Sequence[str]) -> None:

@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from epochwatt.board.training import text
-from epochwatt.datasets import made_up_text, official
+from epochwatt.datasets import official, wikitext
 from epochwatt.datasets.downloads import obtain
-from epochwatt.errors import DataError
 
 QUESTIONS_A_TEXT = 5  # 4.6 in the original
 WORDS_OF_TEXT = (60, 190)  # least, and one more than most
@@ -31,15 +29,14 @@ LONGEST_PIECE = 6  # letters of a piece that is part of a word
 
 def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Write `n_samples` made-up questions and a vocabulary; return the files' names."""
-    words = made_up_text.numbers(seed, stream=1)
+    words = wikitext.words(seed, stream=1)
     random = np.random.default_rng([seed, 1 << 32])
-    paragraphs: list[dict[str, Any]] = []
+    paragraphs = []
     for first in range(0, n_samples, QUESTIONS_A_TEXT):
-        n_words = int(random.integers(*WORDS_OF_TEXT))
-        context = [made_up_text.word(number) for number in islice(words, n_words)]
-        rows = [_question(context, first + n, random) for n in range(QUESTIONS_A_TEXT)]
-        rows = rows[: n_samples - first]
-        paragraphs.append({"context": " ".join(context) + ".", "qas": rows})
+        context = list(islice(words, int(random.integers(*WORDS_OF_TEXT))))
+        questions = [_question(context, first + n, random) for n in range(QUESTIONS_A_TEXT)]
+        paragraph = " ".join(context) + "."
+        paragraphs.append({"context": paragraph, "qas": questions[: n_samples - first]})
     articles = [
         {"title": f"Made_up_{n}", "paragraphs": paragraphs[n : n + TEXTS_OF_ARTICLE]}
         for n in range(0, len(paragraphs), TEXTS_OF_ARTICLE)
@@ -48,19 +45,15 @@ def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
     return _written(folder, content, n_samples)
 
 
-def _question(context: list[str], number: int, random: np.random.Generator) -> dict[str, Any]:
+def _question(context: list[str], number: int, random: np.random.Generator) -> dict[str, object]:
     """Return a question that repeats the words before its answer."""
     n_answer = int(random.integers(*WORDS_OF_ANSWER))
     first = int(random.integers(CALLED, len(context) - n_answer))
     start = len(" ".join(context[:first])) + 1
-    others = [made_up_text.word(int(n)) for n in random.integers(0, 500, OTHER_WORDS)]
+    others = [wikitext.word(int(n)) for n in random.integers(0, 500, OTHER_WORDS)]
     question = " ".join([*others, *context[first - CALLED : first]]) + "?"
-    answer = " ".join(context[first : first + n_answer])
-    return {
-        "id": f"{number:024x}",
-        "question": question,
-        "answers": [{"answer_start": start, "text": answer}],
-    }
+    answer = {"answer_start": start, "text": " ".join(context[first : first + n_answer])}
+    return {"id": f"{number:024x}", "question": question, "answers": [answer]}
 
 
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
@@ -71,13 +64,9 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 def _written(folder: Path, content: bytes, n_samples: int) -> list[str]:
     questions = text.decode_squad(content, str(folder / text.SQUAD))
-    if len(questions) != n_samples:
-        raise DataError(
-            "not the training set of SQuAD 1.1",
-            where=str(folder),
-            found=f"{len(questions)} questions",
-            allowed=str(n_samples),
-        )
+    official.check_counts(
+        "the training set of SQuAD 1.1", folder, [len(questions)], [n_samples], "{} questions"
+    )
     texts = {row.context: None for row in questions}
     pieces = vocabulary([*texts, *(row.question for row in questions)])
     (folder / text.SQUAD).write_bytes(content)

@@ -83,14 +83,14 @@ def class_patterns(seed: int, shape: tuple[int, int, int]) -> np.ndarray:
     channels, height, width = shape
     random = np.random.default_rng([seed, 1 << 32])  # no block has this number
     coarse = random.standard_normal((CLASSES, channels, COARSE, COARSE))
-    rows, columns = (_enlargement(COARSE, side) for side in (height, width))
+    rows, columns = (enlargement(COARSE, side) for side in (height, width))
     patterns = np.einsum("hi,ncij,wj->nchw", rows, coarse, columns)
     patterns -= patterns.mean(axis=(1, 2, 3), keepdims=True)
     patterns /= patterns.std(axis=(1, 2, 3), keepdims=True)
     return patterns.astype(np.float32)
 
 
-def _enlargement(before: int, after: int) -> np.ndarray:
+def enlargement(before: int, after: int) -> np.ndarray:
     """Return the matrix (after, before) of linear interpolation."""
     positions = np.linspace(0, before - 1, after)
     return np.stack([np.interp(positions, range(before), row) for row in np.eye(before)], axis=1)

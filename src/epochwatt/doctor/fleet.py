@@ -25,11 +25,10 @@ from epochwatt.board.device import remedies
 from epochwatt.board.device.node import HEAD, leave_file, workflow_of
 from epochwatt.board.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
-from epochwatt.doctor.subject import IMPORTS_S, tried
+from epochwatt.doctor.subject import IMPORTS_S, settings_of, tried
 from epochwatt.errors import EpochwattError
 from epochwatt.study.config import Device
 from epochwatt.study.devices import DEVICES
-from epochwatt.study.expand import machine_settings
 from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import duration, epoch_estimate_s, measured_e2e_s
 from epochwatt.study.runs import Run
@@ -149,14 +148,8 @@ class Board:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what its jobs are told of the machine."""
-        is_real = self.device.sysroot == "/"
-        factors = {
-            "backend": ("jetson" if is_real else "fake") if self.device.board else "host",
-            "instance": self.instance,
-            "storage": next(iter(self.device.storage)),
-        }
-        return machine_settings(factors, self.device)
+        """What its jobs are told of the machine."""
+        return settings_of(self.device, self.instance)
 
 
 def ask(boards: Sequence[Board], checkout: Path) -> dict[str, Any]:
@@ -282,11 +275,7 @@ def board_findings(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
         do = f"try it by hand: {' '.join(board.python)} -V"
         yield problem(board.name, board.error, do)
         return
-    wrong = [
-        *_machine(board),
-        *_shared(board, head),
-        *_workflow(board, head),
-    ]
+    wrong = [*_machine(board), *_shared(board, head), *_workflow(board, head)]
     yield from wrong
     if not wrong:
         yield ok(board.name, summary(board, head))
@@ -424,7 +413,12 @@ def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     nodes: list[Node] = []
     if wanted:
         nodes, partitions = nodes_and_partitions()
-        boards += _idle(nodes, wanted)
+        boards += [
+            Board(node.name, name, device, node)
+            for node in nodes
+            for name, device in wanted.items()
+            if node.state == IDLE and node.offers(device.constraint)
+        ]
         for name, device in wanted.items():
             units = {run.factors["instance"] for run in _runs_of(settings, [name])}
             findings += unit_findings(name, device, sorted(units), nodes)
@@ -435,18 +429,12 @@ def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     findings += head_findings(head) if wanted else []
     findings += [f for board in boards for f in board_findings(board, head)]
     findings += differences(boards)
-    names = {board.name for board in boards} | {node.name for node in nodes}
-    return _report(findings, len(names), {board.name for board in boards})
-
-
-def _idle(nodes: list[Node], devices: dict[str, Device]) -> list[Board]:
-    """Return the nodes that can be looked at now, each for every device that may get it."""
-    return [
-        Board(node.name, name, device, node)
-        for node in nodes
-        for name, device in devices.items()
-        if node.state == IDLE and node.offers(device.constraint)
-    ]
+    looked_at = {board.name for board in boards}
+    n_boards = counted(len(looked_at | {node.name for node in nodes}), "boards")
+    wrong = {finding.topic for finding in findings if finding.level == "problem"}
+    title = f"epochwatt {__version__} fleet-check: {n_boards}"
+    end = f"ready to measure: {len(looked_at - wrong)} of {n_boards}"
+    return [title, "", *finding_lines(findings), end], int(bool(wrong))
 
 
 def _runs_of(settings: Settings, devices: Collection[str]) -> list[Run]:
@@ -463,10 +451,3 @@ def longest_job_s(settings: Settings, devices: Collection[str]) -> float:
         for run in _runs_of(settings, devices)
     ]
     return max(jobs_s, default=0.0)
-
-
-def _report(findings: list[Finding], n_boards: int, looked_at: set[str]) -> tuple[list[str], int]:
-    wrong = {finding.topic for finding in findings if finding.level == "problem"}
-    head = f"epochwatt {__version__} fleet-check: {counted(n_boards, 'boards')}"
-    end = f"ready to measure: {len(looked_at - wrong)} of {counted(n_boards, 'boards')}"
-    return [head, "", *finding_lines(findings), end], int(bool(wrong))

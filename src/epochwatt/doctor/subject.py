@@ -59,13 +59,14 @@ def choose(checkout: Path, name: str | None) -> Subject:
     if name is None:
         name = next(iter(devices.here()), HOST)
     device = devices.get(name, "--device")
+    return Subject(checkout, name, device, open_machine(settings_of(device, device.instances[0])))
+
+
+def settings_of(device: Device, instance: str) -> dict[str, Any]:
+    """Return what the jobs of a unit, with its first medium, are told of the machine."""
     backend = ("jetson" if device.sysroot == "/" else "fake") if device.board else "host"
-    factors = {
-        "backend": backend,
-        "instance": device.instances[0],
-        "storage": next(iter(device.storage)),
-    }
-    return Subject(checkout, name, device, open_machine(machine_settings(factors, device)))
+    factors = {"backend": backend, "instance": instance, "storage": next(iter(device.storage))}
+    return machine_settings(factors, device)
 
 
 def libraries(subject: Subject) -> dict[str, Any]:

@@ -6,19 +6,18 @@ the paper does not hold here (`{panel}.claims.csv`), taken from results/tables/c
 
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ComparisonRow, read_comparisons
 from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.job import Drawn, Failing, Job
-from epochwatt.figures.common.published import INFERRED, inferred, is_marked
+from epochwatt.figures.common.published import INFERRED
 from epochwatt.figures.common.runs import why_empty
 from epochwatt.tables import write_table
 from epochwatt.text import NOT_DRAWN, counted
@@ -48,19 +47,10 @@ REMOVED = dict.fromkeys(  # parameter of a former version -> what to do
     ("printed_fronts", "printed_trend", "printed_apart", "much_less", "change_of"),
     "remove it: the panel's table of claims has what the paper says",
 )
-
-
-class FailingRow(NamedTuple):
-    """One row of `{panel}.claims.csv`: a comparison that a claim of the panel fails by."""
-
-    claim: str
-    takeaway: str
-    sentence: str
-    subject: str
-    published: str
-    here: str
-    tolerance: str
-    published_id: str
+CLAIM_COLUMNS = (
+    *("claim", "takeaway", "sentence", "subject", "published", "here", "tolerance"),
+    "published_id",
+)
 
 
 def draw_figure(job: Job) -> None:
@@ -75,18 +65,25 @@ def draw_figure(job: Job) -> None:
     }
     failing = {name: [row for row in of_panel if row.fails] for name, of_panel in judged.items()}
     verdicts = {name: verdict_words(of_panel) for name, of_panel in judged.items()}
-    wrong = {name: list(map(_failing, of_panel)) for name, of_panel in failing.items()}
+    wrong = {
+        name: [
+            Failing(r.claim, frozenset(r.published_id.split()), r.device, r.model, r.metric)
+            for r in of_panel
+        ]
+        for name, of_panel in failing.items()
+    }
     job = replace(job, failing=wrong, verdicts=verdicts)
     _call(job)
     for name, drawn in job.drawn.items():
         stem, title = f"{job.folder}/{name}", job.panels[name]["title"]
-        table = map(failing_row, failing[name])
-        path = Path(f"{stem}.claims.csv")
-        write_table(path, "what does not hold", FailingRow._fields, table)
+        table = []
+        for row in failing[name]:
+            about = (row.claim, row.takeaway, row.claim_text, row.subject)
+            table.append((*about, row.published, row.here, row.tolerance, row.published_id))
+        write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, table)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")
-        words = [verdicts[name]] if verdicts[name] else []
-        write_spec(stem, title, job.backend, job.titles, job.palette, words)
+        write_spec(stem, title, job.backend, job.titles, job.palette, verdicts[name])
 
 
 def _call(job: Job) -> None:
@@ -109,40 +106,19 @@ def _call(job: Job) -> None:
     function(*arguments.args, **arguments.kwargs)
 
 
-def _failing(row: ComparisonRow) -> Failing:
-    ids = frozenset(row.published_id.split())
-    return Failing(row.claim, ids, row.device, row.model, row.metric)
-
-
-def failing_row(row: ComparisonRow) -> FailingRow:
-    """Return the row of a panel's table for a comparison that fails."""
-    published, _, here = row.in_words.rpartition("here ")
-    published = published.rstrip(", ").removeprefix("published ")
-    return FailingRow(
-        row.claim,
-        row.takeaway,
-        row.claim_text,
-        row.subject,
-        published,
-        here,
-        row.tolerance,
-        row.published_id,
-    )
-
-
 def verdict_words(rows: Sequence[ComparisonRow]) -> str:
     """Return how many of a panel's take-aways do not hold, of those judged; empty: all hold.
 
     A take-away is judged by its core claims, where the panel has any.
     """
-    of_takeaways: dict[str, list[ComparisonRow]] = {}
+    by_takeaway: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         if row.status in (HOLDS, FAILS) or row.fails:
-            of_takeaways.setdefault(row.takeaway, []).append(row)
-    core = [[r for r in of if r.role == "core"] or of for of in of_takeaways.values()]
-    n_wrong = sum(any(row.fails for row in of) for of in core)
+            by_takeaway.setdefault(row.takeaway, []).append(row)
+    deciding = [[r for r in rows if r.role == "core"] or rows for rows in by_takeaway.values()]
+    n_wrong = sum(any(row.fails for row in rows) for rows in deciding)
     if n_wrong:
-        which = f"{n_wrong} of {counted(len(core), 'take-aways')}"
+        which = f"{n_wrong} of {counted(len(deciding), 'take-aways')}"
         return f"{which} {'does' if n_wrong == 1 else 'do'} not hold here: see the table beside it"
     if any(row.fails for row in rows):
         return "Some printed numbers do not hold here: see the table beside it"
@@ -159,12 +135,23 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
     else:
         of_panel = [p["text"] for p in job.captions.get("panels", []) if p["title"] == title]
         paragraphs += [*of_panel, job.captions.get("figure", "")]
-        is_related = any(row.get("is_relation") for row in drawn.rows)
-        fitted = FITTED if job.backend == TWIN else ""
-        if any(map(is_marked, drawn.rows)):
-            paragraphs += [f"{MARKS} {fitted}".strip(), inferred_words(job, drawn.rows)]
-        paragraphs += [RELATIONS if is_related else "", " ".join(drawn.remarks)]
-        paragraphs += _failures(failing)
+        relations = [row for row in drawn.rows if row.get("is_relation")]
+        marked = [
+            row for row in drawn.rows
+            if row.get("published") is not None and not row.get("is_relation")
+        ]  # fmt: skip
+        if marked:
+            ids = [name for row in marked for name in row["published_id"].split()]
+            paragraphs += [f"{MARKS} {FITTED}" if job.backend == TWIN else MARKS]
+            paragraphs += [inferred_words(job, ids)]
+        paragraphs += [RELATIONS if relations else "", " ".join(drawn.remarks)]
+        by_claim: dict[str, list[ComparisonRow]] = {}
+        for row in failing:
+            by_claim.setdefault(row.claim, []).append(row)
+        paragraphs += ["What does not hold here:"] if failing else []
+        for claim, rows in by_claim.items():
+            numbers = [f"{r.subject}: {r.in_words}" if r.subject else r.in_words for r in rows]
+            paragraphs.append(f"* {rows[0].claim_text} ({claim}): {'; '.join(numbers)}.")
     remark = job.captions.get("simulated", "") if job.backend == TWIN else ""
     is_own = is_host and job.captions.get("paper") == OWN
     origin = "Measured on this machine." if is_own else ORIGINS.get(job.backend, "")
@@ -173,28 +160,15 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
     return "\n\n".join(filled) + "\n"
 
 
-def _failures(failing: Sequence[ComparisonRow]) -> list[str]:
-    """Return a line for each claim that does not hold, with what it fails by."""
-    of_claims: dict[str, list[ComparisonRow]] = {}
-    for row in failing:
-        of_claims.setdefault(row.claim, []).append(row)
-    lines = ["What does not hold here:"] if failing else []
-    for claim, rows in of_claims.items():
-        numbers = [f"{r.subject}: {r.in_words}" if r.subject else r.in_words for r in rows]
-        lines.append(f"* {rows[0].claim_text} ({claim}): {'; '.join(numbers)}.")
-    return lines
-
-
-def inferred_words(job: Job, rows: Sequence[Mapping[str, Any]]) -> str:
+def inferred_words(job: Job, ids: Sequence[str]) -> str:
     """Return which settings of marked numbers the paper does not say; else nothing."""
-    facts = inferred(job.published)
-    of_settings: dict[str, list[str]] = {}
-    for row in filter(is_marked, rows):
-        for name in str(row["published_id"]).split():
-            if fact := facts.get(name):
-                settings = fact.note.removeprefix(INFERRED).strip()
-                of_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
+    by_settings: dict[str, list[str]] = {}
+    for name in ids:
+        fact = job.facts.measurements.get(name)
+        if fact and fact.note.startswith(INFERRED):
+            settings = fact.note.removeprefix(INFERRED).strip()
+            by_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
     return " ".join(
         f"Inferred, as the paper does not say it: {settings} of {' and '.join(dict.fromkeys(v))}."
-        for settings, v in of_settings.items()
+        for settings, v in by_settings.items()
     )

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -17,9 +17,11 @@ from matplotlib.figure import Figure
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.vega import Cells, Spec
 from epochwatt.tables import read_cells, table_text
+from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
 
 CAPTION_COLUMNS = 88
+Strokes = dict[str, Any]  # how matplotlib draws something: keyword arguments
 
 
 class Words(NamedTuple):
@@ -50,6 +52,11 @@ def records(frame: pd.DataFrame) -> list[Cells]:
     """Return the rows of a frame as plain values; what is missing is an empty text."""
     cells = frame.astype(object).where(frame.notna(), "")
     return [{str(name): cell for name, cell in row.items()} for row in cells.to_dict("records")]
+
+
+def caption(name: str, **told: object) -> str:
+    """Return the caption templates/captions/{name}.txt, filled in."""
+    return render(f"{captions.FOLDER}/{name}.txt", **told)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ profiled modes. The plane is that of SIGMETRICS 2023, Fig. 8.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -25,65 +24,64 @@ FRONT = "clock_class_1"  # of the palette; the yellow of fronts elsewhere is har
 LIMIT, OTHER = "warning", "missing"
 DASHES = {"power_w": (1, 1), "epoch_s": (2, 1), "energy_wh": (3, 1, 1, 1)}  # of a budget's line
 
+Rows = Sequence[Mapping[str, object]]  # of front.csv (`recommend.text.write_front`)
 
-def draw_front(advice: Advice, rows: Sequence[Mapping[str, Any]], root: Path = Path()) -> list[str]:
-    """Draw the front of an advice that has one; return the files: SVG, PNG, CSV.
 
-    Parameters
-    ----------
-    rows : of front.csv (`recommend.text.write_front`)
-    """
-    stem = root / advice.folder / "front"
-    palette = style.colours(
-        read_yaml(root / PLOTTING)["palette"], (FRONT, LIMIT, OTHER, "published")
-    )
-    request = advice.request
+def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
+    """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
+    palette = read_yaml(root / PLOTTING)["palette"]
+    request, n_modes = advice.request, f"{advice.recommendation.n_modes:,}"
     title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
-    with style.panel(str(root / STYLE), {"title": title, **SIZE}, _note(advice)) as (figure, axes):
-        _draw(axes, advice, rows, palette)
+    note = f"{advice.aim}; expected by {advice.method.title}, of {len(advice.profiled)} profiled "
+    note += f"modes; the board has {n_modes}"
+    with style.panel(str(root / STYLE), {"title": title, **SIZE}, note) as (figure, axes):
+        draw(axes, advice, rows, style.colours(palette, (FRONT, LIMIT, OTHER, "published")))
         by_label = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         style.legend(figure, list(by_label.values()))
-        style.save(figure, str(stem), rows)
+        style.save(figure, str(root / advice.folder / "front"), rows)
     return [f"{advice.folder}/front.{suffix}" for suffix in ("svg", "png", "csv")]
 
 
-def _note(advice: Advice) -> str:
-    n_modes = len(advice.profiled)
-    return (
-        f"{advice.aim}; expected by {advice.method.title}, of {n_modes} profiled modes; the board "
-        f"has {advice.recommendation.n_modes:,}"
-    )
-
-
-def _draw(
-    axes: Axes, advice: Advice, rows: Sequence[Mapping[str, Any]], palette: dict[str, str]
-) -> None:
-    def points(what: str) -> tuple[list[float], list[float]]:
+def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> None:
+    """Draw front, profiled modes, the recommended one and the budgets."""
+    looks: dict[str, style.Look] = {
+        "front": {"color": palette[FRONT], "linewidth": 2.5, "label": "Pareto front"},
+        "profiled": {"color": palette[OTHER], "linestyle": "none", "marker": "o", "mfc": "white",
+                     "label": "profiled modes"},
+    }  # fmt: skip
+    for what, look in looks.items():
         mine = [row for row in rows if row["what"] == what]
-        return [row["energy_wh"] for row in mine], [row["epoch_s"] for row in mine]
-
-    axes.plot(*points("front"), color=palette[FRONT], linewidth=2.5, label="Pareto front")
-    axes.plot(*points("profiled"), "o", color=palette[OTHER], mfc="white", label="profiled modes")
+        axes.plot(*([row[name] for row in mine] for name in ("energy_wh", "epoch_s")), **look)  # type: ignore[arg-type]
     time, energy = (advice.recommendation.estimates[name] for name in ("epoch_s", "energy_wh"))
+    budgets = advice.request.budgets
+    # with a budget the mode may lie off the front
+    best = f": best within the budget{'s' * (len(budgets) > 1)}" if budgets else ""
     axes.errorbar(
-        [energy.value],
-        [time.value],
+        energy.value,
+        time.value,
         xerr=_bars(energy),
         yerr=_bars(time),
         fmt="D",
         color=palette["published"],
         capsize=2,
-        label=f"recommended{_best_within(advice.request.budgets)}"
-        + ("" if time.low is None else ", 90 % intervals"),
+        label=f"recommended{best}" + ("" if time.low is None else ", 90 % intervals"),
     )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log", xlabel="energy per epoch (Wh)", ylabel="E2E per epoch (s)")
     axes.grid(visible=True, which="both", axis="both")
-    axes.set_xlabel("energy per epoch (Wh)")
-    axes.set_ylabel("E2E per epoch (s)")
-    _draw_budgets(axes, advice.request.budgets, palette[LIMIT])
-    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        _label_ticks(axis, *limits)
+    wh, s = axes.get_xlim(), axes.get_ylim()
+    for name, most in budgets.items():  # one of power is a straight line
+        line = {
+            "power_w": (wh, tuple(3600 * energy_wh / most for energy_wh in wh)),
+            "epoch_s": (wh, (most, most)),
+            "energy_wh": ((most, most), s),
+        }[name]
+        ends = zip(line, (wh, s), strict=True)
+        is_there = all(min(drawn) <= high and max(drawn) >= low for drawn, (low, high) in ends)
+        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
+    axes.set(xlim=wh, ylim=s)
+    label_ticks(axes.xaxis, *wh)
+    label_ticks(axes.yaxis, *s)
 
 
 def _bars(estimate: Estimate) -> list[list[float]] | None:
@@ -94,37 +92,9 @@ def _bars(estimate: Estimate) -> list[list[float]] | None:
     return [[max(value - low, 0)], [max(high - value, 0)]]
 
 
-def _best_within(budgets: Mapping[str, float]) -> str:
-    """Return why the mode may lie off the front: there is none without a budget."""
-    return f": best within the budget{'s' * (len(budgets) > 1)}" if budgets else ""
-
-
-def _label_ticks(axis: Axis, low: float, high: float) -> None:
+def label_ticks(axis: Axis, low: float, high: float) -> None:
     """Give a logarithmic axis some round numbers, also where it spans less than a decade."""
     few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
     axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1, 2, 3, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
-
-
-def _draw_budgets(axes: Axes, budgets: Mapping[str, float], colour: str) -> None:
-    """Draw the bounds of the plane that are set; one of power is a straight line in it.
-
-    One that lies outside of what is drawn is named as such.
-    """
-    wh, s = axes.get_xlim(), axes.get_ylim()
-    for name, most in budgets.items():
-        line = {
-            "power_w": (wh, [3600 * energy_wh / most for energy_wh in wh]),
-            "epoch_s": (wh, (most, most)),
-            "energy_wh": ((most, most), s),
-        }[name]
-        is_there = all(
-            min(drawn) <= high and max(drawn) >= low
-            for drawn, (low, high) in zip(line, (wh, s), strict=True)
-        )
-        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
-        look: dict[str, Any] = {"color": colour, "linestyle": (0, DASHES[name]), "zorder": 1}
-        axes.plot(*line, label=label, **look)
-    axes.set_xlim(wh)
-    axes.set_ylim(s)

@@ -111,7 +111,7 @@ def _parsed(path: Path) -> _Parsed:
     if path == ROOT / PACKAGE / "columns.py":
         _forget_descriptions(tree)
     files = path.parent.iterdir() if path.name == "__init__.py" else ()
-    beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js"))
+    beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js", ".txt"))
     code = ast.dump(tree) + "".join(file.read_text(encoding="utf-8") for file in beside)
     digest = hashlib.sha256(code.encode()).hexdigest()
     return _Parsed(frozenset(filter(_is_covered, modules)), digest)

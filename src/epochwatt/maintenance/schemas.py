@@ -15,13 +15,13 @@ from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.transfer.config import PowertrainStudy
 from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.study import config
-from epochwatt.study.idle_studies import IdleStudy
+from epochwatt.study.idle import IdleStudy
 from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.grids import ALL, NAMED
 from epochwatt.sweeps.public.registry import Registry
 from epochwatt.sweeps.table import NOT_OURS
-from epochwatt.twin.inputs.boards import Board, SampleFacts
-from epochwatt.twin.inputs.parameters import Parameter
+from epochwatt.twin.boards import Board, SampleFacts
+from epochwatt.twin.parameters import Parameter
 
 FOLDER = "config/schema"
 LINE = "# yaml-language-server: $schema="

@@ -1,37 +1,49 @@
-"""Make a package of sweeps and of tables of runs, split by provenance."""
+"""Make a package of sweeps and of tables of runs, split by provenance, with their records."""
 
-import csv
 import datetime
 import fnmatch
+import hashlib
+import json
+import os
 import re
+import shutil
+import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from epochwatt import columns
 from epochwatt.board.device.kinds import KINDS
+from epochwatt.board.records import files
+from epochwatt.board.records.checksums import SUMS, write_sums
+from epochwatt.board.records.mode_folder import RECORD as MODE
+from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.open_data import layout
-from epochwatt.open_data.evidence import Records, machines, records_of
-from epochwatt.open_data.metadata import Labels, Part
-from epochwatt.open_data.read import find_tables
+from epochwatt.open_data import package
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.package import File, Package, Part, Terms
+from epochwatt.open_data.read import find_tables, is_package, unpacked
 from epochwatt.open_data.schema import TABLES
-from epochwatt.open_data.terms import Terms, terms_of
-from epochwatt.open_data.write import write_package
 from epochwatt.study.devices import DEVICES, Devices
 from epochwatt.sweeps.find import names as sweep_names
-from epochwatt.sweeps.mode_table import ModeTable, row_cells
+from epochwatt.sweeps.mode_table import ModeTable, Workload, row_cells
+from epochwatt.sweeps.public.registry import licence_path, load_registry
+from epochwatt.tables import read_cells, write_frame
 from epochwatt.text import counted, first_of
 
+MEASURED = Path("measured")
+EPOCH = "record.json"
 RUN_TABLES = Path("results/tables")
 RUN_RESULTS = Path("results/runs")
-_WHOLE = re.compile(r"(-?\d+)\.0")
+NO_LICENCE = "none"  # of a public sweep
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
-# a factor that is younger than a table had its default when the table was made
-_DEFAULTS = {name: str(value) for name, value in columns.FACTOR_DEFAULTS.items()}
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # time of each file in a .zip, so that equal packages are equal
 
-Rows = list[dict[str, str]]
+Records = dict[str, dict[str, str]]  # sweep or run -> folder below `measured/` -> SHA-256
 
 
 def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
@@ -48,23 +60,19 @@ def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     """
     terms = terms_of(names, given)
     parts, facts = gather(names)
-    provenances = tuple(p for p in columns.PROVENANCES if p in {part.provenance for part in parts})
+    provenances = {part.provenance for part in parts}
     suffix = ".zip" if output.suffix == ".zip" else ""
-    name = layout.marked(output.name.removesuffix(suffix), provenances)
+    name = package.marked(output.name.removesuffix(suffix), provenances)
     target = output.with_name(name + suffix)
-    labels = Labels(
+    made = Package(
         name=re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-"),
-        title=terms.title or ", ".join(names),
-        licence=terms.licence,
-        creator=terms.creator,
-        source=terms.source,
-        citation=terms.citation,
+        terms=terms,
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        provenances=provenances,
+        parts=parts,
     )
-    write_package(target, labels, parts, facts, terms.text)
+    _write(target, made, facts)
     return [
-        f"{target}  {layout.statement(provenances)}; {terms.licence}",
+        f"{target}  {package.statement(provenances)}; {terms.licence}",
         *(f"  {part.path}  {counted(len(part.rows), 'rows')}" for part in parts),
     ]
 
@@ -74,126 +82,85 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
 
     Raises ConfigError for a name that is neither.
     """
+    epochs = _read_rows(RUN_TABLES / "epochs.csv")
     tables: list[ModeTable] = []
-    runs: dict[str, dict[str, str]] = {}
+    chosen: list[pd.DataFrame] = []  # the first epoch of each run of that id, pattern or study
     for name in dict.fromkeys(names):
-        matching = _runs(name)
-        if matching:
-            runs |= matching
+        in_study = [name in studies.split() for studies in epochs["studies"]]
+        named = [fnmatch.fnmatchcase(run, name) for run in epochs["run"]]
+        if any(in_study) or any(named):
+            is_chosen = [a or b for a, b in zip(in_study, named, strict=True)]
+            chosen.append(epochs[is_chosen])
         else:
-            tables += _sweep(name)
-    parts = [*_split("sweeps", map(_row, _rows(tables)))]
-    if runs:
-        parts += _of_runs(runs)
-    records = records_of(tables, runs)
+            tables += _find_sweep(name, sorted(set(epochs["run"])))
+    cells = [["" if c is None else str(c) for c in row_cells(r)] for t in tables for r in t.rows]
+    parts = _split("sweeps", pd.DataFrame(cells, columns=TABLES["sweeps"].header))
+    runs = pd.concat([epochs[:0], *chosen]).drop_duplicates("run").set_index("run")
+    runs["provenance"] = [
+        package.provenance_of(*pair) for pair in zip(runs["backend"], runs["imported"], strict=True)
+    ]
+    if len(runs):
+        energy = [_read_rows(RUN_RESULTS / run / "energy.csv") for run in runs.index]
+        sources = {
+            "epochs": epochs,
+            "runs": _read_rows(RUN_TABLES / "runs.csv"),
+            "energy": pd.concat(energy),
+        }
+        for name, rows in sources.items():
+            ours = rows[rows["run"].isin(runs.index)]
+            parts += _split(name, ours.assign(provenance=ours["run"].map(runs["provenance"])))
+    records = find_records(tables, runs["provenance"])
     boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
     for table in tables:
         boards[table.key.device].add(table.key.sweep)
-    for run, row in runs.items():
-        boards[row["device"]].add(run)
-    facts = {layout.DEVICES: _devices(boards, records)}
-    return parts, {**facts, layout.RECORDS: records} if records else facts
+    for run, device in runs["device"].items():
+        boards[device].add(str(run))
+    facts: dict[str, Any] = {package.DEVICES: _describe_devices(boards, records)}
+    return parts, {**facts, package.RECORDS: records} if records else facts
 
 
-def _sweep(name: str) -> list[ModeTable]:
+def _read_rows(path: Path) -> pd.DataFrame:
+    """Return a table of runs as text; a factor that is younger than it had its default."""
+    frame = pd.DataFrame(read_cells(path) if path.is_file() else [], dtype=object)
+    needed = ("run", "studies", *columns.FACTOR_NAMES)
+    missing = {k: str(columns.FACTOR_DEFAULTS.get(k, "")) for k in needed if k not in frame}
+    return frame.assign(**missing).astype(object)
+
+
+def _find_sweep(name: str, runs: Sequence[str]) -> list[ModeTable]:
     try:
         return find_tables(name)
     except ConfigError as error:
         if Path(name).exists() or name in sweep_names():
             raise
-        runs = first_of(sorted({row["run"] for row in _table("epochs")})) or "none"
+        found = f"sweeps: {', '.join(sweep_names()) or 'none'}; runs: {first_of(runs) or 'none'}"
         raise ConfigError(
             f"neither a sweep nor a run or study is called {name!r}",
-            found=f"sweeps: {', '.join(sweep_names()) or 'none'}; runs: {runs}",
+            found=found,
             do="name a sweep, a study, a run, or a pattern of runs in quotes ('host-*')",
         ) from error
 
 
-def _rows(tables: Iterable[ModeTable]) -> Iterator[list[object]]:
-    for table in tables:
-        for row in table.rows:
-            yield row_cells(row)
-
-
-def _row(cells: Iterable[object]) -> dict[str, str]:
-    texts = ("" if cell is None else str(cell) for cell in cells)
-    return dict(zip(TABLES["sweeps"].header, texts, strict=True))
-
-
-def _split(name: str, rows: Iterable[Mapping[str, str]]) -> Iterator[Part]:
-    """Yield a table per provenance, in the order of `columns.PROVENANCES`."""
+def _split(name: str, rows: pd.DataFrame) -> list[Part]:
+    """Return a table per provenance, in the order of `columns.PROVENANCES`."""
+    if rows.empty:
+        return []
     table = TABLES[name]
-    by: dict[str, list[list[str]]] = {provenance: [] for provenance in columns.PROVENANCES}
-    for row in rows:
-        by[row["provenance"]].append(
-            [_cell(column.field.kind, row.get(column.name, "")) for column in table.columns]
-        )
-    for provenance, some in by.items():
-        if some:
-            yield Part(table, provenance, some)
+    rows = rows.reindex(columns=table.header).fillna("").astype(object)
+    for column in table.columns:
+        cells = rows[column.name]
+        if column.field.kind == "int":  # a column of numbers with an empty cell among them
+            rows[column.name] = cells.str.replace(r"^(-?\d+)\.0$", r"\1", regex=True)
+        elif column.field.kind == "float":
+            rows[column.name] = cells.mask(cells.str.lower().isin(_NO_NUMBER), "")
+    by_provenance = {p: rows[rows["provenance"] == p] for p in columns.PROVENANCES}
+    return [Part(table, p, own) for p, own in by_provenance.items() if len(own)]
 
 
-def _cell(kind: str, cell: str) -> str:
-    if kind == "int" and (whole := _WHOLE.fullmatch(cell)):
-        return whole[1]  # a column of numbers with an empty cell among them
-    return "" if kind == "float" and cell.lower() in _NO_NUMBER else cell
-
-
-# -- runs ------------------------------------------------------------------------------------------
-
-
-def _table(name: str) -> Rows:
-    path = RUN_TABLES / f"{name}.csv"
-    return _read(path) if path.is_file() else []
-
-
-def _read(path: Path) -> Rows:
-    try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            rows = [*csv.DictReader(handle)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    if any(None in row or None in row.values() for row in rows):
-        raise DataError(f"{path} has lines of different lengths", do="remove it and make it anew")
-    return rows
-
-
-def _runs(name: str) -> dict[str, dict[str, str]]:
-    """Return the first epoch of each run of that id, pattern or study."""
-    chosen: dict[str, dict[str, str]] = {}
-    for row in _table("epochs"):
-        if fnmatch.fnmatchcase(row["run"], name) or name in row["studies"].split():
-            chosen.setdefault(row["run"], row)
-    return chosen
-
-
-def _of_runs(runs: Mapping[str, Mapping[str, str]]) -> Iterator[Part]:
-    provenances = {
-        run: layout.provenance_of(row["backend"], row["imported"]) for run, row in runs.items()
-    }
-    energy = [
-        row
-        for run in runs
-        if (path := RUN_RESULTS / run / "energy.csv").is_file()
-        for row in _read(path)
-    ]
-    for name, rows in (("epochs", _table("epochs")), ("runs", _table("runs")), ("energy", energy)):
-        ours = (row for row in rows if row["run"] in runs)
-        yield from _split(
-            name, ({**_DEFAULTS, **row, "provenance": provenances[row["run"]]} for row in ours)
-        )
-
-
-# -- boards ----------------------------------------------------------------------------------------
-
-
-def _devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
+def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
     """Return device -> its description, with the machines on which it was measured.
 
-    Parameters
-    ----------
-    boards : device -> names of its sweeps and runs
-    records : of these
+    `boards`: device -> names of its sweeps and runs; `records`: of these.
     """
     devices = Devices(Path())
     described = {}
@@ -205,26 +172,208 @@ def _devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str,
             modes = {m: p.model_dump(exclude_none=True) for m, p in device.power_modes.items()}
             facts = {"title": device.title, "power_modes": modes}
             kind = device.board
-        if kind in KINDS:
-            facts["board"] = _board(kind)
-        places = (place for one in sorted(boards[name]) for place in records.get(one, ()))
-        if here := machines(places):
-            facts["machines"] = here
+        if kind in KINDS:  # clocks it can run at, and rails with a sensor
+            board = KINDS[kind]
+            facts["board"] = {
+                "kind": kind,
+                "title": board.title,
+                "soc": board.soc,
+                "cores": board.cores,
+                "cpu_mhz": [step / 1e3 for step in board.cpu_khz],
+                "gpu_mhz": [step / 1e6 for step in board.gpu_hz],
+                "emc_mhz": [step / 1e6 for step in board.emc_hz],
+                "ram_mib": board.ram_mib,
+                "rails": [rail.label for rail in board.rails],
+            }
+        machines: dict[str, dict[str, Any]] = {}  # the different ones, with their software
+        for folder in (f for owner in sorted(boards[name]) for f in records.get(owner, ())):
+            path = next(p for file in (EPOCH, MODE) if (p := MEASURED / folder / file).is_file())
+            record = files.read_json(str(path))
+            known = {key: record[key] for key in ("machine", "software") if key in record}
+            machines[json.dumps(known, sort_keys=True)] = known
+        if machines:
+            facts["machines"] = list(machines.values())
         described[name] = facts
     return described
 
 
-def _board(kind: str) -> dict[str, Any]:
-    """Return what is known of a kind of board: clocks it can run at, and rails with a sensor."""
-    board = KINDS[kind]
-    return {
-        "kind": kind,
-        "title": board.title,
-        "soc": board.soc,
-        "cores": board.cores,
-        "cpu_mhz": [step / 1e3 for step in board.cpu_khz],
-        "gpu_mhz": [step / 1e6 for step in board.gpu_hz],
-        "emc_mhz": [step / 1e6 for step in board.emc_hz],
-        "ram_mib": board.ram_mib,
-        "rails": [rail.label for rail in board.rails],
-    }
+# -- records behind what is called measured --------------------------------------------------------
+
+
+def find_records(tables: Sequence[ModeTable], runs: Mapping[str, str] | pd.Series) -> Records:
+    """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
+
+    `runs`: id -> provenance. Raises DataError: something is measured, and its records are not in
+    this checkout.
+    """
+    records: Records = {}
+
+    def add(name: str, folders: Sequence[Path], is_measured: bool) -> None:
+        if is_measured and not folders:
+            raise DataError(
+                f"no record of {name} is in {MEASURED}/, and it is called measured",
+                do="export it in the checkout that measured it",
+            )
+        for folder in folders:
+            # records from before there were checksums have no list of them
+            path = next(p for p in (folder / SUMS, folder / EPOCH, folder / MODE) if p.is_file())
+            key = str(folder.relative_to(MEASURED))
+            records.setdefault(name, {})[key] = files.sha256_of(str(path))
+
+    for run, provenance in runs.items():
+        folders = sorted(path.parent for path in (MEASURED / str(run)).glob(f"epoch-*/{EPOCH}"))
+        add(str(run), folders, provenance == "measured")
+    for table in tables:
+        if table.key.provenance == "measured":
+            add(table.key.sweep, _find_mode_folders(table.key), True)
+    return records
+
+
+def _find_mode_folders(workload: Workload) -> list[Path]:
+    """Return the records of the modes of a workload: those of its factors."""
+    folders: list[Path] = []
+    for path in sorted(MEASURED.glob("*")):
+        here = [path / name for name in SweepFolder(str(MEASURED), path.name).measured()]
+        if here:
+            factors = files.read_json(str(here[0] / MODE)).get("factors", {})
+            recorded = {**columns.FACTOR_DEFAULTS, **factors}
+            ours = {
+                "model": workload.workload,
+                "instance": workload.instance,
+                "batch_size": workload.batch_size,
+                "task": workload.task,
+                "precision": workload.precision or recorded["precision"],
+            }
+            if all(recorded.get(name) == value for name, value in ours.items()):
+                folders += here
+    return folders
+
+
+# -- terms: the licence of public sweeps and packages stays theirs ---------------------------------
+
+
+def terms_of(names: Iterable[str], given: Terms) -> Terms:
+    """Return the terms of a package of these names; what is not given comes from the names.
+
+    Raises ConfigError: no licence, one that SPDX does not list, or another than the names have.
+    """
+    theirs = {name: terms for name in names if (terms := _known_terms(name))}
+    for name, terms in theirs.items():
+        if terms.licence == NO_LICENCE:
+            raise ConfigError(
+                f"{name} may not be passed on: its authors gave it no licence",
+                where=terms.source,
+                do="ask them; until then others can read it from the authors' own files",
+            )
+    licence = given.licence or next((terms.licence for terms in theirs.values()), "")
+    for name, terms in theirs.items():
+        if terms.licence != licence:
+            raise ConfigError(
+                f"the licence of {name} is {terms.licence}, and stays so",
+                found=licence,
+                allowed=terms.licence,
+                do="make a package per licence",
+            )
+    if wrong := package.licence_problem(licence) if licence else "is missing":
+        raise ConfigError(
+            f"the licence {wrong}",
+            found=licence or None,
+            allowed="a name of https://spdx.org/licenses, such as CC-BY-4.0 or Apache-2.0",
+            do="add --licence: without one nobody may use the data",
+        )
+    texts = {}
+    for field in fields(Terms):
+        known = dict.fromkeys(filter(None, (getattr(t, field.name) for t in theirs.values())))
+        between = "\n\n" if field.name == "text" else "; "
+        texts[field.name] = getattr(given, field.name) or between.join(known)
+    texts["title"] = texts["title"] or ", ".join(names)
+    return Terms(**texts)
+
+
+def _known_terms(name: str) -> Terms | None:
+    """Return the terms of a public sweep or of a package; None: it is neither."""
+    registry = load_registry()
+    if sweep := registry.sweeps.get(name):
+        source, path = registry.source(name), licence_path(sweep.source)
+        return Terms(
+            source.licence,
+            sweep.title,
+            source.authors,
+            f"{source.repository}/tree/{source.commit}",
+            source.citation,
+            path.read_text("utf-8") if path.is_file() else "",
+        )
+    if not is_package(name):
+        return None
+    with unpacked(Path(name)) as folder:
+        if not (folder / package.DESCRIPTOR).is_file():
+            return None
+        stated = files.read_json(str(folder / package.DESCRIPTOR))
+        text = folder / package.LICENCE
+        creators, sources = (
+            "; ".join(dict.fromkeys(filter(None, (s.get("title") for s in stated.get(key, [])))))
+            for key in ("contributors", "sources")
+        )
+        return Terms(
+            next((licence["name"] for licence in stated.get("licenses", [])), ""),
+            stated.get("title", ""),
+            creators,
+            sources,
+            stated.get("citation", ""),
+            text.read_text("utf-8") if text.is_file() else "",
+        )
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _write(output: Path, made: Package, facts: Mapping[str, Any]) -> None:
+    """Write a package whole or not at all, checked.
+
+    `facts`: name of a further JSON file -> what it holds.
+
+    Raises DataError: a cell may not be passed on: file, line, column, what is allowed;
+    RecordWriteError: the disk is full, or may not be written to.
+    """
+    if output.exists():
+        raise DataError(f"{output} exists already", do="remove it, or choose another name")
+    # on the same disk as the package; the last part is its name, which the check looks at
+    scratch = output.with_name(f"{output.name}.{os.getpid()}.tmp")
+    folder = scratch / made.name
+
+    def write_json(name: str, content: Any) -> None:
+        text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+        (folder / name).write_text(text + "\n", "utf-8")
+
+    with files.writing("a package", str(output)):
+        try:
+            folder.mkdir(parents=True)
+            if made.terms.text:
+                (folder / package.LICENCE).write_text(made.terms.text, "utf-8")
+            for part in made.parts:
+                write_frame(folder / part.path, "a package", part.rows)
+            for name, content in facts.items():
+                write_json(name, content)
+            written = {
+                path.name: File(path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
+                for path in folder.iterdir()
+            }
+            write_json(package.DESCRIPTOR, made.frictionless([*facts], written))
+            write_json(package.CROISSANT, made.croissant(written))
+            (folder / package.README).write_text(made.readme(), "utf-8")
+            write_sums(str(folder), durable=False)
+            if problems := check_folder(folder):
+                raise problems[0]
+            if output.suffix == ".zip":
+                # the metadata at its top, and equal for equal content
+                with zipfile.ZipFile(scratch / "package.zip", "w") as archive:
+                    for file in sorted(folder.iterdir()):
+                        entry = zipfile.ZipInfo(file.name, _EPOCH)
+                        entry.compress_type = zipfile.ZIP_DEFLATED
+                        entry.external_attr = 0o644 << 16
+                        archive.writestr(entry, file.read_bytes())
+                os.rename(scratch / "package.zip", output)
+            else:
+                os.rename(folder, output)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)

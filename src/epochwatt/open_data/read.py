@@ -1,4 +1,4 @@
-"""Read tables of modes that others passed on: a package, or a plain CSV file.
+"""Read tables of modes that others passed on: a package, or a plain CSV file; say what is wrong.
 
 What others measured is `public` here, whatever they call it: `measured` means by this checkout.
 """
@@ -7,18 +7,18 @@ import difflib
 import tempfile
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from epochwatt.columns import MODE_PARTS
-from epochwatt.columns import Column as OurColumn
-from epochwatt.errors import ConfigError, DataError
-from epochwatt.open_data import layout
-from epochwatt.open_data.check import check_folder
-from epochwatt.open_data.check_table import check_cells, check_keys, read_lines
+import numpy as np
+
+from epochwatt import columns
+from epochwatt.errors import ConfigError, DataError, EpochwattError
+from epochwatt.open_data import package
+from epochwatt.open_data.check import check_cells, check_folder, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
@@ -26,17 +26,14 @@ from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, t
 from epochwatt.sweeps.plausible import implausible
 from epochwatt.sweeps.public.convert import numbered
 from epochwatt.tables import checked_rows, filled, table_text
+from epochwatt.text import counted
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
 LARGEST_TABLE = 1 << 24  # of a plain table: 200,000 lines; they take half a GB of memory
-_NOT_A_ZIP = (  # what `zipfile` raises of a damaged file; RuntimeError: one with a password
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-)
+MOST = 20  # problems that are printed
+# what `zipfile` raises of a damaged file; RuntimeError: one with a password
+_NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 _SEPARATORS = {  # other than a comma; the first line that is in a table tells
     "sep=": "a line `sep=`, which only Excel knows",
     ";": "';'",
@@ -63,7 +60,8 @@ def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     path = Path(what)
     if is_package(what):
         return read_package(path)
-    if path.name.endswith(ENDINGS) and not _is_ours(path):
+    is_ours = path.resolve().parent == Path(find.RESULTS).resolve()
+    if path.name.endswith(ENDINGS) and not is_ours:
         return read_plain(path)
     return find.find_tables(what, public_data=public_data)
 
@@ -73,34 +71,29 @@ def is_package(what: str) -> bool:
     return what.endswith(".zip") or (Path(what).is_dir() and what not in find.names())
 
 
-def _is_ours(path: Path) -> bool:
-    return path.resolve().parent == Path(find.RESULTS).resolve()
-
-
 def read_package(path: Path) -> list[ModeTable]:
     """Return the tables of modes of a package; what is `measured` in it becomes `public`.
 
     Raises DataError: it is not whole, altered, or holds no table of modes.
     """
     with unpacked(path) as folder:
-        problems = [p for p in check_folder(folder) if p.where != layout.FOLDER]
+        problems = [p for p in check_folder(folder) if p.where != package.FOLDER]
         if problems:
             raise problems[0]
-        tables = modes_in(folder)
+        tables = _modes_in(folder)
     if not tables:
         raise DataError("a package without a table of modes", where=str(path))
-    return as_others(tables)
+    return _as_others(row for table in tables for row in table.rows)
 
 
-def modes_in(folder: Path) -> list[ModeTable]:
+def _modes_in(folder: Path) -> list[ModeTable]:
     """Return the tables of modes of a package's folder, with the provenances that it states."""
     files = sorted(folder.glob("sweeps-*.csv"))
     return [table for file in files for table in read_mode_tables(file)]
 
 
-def as_others(tables: Sequence[ModeTable]) -> list[ModeTable]:
+def _as_others(rows: Iterator[SweepRow]) -> list[ModeTable]:
     """Return tables in which nothing is measured by us."""
-    rows = [row for table in tables for row in table.rows]
     return tables_of(
         replace(row, provenance="public") if row.provenance == "measured" else row for row in rows
     )
@@ -123,20 +116,17 @@ def unpacked(path: Path) -> Iterator[Path]:
         folder.mkdir()
         try:
             with zipfile.ZipFile(path) as archive:
-                _extract(archive, folder, path)
+                entries = archive.infolist()
+                for name in (entry.filename for entry in entries):
+                    if "/" in name or "\\" in name or name in ("", ".", ".."):
+                        raise DataError("a package has no folders", where=f"{path}: {name}")
+                if sum(entry.file_size for entry in entries) > LARGEST:
+                    allowed = "1 GiB unpacked"
+                    raise DataError("too large for a package", where=str(path), allowed=allowed)
+                archive.extractall(folder)
         except _NOT_A_ZIP as error:
             raise DataError(f"{path} cannot be unpacked: {error}", do="get it again") from error
         yield folder
-
-
-def _extract(archive: zipfile.ZipFile, folder: Path, path: Path) -> None:
-    entries = archive.infolist()
-    for entry in entries:
-        if "/" in entry.filename or "\\" in entry.filename or entry.filename in ("", ".", ".."):
-            raise DataError("a package has no folders", where=f"{path}: {entry.filename}")
-    if sum(entry.file_size for entry in entries) > LARGEST:
-        raise DataError("too large for a package", where=str(path), allowed="1 GiB unpacked")
-    archive.extractall(folder)
 
 
 # -- a plain CSV file of others --------------------------------------------------------------------
@@ -158,57 +148,44 @@ def read_plain(path: Path) -> list[ModeTable]:
     for _, cells, row in _plain_rows(path):
         rows.append(row)
         has_repeats = "repeat" in cells
-    return as_others(tables_of(rows if has_repeats else numbered(rows)))
+    return _as_others(iter(rows if has_repeats else numbered(rows)))
 
 
 def _plain_rows(path: Path) -> Iterator[tuple[str, dict[str, str], SweepRow]]:
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-
-    def prepared(cells: dict[str, str]) -> dict[str, str]:
-        return {"sweep": stem, "provenance": "public", **filled(cells)}
-
-    return checked_rows(SweepRow, path, prepared)
+    given = {"sweep": stem, "provenance": "public"}
+    return checked_rows(SweepRow, path, lambda cells: {**given, **filled(cells)})
 
 
 def check_plain(path: Path) -> list[DataError]:
     """Return what is wrong with somebody's CSV file of modes: its columns, or cells, or units."""
+    name = str(path)
     try:
         text = table_text(path, LARGEST_TABLE)
-        if problem := _other_separator(str(path), text):
+        if problem := _other_separator(name, text):
             return [problem]
-        lines = read_lines(text, str(path))
+        lines = read_lines(text, name)
     except DataError as error:
         return [error]
     except ConfigError as error:
-        return [
-            DataError(
-                error.problem,
-                where=error.where,
-                found=error.found,
-                allowed=error.allowed,
-                do=error.do,
-            )
-        ]
-    problems = [
-        *_missing(str(path), lines.header),
-        *_misspelt(str(path), lines.header),
-        *_twice(str(path), lines.header),
-    ]
-    if problems:
+        facts = {key: getattr(error, key) for key in ("where", "found", "allowed", "do")}
+        return [DataError(error.problem, **facts)]
+    if problems := [*_check_header(f"{name}, line 1", [*lines.columns])]:
         return problems
-    columns = [_plain_column(name) for name in lines.header]
-    problems = list(check_cells(str(path), lines, columns))
-    if not problems and "repeat" in lines.header:
-        problems = list(check_keys(str(path), lines, TABLES["sweeps"]))
-    return problems or [
-        *implausible([(where, row) for where, _, row in _plain_rows(path)], str(path))
-    ]
+    known = []
+    for title in lines.columns:  # a column that is not ours may hold anything
+        column = _COLUMNS.get(title) or Column(columns.Column(title, "str", "", "", "", title))
+        known.append(replace(column, required=column.required and title not in _OPTIONAL))
+    problems = list(check_cells(name, lines, known))
+    if not problems and "repeat" in lines:
+        problems = list(check_keys(name, lines, TABLES["sweeps"]))
+    return problems or [*implausible([(where, row) for where, _, row in _plain_rows(path)], name)]
 
 
 def _other_separator(path: str, text: str) -> DataError | None:
     """Return what is wrong with a first line that is no names of columns with commas between."""
     first, _, _ = text.partition("\n")
-    separator = next((name for one, name in _SEPARATORS.items() if one in first), None)
+    separator = next((name for sign, name in _SEPARATORS.items() if sign in first), None)
     commas = first.removeprefix("sep=,").count(",")
     if commas and first.count(", ") == commas:
         separator = "a comma and a space"
@@ -223,43 +200,82 @@ def _other_separator(path: str, text: str) -> DataError | None:
     )
 
 
-def _missing(path: str, header: Sequence[str]) -> Iterator[DataError]:
-    where = f"{path}, line 1"
+def _check_header(where: str, header: Sequence[str]) -> Iterator[DataError]:
+    """Yield columns that are missing, misspelt by a few letters, or there twice."""
     for name, column in _COLUMNS.items():
         if column.required and name not in (*_OPTIONAL, *header):
-            near = difflib.get_close_matches(name, header, 1, 0.5)
-            meaning = column.field.description
-            yield DataError(
-                f"no column {name}: {meaning}", where=where, found=near or None, do=f"see {PAGE}"
-            )
-    if not set(header) & set(MODE_PARTS):
+            near = difflib.get_close_matches(name, header, 1, 0.5) or None
+            problem = f"no column {name}: {column.field.description}"
+            yield DataError(problem, where=where, found=near, do=f"see {PAGE}")
+    if not set(header) & set(columns.MODE_PARTS):
+        allowed = columns.MODE_PARTS
         yield DataError(
-            "no column of a mode", where=where, allowed=MODE_PARTS, do="add what was varied"
+            "no column of a mode", where=where, allowed=allowed, do="add what was varied"
         )
-
-
-def _misspelt(path: str, header: Sequence[str]) -> Iterator[DataError]:
-    """Yield columns that differ from ours by a few letters: they would not be read."""
     lower = {name.lower().strip(): name for name in _COLUMNS}
     for name in header:
         near = difflib.get_close_matches(name.lower().strip(), lower, 1, 0.85)
         if name not in _COLUMNS and near and lower[near[0]] not in header:
             yield DataError(
                 f"column {name!r} would not be read",
-                where=f"{path}, line 1",
+                where=where,
                 allowed=[lower[near[0]]],
                 do="spell it so, or give it another name",
             )
-
-
-def _twice(path: str, header: Sequence[str]) -> Iterator[DataError]:
-    """Yield names that several columns have: only one of these would be read."""
     for name, n in Counter(header).items():
         if n > 1 and name in _COLUMNS:
-            yield DataError(f"{n} columns are called {name}", where=f"{path}, line 1")
+            yield DataError(f"{n} columns are called {name}", where=where)
 
 
-def _plain_column(name: str) -> Column:
-    """Return what a column may hold; one that is not ours may hold anything."""
-    column = _COLUMNS.get(name) or Column(OurColumn(name, "str", "", "", "", name))
-    return replace(column, required=column.required and name not in _OPTIONAL)
+# -- what `epochwatt validate` prints --------------------------------------------------------------
+
+
+def report_lines(path: Path) -> tuple[list[str], bool]:
+    """Return the lines to print of a folder, .zip or .csv file, and whether it is valid."""
+    is_plain = path.name.endswith(ENDINGS)
+    tables: list[ModeTable] = []
+    problems: Sequence[EpochwattError]
+    try:
+        if is_plain:
+            problems = check_plain(path)
+            tables = [] if problems else read_plain(path)
+        else:
+            with unpacked(path) as folder:
+                problems = check_folder(folder)
+                tables = [] if problems else _modes_in(folder)
+    except EpochwattError as error:  # what holds of a row or a workload as a whole
+        problems = [error]
+    if problems:
+        more = len(problems) - MOST
+        return [
+            f"{path}: {counted(len(problems), 'problems')}",
+            *map(str, problems[:MOST]),
+            *([f"... and {more} more"] if more > 0 else []),
+        ], False
+    # a line for all workloads of a sweep on a device in which the same was varied
+    alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
+    for table in tables:
+        knobs = ", ".join(table.varied()) or "nothing"
+        alike[table.key.sweep, table.key.device, knobs, table.key.provenance].append(table)
+    lines = [f"{path}: valid"]
+    for (sweep, device, knobs, provenance), members in alike.items():
+        work = members[0].key.workload if len(members) == 1 else counted(len(members), "workloads")
+        rows = counted(sum(len(table.rows) for table in members), "rows")
+        state = package.STATEMENTS[provenance]
+        lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")
+        if is_plain:  # a package states its units
+            lines.append(f"    {_ends(members)}")
+    return lines, True
+
+
+def _ends(tables: Sequence[ModeTable]) -> str:
+    """Return from where to where the numbers go that vary, with units: are these what was meant?"""
+    units = {field.name: field.unit for field in columns.SWEEP_COLUMNS}
+    names = dict.fromkeys(name for table in tables for name in table.varied())
+    texts = []
+    for name in (*names, "time_s", "power_w"):
+        values = np.concatenate([table.column(name) for table in tables])
+        if np.isfinite(values).any():
+            ends = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} {units[name]}"
+            texts.append(f"{name} {ends}".strip())
+    return ", ".join(texts)

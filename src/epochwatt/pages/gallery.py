@@ -5,10 +5,11 @@ import gzip
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
 from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
+from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES
 from epochwatt.tables import read_cells
@@ -35,28 +36,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     },
 }
 OWN = "Own figures"
-LEAD = (
-    "A click enlarges a figure. Marks in the figures are published numbers. Measured and simulated "
-    "runs never share one."
-)
-NOTHING = (
-    "No figure is drawn of the selected studies. To draw one, add its name to "
-    "figures.fig02.studies in config/plotting.yaml and start again."
-)
 SIZE = (468, 252)  # of a figure whose file does not tell
-
-
-class FigureEntry(TypedDict):
-    """A figure as the rules name it."""
-
-    stem: str  # path of its files without ending
-    backend: str
-    paper: str
-    section: str
-    title: str
-    caption: str
-    claims: list[str]  # of its panel
-    words: list[str]  # that a search finds it by
 
 
 class Panel(NamedTuple):
@@ -82,8 +62,8 @@ def gallery(
     figures: Iterable[FigureEntry],
     findings: Sequence[ClaimRow],
     says: Mapping[tuple[str, str], Mapping[str, str]],
-) -> tuple[dict[str, object], dict[str, str]]:
-    """Return what the section shows, and figure -> its SVG, compressed, in base64.
+) -> tuple[list[dict[str, object]], dict[str, str]]:
+    """Return groups of figures, and figure -> its SVG, compressed, in base64.
 
     Parameters
     ----------
@@ -104,7 +84,7 @@ def gallery(
         {**_heading(paper, section, findings), "figures": panels}
         for (paper, section), panels in groups.items()
     ]
-    return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
+    return listed, images
 
 
 def _panel(

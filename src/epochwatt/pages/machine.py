@@ -65,40 +65,7 @@ CEILINGS = {
 # of a sensor that does not see the whole board
 SCOPES = {"gpu": " of the GPU", "cpu_package": " of the CPU", "socket": " at the plug"}
 BOUND = {"loader": "the loader", "": "too short to tell"}
-NOTHING = (
-    "No epoch was measured on this machine, so there is nothing to say on it. The command make run "
-    "with the study host-pipeline measures some on any computer within minutes; on a board follow "
-    "docs/tutorials/jetson.md."
-)
-NOT_MADE = (
-    "The table of runs could not be made, so this part of the page is empty; above is the reason. "
-    "What was measured lies in measured/ and is kept."
-)
-NONE_COUNTS = (
-    "The first epoch of a run is left out of means: give its study two or more epochs in "
-    "config/studies.yaml, and only the missing ones are measured. Where it has them, the column "
-    "flags of results/tables/epochs.csv says why they are not valid (docs/reference/columns.md)."
-)
-NO_SENSOR = (
-    "No power sensor was found on this machine, so there is no energy and no power: it has no "
-    "NVIDIA GPU, RAPL counter or INA3221 that may be read. The command epochwatt doctor names what "
-    "it tried."
-)
-NO_CONSTANT = (
-    "How much of the energy is constant power is not known: the idle power of this machine was "
-    "not measured."
-)
-NO_CEILINGS = (
-    "What limits computing is not known: the ceilings of this machine were not measured. Give its "
-    "study the key ceilings: true in config/studies.yaml and type make run."
-)
 SHARED_MARK = " (while others used the machine)"
-SHARED_WORDS = (
-    "Other programs took more than 10 % of the CPUs while {what} were measured: this machine can "
-    "do better. To measure them again once it is quiet: epochwatt discard --shared, then start "
-    "again."
-)
-NOTE = "Means over the valid epochs after the first. How well the networks learn is not judged."
 
 
 class Card(NamedTuple):
@@ -145,33 +112,24 @@ class Machine:
         measured = ceilings[ceilings.provenance.eq("measured")]
         self.shared_ceilings = set(measured[_is_shared(measured)].instance)
 
-    def places(self) -> dict[str, object]:
-        """Return what the section shows: each machine, or what to do where no run has a mean."""
-        places = []
-        for key, rows in self.means.groupby(MACHINE, sort=False):
+    def shown(self) -> dict[str, object]:
+        """Return what the section shows: each machine, and those without a mean of any run."""
+        places, without = [], []
+        for key, _ in self.all_runs.groupby(MACHINE, sort=False):
             backend, device, instance = map(str, key)
-            places.append(self._place(backend, device, instance, rows))
-        return {"places": places, "nothing": self._nothing()}
+            rows = self.means[self.means[MACHINE].eq(list(key)).all(axis=1)]
+            if len(rows):
+                places.append(self._place(backend, device, instance, rows))
+                continue
+            name = f"{origin([backend]).capitalize()} {device}/{instance}"
+            without.append(
+                {"name": name, "n_runs": self._n_without_mean(backend, device, instance)}
+            )
+        return {"is_made": bool(self.runs.path), "places": places, "without": without}
 
-    def _nothing(self) -> dict[str, str]:
-        if not self.runs.path:
-            return {"title": "This machine", "lead": NOT_MADE}
-        if self.all_runs.empty:
-            return {"title": "Nothing was measured yet", "lead": NOTHING}
-        sentences = [
-            f"{origin([backend]).capitalize()} {device}/{instance}: {sentence}"
-            for backend, device, instance in self.all_runs[MACHINE].drop_duplicates().to_numpy()
-            for sentence in self._without_mean(backend, device, instance)
-        ]
-        return {"title": "No epoch counts yet", "lead": " ".join([*sentences, NONE_COUNTS])}
-
-    def _without_mean(self, backend: str, device: str, instance: str) -> list[str]:
-        """Return a sentence on the runs of a machine that have no row, where there are any."""
+    def _n_without_mean(self, backend: str, device: str, instance: str) -> int:
         is_here = self.all_runs[MACHINE].eq([backend, device, instance]).all(axis=1)
-        n = len({*self.all_runs[is_here].run} - {*self.means.run})
-        verb = "has" if n == 1 else "have"
-        words = f"{counted(n, 'runs')} {verb} no valid epoch after the first, and no row here."
-        return [words] if n else []
+        return len({*self.all_runs[is_here].run} - {*self.means.run})
 
     def _place(
         self, backend: str, device: str, instance: str, rows: pd.DataFrame
@@ -180,13 +138,6 @@ class Machine:
         parts = self.parts[self.parts.run.isin(rows.run)]
         is_metered = rows.energy_wh.ne("").any()
         is_explained = rows.run.isin(self.explained_row).any()
-        sentences = self._without_mean(backend, device, instance)
-        if not is_metered:
-            sentences.append(NO_SENSOR)
-        elif not parts["stack"].eq("constant").any():
-            sentences.append(NO_CONSTANT)
-        if not is_explained:
-            sentences.append(NO_CEILINGS)
         quantities = [q for q in QUANTITIES if is_metered or not q.is_metered]
         shown = [
             Column("model"),
@@ -200,30 +151,29 @@ class Machine:
             shown.append(Column("why", "by its ceilings", "why"))
             key |= {name: words for name, (_, words) in CEILINGS.items() if words}
         key |= dict(ENERGY[part] for part in parts.part.unique())
-        title = self.titles.get(device, device)
-        title = title[:1].upper() + title[1:]
+        counts = self.n_shared.reindex(rows.run).dropna()
+        shared = [f"{counted(counts.sum(), 'epochs')} of {counted(len(counts), 'runs')}"]
+        shared = shared if len(counts) else []
+        if instance in self.shared_ceilings:
+            shared.append("the ceilings")
         workloads = [group for _, group in rows.groupby(["model", *DATA], sort=False)]
         lines = [self._line(n, group) for group in workloads for n in group.index]
+        title = self.titles.get(device, device)
         return {
-            "title": title if backend != "fake" else f"{title}: a fake board, not measured",
-            "lead": f"{origin([backend]).capitalize()} {device}/{instance}: "
-            f"{counted(len(rows), 'runs')}, {counted(rows.n_epochs.astype(int).sum(), 'epochs')} "
-            f"after the first. {NOTE}",
-            "sentences": [*sentences, *self._shared(instance, rows)],
+            "title": title[:1].upper() + title[1:],
+            "backend": backend,
+            "origin": f"{origin([backend]).capitalize()} {device}/{instance}",
+            "n_runs": len(rows),
+            "n_epochs": int(rows.n_epochs.astype(int).sum()),
+            "n_without_mean": self._n_without_mean(backend, device, instance),
+            "is_metered": is_metered,
+            "has_constant": parts["stack"].eq("constant").any(),
+            "is_explained": is_explained,
+            "shared": " and ".join(shared),  # what was measured while others used the machine
             "cards": [self._card(group, quantities) for group in workloads],
             "key": key,
             "table": Shown(f"runs-{backend}-{device}-{instance}", shown, lines, is_tall=False),
         }
-
-    def _shared(self, instance: str, rows: pd.DataFrame) -> list[str]:
-        """Return what was measured while others used the machine, and what to do about it."""
-        counts = self.n_shared.reindex(rows.run).dropna()
-        what = []
-        if len(counts):
-            what.append(f"{counted(counts.sum(), 'epochs')} of {counted(len(counts), 'runs')}")
-        if instance in self.shared_ceilings:
-            what.append("the ceilings")
-        return [SHARED_WORDS.format(what=" and ".join(what))] if what else []
 
     def _number(self, n: int, quantity: Quantity) -> Number | None:
         if quantity.per:

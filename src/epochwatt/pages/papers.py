@@ -91,33 +91,8 @@ FILTERS = {
     "far": "off by more than the tolerance",
     "figure": "drawn in a figure",
 }
-LEAD = (
-    "What both papers state and every number that they print of a run, beside ours. Where nothing "
-    "else is stated, ours is simulated."
-)
-NONE = "No run of the papers is here: the studies of config/config.yaml hold none."
 Says = Mapping[tuple[str, str], Mapping[str, str]]  # (paper, take-away) -> `quote`, `numbers`
 SILENT = {"quote": "", "numbers": ""}
-
-
-def terms(near: Mapping[str, float]) -> dict[str, str]:
-    """Return what the words of the section's tables mean; `near` are the claims' tolerances."""
-    return {
-        "holds": "A take-away holds if all its core claims do, with exceptions where another claim "
-        "fails, as on the size of an effect. Held out, they are judged on boards "
-        "that were fitted without the take-away's numbers.",
-        "ours": "The mean over the epochs of our run, as the figures draw it.",
-        "deviation": "Ours against the paper's number: in %, in points where both are in %, as a "
-        "factor (\u00d7) where both are factors. Within: a bound or a range is kept. Red: beyond "
-        f"the claims' tolerance, {near['NEAR']:g} % or {near['NEAR_PP']:g} points, which is our "
-        "own, as the papers give none.",
-        "used in the fit": "Whether the simulated boards were fitted to this number.",
-        "held out": "The deviation of boards that were fitted without this number and all others "
-        "of its take-away. They make no runs, so it is that of the fit's own prediction.",
-        "rests on": "What a simulated claim rests on: a mechanism of the simulated boards "
-        "(whatever its numbers), fitted numbers or assumed numbers. Fragile: it changes within the "
-        "spread of the fitted numbers.",
-    }
 
 
 def statements(published: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -166,8 +141,7 @@ def compare(
         if not all(map(_is_unmeasured, of_paper)):
             claims.append({"title": title, "table": claims_table(paper, of_paper, says)})
     return {
-        "lead": LEAD if shown else NONE,
-        "terms": terms(tolerance) if shown or findings else {},
+        "tolerance": tolerance if shown or findings else None,
         "tables": shown,
         "claims": claims,
         "wanted": wanted(findings),
@@ -376,17 +350,14 @@ def _entry(
     backend = cells.get("backend") or folder  # what is of two runs names none
     statistic = cells.get("statistic", "")
     joint, seen, is_figure = " to ", "", True
+    qualifier: str = fact.qualifier
     if "learned_from" in cells:  # what the paper counts of its predictions: `31 of 40`
         if (cells["method"], cells["learned_from"], cells["modes"]) != JUDGED_METHOD:
             return None
-        run, qualifier, panel = (
-            _networks(cells, titles),
-            fact.qualifier,
-            COUNTED_IN[cells["target"]],
-        )
+        run, panel = _networks(cells, titles), COUNTED_IN[cells["target"]]
         quantity = f"{PREDICTED[cells['target']]}: {statistic.removesuffix(', %')}"
         ours, theirs, joint = ("value", "n_predictions"), ("published", "n_published"), " of "
-        compared = ours[:1], theirs[:1]
+        compared: tuple[tuple[str, ...], tuple[str, ...]] = ours[:1], theirs[:1]
     else:
         run, qualifier = _run_of(fact, cells, titles), cells["published_qualifier"]
         quantity = quantity_words(fact, statistic)

@@ -19,9 +19,10 @@ from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
+from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import FigureEntry, gallery
+from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
@@ -140,7 +141,7 @@ def write_index(
         measured = {run: records[run] for run in runs if run in records}
     content = {
         "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
-        "machine": Machine(inputs, titles).places(),
+        "machine": Machine(inputs, titles).shown(),
         "summary": []
         if epochs is None
         else [p.shown() for p in summarise(epochs, findings, titles)],

@@ -1,9 +1,10 @@
 """Judge predictors: methods learn from the same draws of modes, and one frame holds their answers.
 
 Draws part modes, never rows: epochs of one mode are nearly equal, so a split by row would test on
-what it trained on. `Answers` collects the frame, with a row for each predicted mode: table, method,
-target, n_profiled, draw, mode (its place in the table), truth, prediction, and low and high of the
-90 % interval where the method states one. `error_pct` and `score` summarise it.
+what it trained on. A `Trial` is one draw of the modes of one workload. `Answers` collects the
+frame, with a row for each predicted mode: table, method, target, n_profiled, draw, mode (its place
+in the table), truth, prediction, and low and high of the 90 % interval where the method states one,
+and `error_pct`, absolute and of the observed value.
 
 `choices_frame` judges the mode that is chosen within each power limit by what was observed in it.
 Its time penalty is that over the fastest mode that keeps the limit; it is below zero where the
@@ -11,8 +12,9 @@ limit was broken, so it says nothing without the shares of broken limits. SOURCE
 2024), its optimisation under power limits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
@@ -63,19 +65,13 @@ def leave_one_mode_out(modes: Sequence[Mode]) -> list[Split]:
 
 def random_subsets(modes: Sequence[Mode], size: int, n_splits: int, seed: int) -> list[Split]:
     """Return `n_splits` different random subsets, or every one where there are no more."""
-    if comb(len(modes), size) <= n_splits:
+    n = len(modes)
+    if comb(n, size) <= n_splits:
         return [split(modes, train) for train in combinations(modes, size)]
-    drawn = islice(_distinct(len(modes), size, seed), n_splits)
+    rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
+    while len(drawn) < n_splits:
+        drawn[tuple(sorted(rng.choice(n, size, replace=False).tolist()))] = None
     return [split(modes, [modes[place] for place in places]) for places in drawn]
-
-
-def _distinct(n: int, size: int, seed: int) -> Iterator[tuple[int, ...]]:
-    rng, seen = np.random.default_rng(seed), set()
-    while True:
-        places = tuple(sorted(rng.choice(n, size, replace=False).tolist()))
-        if places not in seen:
-            seen.add(places)
-            yield places
 
 
 class Score(NamedTuple):
@@ -107,6 +103,31 @@ def score(errors_pct: ArrayLike) -> Score:
     return Score(errors.size, float(median), float(p90), float(errors.max()))
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One draw of a workload's modes: what methods learn from, and what they are asked."""
+
+    table: Observations  # one row per mode
+    train: Observations  # what methods see of the profiled modes
+    places: Places  # of the modes of the table that they are asked for
+    draw: int
+
+    @classmethod
+    def of(
+        cls, table: Observations, train: Observations, test: Iterable[Mode], draw: int
+    ) -> "Trial":
+        """Return a trial that asks for the modes of `test` that the table has."""
+        asked = set(test)
+        places = np.flatnonzero([mode in asked for mode in table.mode_of_row])
+        return cls(table, train, places, draw)
+
+    @property
+    def profiled(self) -> Places:
+        """Places of the modes of the table that were profiled."""
+        seen = set(self.train.mode_of_row)
+        return np.flatnonzero([mode in seen for mode in self.table.mode_of_row])
+
+
 class Answers:
     """Collects the frame: what predictors say of modes that they have not seen."""
 
@@ -115,30 +136,24 @@ class Answers:
         self._keys: list[tuple[str, str, str, int, int]] = []
         self._columns: list[tuple[ArrayLike, ...]] = []
 
-    def add(
-        self,
-        predictors: Mapping[str, Predictor],
-        test: Observations,
-        places: ArrayLike,
-        method: str,
-        n_profiled: int,
-        draw: int,
-    ) -> None:
-        """Ask the predictor of each target for the modes of `test`, which are at `places`."""
-        for target, predictor in predictors.items():
-            interval = predictor.interval(test.modes) if self.intervals else None
-            low, high = interval if interval is not None else [np.full(len(test.modes), np.nan)] * 2
-            predicted, truth = predictor.predict(test.modes), getattr(test, target)
-            self._keys.append((test.workload, method, target, n_profiled, draw))
-            self._columns.append((places, truth, predicted, low, high))
+    def add(self, fitted: Mapping[str, Predictor], trial: Trial, method: str) -> None:
+        """Ask the predictor of each target for the modes of a trial."""
+        modes, name = trial.table.modes[trial.places], trial.table.workload
+        for target, predictor in fitted.items():
+            interval = predictor.interval(modes) if self.intervals else None
+            low, high = interval if interval is not None else [np.full(len(modes), np.nan)] * 2
+            truth = trial.table.values(target)[trial.places]
+            key = (name, method, target, len(trial.train.distinct()), trial.draw)
+            self._keys.append(key)
+            self._columns.append((trial.places, truth, predictor.predict(modes), low, high))
 
     def frame(self) -> pd.DataFrame:
-        """Return all answers, and `error_pct`, absolute and of the observed value."""
+        """Return all answers."""
         names = ["table", "method", "target", "n_profiled", "draw"]
-        sizes = [np.size(columns[0]) for columns in self._columns]
         keys = pd.DataFrame(self._keys, columns=names)
+        sizes = [np.size(columns[0]) for columns in self._columns]
         frame = keys.loc[np.repeat(np.arange(len(keys)), sizes)].reset_index(drop=True)
-        columns = zip(*self._columns, strict=True) if self._columns else ([[]] for _ in range(5))
+        columns = list(zip(*self._columns, strict=True)) or [([],)] * 5
         for name, parts in zip(
             ("mode", "truth", "prediction", "low", "high"), columns, strict=True
         ):
@@ -159,18 +174,17 @@ def cross_validate(
     later epochs is predicted. There are no rows of power and energy for workloads without power,
     and none of workloads without the priors that a method needs.
     """
-    methods, splits, answers = list(methods), list(splits), Answers()
+    methods, answers = list(methods), Answers()
     profiled = [rows.after_first(N_EPOCHS) for rows in observations]
     means = [rows.after_first().per_mode() for rows in observations]
     for draw, parts in enumerate(splits):
         training = [rows.only(parts.train) for rows in profiled]
         for rows, mean in zip(training, means, strict=True):
-            test, expected = mean.only(parts.test), (priors or {}).get(rows.workload, {})
-            places = np.flatnonzero([mode in parts.test for mode in mean.mode_of_row])
+            trial = Trial.of(mean, rows, parts.test, draw)
+            expected = (priors or {}).get(rows.workload, {})
             for method in methods:
                 if expected or not method.needs_prior:
-                    fitted = predictors(method, rows, training, expected)
-                    answers.add(fitted, test, places, method.name, len(parts.train), draw)
+                    answers.add(predictors(method, rows, training, expected), trial, method.name)
     return answers.frame()
 
 
@@ -205,13 +219,11 @@ def choices_frame(rows: Observations, limits_w: Numbers, places: Places) -> pd.D
     Columns: limit_w, place, time_s, power_w, best_time_s, best_power_w, penalty_pct, over_w; NaN
     where the place is `NONE`, and of the best mode where none keeps the limit.
     """
+    frame = pd.DataFrame({"limit_w": limits_w, "place": places})
     best = fastest_within(rows.time_s, rows.power_w, limits_w)
-    columns: dict[str, ArrayLike] = {"limit_w": limits_w, "place": places}
     for name, chosen in (("", places), ("best_", best)):
         for target in ("time_s", "power_w"):
-            values = np.where(chosen == NONE, np.nan, getattr(rows, target)[chosen])
-            columns[f"{name}{target}"] = values
-    frame = pd.DataFrame(columns)
+            frame[f"{name}{target}"] = np.where(chosen == NONE, np.nan, rows.values(target)[chosen])
     frame["penalty_pct"] = 100 * (frame["time_s"] / frame["best_time_s"] - 1)
     frame["over_w"] = frame["power_w"] - frame["limit_w"]
     return frame
@@ -239,16 +251,12 @@ def judge(choices: pd.DataFrame) -> Judgement:
         raise PredictionError("limits that do not ascend", allowed="two or more, ascending")
     over_w = choices["over_w"].fillna(0.0).to_numpy()
     n_answered = int(choices["power_w"].notna().sum())
-
-    def share_pct(is_so: NDArray[np.bool_]) -> float:
-        return 100 * int(is_so.sum()) / n_answered if n_answered else np.nan
-
+    over_pct, over_1w_pct = (
+        100 * int((over_w > most + ROUNDING_W).sum()) / n_answered if n_answered else np.nan
+        for most in (0.0, OVER_W)
+    )
     excess = np.trapezoid(np.maximum(over_w, 0), limits_w) / np.trapezoid(limits_w, limits_w)
+    penalty_pct = float(choices["penalty_pct"].median())
     return Judgement(
-        len(limits_w),
-        n_answered,
-        float(choices["penalty_pct"].median()),
-        share_pct(over_w > ROUNDING_W),
-        share_pct(over_w > OVER_W + ROUNDING_W),
-        float(100 * excess),
+        len(limits_w), n_answered, penalty_pct, over_pct, over_1w_pct, float(100 * excess)
     )

@@ -140,6 +140,16 @@ class Context:
         """Return the training epochs of the other networks on the board."""
         return [rows for rows in self.networks if rows.workload != observations.workload]
 
+    def need_reference(self, observations: Observations) -> Reference:
+        """Return the reference. Raises PredictionError: there is none."""
+        if self.reference is None:
+            raise PredictionError(
+                "it transfers from another workload that was run in all modes, and none was given",
+                where=observations.workload,
+                do="name its sweep: --reference SWEEP",
+            )
+        return self.reference
+
 
 @dataclass(frozen=True)
 class Method:

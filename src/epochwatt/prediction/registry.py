@@ -30,14 +30,14 @@ METHODS = {  # name -> module.NAME of a `Method`
     "utilisation": "epochwatt.prediction.models.utilisation.METHOD",
     "utilisation_transfer": "epochwatt.prediction.models.utilisation.TRANSFERRED",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
-    "powertrain": "epochwatt.prediction.models.powertrain.methods.METHOD",
-    "powertrain_paper_split": "epochwatt.prediction.models.powertrain.methods.PAPER_SPLIT",
-    "powertrain_by_row": "epochwatt.prediction.models.powertrain.methods.BY_ROW",
-    "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.methods.KEPT_SCALER",
-    "powertrain_cross_board": "epochwatt.prediction.models.powertrain.methods.CROSS_BOARD",
-    "powertrain_log": "epochwatt.prediction.models.powertrain.methods.LOG",
-    "powertrain_scratch": "epochwatt.prediction.models.powertrain.methods.SCRATCH",
-    "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.methods.SCRATCH_BEST",
+    "powertrain": "epochwatt.prediction.models.powertrain.METHOD",
+    "powertrain_paper_split": "epochwatt.prediction.models.powertrain.PAPER_SPLIT",
+    "powertrain_by_row": "epochwatt.prediction.models.powertrain.BY_ROW",
+    "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.KEPT_SCALER",
+    "powertrain_cross_board": "epochwatt.prediction.models.powertrain.CROSS_BOARD",
+    "powertrain_log": "epochwatt.prediction.models.powertrain.LOG",
+    "powertrain_scratch": "epochwatt.prediction.models.powertrain.SCRATCH",
+    "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.SCRATCH_BEST",
 }
 RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not given
 
@@ -48,8 +48,8 @@ def references(root: Path = Path()) -> dict[str, str]:
     Raises ConfigError: config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`.
     """
     path = root / CONFIG
-    is_empty = not path.is_file() or read_yaml(path) is None
-    rows = {} if is_empty else read_rows(PredictorRow, path)
+    has_rows = path.is_file() and read_yaml(path) is not None
+    rows = read_rows(PredictorRow, path) if has_rows else {}
     if taken := sorted(rows.keys() & METHODS.keys()):
         raise ConfigError(
             "this name belongs to a method of epochwatt",
@@ -87,11 +87,11 @@ def load_methods(root: Path = Path()) -> dict[str, Method]:
 def method_modules(root: Path = Path()) -> list[str]:
     """Return the modules of all methods: code that jobs depend on without importing it by name."""
     modules = {reference.rpartition(".")[0] for reference in references(root).values()}
-    return sorted(filter(_is_there, modules))
 
+    def is_there(module: str) -> bool:
+        try:
+            return find_spec(module) is not None
+        except ImportError:  # the job that needs it will say so
+            return False
 
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ImportError:  # the job that needs it will say so
-        return False
+    return sorted(filter(is_there, modules))

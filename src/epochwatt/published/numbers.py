@@ -7,17 +7,16 @@ columns, the sources and what was normalised.
 Units: seconds, milliseconds where the metric's name says so, watts, watt-hours, per cent.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from epochwatt.columns import FACTOR_DEFAULTS
-from epochwatt.errors import ConfigError
-from epochwatt.tables import Cells, checked_rows, read_table
+from epochwatt.tables import Cells, checked_rows, read_table, rows_by_id
 
 MEASUREMENTS = "measurements.csv"
 RELATIONS = "relations.csv"
@@ -203,9 +202,6 @@ class Relation(Fact):
         return (self.config_a, self.config_b) if self.formula in BOTH_SIDES else (self.config_a,)
 
 
-AnyFact = TypeVar("AnyFact", bound=Fact)
-
-
 @dataclass(frozen=True)
 class Published:
     """Both tables, by id, in the order of the papers."""
@@ -229,18 +225,9 @@ def load_published(folder: Path) -> Published:
 
     measurements = checked_rows(Measurement, folder / MEASUREMENTS, with_config)
     relations = checked_rows(Relation, folder / RELATIONS)
-    return Published(_by_id(measurements), _by_id(relations))
+    return Published(rows_by_id(measurements), rows_by_id(relations))
 
 
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit of the simulated boards sees."""
     return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
-
-
-def _by_id(rows: Iterable[tuple[str, Any, AnyFact]]) -> dict[str, AnyFact]:
-    by_id: dict[str, AnyFact] = {}
-    for where, _, fact in rows:
-        if fact.id in by_id:
-            raise ConfigError(f"{fact.id} is there twice", where=where)
-        by_id[fact.id] = fact
-    return by_id

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.errors import ConfigError
-from epochwatt.tables import checked_rows
+from epochwatt.tables import checked_rows, rows_by_id
 
 Exactness = Literal["printed", "from notes", "read by eye"]
 Qualifier = Literal["exact", "approx", "less_than"]
@@ -44,9 +43,4 @@ class PaperNumber:
 
 def load_paper_numbers(path: Path) -> list[PaperNumber]:
     """Read the numbers of a paper; ConfigError where a row is wrong, or an id is there twice."""
-    numbers: dict[str, PaperNumber] = {}
-    for where, _, number in checked_rows(PaperNumber, path):
-        if number.id in numbers:
-            raise ConfigError(f"id {number.id} is there twice", where=where)
-        numbers[number.id] = number
-    return list(numbers.values())
+    return list(rows_by_id(checked_rows(PaperNumber, path)).values())

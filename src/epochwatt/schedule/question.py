@@ -31,8 +31,8 @@ from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.text import aligned, counted
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
-from epochwatt.twin.what_if.question import WORKLOADS, network_of
+from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.twin.power_modes import load_twin_with_modes
 
 GRIDS = {"orin": "fulcrum-orin"}  # of simulated boards
 TRAIN_SIZE = 16  # mini-batch sizes that are simulated

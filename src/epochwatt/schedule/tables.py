@@ -29,8 +29,8 @@ from epochwatt.sweeps.mode_table import (
     write_mode_tables,
 )
 from epochwatt.sweeps.table import load_sweep
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.sweep_table import simulated_rows
+from epochwatt.twin.sweep import simulated_rows
+from epochwatt.twin.twin import Twin, load_twin
 
 FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
 ASSUMED = (

@@ -1,7 +1,7 @@
 """Expand studies to the run table: every block a product of its lists, equal rows one run."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import Any
 
 from epochwatt import columns
 from epochwatt.board.device.container import NONE
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import CLOCKS, Factors
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
-from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device, Exclusion, FactorValues, Pairs, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
-from epochwatt.study.imported import IMPORTED, imported_runs
+from epochwatt.study.imported import IMPORTED, OWN, imported_runs
 from epochwatt.study.place import absence, is_measured
 from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
@@ -25,8 +25,8 @@ from epochwatt.study.yaml_files import read_yaml
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
-# of a workload: a network of the user's own
-OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
+_PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
+OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}  # of a network of the user's own
 
 
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
@@ -44,8 +44,9 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
         for run in expanded(name, study, devices, workloads):
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
     table = _table(_grouped(merged.values()), exclusions, devices)
-    if IMPORTED in names:
-        table.runs.update(imported_runs(root))
+    if {IMPORTED, OWN} & {*names}:
+        others = imported_runs(root).values()
+        table.runs.update((run.id, run) for run in others if run.studies[0] in names)
     return table
 
 
@@ -130,7 +131,7 @@ def _resolve(
     workload = workloads[row.model]
     factors: Factors = row.model_dump() | {
         "setup": study.setup,
-        "backend": _backend(study.backend, device),
+        "backend": study.backend if study.backend == TWIN or device.sysroot == "/" else "fake",
         "device": device_name,
         "dataset": workload.dataset,
     }
@@ -165,11 +166,6 @@ def _resolve(
     refuse_arithmetic(factors, device, STUDIES, where)
     factors |= _settings(factors, device, where)
     return columns.with_defaults(factors)
-
-
-def _backend(backend: str, device: Device) -> str:
-    """Return what a run really is of: a board whose files lie in a folder is a fake one."""
-    return backend if backend == TWIN or device.sysroot == "/" else "fake"
 
 
 def _settings(factors: Factors, device: Device, where: str) -> dict[str, Any]:
@@ -243,33 +239,24 @@ def _merge(earlier: Run | None, run: Run) -> Run:
     if earlier is None:
         return run
     studies = earlier.studies + tuple(s for s in run.studies if s not in earlier.studies)
-    return Run(
-        **{
-            **earlier.__dict__,
-            "epochs": max(earlier.epochs, run.epochs),
-            "studies": studies,
-        }
-    )
+    return replace(earlier, epochs=max(earlier.epochs, run.epochs), studies=studies)
 
 
-def _grouped(runs: Any) -> list[Run]:
+def _grouped(runs: Iterable[Run]) -> list[Run]:
     """Return the runs in order of appearance, but all of one power mode together."""
-    places: dict[tuple[str, ...], int] = {}
-
-    def place(run: Run) -> int:
-        key = tuple(run.factors[k] for k in ("backend", "device", "instance", "power_mode", "dvfs"))
-        return places.setdefault(key, len(places))
-
-    return sorted(runs, key=place)
+    places: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        places.setdefault(tuple(run.factors[k] for k in _PLACE), []).append(run)
+    return [run for together in places.values() for run in together]
 
 
 def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> RunTable:
     kept: dict[str, Run] = {}
     excluded, elsewhere = [], []
     for run in runs:
-        reason = _excluded(run, exclusions)
-        if reason is not None:
-            excluded.append((run, reason))
+        left_out = [e for e in exclusions if e.where.items() <= run.factors.items()]
+        if left_out:
+            excluded.append((run, left_out[0].reason))
             continue
         device = devices.get(run.factors["device"], DEVICES)
         reason = None if run.is_simulated else absence(run, device)
@@ -288,8 +275,29 @@ def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> Ru
     return RunTable(kept, excluded, elsewhere)
 
 
-def _excluded(run: Run, exclusions: list[Exclusion]) -> str | None:
-    for exclusion in exclusions:
-        if all(run.factors[k] == v for k, v in exclusion.where.items()):
-            return exclusion.reason
-    return None
+ARITHMETIC = ("task", "precision", "compile")
+NOT_SIMULATED = ("precision", "compile")  # but inference is
+BEFORE_AMPERE = {"tegra210": "Maxwell", "tegra194": "Volta"}  # SoC -> generation of its GPU
+LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch before torch 2
+
+
+def refuse_arithmetic(factors: Factors, device: Device, path: str, where: str) -> None:
+    """Raise ConfigError for a task, precision or compile that is known not to be had there.
+
+    What only the measuring interpreter knows, its torch and its GPU, is checked when a job starts
+    (`epochwatt.board.training.arithmetic`).
+    """
+    refused: dict[str, str] = {}  # factor -> what is allowed
+    if factors["backend"] == TWIN:
+        for key in NOT_SIMULATED:
+            if factors[key] != (only := columns.FACTOR_DEFAULTS[key]):
+                refused[key] = f"on the twin: {only}, which alone its parameters were fitted to"
+    elif device.board:
+        kind = KINDS[device.board]
+        if factors["precision"] in ("tf32", "bf16") and kind.soc in BEFORE_AMPERE:
+            gpu = f"the {BEFORE_AMPERE[kind.soc]} GPU of {kind.title}"
+            refused["precision"] = f"fp32, fp16: {gpu} has no other"
+        if factors["compile"] == "on" and kind.soc in LAST_TORCH_1:
+            refused["compile"] = f"off: the last JetPack of {kind.title} has no torch 2"
+    for key, allowed in refused.items():
+        raise ConfigError(f"{where}.{key} is {factors[key]!r}", where=path, allowed=allowed)

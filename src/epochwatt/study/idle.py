@@ -1,18 +1,30 @@
-"""List the idle powers that the selected runs need: one for each board and mode in use."""
+"""List the idle powers of a selection: one for each board and mode in use, and simulated ones.
+
+Those that the twin tells are named in config/idle_simulated.yaml.
+"""
 
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, Literal
+
+from pydantic import Field
 
 from epochwatt import columns
+from epochwatt.columns import CLOCKS
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import Closed, Device
+from epochwatt.study.devices import Devices
 from epochwatt.study.place import MEASURED
-from epochwatt.study.runs import Run
-from epochwatt.study.settings import Settings
+from epochwatt.study.runs import TWIN, Run, RunTable
 
+FILE = "config/idle_simulated.yaml"
 _PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
 _SETTINGS = ("power_mode_settings", "dvfs", "board_settings")
+_DVFS = {"i": "off", "ii": "off", "iii": "on", "iv": ""}  # by state; asleep there is none
 
 
 @dataclass(frozen=True)
@@ -33,11 +45,36 @@ class Idle:
         return f"results/idle/{self.id}.json"
 
 
-def idles(settings: Settings) -> dict[str, Idle]:
+class IdleBlock(Closed):
+    """Idle powers: the product of the lists."""
+
+    device: list[str] = Field(min_length=1, description="device types, files of config/devices/")
+    state: list[Literal["i", "ii", "iii", "iv"]] = Field(
+        min_length=1,
+        description="the paper's: i: metrics logged, DVFS off; ii: nothing logged; iii: and DVFS "
+        "on; iv: asleep, Wake-on-LAN",
+    )
+    power_mode: list[str] = Field(
+        default_factory=list, description="modes, named by the device; empty: its first"
+    )
+
+
+class IdleStudy(Closed):
+    """config/idle_simulated.yaml: idle powers that the twin tells."""
+
+    title: str = Field(description="what it is about, in a line")
+    power_scope: Literal["module", "socket"] = Field(
+        description="whose power: the module's own sensors', or a meter's at the plug"
+    )
+    seconds: float = Field(gt=0, description="how long each is, s")
+    sweep: list[IdleBlock] = Field(min_length=1, description="what is simulated")
+
+
+def idles(table: RunTable, devices: Devices) -> dict[str, Idle]:
     """Return the idle powers by id: of boards that tell them, in each mode of a selected run."""
     wanted: dict[str, Idle] = {}
-    for run in settings.table.runs.values():
-        seconds = settings.devices.get(run.factors["device"], "the run").idle_s
+    for run in table.runs.values():
+        seconds = devices.get(run.factors["device"], "the run").idle_s
         if run.factors["backend"] in ("jetson", "fake") and seconds:
             idle = _idle(run, seconds)
             if run.here or os.path.isdir(f"{MEASURED}/{idle.id}/idle"):
@@ -49,11 +86,9 @@ def _idle(run: Run, seconds: float) -> Idle:
     f = run.factors
     settings = {key: f[key] for key in _SETTINGS if key in f}
     place = {key: f[key] for key in _PLACE}
-    identity = json.dumps({**place, **settings, "seconds": seconds}, sort_keys=True)
-    digest = hashlib.sha256(identity.encode("utf-8")).hexdigest()[:8]
-    words = ["idle", f["backend"], f["device"], f["instance"], f["power_mode"], f"dvfs{f['dvfs']}"]
+    words = [f["backend"], f["device"], f["instance"], f["power_mode"], f"dvfs{f['dvfs']}"]
     return Idle(
-        id="-".join([*words, f"p{columns.PROTOCOL}", digest]).lower(),
+        id=_id(words, {**place, **settings, "seconds": seconds}),
         place=place,
         settings=json.dumps(settings, sort_keys=True),
         seconds=seconds,
@@ -61,3 +96,64 @@ def _idle(run: Run, seconds: float) -> Idle:
         machine=run.machine,
         node=run.node,
     )
+
+
+def _id(words: list[str], identity: dict[str, Any]) -> str:
+    """Return the id of an idle power: readable parts, protocol, start of a hash over `identity`."""
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
+    return "-".join(["idle", *words, f"p{columns.PROTOCOL}", digest]).lower()
+
+
+def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dict[str, Any]]:
+    """Return the idle powers of these studies, each with its id and all that the twin needs.
+
+    `place` holds the factors and the state, `mode` the numbers of the power mode.
+
+    Raises ConfigError: a device or a power mode that cannot be simulated.
+    """
+    return [idle for name, study in studies.items() for idle in _expanded(name, study, devices)]
+
+
+def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[str, Any]]:
+    scope, seconds = study.power_scope, study.seconds
+    for n, block in enumerate(study.sweep):
+        where = f"{FILE}: {name}.sweep[{n}]"
+        for device_name, state in product(block.device, block.state):
+            device = devices.get(device_name, f"{where}.device")
+            if TWIN not in device.backends:
+                raise ConfigError(
+                    f"{where}.device is {device_name!r}",
+                    allowed=f"a device with {TWIN} among its backends",
+                )
+            for power_mode in block.power_mode or list(device.power_modes)[:1]:
+                mode = _numbers(device, power_mode, where)
+                place = {
+                    "backend": TWIN,
+                    "device": device_name,
+                    "instance": device.instances[0],
+                    "power_mode": power_mode,
+                    "dvfs": _DVFS[state],
+                    "state": state,
+                }
+                words = [TWIN, device_name, device.instances[0], power_mode, state, scope]
+                identity = {"place": place, "mode": mode, "scope": scope, "seconds": seconds}
+                yield {
+                    "id": _id(words, identity),
+                    "place": place,
+                    "mode": mode,
+                    "power_scope": scope,
+                    "seconds": seconds,
+                }
+
+
+def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
+    """Return cores and clocks of a device's power mode."""
+    settings = device.power_modes.get(mode)
+    numbers = settings.model_dump(exclude_none=True) if settings else {}
+    if not numbers.keys() >= set(CLOCKS):
+        raise ConfigError(
+            f"{where}.power_mode is {mode!r}",
+            allowed=f"a mode of the device with all of {', '.join(CLOCKS)}: "
+            + ", ".join(device.power_modes),
+        )
+    return numbers

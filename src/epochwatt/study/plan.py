@@ -13,13 +13,11 @@ from typing import NamedTuple
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
-from epochwatt.study.arithmetic import ARITHMETIC
-from epochwatt.study.expand import EXCLUSIONS
+from epochwatt.study.expand import ARITHMETIC, EXCLUSIONS
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import TWIN, Run
-from epochwatt.study.selection import STARTER
+from epochwatt.study.selection import SLOWER, STARTER
 from epochwatt.study.settings import Settings
-from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned, counted, first_of
 
 JOB_S = 4.2  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it

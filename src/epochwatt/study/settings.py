@@ -2,6 +2,9 @@
 
 import os
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -15,8 +18,8 @@ from epochwatt.errors import ConfigError, LockedError
 from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
-from epochwatt.study.idle_studies import FILE, IdleStudy
-from epochwatt.study.imported import IMPORTED
+from epochwatt.study.idle import FILE, IdleStudy
+from epochwatt.study.imported import IMPORTED, OWN
 from epochwatt.study.runs import TWIN, Run, RunTable
 from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
 from epochwatt.study.validation import validated
@@ -215,7 +218,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
         for factor in figure.where:
             _check_key(f"figures.{name}.where", factor, columns.FACTOR_NAMES)
         for study in figure.studies:
-            if study not in (*studies, STARTER, IMPORTED):
+            if study not in (*studies, STARTER, IMPORTED, OWN):
                 raise ConfigError(
                     f"figures.{name}.studies names {study!r}", where=PLOTTING, allowed=studies
                 )
@@ -285,3 +288,15 @@ def working_folder_lock() -> HolderLock:
         raise LockedError(
             f"another workflow runs in this folder: {error}", do="wait for it, or end it"
         ) from None
+
+
+def lead_the_path() -> None:
+    """Have `python3` in a command mean this interpreter, or with --sdm conda the environment's.
+
+    Snakemake 9 does not quote the interpreter in a script's command, where a path with spaces falls
+    apart. Such a one goes by its bare name from then on, and is found on the PATH.
+    """
+    folder = os.path.dirname(shutil.which(sys.executable) or sys.executable)
+    os.environ["PATH"] = os.pathsep.join([folder, *os.get_exec_path()])
+    if shlex.quote(sys.executable) != sys.executable:
+        sys.executable = os.path.basename(sys.executable)

@@ -1,4 +1,4 @@
-"""Is a table of modes in our units? What no device can be or do is in another one.
+"""Check that a table of modes is in our units: what no device can be or do is in another one.
 
 A column in a unit that is a thousand times larger or smaller cannot be told by its name, and every
 method would learn from it. So a range spans less than a factor of a thousand where devices let it:

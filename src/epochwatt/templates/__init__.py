@@ -1,6 +1,7 @@
 """HTML pages of the report, rendered by Jinja2 from the templates beside this file.
 
-A page is self-contained, all text in it is escaped, and the same values give the same bytes.
+A page is self-contained, all text in it is escaped, and the same values give the same bytes. A .txt
+is plain text, so nothing in it is escaped.
 """
 
 import csv
@@ -14,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from epochwatt.columns import axis_title
-from epochwatt.text import first_of
+from epochwatt.text import counted, first_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -28,14 +29,16 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__name__, ""),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".txt"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters.update(columns=columns, cell=cell, heading=axis_title)
-    environment.filters.update(asset=asset, inline_json=inline_json, first_of=first_of)
+    environment.filters.update(
+        asset=asset, inline_json=inline_json, first_of=first_of, counted=counted
+    )
     environment.filters.update(is_number=is_number, number_columns=number_columns)
     return environment
 

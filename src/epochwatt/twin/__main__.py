@@ -13,9 +13,9 @@ from pathlib import Path
 from epochwatt import columns
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.simulation.records import write_run
-from epochwatt.twin.simulation.run import simulate
+from epochwatt.twin.records import write_run
+from epochwatt.twin.run import simulate
+from epochwatt.twin.twin import Twin, load_twin
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,32 +2,33 @@
 
 Each call is awaited: the CPU launches it, the front end fetches it, the GPU executes it. A kernel
 is a copy, a matrix product or a chain of multiply-adds, with the simulation's own equations
-(`model/compute.py`, `model/power.py`), so fits to it say what simulated boards are made of. Their
-GPU draws power while it is busy, whatever it does: its operations cost next to nothing.
+(`compute.py`, `power.py`), so fits to it say what simulated boards are made of. Their GPU draws
+power while it is busy, whatever it does: its operations cost next to nothing.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import FLOAT_BYTES, KernelCounts
 from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.fits import FitRow
 from epochwatt.roofline.points import Point, write_points
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
-from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.numbers import Clocks, Values
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.compute import FLOP_PER_CORE_CLOCK, kernels_s
-from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
-from epochwatt.twin.model.power import Load, parts
+from epochwatt.twin.boards import Board, Clocks, Values
+from epochwatt.twin.compute import FLOP_PER_CORE_CLOCK, MAIN_OTHERS, kernels_s, slowdown, work_s
+from epochwatt.twin.power import Load, parts
+from epochwatt.twin.power_modes import load_twin_with_modes
+from epochwatt.twin.twin import Twin
 
 COPIES = (2**22, 2**24, 2**26)  # elements of an array
 PRODUCTS = (1024, 2048, 4096)  # rows of square matrices
 CHAINS = tuple(2.0**n for n in range(-2, 9))  # operations per byte of an array read and written
 CHAINED = 2**24  # elements
+GPU = {"processor": "gpu", "precision": "fp32"}
 KINDS = {"copy": "elementwise", "matmul": "gemm", "fma": "elementwise", "launch": "elementwise"}
 
 Kernel = tuple[str, int, float, float, float]  # name, size, operations, bytes, elements
@@ -42,52 +43,21 @@ KERNELS: tuple[Kernel, ...] = (
 )
 
 
+def _on(device: str, mode: Iterable[Any]) -> dict[str, Any]:
+    """Return the columns that all rows of a board's GPU in a mode share."""
+    clocks = dict(zip(CLOCKS, mode, strict=True))
+    clocks["cores"] = None if clocks["cores"] is None else int(clocks["cores"])
+    return {"provenance": "simulated", "device": device, **clocks} | GPU
+
+
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
     """Return what micro-kernels would be measured as, mode by mode.
 
     `modes`: (n,) each, cores and clocks.
     """
-    work = _counts()
-    exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
-    launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
-    launch_s = launch_s * slowdown(MAIN_OTHERS, modes.cores, p)
-    launch_s = launch_s + 1e-3 * p["front_kcycles"] / modes.emc_mhz
-    call_s = np.asarray(launch_s)[:, None] + exec_s
-    columns = Clocks(*(np.asarray(part)[:, None] for part in modes))
-    busy = 1.0 + p["monitor_cores"] / board.ipc
-    load = Load(np.minimum(busy, columns.cores), exec_s / call_s, work.bytes(1) / call_s)
-    power_w = np.broadcast_to(parts(board, columns, load, p).module_w, call_s.shape)
-    rows = []
-    for i, (cores, cpu_mhz, gpu_mhz, emc_mhz) in enumerate(np.column_stack(modes).tolist()):
-        for j, (name, size, flops, moved, _) in enumerate(KERNELS):
-            row = CeilingRow(
-                provenance="simulated",
-                device=device,
-                cores=int(cores),
-                cpu_mhz=cpu_mhz,
-                gpu_mhz=gpu_mhz,
-                emc_mhz=emc_mhz,
-                processor="gpu",
-                precision="fp32",
-                kernel=name,  # type: ignore[arg-type]
-                size=size,
-                flops=flops,
-                bytes=moved,
-                repeats=1,
-                time_s=float(call_s[i, j]),
-                best_s=float(call_s[i, j]),
-                power_w=float(power_w[i, j]),
-                power_scope="module",
-            )
-            rows.append(row)
-    return rows
-
-
-def _counts() -> KernelCounts:
-    """Return the micro-kernels as the simulation takes kernels."""
     names, _, flops, moved, elements = (np.array(column) for column in zip(*KERNELS, strict=True))
     none = np.zeros(len(KERNELS))
-    return KernelCounts(
+    work = KernelCounts(
         model="micro-kernels",
         parameters=0,
         input=(1,),
@@ -101,6 +71,31 @@ def _counts() -> KernelCounts:
         elements_fixed=elements,
         elements_per_sample=none,
     )
+    exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
+    launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
+    launch_s = launch_s * slowdown(MAIN_OTHERS, modes.cores, p)
+    launch_s = launch_s + 1e-3 * p["front_kcycles"] / modes.emc_mhz
+    call_s = np.asarray(launch_s)[:, None] + exec_s
+    clocks = Clocks(*(np.asarray(part)[:, None] for part in modes))
+    busy = 1.0 + p["monitor_cores"] / board.ipc
+    load = Load(np.minimum(busy, clocks.cores), exec_s / call_s, work.bytes(1) / call_s)
+    power_w = np.broadcast_to(parts(board, clocks, load, p).module_w, call_s.shape)
+    return [
+        CeilingRow(
+            **_on(device, mode),
+            kernel=name,  # type: ignore[arg-type]
+            size=size,
+            flops=operations,
+            bytes=n_bytes,
+            repeats=1,
+            time_s=float(call_s[i, j]),
+            best_s=float(call_s[i, j]),
+            power_w=float(power_w[i, j]),
+            power_scope="module",
+        )
+        for i, mode in enumerate(np.column_stack(modes).tolist())
+        for j, (name, size, operations, n_bytes, _) in enumerate(KERNELS)
+    ]
 
 
 def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
@@ -111,40 +106,33 @@ def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
     """
     twin = load_twin_with_modes([], root)
     board, p = twin.boards[device], twin.parameters
-    modes = dict.fromkeys(tuple(map(float, clocks)) for clocks in twin.modes[device].values())
-    return [_simulated_fit(device, board, Clocks(*mode), p) for mode in modes]
-
-
-def _simulated_fit(device: str, board: Board, clocks: Clocks, p: Values) -> FitRow:
-    cores, cpu_mhz, gpu_mhz, emc_mhz = map(float, clocks)
-    launch_s = work_s(p["launch_kcycles"], board, cpu_mhz, emc_mhz, p)
-    launch_s = float(launch_s * slowdown(MAIN_OTHERS, cores, p))
-    idle_w, busy_w = (
-        float(parts(board, clocks, Load(p["monitor_cores"] / board.ipc, util, 0.0), p).module_w)
-        for util in (0.0, 1.0)
-    )
-    flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
-    bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
-    return FitRow(
-        provenance="simulated",
-        device=device,
-        cores=int(cores),
-        cpu_mhz=cpu_mhz,
-        gpu_mhz=gpu_mhz,
-        emc_mhz=emc_mhz,
-        processor="gpu",
-        precision="fp32",
-        flops_per_s=float(flops_per_s),
-        bytes_per_s=float(bytes_per_s),
-        # the GPU's front end fetches one launch after the other, too
-        launch_s=max(launch_s, 1e-3 * float(p["front_kcycles"]) / emc_mhz),
-        j_per_flop=float((busy_w - idle_w) / flops_per_s),
-        j_per_byte=float((busy_w - idle_w) / bytes_per_s + 1e-12 * p["memory_pj_per_byte"]),
-        constant_w=idle_w,
-        ridge_flop_per_byte=float(flops_per_s / bytes_per_s),
-        power_scope="module",
-        n=0,
-    )
+    fits = []
+    for mode in dict.fromkeys(tuple(map(float, clocks)) for clocks in twin.modes[device].values()):
+        cores, cpu_mhz, gpu_mhz, emc_mhz = mode
+        launch_s = work_s(p["launch_kcycles"], board, cpu_mhz, emc_mhz, p)
+        launch_s = float(launch_s * slowdown(MAIN_OTHERS, cores, p))
+        monitor = p["monitor_cores"] / board.ipc
+        idle_w, busy_w = (
+            float(parts(board, Clocks(*mode), Load(monitor, util, 0.0), p).module_w)
+            for util in (0.0, 1.0)
+        )
+        flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
+        bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
+        fit = FitRow(
+            **_on(device, mode),
+            flops_per_s=float(flops_per_s),
+            bytes_per_s=float(bytes_per_s),
+            # the GPU's front end fetches one launch after the other, too
+            launch_s=max(launch_s, 1e-3 * float(p["front_kcycles"]) / emc_mhz),
+            j_per_flop=float((busy_w - idle_w) / flops_per_s),
+            j_per_byte=float((busy_w - idle_w) / bytes_per_s + 1e-12 * p["memory_pj_per_byte"]),
+            constant_w=idle_w,
+            ridge_flop_per_byte=float(flops_per_s / bytes_per_s),
+            power_scope="module",
+            n=0,
+        )
+        fits.append(fit)
+    return fits
 
 
 def write_simulated_ceilings(
@@ -163,15 +151,12 @@ def write_simulated_ceilings(
     """
     twin = load_twin_with_modes(workloads, root)
     swept = [table for path in tables for table in read_mode_tables(Path(path))]
-    wanted = {device: [tuple(c) for c in modes.values()] for device, modes in twin.modes.items()}
-    devices = {device for device, board in twin.boards.items() if wanted[device]}
-    rows = []
-    for device in sorted(devices):
-        of_board = [t for t in swept if t.key.device == twin.boards[device].kind]
-        grid = np.concatenate([t.modes[:, :4] for t in of_board]) if of_board else np.empty((0, 4))
-        named = np.array(wanted[device], float).reshape(-1, 4)
-        modes = Clocks(*np.unique(np.concatenate([named, grid]), axis=0).T)
-        rows += simulate_ceilings(device, twin.boards[device], modes, twin.parameters)
+    rows: list[CeilingRow] = []
+    for device, board in sorted(twin.boards.items()):
+        if named := [tuple(clocks) for clocks in twin.modes[device].values()]:
+            grids = [table.modes[:, :4] for table in swept if table.key.device == board.kind]
+            modes = np.unique(np.concatenate([np.array(named, float), *grids]), axis=0)
+            rows += simulate_ceilings(device, board, Clocks(*modes.T), twin.parameters)
     write_ceilings(ceilings, rows)
     write_points(points, [point for table in swept for point in _points(table, twin)])
 
@@ -185,14 +170,7 @@ def _points(table: ModeTable, twin: Twin) -> list[Point]:
     flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())
     return [
         Point(
-            provenance="simulated",
-            device=device,
-            cores=row.cores,
-            cpu_mhz=row.cpu_mhz,
-            gpu_mhz=row.gpu_mhz,
-            emc_mhz=row.emc_mhz,
-            processor="gpu",
-            precision="fp32",
+            **_on(device, (row.cores, row.cpu_mhz, row.gpu_mhz, row.emc_mhz)),
             workload=row.workload,
             task=row.task,
             batch_size=row.batch_size,

@@ -9,7 +9,7 @@ from epochwatt import columns
 from epochwatt.analysis.collect_idle import plug_rows, recorded_row, write_idle_table
 from epochwatt.board.records import files
 from epochwatt.board.records.samples import SampleWriter
-from epochwatt.errors import ConfigError, RecordError, RecordWriteError
+from epochwatt.errors import ConfigError, RecordError
 
 PLACE = {
     **{"backend": "fake", "device": "agx", "instance": "d1"},
@@ -49,71 +49,64 @@ def inside(s):
     return 6.0 if START <= s <= END else 90.0
 
 
-class TestMeasured:
-    """What a board told of itself."""
+def ripple(s):
+    return 5.0 + 0.1 * math.sin(7 * s)
 
-    def test_power_is_the_mean_between_the_bounds(self, measured):
-        root = measured(sysfs=(MODULE, lambda s: 5.0 + (s - START) / 60 if s >= START else 99.0))
-        row = recorded_row(root, IDLE)
-        assert row["power_w"] == pytest.approx(5.5, rel=1e-4)
-        assert row["duration_s"] == 60.0
-        assert (row["state"], row["power_scope"]) == ("i", "module")
-        assert {key: row[key] for key in PLACE} == PLACE
 
-    @pytest.mark.parametrize(
-        "fault",
-        [
-            {"board": {"busy_pct": 30.0}},
-            {"events": {"throttle": 4}},
-            {"about": {**MODULE, "settings": {"contradictions": 100}}},
-        ],
-    )
-    def test_what_was_not_idle_or_not_its_power_is_an_empty_cell(self, fault, measured):
-        about = fault.pop("about", MODULE)
-        assert "power_w" not in recorded_row(measured(sysfs=(about, lambda s: 5.0), **fault), IDLE)
+RAMP = (MODULE, lambda s: 5.0 + (s - START) / 60 if s >= START else 99.0)
+FAILING = (MODULE, lambda s: -0.04 if s == 120 else ripple(s))
+GPU = ({"scope": "gpu", "total": "power_gpu_w", **SOUND}, lambda s: 3.0)
+HOST = ({"scope": None, "total": None}, lambda s: 1.0)
+# an AGX Xavier's rails have steps of 155 mW each: their sum looks finer than it is
+STEPS = {"reads": "instant", "averaging_s": 0.0, "step_w": {"power_module_w": 0.155}}
+COARSE = ({**MODULE, "settings": {"sensor": STEPS}}, lambda s: 5.0 + 0.002 * math.sin(7 * s))
 
-    def test_what_lies_outside_does_not_count(self, measured):
-        assert recorded_row(measured(sysfs=(MODULE, inside)), IDLE)["power_w"] == pytest.approx(6.0)
 
-    def test_its_error_is_told(self, measured):
-        root = measured(sysfs=(MODULE, lambda s: 5.0 + 0.5 * math.sin(7 * s)))
-        assert 0 < recorded_row(root, IDLE)["power_error_pct"] < 5
+@pytest.mark.parametrize(
+    ("sources", "scope", "power_w"),
+    [
+        ({"sysfs": RAMP}, "module", 5.5),  # the mean between the bounds
+        ({"sysfs": (MODULE, inside)}, "module", 6.0),
+        ({"sysfs": FAILING}, "module", 5.0),  # a negative reading costs that reading
+        ({"host": HOST, "nvml": GPU, "sysfs": (MODULE, lambda s: 8.0)}, "module", 8.0),  # widest
+        ({"sysfs": (MODULE, lambda s: math.nan)}, "module", None),
+        ({"sysfs": ({"scope": "module", "total": None}, inside)}, None, None),
+    ],
+)
+def test_power_of_the_widest_scope_is_the_mean_between_the_bounds(
+    sources, scope, power_w, measured
+):
+    row = recorded_row(measured(**sources), IDLE)
+    assert row.get("power_scope") == scope
+    assert row.get("power_w") == (None if power_w is None else pytest.approx(power_w, rel=0.01))
+    assert (row["duration_s"], row["state"]) == (60.0, "i")
+    assert {key: row[key] for key in PLACE} == PLACE
 
-    def test_its_error_holds_the_sensors_steps(self, measured):
-        """An AGX Xavier's rails have steps of 155 mW each: their sum looks finer than it is."""
-        steps = {"reads": "instant", "averaging_s": 0.0, "step_w": {"power_module_w": 0.155}}
-        about = {**MODULE, "settings": {"sensor": steps}}
-        root = measured(sysfs=(about, lambda s: 5.0 + 0.002 * math.sin(7 * s)))
-        assert recorded_row(root, IDLE)["power_error_pct"] > 100 * 0.155 / 5.0
 
-    def test_a_negative_reading_costs_that_reading(self, measured):
-        root = measured(
-            sysfs=(MODULE, lambda s: -0.04 if s == 120 else 5.0 + 0.1 * math.sin(7 * s))
-        )
-        assert recorded_row(root, IDLE)["power_w"] == pytest.approx(5.0, rel=0.01)
+@pytest.mark.parametrize(
+    ("source", "least_pct"), [((MODULE, ripple), 0.0), (COARSE, 100 * 0.155 / 5.0)]
+)
+def test_its_error_is_told_and_holds_the_sensors_steps(source, least_pct, measured):
+    assert least_pct < recorded_row(measured(sysfs=source), IDLE)["power_error_pct"] < 10
 
-    def test_the_widest_scope_is_taken(self, measured):
-        gpu = {"scope": "gpu", "total": "power_gpu_w", **SOUND}
-        host = {"scope": None, "total": None}
-        row = recorded_row(
-            measured(
-                host=(host, lambda s: 1.0), nvml=(gpu, lambda s: 3.0), sysfs=(MODULE, lambda s: 8.0)
-            ),
-            IDLE,
-        )
-        assert (row["power_scope"], row["power_w"]) == ("module", pytest.approx(8.0))
 
-    def test_rails_without_a_total_are_no_power(self, measured):
-        root = measured(sysfs=({"scope": "module", "total": None}, inside))
-        assert not {"power_w", "power_scope"} & recorded_row(root, IDLE).keys()
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"board": {"busy_pct": 30.0}},
+        {"events": {"throttle": 4}},
+        {"about": {**MODULE, "settings": {"contradictions": 100}}},
+    ],
+)
+def test_what_was_not_idle_or_not_its_power_is_an_empty_cell(fault, measured):
+    others = {name: told for name, told in fault.items() if name != "about"}
+    root = measured(sysfs=(fault.get("about", MODULE), lambda s: 5.0), **others)
+    assert "power_w" not in recorded_row(root, IDLE)
 
-    def test_a_sensor_without_a_reading_is_an_empty_cell(self, measured):
-        row = recorded_row(measured(sysfs=(MODULE, lambda s: math.nan)), IDLE)
-        assert not {"power_w", "power_error_pct"} & row.keys()
 
-    def test_one_that_is_not_there_is_named(self, tmp_path):
-        with pytest.raises(RecordError, match=r"record\.json"):
-            recorded_row(str(tmp_path), IDLE)
+def test_a_measurement_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RecordError, match=r"record\.json"):
+        recorded_row(str(tmp_path), IDLE)
 
 
 class TestPlug:
@@ -195,23 +188,3 @@ def test_simulated_ones_name_their_state(measured, table):
     told = [row[key] for key in ("backend", "state", "dvfs", "power_scope")]
     assert told == ["twin", "iii", "on", "socket"]
     assert float(row["power_w"]) == 4.0
-
-
-def test_cells_of_what_nobody_knows_are_empty(measured, table):
-    root = measured(sysfs=(MODULE, lambda s: math.nan))
-    silent, entered = table(root, [IDLE], "agx,d1,f,iv,2.5\n")
-    assert (silent["power_w"], silent["power_error_pct"]) == ("", "")
-    assert (entered["dvfs"], entered["duration_s"]) == ("", "")
-
-
-def test_table_that_cannot_be_written_is_a_clear_error(table, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(RecordWriteError, match="the idle powers"):
-        table(str(tmp_path), [], path=tmp_path / "file" / "idle.csv")
-
-
-def test_plug_readings_that_are_no_text_are_refused_with_the_file(tmp_path):
-    path = tmp_path / "idle_plug.csv"
-    path.write_bytes(b"device\n\xe5\n")
-    with pytest.raises(ConfigError, match=r"idle_plug\.csv, line 2: no text in UTF-8"):
-        plug_rows(str(path))

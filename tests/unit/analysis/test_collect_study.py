@@ -105,11 +105,6 @@ def test_set_without_a_valid_epoch_keeps_its_row_without_values(later, n_invalid
     assert row[["e2e_s", "loss"]].isna().all()
 
 
-def test_loss_that_is_missing_in_one_epoch_is_taken_over_the_others(summarised):
-    table = summarised({}, {"loss": None, "flags": {"loss_not_finite"}}, {"loss": 0.25})
-    assert table.loc[("1+", "mean"), "loss"] == 0.25
-
-
 def test_flags_of_all_epochs_of_a_set_are_said_once_and_sorted(summarised):
     flags = [set(), {"resumed", "cold_process"}, {"cold_process"}]
     table = summarised(*({"flags": f} for f in flags))

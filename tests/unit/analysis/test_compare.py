@@ -62,27 +62,11 @@ class TestPairs:
             ("", "twin-w4", "only in B"),
         ]
 
-    def test_runs_of_two_boards_meet(self, put):
-        for board in ("d1", "d2"):
-            for workers in (1, 2):
-                put(f"jetson-{board}-w{workers}", instance=board, num_workers=workers)
-        rows = compare(find_runs("*-d1-*"), find_runs("*-d2-*"), 0.05)
-        assert {(row.run_a, row.run_b) for row in rows} == {
-            ("jetson-d1-w1", "jetson-d2-w1"),
-            ("jetson-d1-w2", "jetson-d2-w2"),
-        }
-
     def test_runs_of_two_folders_meet_their_namesakes(self, put):
         put("one", *E2E, root="before")
         put("one", *({"e2e_s": 2 * row["e2e_s"]} for row in E2E))
         assert compared_factors(find_runs("before/results"), find_runs("results")) == {}
         assert ratios("before/results", "results")["e2e"].ratio == pytest.approx(2.0)
-
-    def test_runs_that_follow_different_papers_do_not_meet(self, put):
-        put("one-a", setup="sigmetrics2023")
-        put("two-a", setup="hipcw2021")
-        put("two-b", setup="own")
-        assert {row.part for row in compare(find_runs("one-*"), find_runs("two-*"), 0.05)} == {""}
 
     def test_a_run_with_two_partners_is_refused(self, put):
         put("one")
@@ -144,11 +128,6 @@ class TestRatios:
 class TestInterval:
     """The ratio's interval, and what it says."""
 
-    def test_is_that_of_a_golden_case(self):
-        a, b = np.array([4.0, 4.2, 4.4]), np.array([5.0, 5.1, 5.3, 5.4])
-        low, high = interval(a, b)
-        assert (low, high) == pytest.approx((1.12582, 1.36156), abs=1e-5)
-
     def test_is_welchs_where_spreads_are_small(self):
         rng = np.random.default_rng(1)
         a, b = 1 + 1e-4 * rng.standard_normal(5), 1 + 3e-4 * rng.standard_normal(9)
@@ -170,12 +149,6 @@ class TestInterval:
         assert math.isclose(turned[0] * high, 1.0, rel_tol=1e-9) or high == math.inf
         assert math.isclose(turned[1] * low, 1.0, rel_tol=1e-9) or low == 0.0
 
-    def test_covers_the_true_ratio_about_as_often_as_it_says(self):
-        rng = np.random.default_rng(7)
-        draws = [(rng.normal(10, 0.5, 5), rng.normal(12, 0.2, 4)) for _ in range(2000)]
-        inside = [low <= 1.2 <= high for low, high in (interval(a, b) for a, b in draws)]
-        assert 0.93 < np.mean(inside) < 0.98
-
     @pytest.mark.parametrize(
         ("low", "high", "verdict"),
         [
@@ -194,24 +167,16 @@ class TestInterval:
 class TestText:
     """What is printed and written."""
 
-    def test_first_line_names_what_is_simulated(self, put):
-        put("a")
-        put("b", backend="twin")
-        first, second, *_ = compare_lines("a", "b", 5.0)
-        assert first == ("A: measured on nx/d1, 1 run; B: simulated, not measured: nx/d1, 1 run")
-        assert second == "compared: backend (jetson, twin)"
-
     def test_table_counts_and_runs_without_a_partner(self, put):
         put("a-1")
         for scale in range(2, 9):
             put(f"a-{scale}", dataset_scale=scale)
         put("b", backend="twin")
         lines = compare_lines("a-*", "b", 5.0)
-        (e2e,) = [line.split() for line in lines if line.startswith("a-1 ")]
-        assert e2e[1:] == [
-            *("e2e", "4.2", "s", "4.2", "s", "3,", "3", "1.000"),
-            *("0.898-1.114", "not", "enough", "epochs"),
-        ]
+        assert lines[0] == "A: measured on nx/d1, 8 runs; B: simulated, not measured: nx/d1, 1 run"
+        assert lines[1] == "compared: backend (jetson, twin)"
+        (e2e,) = [" ".join(line.split()) for line in lines if line.startswith("a-1 ")]
+        assert e2e == "a-1 e2e 4.2 s 4.2 s 3, 3 1.000 0.898-1.114 not enough epochs"
         assert "compute: 1 equivalent" in lines
         assert "energy: 1 not comparable" in lines
         assert lines[-1] == "only in A: a-2, a-3, a-4, a-5, a-6, and 2 more"

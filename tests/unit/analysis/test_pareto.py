@@ -14,10 +14,6 @@ def test_a_place_is_added_when_it_is_below_the_last_one_added():
     assert pareto_front(energy, time).tolist() == [1, 3, 0]
 
 
-def test_nothing_has_an_empty_front():
-    assert pareto_front(np.zeros(0), np.zeros(0)).tolist() == []
-
-
 @given(
     st.integers(1, 30).flatmap(
         lambda n: arrays(float, (2, n), elements=st.integers(0, 5).map(float))

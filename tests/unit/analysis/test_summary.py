@@ -36,10 +36,6 @@ def test_means_are_those_of_valid_epochs_after_the_first(means):
     assert pd.isna(row["energy_wh"])
 
 
-def test_a_run_without_a_valid_later_epoch_has_no_means(means):
-    assert means(({}, [{}]), ({}, [{}, {"valid": False}])).empty
-
-
 def test_each_run_counts_once_in_the_shares(means):
     """Stall is 1.5 of 4 s in one run, and 1.5 of 8 s in the other."""
     table = means(({}, [{}, {}, {}, {}]), ({"num_workers": 2}, [{}, {"e2e_s": 8.0}]))
@@ -89,12 +85,6 @@ def test_settings_that_none_beats_are_the_front(means):
     )
     told = [(c.setting, c.e2e_s, c.energy_wh, c.n_runs) for c in best_settings(table)]
     assert told == [("mode a", 4.0, 4.0, 4), ("mode d", 6.0, 2.0, 4), ("mode b", 8.0, 1.0, 4)]
-
-
-def test_arithmetic_is_a_setting_and_is_named(means):
-    compiled = {"precision": "bf16", "compile": "on"}
-    (best,) = best_settings(means(({}, [{}, {}]), (compiled, [{}, {"e2e_s": 3.9}])))
-    assert best.setting == "bf16, compile on"
 
 
 def test_without_energy_the_fastest_setting_is_the_best(means):

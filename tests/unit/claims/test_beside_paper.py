@@ -37,19 +37,21 @@ def test_ours_is_the_median_over_draws_with_its_quartiles():
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("asked", "other", "missing"),
     [
-        {"workload": "v"},
-        {"method": "physical"},
-        {"n_profiled": "10"},
-        {"target": "power_w"},
-        {"reference": "s"},
-        {"mape_pct": "nan"},
+        *(
+            ({}, other, "no row of ours")
+            for other in (
+                *({"workload": "v"}, {"method": "physical"}, {"n_profiled": "10"}),
+                *({"target": "power_w"}, {"reference": "s"}, {"mape_pct": "nan"}),
+            )
+        ),
+        ({"workload": ""}, {}, "no workload of ours on this board"),
     ],
 )
-def test_nothing_else_stands_beside_it(other):
-    (pair,) = beside([number()], {"errors": errors("9", **other)})
-    assert (pair.ours, pair.provenance, pair.missing) == ("", "", "no row of ours")
+def test_nothing_else_stands_beside_it(asked, other, missing):
+    (pair,) = beside([number(**asked)], {"errors": errors("9", **other)})
+    assert (pair.ours, pair.provenance, pair.missing) == ("", "", missing)
 
 
 def test_a_method_without_reference_and_each_provenance_count():
@@ -58,11 +60,6 @@ def test_a_method_without_reference_and_each_provenance_count():
         ("simulated", "9"),
         ("public", "20"),
     ]
-
-
-def test_a_number_of_a_board_that_we_do_not_have_stays_alone():
-    (pair,) = beside([number(workload="")], {"errors": errors("9")})
-    assert pair.missing == "no workload of ours on this board"
 
 
 def test_the_same_draw_in_two_groups_counts_once():

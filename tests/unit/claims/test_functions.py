@@ -92,11 +92,6 @@ def test_no_mode_on_the_front_is_beaten_and_a_margin_has_the_sign_of_its_side(co
         assert margin is None if not others else (margin >= 0 if mode in front else margin <= 0)
 
 
-def test_margin_of_a_mode_is_its_least_lead():
-    front = front_of({"a": (1.0, 10.0), "g": (10.0, 9.9)})
-    assert front.margin_pct("g") == pytest.approx(1.0)  # 1 % faster than a
-
-
 def test_all_modes_without_an_energy_are_named():
     def number(metric, mode):
         if mode in "bc":

@@ -9,7 +9,7 @@ import pytest
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.predictions import predicted, read_predictions
-from epochwatt.twin.inputs.numbers import Clocks
+from epochwatt.twin.boards import Clocks
 
 ABOUT = {"setup": "sigmetrics2023", "device": "agx", "instance": "d1", "storage": "ssd"}
 ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept", "imported": ""}

@@ -35,12 +35,6 @@ def test_what_a_predicate_asks_for(predicate, n_runs, n_clocks, claim, terms):
     assert asked.predicted_for == ({"agx"} if "mape" in predicate else set())
 
 
-def test_runs_are_told_by_their_factors(claim, terms):
-    asked = questions_of([claim("all(e2e_s(agx, lenet, w=n) > 1 for n in (0, 1))")], terms)
-    base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {})}
-    assert asked.runs == {key_of({**base, "num_workers": n}) for n in (0, 1)}
-
-
 def test_needed_of_the_grid(table, request, claims, terms):
     found = needed(table, request.config.rootpath)
     asked = questions_of(claims.values(), terms)

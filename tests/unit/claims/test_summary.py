@@ -114,19 +114,12 @@ def test_measured_runs_of_the_papers_are_counted_and_told_of(finding):
     ]
 
 
-def test_without_runs_there_is_nothing_to_say():
-    assert headline([]) == ["No run of the papers, so no take-away can be judged."]
-
-
-def test_in_short_a_simulated_paper_has_one_line(finding):
+def test_in_short_a_take_away_holds_if_its_core_claims_do(finding):
     rows = [finding(), finding(claim="T2", status="does_not_hold"), finding(claim="T3", status="")]
     assert in_short(rows) == [
         "SIGMETRICS 2023: 1 of 2 take-aways holds as simulated, and 3 of 3 take-aways hold on "
         "boards that were fitted without their numbers."
     ]
-
-
-def test_a_take_away_holds_if_its_core_claims_do(finding):
     apart = finding(claim="T2", takeaway="T1", role="quant", status="does_not_hold")
     core = finding(claim="T3", takeaway="T1", status="does_not_hold")
     assert in_short([finding(), apart])[0].startswith("SIGMETRICS 2023: 1 of 1 take-away holds as")

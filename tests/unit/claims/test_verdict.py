@@ -41,12 +41,6 @@ def test_margin_between_two_sides(less, more, margin):
     assert margin_pct(less, more) == margin
 
 
-@given(finite, finite)
-def test_margin_is_positive_exactly_where_less_is_less(less, more):
-    assert (margin_pct(less, more) > 0) == (less < more)
-    assert margin_pct(less, more) == -margin_pct(more, less)
-
-
 @given(parts)
 def test_all_holds_with_the_least_margin_and_any_with_the_largest(given_parts):
     margins = [p.margin_pct for p in given_parts]

@@ -1,13 +1,17 @@
 """The command line: exit status, what goes to stdout, what to stderr."""
 
+import functools
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.synthetic import sampler_with
 from epochwatt import cli
 from epochwatt.board.device.locks import HolderLock, machine_lock
+from epochwatt.board.telemetry.client import Sampler
 
 
 @pytest.fixture
@@ -142,3 +146,23 @@ def test_interruption_and_lack_of_resources_are_messages(monkeypatch, run, stop,
     ended, _, err = run("report")
     assert ended == status
     assert message in err
+
+
+def test_a_command_is_measured_whole_and_its_status_is_ours(run, tmp_path, monkeypatch):
+    program = sampler_with({"period_s": 0.01, "signal": [[0.004, 8.0], [0.007, 22.0]]})
+    monkeypatch.setattr(Sampler, "start", functools.partial(Sampler.start, program=program))
+    told = tmp_path / "told.json"
+    code = "import time, sys; time.sleep(0.3); sys.exit(3)"
+    status, out, err = run("run", "--json", str(told), "--", sys.executable, "-c", code)
+    assert (status, out) == (3, "")
+    window = json.loads(told.read_text("utf-8"))
+    assert window["time"] > 0.3
+    assert window["total_energy"] == pytest.approx(window["time"] * 16.9, rel=0.3)
+    assert (window["status"], window["command"][-1]) == (3, code)
+    assert "mWh +- " in err
+
+
+def test_a_command_that_is_not_there_is_named(run):
+    status, _, err = run("run", "--", "no-such-program")
+    assert status == 1
+    assert "no-such-program cannot be started: No such file" in err

@@ -10,8 +10,7 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.schedule import interleaved
-from epochwatt.sweeps.find import find_tables
-from epochwatt.sweeps.listing import conversion_lines
+from epochwatt.sweeps.find import conversion_lines, find_tables
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 from epochwatt.sweeps.public.registry import VARIABLE
 

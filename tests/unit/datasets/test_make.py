@@ -7,8 +7,8 @@ import pytest
 from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets.make import make_dataset
-from epochwatt.datasets.recipes import recipe
-from epochwatt.errors import RecordWriteError
+from epochwatt.datasets.recipes import n_samples, recipe
+from epochwatt.errors import ConfigError, RecordWriteError
 
 
 @pytest.fixture
@@ -41,18 +41,12 @@ def test_manifest_lists_every_other_file(made):
     assert {name: about["bytes"] for name, about in manifest["files"].items()} == there
 
 
-def test_making_it_again_gives_the_same_bytes(made, factors):
+def test_making_it_again_gives_the_same_bytes_and_no_left_overs(made, factors):
     before = {path.name: path.read_bytes() for path in made.iterdir()}
-    make_dataset(made, factors["recipe"])
-    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
-
-
-def test_left_overs_of_an_earlier_attempt_are_gone(made, factors):
     (made / "train-images-idx3-ubyte").write_bytes(b"half")
     (made / "stray").touch()
     make_dataset(made, factors["recipe"])
-    assert not (made / "stray").exists()
-    assert open_dataset(str(made.parent), factors)[1]["n_samples"] == 18
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
 
 
 def test_manifest_comes_last(made, factors, monkeypatch):
@@ -69,3 +63,29 @@ def test_folder_that_cannot_be_made_is_a_clear_error(tmp_path, factors):
     (tmp_path / "data").touch()
     with pytest.raises(RecordWriteError, match="cannot write the data set"):
         make_dataset(tmp_path / "data" / "mnist-digits-x0.01", factors["recipe"])
+
+
+def test_recipe_is_what_it_was():
+    """It stands in the id of every run: a change here is a new id for each."""
+    assert json.dumps(recipe("mnist", "digits", 8), sort_keys=True) == (
+        '{"name": "mnist", "scale": 8, "seed": 0, "source": "digits", "version": 1}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "scale", "count"),
+    [
+        *(("digits", 1, 1797), ("digits", 8, 14376), ("digits", 0.5, 898), ("digits", 1e-6, 1)),
+        *(("synthetic", 1, 60_000), ("synthetic", 0.004, 240), ("official", 1, 60_000)),
+    ],
+)
+def test_scale_counts_in_originals_and_is_never_empty(source, scale, count):
+    assert n_samples("mnist", source, scale) == count
+
+
+@pytest.mark.parametrize(("name", "source"), [("mnist", "paper"), ("cifar", "digits")])
+def test_unknown_source_names_those_there_are(name, source):
+    with pytest.raises(ConfigError) as told:
+        recipe(name, source, 1)
+    assert f"{name!r} from source {source!r}" in str(told.value)
+    assert "mnist from digits" in str(told.value)

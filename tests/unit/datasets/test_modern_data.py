@@ -57,13 +57,6 @@ def stand_in(monkeypatch, name, *paths):
 
 
 @pytest.mark.parametrize("dataset", SCALES)
-def test_made_up_set_has_as_many_samples_as_the_recipe_says(made, dataset):
-    reader = made[dataset][1]
-    assert len(reader) == recipes.n_samples(dataset, "synthetic", SCALES[dataset])
-    reader.read(len(reader) - 1)
-
-
-@pytest.mark.parametrize("dataset", SCALES)
 def test_a_larger_set_begins_with_the_smaller_one(made, dataset, tmp_path):
     scale = 2 * SCALES[dataset]
     recipe = recipes.recipe(dataset, "synthetic", scale)

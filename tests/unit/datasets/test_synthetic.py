@@ -1,7 +1,6 @@
 """Made-up data sets: counts, sizes and files of the originals, repeatable, and worth learning."""
 
 import io
-import json
 import shutil
 
 import numpy as np
@@ -11,9 +10,9 @@ from PIL import Image
 from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import landmarks
 from epochwatt.board.training.data import open_dataset
-from epochwatt.datasets import photographs, synthetic
+from epochwatt.datasets import photographs
 from epochwatt.datasets.make import make_dataset
-from epochwatt.datasets.recipes import n_samples, recipe
+from epochwatt.datasets.recipes import recipe
 
 SETS = ("mnist", "cifar10", "gld23k")
 SMALL = {"mnist": 0.02, "cifar10": 0.024, "gld23k": 0.0003}  # 1200, 1200 and 7 samples
@@ -42,20 +41,6 @@ def opened(tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize(
-    ("dataset", "count"), [("mnist", 60_000), ("cifar10", 50_000), ("gld23k", 23_080)]
-)
-@pytest.mark.parametrize("scale", [1, 0.25, 4, 0.004])
-def test_counts_are_those_of_the_original_at_every_scale(dataset, count, scale):
-    assert n_samples(dataset, "synthetic", scale) == round(count * scale)
-
-
-@pytest.mark.parametrize("dataset", SETS)
-def test_recipe_tells_seed_and_version(dataset):
-    expected = {"name": dataset, "source": "synthetic", "scale": 0.25, "seed": 0, "version": 1}
-    assert recipe(dataset, "synthetic", 0.25) == expected
-
-
 @pytest.mark.parametrize("dataset", SETS)
 def test_made_again_it_has_the_same_bytes(opened, dataset):
     _, folder = opened(dataset, SMALL[dataset])
@@ -77,16 +62,6 @@ def test_every_scale_begins_with_the_same_samples(opened, dataset, other):
         (a, label_a), (b, label_b) = one.read(index), two.read(index)
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
         assert label_a == label_b
-
-
-@pytest.mark.parametrize("make", [synthetic.make_mnist, synthetic.make_cifar10])
-def test_another_seed_makes_other_samples(tmp_path, make):
-    contents = []
-    for seed in (0, 1):
-        (tmp_path / str(seed)).mkdir()
-        names = make(tmp_path / str(seed), 20, seed)
-        contents.append((tmp_path / str(seed) / names[0]).read_bytes())
-    assert contents[0] != contents[1]
 
 
 def test_mnist_has_its_file_sizes(opened):
@@ -142,57 +117,12 @@ def test_photographs_have_the_papers_size(painter):
     assert max(sizes) > 150_000
 
 
-def test_photographs_are_smooth_in_parts_and_textured_in_others(painter):
-    roughness = []
-    for index in range(6):
-        with Image.open(io.BytesIO(painter.jpeg(index))) as image:
-            grey = np.asarray(image.convert("L"), dtype=float)
-        steps = np.abs(np.diff(grey, axis=1))[:, :796]
-        roughness.append(steps.reshape(6, 100, 4, 199).mean(axis=(1, 3)))
-    assert np.min(roughness) < 2.0  # levels from pixel to pixel, of parts of 199x100
-    assert np.max(roughness) > 8.0
-
-
 def test_rows_name_users_ids_and_classes_as_the_original_does(painter):
     rows = [painter.row(index) for index in range(4000)]
     assert len({row.image_id for row in rows}) == 4000
     assert all(len(row.image_id) == 16 and int(row.image_id, 16) >= 0 for row in rows)
     assert {row.label for row in rows} == set(range(landmarks.CLASSES))
     assert len({row.user_id for row in rows}) == 233
-
-
-def test_photographs_of_a_class_share_their_colours(painter):
-    """Mean colours of a class's pictures are nearer to each other than to those of others."""
-    by_class = {}
-    for index in range(4000):
-        by_class.setdefault(painter.row(index).label, []).append(index)
-    means = []
-    for label in range(12):
-        pictures = [Image.open(io.BytesIO(painter.jpeg(i))) for i in by_class[label][:4]]
-        means.append([np.asarray(p.resize((8, 6)), dtype=float).ravel() for p in pictures])
-    means = np.array(means)  # (classes, pictures, values)
-    within = means.std(axis=1).mean()
-    between = means.mean(axis=1).std(axis=0).mean()
-    assert 0.4 < between / within < 2.5
-
-
-def test_manifest_lists_every_picture_and_the_map(opened):
-    _, folder = opened("gld23k", SMALL["gld23k"])
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    there = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
-    del there["manifest.json"]
-    assert {name: about["bytes"] for name, about in manifest["files"].items()} == there
-    assert len(there) == 1 + 7
-
-
-def test_making_tells_its_progress(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(photographs.Painter, "jpeg", lambda self, index: b"")
-    with caplog.at_level("INFO"):
-        photographs.make_gld23k(tmp_path, 2000, 0)
-    assert [message.split(",")[0] for message in caplog.messages] == [
-        "1000 of 2000 pictures",
-        "2000 of 2000 pictures",
-    ]
 
 
 def test_disk_that_is_full_is_told_from_a_process_of_its_own(tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ from epochwatt.board.device.storage import Medium
 from epochwatt.doctor import examine
 from epochwatt.doctor.finding import finding_lines, ok, problem, warning
 from epochwatt.doctor.subject import choose
-from epochwatt.errors import ConfigError
 
 
 @pytest.fixture
@@ -162,11 +161,6 @@ def test_beside_a_running_measurement_it_examines_what_does_not_disturb(checkout
     assert "run another" in text
     assert re.search(r"^ok +storage ", text, re.M)
     assert list((checkout.path / "measured").iterdir()) == []
-
-
-def test_an_unknown_device_is_refused(checkout):
-    with pytest.raises(ConfigError, match="--device is 'nano'"):
-        examine.doctor_lines("nano", 0.1, checkout.path)
 
 
 def test_no_setting_is_changed(checkout, quick, monkeypatch):

@@ -9,6 +9,7 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.epochs.board import BUSY_PCT, MET, SWAP_KIB, board_flags, event_flags
 
 START, END = 100.0, 110.0
+LOW = "clock_below_request"
 SOUND = {
     "t_start_mono_s": START,
     "t_end_mono_s": END,
@@ -64,10 +65,6 @@ def test_a_gpu_that_may_have_been_switched_off_while_it_waited(dvfs, method, wai
     assert ("gpu_slept" in board_flags(epoch, samples())) == slept
 
 
-def test_a_mode_that_cannot_be_read_back_is_flagged():
-    assert board_flags(record("power_mode", "verified", False), samples()) == {"mode_not_verified"}
-
-
 class TestClocks:
     """Means of sampled clocks against what was asked for."""
 
@@ -77,65 +74,59 @@ class TestClocks:
         wanted = SOUND["board"]["power_mode"]["resolved"][clock]
         found = share * wanted
         told = samples(**{clock: (wanted, found) if clock == "cpu_mhz" else found})
-        assert board_flags(record(), told) == ({"clock_below_request"} if low else set())
-
-    def test_are_left_to_the_governors_with_dvfs_on(self):
-        assert board_flags(record("power_mode", "dvfs", "on"), samples(gpu_mhz=100.0)) == set()
+        assert board_flags(record(), told) == ({LOW} if low else set())
 
     def test_count_inside_the_epoch_only(self):
         t_s = np.arange(90.0, 121.0)
         inside = (t_s >= START) & (t_s <= END)
         assert board_flags(record(), samples(gpu_mhz=np.where(inside, 500.0, 100.0))) == set()
-        assert board_flags(record(), samples(gpu_mhz=np.where(inside, 100.0, 500.0))) == {
-            "clock_below_request"
-        }
-
-    def test_of_one_slow_cpu_are_enough(self):
-        assert board_flags(record(), samples(cpu_mhz=(1000.0, 800.0, 1000.0))) == {
-            "clock_below_request"
-        }
-
-    def test_of_no_request_are_those_that_were_pinned(self):
-        mode = {"verified": True, "dvfs": "off", "resolved": {}, "read_back": {"gpu_mhz": 600.0}}
-        assert board_flags(record("power_mode", mode), samples(gpu_mhz=500.0)) == {
-            "clock_below_request"
-        }
-
-    def test_of_cpus_that_are_offline_do_not_count(self):
-        told = samples(cpu_mhz=(1000.0, 100.0))
-        read_back = {"cpu_mhz": 1000.0, "cores_online": [0]}
-        assert board_flags(record("power_mode", "read_back", read_back), told) == set()
-
-
-class TestStart:
-    """What was found before the epoch."""
+        assert board_flags(record(), samples(gpu_mhz=np.where(inside, 100.0, 500.0))) == {LOW}
 
     @pytest.mark.parametrize(
-        ("busy_pct", "flags"),
-        [(BUSY_PCT, set()), (BUSY_PCT + 0.1, {"machine_busy"}), (None, set())],
-    )
-    def test_other_load_is_flagged_above_its_limit(self, busy_pct, flags):
-        assert board_flags(record("busy_pct", busy_pct), samples()) == flags
-
-    @pytest.mark.parametrize(("steady", "flags"), [(True, set()), (False, {"settle_timeout"})])
-    def test_a_board_that_was_still_restless_is_flagged(self, steady, flags):
-        assert board_flags(record("settled", {"steady": steady}), samples()) == flags
-
-
-class TestEvents:
-    """Counters before and after."""
-
-    @pytest.mark.parametrize(
-        ("counter", "enough", "flag"),
+        ("mode", "sampled", "flags"),
         [
-            ("throttle", 1, "throttled"),
-            ("over_current", 1, "over_current"),
-            ("swap_kib", SWAP_KIB + 1, "swap_grown"),
+            ({"dvfs": "on"}, {"gpu_mhz": 100.0}, set()),  # left to the governors
+            ({}, {"cpu_mhz": (1000.0, 800.0, 1000.0)}, {LOW}),  # one slow CPU is enough
+            # without a request those that were pinned
+            ({"resolved": {}, "read_back": {"gpu_mhz": 600.0}}, {"gpu_mhz": 500.0}, {LOW}),
+            # CPUs that are offline do not count
+            (
+                {"read_back": {"cpu_mhz": 1000.0, "cores_online": [0]}},
+                *({"cpu_mhz": (1000.0, 100.0)}, set()),
+            ),
         ],
     )
-    def test_that_grow_are_flagged(self, counter, enough, flag):
-        def grown(by):
-            return event_flags({"before": {counter: 70}, "after": {counter: 70 + by}})
+    def test_of_what_counts(self, mode, sampled, flags):
+        whole = {**SOUND["board"]["power_mode"], **mode}
+        assert board_flags(record("power_mode", whole), samples(**sampled)) == flags
 
-        assert grown(enough) == {flag}
-        assert grown(enough - 1) == grown(0) == grown(-5) == set()
+
+@pytest.mark.parametrize(
+    ("path_and_value", "flags"),
+    [
+        (("busy_pct", BUSY_PCT), set()),
+        (("busy_pct", BUSY_PCT + 0.1), {"machine_busy"}),
+        (("busy_pct", None), set()),
+        (("settled", {"steady": True}), set()),
+        (("settled", {"steady": False}), {"settle_timeout"}),
+        (("power_mode", "verified", False), {"mode_not_verified"}),  # it cannot be read back
+    ],
+)
+def test_what_was_found_before_the_epoch(path_and_value, flags):
+    assert board_flags(record(*path_and_value), samples()) == flags
+
+
+@pytest.mark.parametrize(
+    ("counter", "enough", "flag"),
+    [
+        ("throttle", 1, "throttled"),
+        ("over_current", 1, "over_current"),
+        ("swap_kib", SWAP_KIB + 1, "swap_grown"),
+    ],
+)
+def test_counters_that_grow_are_flagged(counter, enough, flag):
+    def grown(by):
+        return event_flags({"before": {counter: 70}, "after": {counter: 70 + by}})
+
+    assert grown(enough) == {flag}
+    assert grown(enough - 1) == grown(0) == grown(-5) == set()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.epochs.placement import laid_out, stall_times
+from epochwatt.epochs.placement import laid_out, stall_intervals, stall_times
 from epochwatt.errors import RecordError
 
 TIMES = [[2.0, 1.0, 3.0], [0.0, 1.0, 3.0], [1.0, 1.0, 4.0], [0.0, 0.5, 2.5]]  # 6, 4, 6, 3 s
@@ -62,15 +62,23 @@ def meta(**changes):
     )
 
 
-def test_old_record_of_pooled_timing_cannot_say_when_the_gpu_stalled():
-    assert stall_times(meta(timing_method="cuda_events_pooled", tail_s=0.1), TIMES) is None
-
-
-def test_a_record_that_does_not_say_where_its_last_minibatch_ended_cannot_either():
-    assert stall_times(meta(timing_method="host_clock"), TIMES) is None
+@pytest.mark.parametrize(
+    "told",
+    [{"timing_method": "cuda_events_pooled", "tail_s": 0.1}, {"timing_method": "host_clock"}],
+)
+def test_old_records_of_pooled_timing_or_without_a_tail_cannot_say_when_it_stalled(told):
+    assert stall_times(meta(**told), TIMES) is None
 
 
 @pytest.mark.parametrize("method", ["host_clock", "cuda_events_synchronised", "simulated"])
 def test_other_old_records_say_where_the_last_minibatch_ended(method):
     starts, _ = stall_times(meta(timing_method=method, tail_s=1.0), TIMES)
     assert list(starts) == [10.0, 16.5, 21.0, 27.5]
+
+
+@pytest.mark.parametrize(("tail_s", "second_s"), [(0.0, 102.0), (0.5, 101.75)])
+def test_overhead_is_spread_evenly_and_a_known_tail_lies_behind_the_last(tail_s, second_s):
+    minibatch_s = np.array([[0.5, 0.25, 1.0], [0.125, 0.125, 0.5]], dtype=np.float32)
+    starts, ends = stall_intervals(minibatch_s, 100.0, 3.0, tail_s)
+    assert starts.tolist() == [100.0, second_s]
+    assert (ends - starts).tolist() == [0.75, 0.25]

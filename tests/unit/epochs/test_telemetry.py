@@ -46,6 +46,8 @@ def test_steady_power_gives_its_energy_and_share_of_the_stall():
     assert row["power_mean_w"] == pytest.approx(36.0)
     assert row["stall_energy_j"] == pytest.approx(72.0, rel=1e-6)
     assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
+    assert row["energy_paper_wh"] == pytest.approx(0.1, rel=0.2)
+    assert 0 <= row["energy_paper_missing_pct"] <= 20
     assert row["flags"] == REGULAR
 
 
@@ -74,16 +76,6 @@ def test_mean_power_is_energy_over_e2e_of_the_same_row(watts, e2e_s, is_counted)
     assert row["power_mean_w"] == pytest.approx(mean_w, rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("sensor", "flagged"),
-    [({"seen_share": 0.25}, True), ({"seen_share": 1.0}, False), ({"seen_share": None}, False)],
-)
-def test_sensor_that_looks_only_now_and_then_is_told(sensor, flagged):
-    sources = {"nvml": source("gpu", "power_gpu_w", settings={"sensor": sensor})}
-    (row,) = telemetry.energies(record(sources), {"nvml": steady(36.0, "power_gpu_w")})
-    assert ("power_part_time" in row["flags"]) == flagged
-
-
 def test_the_widest_scope_comes_first_and_none_is_mixed():
     sources = {"nvml": source("gpu", "power_gpu_w"), "ina": source("module", "power_total_w")}
     samples = {"nvml": steady(5.0, "power_gpu_w"), "ina": steady(12.0)}
@@ -95,13 +87,18 @@ def test_the_widest_scope_comes_first_and_none_is_mixed():
 
 
 @pytest.mark.parametrize(
-    ("counts", "flag"),
-    [({"n_negative": 3}, "power_negative"), ({"stuck_s": 31.0}, "power_stuck")],
+    ("told", "flags"),
+    [
+        ({"n_negative": 3}, {"power_negative"}),
+        ({"stuck_s": 31.0}, {"power_stuck"}),
+        ({"settings": {"sensor": {**SENSOR, "seen_share": 0.25}}}, {"power_part_time"}),
+        ({"settings": {"sensor": {**SENSOR, "seen_share": None}}}, set()),
+    ],
 )
-def test_a_sensor_that_lies_is_flagged(counts, flag):
-    sources = {"ina": source("module", "power_total_w", **counts)}
+def test_a_sensor_that_lies_or_looks_now_and_then_is_flagged(told, flags):
+    sources = {"ina": source("module", "power_total_w", **told)}
     (row,) = telemetry.energies(record(sources), {"ina": steady(12.0)})
-    assert row["flags"] == REGULAR | {flag}
+    assert row["flags"] == REGULAR | flags
 
 
 def test_a_sensor_without_any_reading_is_missing_not_zero():
@@ -153,14 +150,6 @@ QUICK = [[0.1, 0.0, 0.1]] * 50
 def test_load_of_others_during_an_epoch_is_flagged(others_pct, flags):
     tree = np.where(SECONDS % 2, 60.0, 20.0)
     assert disturbed(SECONDS, tree + 1.0 + others_pct, tree, QUICK, (0.0, 10.0)) == flags
-
-
-def test_the_papers_sum_is_kept_with_its_own_loss():
-    (row,) = telemetry.energies(
-        record({"ina": source("module", "power_total_w")}), {"ina": steady(36.0)}
-    )
-    assert row["energy_paper_wh"] == pytest.approx(0.1, rel=0.2)
-    assert 0 <= row["energy_paper_missing_pct"] <= 20
 
 
 def test_a_counter_of_a_sensor_that_sees_a_part_of_the_time_has_the_bound_of_its_readings():

@@ -7,7 +7,6 @@ import pytest
 from panels import KeepingJob
 
 from epochwatt.columns import with_defaults
-from epochwatt.figures.common.published import load_relations
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -89,10 +88,3 @@ def numbers(tmp_path):
             return [tuple(row[c] for c in columns) for row in csv.DictReader(handle)]
 
     return read
-
-
-@pytest.fixture
-def relations(pytestconfig):
-    """The relations of SIGMETRICS 2023, by id."""
-    found = load_relations(str(pytestconfig.rootpath / "config/published"), "sigmetrics2023")
-    return {relation.id: relation for relation in found}

@@ -84,6 +84,11 @@ def assert_readable(panels):
         assert not pairs, f"{name}: texts overlap: {pairs}"
 
 
+def words(job, panel):
+    """Return the texts of a panel of a job, each in one line."""
+    return [" ".join(text.get_text().split()) for text, _, _ in job.saved[panel]]
+
+
 def overlap(one, two):
     """Return whether two boxes of the canvas share more than a touch."""
     width = min(one.x1, two.x1) - max(one.x0, two.x0)

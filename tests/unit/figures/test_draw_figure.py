@@ -11,26 +11,18 @@ from epochwatt.figures.common.job import MOST_ENTRIES
 from epochwatt.figures.draw_figure import draw_figure, verdict_words
 
 FAILS = "does_not_hold"
-ROW = ComparisonRow(
-    claim="T5.1.7b",
-    takeaway="5.1.7",
-    paper="sigmetrics2023",
-    role="quant",
-    claim_text="What four workers save",
-    backend="twin",
-    form="paper",
-    board="",
-    status=FAILS,
-    subject="AGX Xavier, LeNet-5",
-    published_id="RS5.1.7-01",
-    verdict=FAILS,
-    tolerance="3 points",
-    in_words="published -5.4 %, here +10.0 %",
-)
+CHANGE = "-5.4 %, here +10.0 %"
+ROW = {
+    "claim": "T5.1.7b", "takeaway": "5.1.7", "paper": "sigmetrics2023", "role": "quant",
+    "claim_text": "What four workers save", "backend": "twin", "form": "paper", "board": "",
+    "status": FAILS, "verdict": FAILS, "subject": "AGX Xavier, LeNet-5", "tolerance": "3 points",
+    "published_id": "RS5.1.7-01", "published": "-5.4 %", "here": "+10.0 %",
+    "in_words": f"published {CHANGE}",
+}  # fmt: skip
 
 
 def row(**changes):
-    return ComparisonRow(**{**ROW.__dict__, **changes})
+    return ComparisonRow(**{**ROW, **changes})
 
 
 @pytest.fixture
@@ -54,67 +46,62 @@ def drawn(job_of, made_up, tmp_path):
     return draw
 
 
-def texts(job, panel):
+def texts(job, panel="fig02c"):
     return {" ".join(text.get_text().split()): text for text, _, _ in job.saved[panel]}
 
 
 def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(drawn, tmp_path):
-    job = drawn(ROW)
-    found = texts(job, "fig02c")
-    assert same_color(found["-5.4 %, here +10.0 %"].get_color(), job.palette["warning"])
+    job = drawn(row())
+    found = texts(job)
+    assert same_color(found[CHANGE].get_color(), job.palette["warning"])
     assert "red: does not hold" in found
     assert any("take-away does not hold here: see the table beside it" in text for text in found)
     with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
         (failing,) = csv.DictReader(handle)
-    assert failing == {
-        "claim": "T5.1.7b",
-        "takeaway": "5.1.7",
-        "sentence": "What four workers save",
-        "subject": "AGX Xavier, LeNet-5",
-        "published": "-5.4 %",
-        "here": "+10.0 %",
-        "tolerance": "3 points",
-        "published_id": "RS5.1.7-01",
-    }
-    caption = (tmp_path / "figures/fig02c.txt").read_text("utf-8")
-    assert "(T5.1.7b): AGX Xavier, LeNet-5: published -5.4 %, here +10.0 %" in " ".join(
-        caption.split()
-    )
+    told = ("claim", "takeaway", "subject", "published", "here", "tolerance", "published_id")
+    assert failing == {"sentence": ROW["claim_text"], **{name: ROW[name] for name in told}}
+    caption = " ".join((tmp_path / "figures/fig02c.txt").read_text("utf-8").split())
+    assert f"(T5.1.7b): AGX Xavier, LeNet-5: published {CHANGE}" in caption
     assert "Simulated, not measured." in caption
+    for panel in job.saved.values():
+        (legend,) = panel[0][0].get_figure(root=True).legends
+        assert len(legend.get_texts()) <= MOST_ENTRIES
 
 
 @pytest.mark.parametrize(
-    "comparison",
+    "changes",
     [
-        row(verdict="holds", status="holds"),
-        row(status="holds"),
-        row(backend="fake"),
-        row(form="general", board="own agx d1"),
-        row(claim="T5.2.1a"),
+        {"verdict": "holds", "status": "holds"},
+        {"status": "holds"},
+        {"backend": "fake"},
+        {"form": "general", "board": "own agx d1"},
+        {"claim": "T5.2.1a"},
     ],
 )
-def test_nothing_is_red_that_holds_or_is_of_others(comparison, drawn, tmp_path):
-    job = drawn(comparison)
-    found = texts(job, "fig02c")
-    assert same_color(found["-5.4 %, here +10.0 %"].get_color(), job.palette["published"])
+def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
+    job = drawn(row(**changes))
+    found = texts(job)
+    assert same_color(found[CHANGE].get_color(), job.palette["published"])
     assert "red: does not hold" not in found
     lines = (tmp_path / "figures/fig02c.claims.csv").read_text("utf-8").splitlines()
     assert len(lines) == 1
 
 
 def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):
-    found = texts(drawn(ROW, notes=False), "fig02c")
+    found = texts(drawn(row(), notes=False))
     assert not any("see the table" in text or "runs, " in text for text in found)
     assert any(text.startswith("Simulated · ") for text in found)
 
 
-def test_this_machine_s_figure_is_none_of_the_paper_s(job_of, made_up, tmp_path):
+def test_captions_say_whose_figure_it_is_and_why_nothing_is_drawn(job_of, made_up, gone, tmp_path):
     host = {"backend": "host", "device": "host", "setup": "own"}
-    draw_figure(job_of("fig02", *(made_up({}, {}, **host, num_workers=w) for w in (0, 4)),
-                       backend="host"))  # fmt: skip
+    runs = [made_up({}, {}, **host, num_workers=w) for w in (0, 4)]
+    draw_figure(job_of("fig02", *runs, backend="host"))
     caption = (tmp_path / "figures/fig02a.txt").read_text("utf-8")
     assert not caption.startswith("fig02a")
     assert "none of the paper's boards" in " ".join(caption.split())
+    draw_figure(job_of("fig02", missing=[gone(num_workers=4)]))
+    assert "Not drawn: out of memory." in (tmp_path / "figures/fig02a.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -122,13 +109,13 @@ def test_this_machine_s_figure_is_none_of_the_paper_s(job_of, made_up, tmp_path)
     [
         ([], ""),
         ([row(verdict="holds", status="holds")], ""),
-        ([ROW], "1 of 1 take-away does not hold here: see the table beside it"),
+        ([row()], "1 of 1 take-away does not hold here: see the table beside it"),
         (
             [row(takeaway=t, role="core") for t in "ab"] + [row(takeaway="c", status="holds")],
             "2 of 3 take-aways do not hold here: see the table beside it",
         ),
         (
-            [row(role="core", verdict="holds", status="holds"), ROW],
+            [row(role="core", verdict="holds", status="holds"), row()],
             "Some printed numbers do not hold here: see the table beside it",
         ),
     ],
@@ -151,15 +138,3 @@ def test_parameters_of_a_former_version_are_refused_with_what_to_write(
     job = job_of("fig08", made_up(), parameters={"x": "energy_paper_wh", **parameters})
     with pytest.raises(ConfigError, match=advice):
         draw_figure(job)
-
-
-def test_a_panel_without_a_number_is_not_drawn_and_says_why(job_of, gone, tmp_path):
-    draw_figure(job_of("fig02", missing=[gone(num_workers=4)]))
-    assert "Not drawn: out of memory." in (tmp_path / "figures/fig02a.txt").read_text("utf-8")
-
-
-def test_a_legend_has_at_most_six_entries(drawn):
-    job = drawn(ROW)
-    for panel in job.saved.values():
-        (legend,) = panel[0][0].get_figure(root=True).legends
-        assert len(legend.get_texts()) <= MOST_ENTRIES

@@ -4,6 +4,7 @@ The runs are made up: they only have to fill the axes as the paper's numbers do.
 """
 
 from collections import defaultdict
+from itertools import product
 
 import pytest
 from panels import assert_readable
@@ -11,31 +12,59 @@ from panels import assert_readable
 from epochwatt.figures.draw_figure import draw_figure
 
 TITLES = {
-    "lenet": "LeNet-5",
-    "mobilenet": "MobileNetV3-Large",
-    "resnet": "ResNet-18",
-    "agx": "AGX Xavier",
-    "nx": "Xavier NX",
-    "nano": "Nano",
-    "orin": "AGX Orin",
+    **{"lenet": "LeNet-5", "mobilenet": "MobileNetV3-Large", "resnet": "ResNet-18"},
+    **{"agx": "AGX Xavier", "nx": "Xavier NX", "nano": "Nano", "orin": "AGX Orin"},
 }
 PLACES = (
-    ("agx", "lenet"),
-    ("agx", "mobilenet"),
-    ("agx", "resnet"),
-    ("nx", "lenet"),
-    ("nx", "mobilenet"),
-    ("nano", "lenet"),
+    *(("agx", "lenet"), ("agx", "mobilenet"), ("agx", "resnet")),
+    *(("nx", "lenet"), ("nx", "mobilenet"), ("nano", "lenet")),
 )
 MODES = {"agx": "g", "nx": "15W", "nano": "MAXN", "orin": "MAXN"}
 E2E_S = {"lenet": 37.0, "mobilenet": 297.0, "resnet": 349.0}
-HIPCW = {
-    "setup": "hipcw2021",
-    "model": "mobilenet",
-    "dataset": "gld23k",
-    "device": "nx",
-    "power_mode": "15W",
-}
+NX = {"setup": "hipcw2021", "model": "mobilenet", "dataset": "gld23k", "device": "nx"}
+SYNTHETIC = {**NX, "dataset_source": "synthetic"}
+LETTERS = {mode: 1 + ((7 * n) % 13) / 9 for n, mode in enumerate("abcdefghijklm")}
+SLOWER_UNITS = {f"d{n}": 1 + 0.02 * n for n in range(5)}
+MEDIA, SCALES = ("ssd", "sd", "hdd"), (0.25, 1.0, 4.0)
+RUNS = {  # what is drawn -> factors of runs, how slow they are, how many epochs they have
+    "workers": [
+        {"device": d, "model": m, "slow": 9 - w, "num_workers": w, "storage": "hdd"}
+        for (d, m), w in product(PLACES, (0, 1, 2, 4, 8))
+    ],
+    "media": [
+        {"device": d, "model": m, "storage": s, "num_workers": w}
+        for (d, m), s, w in product(PLACES, MEDIA, (0, 4))
+        if (d, s) != ("nano", "ssd")
+    ],
+    "sizes": [
+        {"model": m, "slow": 9 / size, "batch_size": size}
+        for m, size in product(E2E_S, [2**n for n in range(7)])
+    ],
+    "boards": [
+        {"device": d, "model": m, "slow": slow, "n_epochs": 9, "instance": unit}
+        for (d, m), (unit, slow) in product((PLACES[2], PLACES[4], PLACES[5]), SLOWER_UNITS.items())
+    ],
+    "dvfs": [{"model": m, "dvfs": dvfs} for m, dvfs in product(E2E_S, ("off", "on"))],
+    "modes": [
+        {"model": m, "slow": slow, "power_mode": mode}
+        for m, (mode, slow) in product(E2E_S, LETTERS.items())
+    ],
+    "medians": [
+        {**NX, "slow": 4 / (w + 1), "storage": s, "num_workers": w}
+        for s, w in product(MEDIA, (0, 1, 2, 4))
+    ],
+    "scales": [
+        {**SYNTHETIC, "slow": 4 * of / (w + 1), "storage": "ssd", "num_workers": w,
+         "dataset_scale": of}
+        for of, w in product(SCALES, (0, 4))
+    ],
+}  # fmt: skip
+GONE = {
+    "sizes": [{"model": m, "batch_size": 128} for m in E2E_S],
+    "modes": [{"model": m, "power_mode": "n"} for m in E2E_S],
+    "scales": [{**SYNTHETIC, "storage": "hdd", "num_workers": w, "dataset_scale": 4.0}
+               for w in (0, 4)],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -66,18 +95,23 @@ def run(made_up):
     return write
 
 
-def test_figure_2(draw, run):
-    workers = (0, 1, 2, 4, 8)
-    assert_readable(
-        draw(
-            "fig02",
-            *(run(*p, 9 - w, num_workers=w, storage="hdd") for p in PLACES for w in workers),
-        )
-    )
+@pytest.mark.parametrize(
+    ("figure", "what"),
+    [
+        *(("fig02", "workers"), ("fig03", "media"), ("fig04", "sizes"), ("fig05", "boards")),
+        *(("fig06", "dvfs"), ("fig08", "modes"), ("fig09", "modes"), ("fig11", "modes")),
+        *(("fig13", "modes"), ("hipcw_fig02", "medians"), ("hipcw_fig03", "medians")),
+        *(("hipcw_fig06", "scales"), ("hipcw_fig07", "scales"), ("hipcw_fig08", "scales")),
+    ],
+)
+def test_all_text_is_readable(figure, what, draw, run, gone):
+    missing = [gone(**factors) for factors in GONE.get(what, ())]
+    runs = [run(**factors) for factors in RUNS[what]]
+    assert_readable(draw(figure, *runs, missing=missing, records=defaultdict(str)))
 
 
 @pytest.mark.parametrize("backend", ["host", "jetson"])
-def test_figure_2_without_power_says_it_once(draw, made_up, backend):
+def test_figure_2_without_power(draw, made_up, backend):
     about = {"backend": backend, "device": "host", "instance": "local"}
     runs = [
         made_up(model=model, batch_size=size, num_workers=w, **about)
@@ -85,37 +119,6 @@ def test_figure_2_without_power_says_it_once(draw, made_up, backend):
         for w in (0, 1, 2)
     ]
     assert_readable(draw("fig02", *runs, backend=backend))
-
-
-def test_figure_3(draw, run):
-    media = ("ssd", "sd", "hdd")
-    where = [
-        (p, m, w) for p in PLACES for m in media for w in (0, 4) if (p[0], m) != ("nano", "ssd")
-    ]
-    assert_readable(draw("fig03", *(run(*p, storage=m, num_workers=w) for p, m, w in where)))
-
-
-def test_figure_4(draw, run, gone):
-    sizes = [2**n for n in range(8)]
-    runs = [run(model=m, slow=9 / s, batch_size=s) for m in E2E_S for s in sizes if s < 128]
-    assert_readable(draw("fig04", *runs, missing=[gone(model=m, batch_size=128) for m in E2E_S]))
-
-
-def test_figure_5(draw, run):
-    types = (("agx", "resnet"), ("nx", "mobilenet"), ("nano", "lenet"))
-    units = [f"d{n}" for n in range(1, 6)]
-    assert_readable(
-        draw(
-            "fig05",
-            *(run(*t, 1 + 0.02 * n, 9, instance=u) for t in types for n, u in enumerate(units)),
-        )
-    )
-
-
-def test_figure_6(draw, run):
-    assert_readable(
-        draw("fig06", *(run(model=m, dvfs=dvfs) for m in E2E_S for dvfs in ("off", "on")))
-    )
 
 
 @pytest.mark.parametrize("scope", ["socket", "module"])
@@ -130,39 +133,3 @@ def test_figure_7(draw, tmp_path, scope):
     ]
     (tmp_path / "idle.csv").write_text(head + "".join(rows), encoding="utf-8")
     assert_readable(draw("fig07", idle=str(tmp_path / "idle.csv")))
-
-
-@pytest.mark.parametrize("figure", ["fig08", "fig09", "fig11", "fig13"])
-def test_power_modes(draw, run, figure, gone):
-    slow = {mode: 1 + ((7 * n) % 13) / 9 for n, mode in enumerate("abcdefghijklm")}
-    runs = [run(model=m, slow=s, power_mode=mode) for m in E2E_S for mode, s in slow.items()]
-    assert_readable(
-        draw(
-            figure,
-            *runs,
-            missing=[gone(power_mode="n", model=m) for m in E2E_S],
-            records=defaultdict(str),
-        )
-    )
-
-
-@pytest.mark.parametrize("figure", ["hipcw_fig02", "hipcw_fig03"])
-def test_workers_and_media(draw, run, figure):
-    runs = [
-        run(slow=4 / (w + 1), **HIPCW, storage=medium, num_workers=w)
-        for medium in ("ssd", "sd", "hdd")
-        for w in (0, 1, 2, 4)
-    ]
-    assert_readable(draw(figure, *runs))
-
-
-@pytest.mark.parametrize("figure", ["hipcw_fig06", "hipcw_fig07", "hipcw_fig08"])
-def test_size_of_the_data_set(draw, run, gone, figure):
-    about = {**HIPCW, "dataset_source": "synthetic"}
-    runs = [
-        run(slow=4 * scale / (w + 1), **about, storage="ssd", num_workers=w, dataset_scale=scale)
-        for scale in (0.25, 1.0, 4.0)
-        for w in (0, 4)
-    ]
-    missing = [gone(**about, storage="hdd", num_workers=w, dataset_scale=4.0) for w in (0, 4)]
-    assert_readable(draw(figure, *runs, missing=missing))

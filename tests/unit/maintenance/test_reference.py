@@ -3,7 +3,6 @@
 import difflib
 import functools
 import re
-import shutil
 from pathlib import Path
 from unittest import mock
 
@@ -48,20 +47,6 @@ def test_every_schema_describes_its_keys_and_every_factor_without_value_is_expla
     told = empty | config.PowerMode.model_fields.keys() | {"settle", "random", "pairs"}
     told |= {"changing", "file"}  # of schedules
     assert told == reference.DEFAULTS.keys()
-
-
-def test_a_page_that_drifted_is_put_right(tmp_path):
-    (tmp_path / "config").symlink_to(ROOT / "config")
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    drifted = (
-        (ROOT / "docs/reference/columns.md")
-        .read_text("utf-8")
-        .replace("| `e2e_s` |", "| `e2e_ms` |")
-    )
-    (tmp_path / "docs/reference/columns.md").write_text(drifted, "utf-8")
-    made = reference.pages(tmp_path)["docs/reference/columns.md"]
-    assert made != drifted
-    assert made == (ROOT / "docs/reference/columns.md").read_text("utf-8")
 
 
 def test_the_run_that_docs_follow_is_in_the_run_table():

@@ -6,9 +6,9 @@ import pytest
 
 from epochwatt.board.records.checksums import write_sums
 from epochwatt.board.records.files import sha256_of
-from epochwatt.open_data import layout
+from epochwatt.open_data import package as layout
 from epochwatt.open_data.export import export
-from epochwatt.open_data.terms import Terms
+from epochwatt.open_data.package import Terms
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 
 GPU_MHZ = (114.75, 318.75, 522.75, 726.75)

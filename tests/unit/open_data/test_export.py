@@ -15,12 +15,12 @@ from epochwatt import columns
 from epochwatt.analysis.collect_study import export_tables
 from epochwatt.board.records.files import sha256_of
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.open_data import layout
+from epochwatt.open_data import package as layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.export import export
+from epochwatt.open_data.package import Terms
 from epochwatt.open_data.read import find_tables, read_package
 from epochwatt.open_data.schema import TABLES
-from epochwatt.open_data.terms import Terms
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 
 from .conftest import GPU_MHZ, sweep_rows
@@ -38,11 +38,6 @@ def test_a_sweep_that_was_exported_is_read_again_as_others(package):
         for row in sweep_rows("measured")
     ]
     assert tables[0].column("gpu_mhz").tolist() == list(GPU_MHZ)
-
-
-def test_a_zip_file_reads_like_the_folder(package):
-    folder, archive = package(), package(name="other.zip")
-    assert rows_of(find_tables(str(archive))) == rows_of(find_tables(str(folder)))
 
 
 def test_equal_packages_are_equal_files(package):
@@ -122,10 +117,6 @@ def test_provenances_never_share_a_table(package):
         with open(folder / f"sweeps-{provenance}.csv", encoding="utf-8") as handle:
             assert {row["provenance"] for row in csv.DictReader(handle)} == {provenance}
     assert check_folder(folder) == []
-
-
-def test_a_name_that_says_simulated_stays(package):
-    assert package(sweep_rows("simulated"), "simulated-orin").name == "simulated-orin"
 
 
 def test_licence_is_needed_and_known(plant):

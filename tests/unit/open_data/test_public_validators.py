@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from epochwatt.open_data import layout
+from epochwatt.open_data import package as layout
 from epochwatt.open_data.schema import TABLES
 
 from .conftest import sweep_rows

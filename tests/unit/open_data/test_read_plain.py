@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.errors import ConfigError, DataError
-from epochwatt.open_data.read import find_tables, read_plain
-from epochwatt.open_data.report import report_lines
+from epochwatt.open_data.read import find_tables, read_plain, report_lines
 
 from .conftest import sweep_rows
 
@@ -38,20 +37,11 @@ def test_few_columns_are_enough(plain, name):
     assert table.varied() == ("gpu_mhz",)
 
 
-def test_what_others_measured_is_public(plain):
-    text = PLAIN.replace("device", "provenance,device").replace("tx2", "measured,tx2")
+@pytest.mark.parametrize(("stated", "read"), [("measured", "public"), ("simulated", "simulated")])
+def test_what_others_measured_is_public_and_simulated_stays(plain, stated, read):
+    text = PLAIN.replace("device", "provenance,device").replace("tx2", f"{stated},tx2")
     (table,) = read_plain(plain(text))
-    assert table.key.provenance == "public"
-
-
-def test_a_simulated_table_of_others_stays_simulated(plain):
-    text = PLAIN.replace("device", "provenance,device").replace("tx2", "simulated,tx2")
-    (table,) = read_plain(plain(text))
-    assert table.key.provenance == "simulated"
-
-
-def test_the_bytes_that_spreadsheets_put_in_front_are_no_part_of_a_name(plain):
-    assert read_plain(plain("\ufeff" + PLAIN))[0].key.device == "tx2"
+    assert table.key.provenance == read
 
 
 def test_lines_of_one_mode_are_its_repeats(plain):
@@ -59,26 +49,11 @@ def test_lines_of_one_mode_are_its_repeats(plain):
     assert [row.repeat for row in table.rows] == [0, 1]
 
 
-def test_lines_with_the_same_repeat_are_named(plain):
-    text = PLAIN.replace("comment", "repeat").replace("warm", "0").replace("624.75", "1300.5")
-    text = text.replace("0.077,", "0.077,0")
-    with pytest.raises(DataError, match=r"the same .* as in line 2") as error:
-        read_plain(plain(text))
-    assert error.value.where.endswith("theirs.csv, line 3")
-
-
 def test_a_mode_that_failed_has_no_row(plain):
     with pytest.raises(DataError) as error:
         find_tables(str(plain(PLAIN.replace("0.077", ""))))
     assert "line 3, column time_s" in str(error.value)
     assert "do: leave the row out, as of a mode that failed" in str(error.value)
-
-
-def test_a_mode_that_was_run_twice_is_one_mode(plain):
-    again = "tx2,yolo,infer,624.75,0.079,again\n"
-    (table,) = find_tables(str(plain(PLAIN + again)))
-    assert len({row.gpu_mhz for row in table.rows}) == 2
-    assert sorted(table.column("time_s").tolist()) == [0.041, 0.077, 0.079]
 
 
 @pytest.mark.parametrize(
@@ -145,22 +120,6 @@ def test_a_compressed_table_that_was_damaged_is_refused(plain):
     with pytest.raises(DataError, match=r"theirs\.csv\.gz cannot be read"):
         find_tables(str(path))
     assert not report_lines(path)[1]
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (PLAIN.replace(",", ";").encode(), "separated by commas\n  found: ';'"),
-        (PLAIN.encode("utf-16"), "theirs.csv is no text in UTF-8"),
-    ],
-)
-def test_a_table_of_another_spreadsheet_is_refused_with_what_to_do(plain, content, told):
-    path = plain()
-    path.write_bytes(content)
-    with pytest.raises(DataError) as error:
-        find_tables(str(path))
-    assert told in str(error.value)
-    assert "do: save it" in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_named_once(tmp_path):

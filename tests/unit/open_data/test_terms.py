@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.open_data import layout
+from epochwatt.open_data import package as layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.export import export
+from epochwatt.open_data.package import Terms
 from epochwatt.open_data.read import find_tables
-from epochwatt.open_data.terms import Terms
 from epochwatt.sweeps.public.registry import load_registry
 
 from .conftest import sweep_rows

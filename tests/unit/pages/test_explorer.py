@@ -70,26 +70,22 @@ def test_every_mean_is_the_cell_of_runs_csv(explored):
         ]  # fmt: skip
 
 
-def test_a_run_without_a_valid_later_epoch_has_no_numbers(explored):
-    shown = explored(a=({}, [{}]), b=({"num_workers": 0}, EPOCHS))
+def test_a_run_without_a_valid_later_epoch_or_without_records_has_no_numbers(explored):
+    shown = explored(records={"a": "measured/gone"}, a=({}, [{}]), b=({"num_workers": 0}, EPOCHS))
     assert shown["runs"]["e2e_s"][0] is None
     assert shown["runs"]["n_epochs"] == [0, 3]
+    assert shown["runs"]["gpu_mhz"] == [None, None]
     assert shown["compared"]["e2e"]["n"] == [0, 3]
+    assert shown["epochs"] == {}
     json.dumps(shown, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("factors", "kind"),
-    [
-        ({"backend": "host"}, "measured"),
-        ({"backend": "jetson"}, "measured"),
-        ({"backend": "jetson", "imported": "the scripts of 2023"}, "imported"),
-        ({"backend": "twin"}, "simulated"),
-        ({"backend": "fake"}, "fake"),
-    ],
-)
-def test_the_kind_of_data_is_told_apart(explored, factors, kind):
-    assert explored(a=(factors, EPOCHS))["runs"]["kind"] == [kind]
+def test_the_kind_of_data_is_told_apart(explored):
+    kinds = {"host": "measured", "jetson": "measured", "twin": "simulated", "fake": "fake"}
+    runs = {backend: ({"backend": backend}, EPOCHS) for backend in kinds}
+    runs["old"] = ({"backend": "jetson", "imported": "the scripts of 2023"}, EPOCHS)
+    shown = explored(**runs)["runs"]
+    assert dict(zip(shown["run"], shown["kind"], strict=True)) == kinds | {"old": "imported"}
 
 
 def test_number_mean_and_variance_are_all_that_an_interval_needs(explored):
@@ -112,12 +108,6 @@ def test_energy_is_compared_where_there_is_some(explored):
     }
 
 
-def test_a_run_without_records_has_no_epoch_and_no_clocks(explored):
-    shown = explored(a=({}, EPOCHS), records={"a": "measured/gone"})
-    assert shown["epochs"] == {}
-    assert shown["runs"]["gpu_mhz"] == [None]
-
-
 def test_some_simulated_runs_show_an_epoch_and_all_others(explored, monkeypatch):
     monkeypatch.setattr(explorer_data, "SIMULATED_EPOCHS", 2)
     runs = {f"t{n}": ({"batch_size": n}, EPOCHS) for n in (1, 2, 3)}
@@ -134,11 +124,8 @@ def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):
     assert {name: unpacked(text) for name, text in specs.items()} == {
         "twin-fig02a": {"mark": "bar"}
     }
-
-
-def test_packing_gives_the_same_bytes_each_time():
     value = {"a": [1.5, None, "é"]}
-    assert packed(value) == packed(value)
+    assert packed(value) == packed(value)  # the same bytes each time
     assert unpacked(packed(value)) == value
     with pytest.raises(ValueError, match="JSON"):
         packed([math.nan])

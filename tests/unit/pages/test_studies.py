@@ -1,6 +1,7 @@
 """Studies on the landing page and on pages of their own: PowerTrain, Fulcrum, pairs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -79,13 +80,17 @@ def planted_figure(stem):
     path = Path(f"results/figures/{stem}.svg")
     path.parent.mkdir(parents=True)
     path.write_text("<svg viewBox='0 0 9 9'></svg>")
-    return f"results/figures/{stem}"
+    return [f"results/figures/{stem}"]
 
 
-def test_powertrain_is_on_the_landing_page_where_it_was_made(
+def test_powertrain_is_on_the_landing_page_where_it_was_made_and_has_one_of_its_own(
     checkout, powertrain_tables, write_epochs
 ):
-    figure = looks.gallery_entries([planted_figure("twin/powertrain_limits")])
+    text = plant([], write_epochs).read_text("utf-8")
+    assert "PowerTrain" not in text
+    assert "Fulcrum" not in text
+    shutil.rmtree("results")
+    figure = looks.gallery_entries(planted_figure("twin/powertrain_limits"))
     page = plant([], write_epochs, figures=figure, powertrain=powertrain_tables)
     assert differing(page, Path()) == []
     text = page.read_text("utf-8")
@@ -93,15 +98,11 @@ def test_powertrain_is_on_the_landing_page_where_it_was_made(
     assert text.count('data-column="ours"') == 1
     assert "no row of ours" in text
     assert "Under power limits: time lost, and limits broken" in text
-
-
-def test_powertrain_has_a_page_with_its_figures(powertrain_tables, tmp_path):
-    svg = tmp_path / "twin/powertrain_limits.svg"
-    svg.parent.mkdir()
+    svg = Path("results/figures/twin/powertrain_limits.svg")
     svg.with_suffix(".txt").write_text("A title.\n\nWhat one sees.\n")
-    write_powertrain(powertrain_tables, [str(svg)], str(tmp_path / "index.html"))
-    page = (tmp_path / "index.html").read_text("utf-8")
-    assert 'src="twin/powertrain_limits.svg"' in page
+    write_powertrain(powertrain_tables, [str(svg)], "results/powertrain.html")
+    page = Path("results/powertrain.html").read_text("utf-8")
+    assert 'src="figures/twin/powertrain_limits.svg"' in page
     assert "What one sees." in page
     assert "of 2 claims 1 hold, 0 do not, 1 cannot be evaluated" in page
     assert "&gt; 97 %" in page
@@ -138,7 +139,7 @@ def test_methods_stand_beside_each_other_of_one_provenance_alone():
 
 
 def test_fulcrum_is_on_the_landing_page_where_it_was_made(checkout, fulcrum_tables, write_epochs):
-    figure = gallery_entries([planted_figure("twin/fulcrum_power")])
+    figure = gallery_entries(planted_figure("twin/fulcrum_power"))
     page = plant([], write_epochs, figures=figure, fulcrum=fulcrum_tables)
     assert differing(page, Path()) == []
     text = page.read_text("utf-8")
@@ -148,21 +149,12 @@ def test_fulcrum_is_on_the_landing_page_where_it_was_made(checkout, fulcrum_tabl
     assert "of 2 claims 1 hold, 1 do not" in text
     assert "Training beside a stream of requests, over power budgets" in text
     assert "one of inference takes and draws what one of training does" in text
-
-
-def test_the_key_sentence_is_of_a_provenance_with_its_numbers(fulcrum_tables):
     shown = fulcrum(fulcrum_tables)
-    (sentence,) = shown["sentences"]  # the public row has no loss
-    text = "".join(piece if isinstance(piece, str) else piece.text for piece in sentence)
-    assert "answers 90.3 of the problems" in text
-    assert "8.5 of requests are late" in text
+    (answer,) = shown["answers"]  # the public row has no loss
+    assert (answer["kept"].text, answer["late"].text) == ("90.3", "8.5")
+    assert "our reading of GMD answers " in text
+    assert " of requests are late; with steady ones none." in text
     assert shown["table"].lines[1].cells["solver"].startswith("physical terms, verified")
-
-
-def test_without_the_studies_the_landing_page_does_not_mention_them(checkout, write_epochs):
-    text = plant([], write_epochs).read_text("utf-8")
-    assert "PowerTrain" not in text
-    assert "Fulcrum" not in text
 
 
 OTHERS = ("cpu_util_pct", "gpu_util_pct", "ram_used_mib", "energy_wh")  # not measured
@@ -203,18 +195,13 @@ def pairs_page(tmp_path):
     return make
 
 
-def test_the_page_of_pairs_says_what_is_different_and_the_figure_shows_the_margin(
-    pairs_page, tmp_path
-):
+def test_the_page_of_pairs_says_what_is_different_and_what_disturbed_it(pairs_page, tmp_path):
     page, spec = pairs_page(slower_pct=5.0)
     assert "different: mini-batch time (copy, compute), mini-batch time, 10th percentile, " in page
     assert "equivalent: wait for the loader" in page
     assert "other programs" not in page
-    assert spec["layer"][0]["data"]["values"] == [{"from": -3.0, "to": 3.0}]
+    assert spec["layer"][0]["data"]["values"] == [{"from": -3.0, "to": 3.0}]  # the margin
     assert "podman against none" in (tmp_path / "differences.svg").read_text("utf-8")
-
-
-def test_pairs_that_others_disturbed_or_that_have_other_software_are_named(pairs_page):
     page, _ = pairs_page(slower_pct=0.0, flags="cold_process machine_shared")
     assert "other programs took CPUs during 6 of 6 pairs" in page
     page, spec = pairs_page(slower_pct=5.0, differs="torch 1.8 / 2.1")

@@ -1,4 +1,4 @@
-"""The summary: how many claims hold, where time and energy go, which settings none beats."""
+"""The summary of all runs: what the page shows, and in short what the terminal shows."""
 
 import re
 from pathlib import Path
@@ -21,13 +21,16 @@ from epochwatt.pages.summary import (
 )
 
 TITLES = {"lenet": "LeNet-5", "host": "this machine", "agx": "AGX Xavier"}
+WHERE, BEST, RUNS = "Where an epoch goes", "Best settings", "Runs"
+METERED = {"power_scope": "module", "energy_wh": 0.25, "power_mean_w": 9.5}
+TWIN, JETSON = {"backend": "twin"}, {"backend": "jetson", "device": "agx"}
 
 
 @pytest.fixture
 def summary(checkout, write_epochs):
     """Return a function that summarises runs given as lists of epochs; it gives lines and parts."""
 
-    def call(*runs, findings=(), excluded=(), titles=TITLES, factors=()):
+    def call(*runs, findings=(), excluded=(), factors=()):
         paths = [
             write_epochs(f"run-{n}", {**run.factors, **differing}, *epochs)
             for n, (run, differing, epochs) in enumerate(
@@ -35,9 +38,11 @@ def summary(checkout, write_epochs):
             )
         ]
         write_claims_table("claims.csv", findings)
-        write_summary(paths, "claims.csv", excluded, titles, "s.txt")
-        parts = summarise(read_epochs(paths), findings, titles)
-        return Path("s.txt").read_text("utf-8").split("\n"), parts
+        write_summary(paths, "claims.csv", excluded, TITLES, "s.txt")
+        parts = summarise(read_epochs(paths), findings, TITLES)
+        lines = Path("s.txt").read_text("utf-8").split("\n")
+        assert not [line for line in lines if line != line.rstrip()]
+        return lines, parts
 
     return call
 
@@ -58,17 +63,20 @@ def cells_of(part, title):
     return [list(row.values()) for row in rows_of(part, title)]
 
 
-WHERE, BEST, RUNS = "Where an epoch goes", "Best settings", "Runs"
-
-
-def test_head_says_where_how_many_and_how_long(summary):
+def test_head_says_where_how_many_and_how_long_and_what_does_not_count(summary):
     lines, _ = summary([{}, {}], [{}, {}])
     assert lines[0] == "Measured on host/local: 2 runs, 4 epochs, 16 s of training."
-
-
-def test_long_times_are_in_hours(summary):
+    assert NO_POWER in lines
     lines, _ = summary([{}, {"e2e_s": 72_000.0}])
     assert lines[0].endswith("2 epochs, 20 h of training.")
+    bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
+    lines, (part,) = summary([{}, {}, bad, bad])
+    assert "2 epochs not valid and left out of means: cold_process, fresh_weights." in lines
+    assert cells_of(part, RUNS)[0][4:6] == ["1", "4.00"]
+    lines, _ = summary([{}], excluded=[{"run": "host-x", "reason": "out of memory"}])
+    told = "Not in this table: 1 run without a valid epoch after the first one"
+    assert any(line.startswith(told) for line in lines)
+    assert "missing: host-x (out of memory)" in lines
 
 
 def test_a_place_shows_the_range_and_the_shares(summary):
@@ -80,19 +88,15 @@ def test_a_place_shows_the_range_and_the_shares(summary):
     assert bar.parts == pytest.approx({"stall": 28.125, "compute": 67.1875, "overhead": 4.6875})
 
 
-def test_the_best_setting_is_named_by_what_differs(summary):
+def test_the_best_setting_is_named_by_what_differs_with_a_note_of_each_kind(summary):
     _, (part,) = summary([{}, {"e2e_s": 3.0, "compute_s": 1.0}], [{}, {}])
     about = ["own", "this machine", "LeNet-5", "mnist digits x8", "local", "2"]
     assert cells_of(part, BEST) == [[*about, "batch 16", "3"]]
     assert part.tables[1][1] == f"{FASTEST} {LEARNING}"
-
-
-def test_a_note_of_each_kind_stands_above_units_with_and_without_energy(summary):
-    seen = {"power_scope": "module", "energy_wh": 0.25}
-    jetson = {"backend": "jetson", "device": "agx"}
+    fast = METERED | {"e2e_s": 3.0}
     _, (part,) = summary(
-        *([{}, {}], [{}, {"e2e_s": 3.0}], [seen, seen], [seen, seen | {"e2e_s": 3.0}]),
-        factors=[{}, {}, jetson, jetson],
+        *([{}, {}], [{}, {"e2e_s": 3.0}], [METERED, METERED], [METERED, fast]),
+        factors=[{}, {}, JETSON, JETSON],
     )
     host, board = rows_of(part, BEST)
     assert (host["E2E s"], board["E2E s"], board["energy Wh"]) == ("3", "3", "0.25")
@@ -100,9 +104,14 @@ def test_a_note_of_each_kind_stands_above_units_with_and_without_energy(summary)
     assert part.tables[1][1] == f"{FRONT} {FASTEST} {LEARNING}"
 
 
-def test_rows_of_runs_name_what_differs_of_board_unit_data_and_storage(summary):
-    agx = {"backend": "jetson", "device": "agx", "storage": "ssd"}
-    factors = [{"instance": "second"}, {}, {"dataset_scale": 2.0}, agx]
+def test_each_run_has_a_row_while_they_are_few_of_what_differs(summary, checkout):
+    _, (part,) = summary([{"e2e_s": 100.0}, {}, {}], [{}, {}], [{}, {}])
+    rows = cells_of(part, RUNS)
+    assert rows[0] == [
+        *("LeNet-5", "asis", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute")
+    ]
+    assert [row[2:4] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
+    factors = [{"instance": "second"}, {}, {"dataset_scale": 2.0}, JETSON | {"storage": "ssd"}]
     _, (part,) = summary(*[[{}, {}]] * 4, factors=factors)
     assert "setup" not in rows_of(part, RUNS)[0]
     assert [row[:5] for row in cells_of(part, RUNS)] == [
@@ -111,121 +120,63 @@ def test_rows_of_runs_name_what_differs_of_board_unit_data_and_storage(summary):
         ["this machine", "LeNet-5", "mnist digits x2", "local", "disk"],
         ["AGX Xavier", "LeNet-5", "mnist digits x8", "local", "ssd"],
     ]
-
-
-def test_each_run_has_a_row_while_they_are_few(summary, checkout):
-    _, (part,) = summary([{"e2e_s": 100.0}, {}, {}], [{}, {}], [{}, {}])
-    rows = cells_of(part, RUNS)
-    assert rows[0] == [
-        *("LeNet-5", "asis", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute")
-    ]
-    assert [row[2:4] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
     checkout.sweep({"seed": list(range(FEW_RUNS + 1))})
     _, (part,) = summary(*[[{}, {}]] * (FEW_RUNS + 1))
     assert rows_of(part, RUNS) == []
 
 
-def test_without_a_power_sensor_it_is_said_and_no_column_is_empty(summary):
-    lines, (part,) = summary([{}, {}], [{}, {}])
-    assert NO_POWER in lines
-    for title in (WHERE, BEST, RUNS):
-        assert not any("energy Wh" in row or "power W" in row for row in rows_of(part, title))
-
-
 def test_energy_and_power_are_told_where_they_were_measured(summary):
-    seen = {"power_scope": "module", "energy_wh": 0.25, "power_mean_w": 9.5}
-    lines, (part,) = summary([seen, seen], [seen, seen | {"energy_wh": 0.5}])
+    lines, (part,) = summary([METERED] * 2, [METERED, METERED | {"energy_wh": 0.5}])
     assert cells_of(part, WHERE)[0][-2:] == ["0.25 to 0.5", "9.5"]
     assert cells_of(part, RUNS)[0][-2:] == ["0.25", "9.5"]
     assert part.tables[1][1] == f"{FRONT} {LEARNING}"
     assert NO_POWER not in lines
+    _, (part,) = summary([{}, {}], [{}, {}])
+    for title in (WHERE, BEST, RUNS):
+        assert not any("energy Wh" in row or "power W" in row for row in rows_of(part, title))
 
 
 def test_energies_that_jtop_leaves_wide_are_said_with_what_helps(summary):
-    seen = {"power_scope": "module", "energy_wh": 0.25, "energy_error_pct": 12.0}
+    seen = METERED | {"energy_error_pct": 12.0}
     jtop = seen | {"flags": {"power_sampling_regular"}}
     lines, _ = summary([seen, jtop], [jtop, jtop | {"energy_error_pct": 2.0}])
     text = " ".join(lines)
     assert "2 epochs is known to 12 %" in text
     assert "power_source: auto" in text
-    lines, _ = summary([seen, seen])
-    assert not any("jtop" in line for line in lines)
-    lines, _ = summary([seen, jtop], factors=[{"backend": "twin"}])
-    assert not any("jtop" in line for line in lines)  # a simulated board has no sysfs to read
+    for epochs, factors in (([seen, seen], {}), ([seen, jtop], TWIN)):  # no sysfs to read
+        lines, _ = summary(epochs, factors=[factors])
+        assert not any("jtop" in line for line in lines)
 
 
-def test_invalid_epochs_are_told_and_left_out(summary):
-    bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
-    lines, (part,) = summary([{}, {}, bad, bad])
-    assert "2 epochs not valid and left out of means: cold_process, fresh_weights." in lines
-    assert cells_of(part, RUNS)[0][4:6] == ["1", "4.00"]
-
-
-def test_runs_without_a_valid_later_epoch_are_counted(summary):
-    lines, _ = summary([{}])
-    told = "Not in this table: 1 run without a valid epoch after the first one"
-    assert any(line.startswith(told) for line in lines)
-    assert lines[0] == "Measured on host/local: 1 run, 1 epoch, 4 s of training."
-
-
-def test_excluded_rows_are_named_with_their_reason(summary):
-    lines, _ = summary([{}, {}], excluded=[{"run": "host-x", "reason": "out of memory"}])
-    assert "missing: host-x (out of memory)" in lines
-
-
-def test_what_is_simulated_has_a_part_of_its_own(summary):
+def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
     """None of its epochs is in a mean, a range or a front of what was measured."""
-    factors = [{}, {"backend": "twin"}]
     findings = [finding(), finding(backend="host", form="general", board="own host local")]
     lines, (measured, simulated) = summary(
-        [{}, {}], [{}, {"e2e_s": 2.0}], factors=factors, findings=findings
+        [{}, {}], [{}, {"e2e_s": 2.0}], factors=[{}, TWIN], findings=findings
     )
     assert "Simulated, not measured: host/local: 1 run, 2 epochs, 6 s of training." in lines
     assert [p.title for p in (measured, simulated)] == ["Measured", "Simulated, not measured"]
     assert [cells_of(p, WHERE)[0][4:6] for p in (measured, simulated)] == [["1", "4"], ["1", "2"]]
     assert "1 of 1 take-away holds as simulated" in " ".join(simulated.head)
     assert not re.search("claim|take-away", " ".join(measured.head))  # of one's own none counts
-
-
-def test_nothing_measured_is_said(summary):
-    for told in ({}, {"factors": [{"backend": "twin"}]}):
-        lines, _ = summary(*([[{}, {}]] if told else []), **told)
+    for runs, factors in (((), ()), (([{}, {}],), [TWIN])):
+        lines, _ = summary(*runs, factors=factors)
         assert lines[0] == NOTHING
-
-
-def test_a_fake_board_is_never_called_measured(summary):
     lines, (part,) = summary([{}, {}], factors=[{"backend": "fake"}])
     assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
     assert part.title == "Fake boards, not measured"
 
 
-def test_lines_end_without_blanks(summary):
-    lines, _ = summary([{}, {}], [{}])
-    assert [line for line in lines if line != line.rstrip()] == []
-
-
 def test_the_terminal_shows_the_fastest_run_of_each_network(summary):
-    seen = {"power_scope": "module", "energy_wh": 0.25, "power_mean_w": 9.5}
-    faster = seen | {"e2e_s": 3.0, "compute_s": 1.0}
-    lines, _ = summary([seen, seen], [seen, faster])
+    faster = METERED | {"e2e_s": 3.0, "compute_s": 1.0}
+    lines, _ = summary([METERED, METERED], [METERED, faster])
     start = lines.index("") + 1
-    assert [re.split("  +", line) for line in lines[start : lines.index("", start)]] == [
-        [
-            "network",
-            "data",
-            "runs",
-            "fastest",
-            "E2E s",
-            "energy Wh",
-            "power W",
-            "stall",
-            "bound by",
-        ],
-        [
-            *("LeNet-5", "mnist digits x8", "2", "0 workers, batch 32, disk"),
-            *("3.00", "0.25", "9.5", "50 %", "loader"),
-        ],
-    ]
+    head, row = (re.split("  +", line) for line in lines[start : lines.index("", start)])
+    assert dict(zip(head, row, strict=True)) == {
+        **{"network": "LeNet-5", "data": "mnist digits x8", "runs": "2"},
+        **{"fastest": "0 workers, batch 32, disk", "E2E s": "3.00", "energy Wh": "0.25"},
+        **{"power W": "9.5", "stall": "50 %", "bound by": "loader"},
+    }
 
 
 def test_the_terminal_gets_few_and_short_lines_and_the_page_all(summary, checkout):

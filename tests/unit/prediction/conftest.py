@@ -85,14 +85,6 @@ def krai(measured_folder):
     return measured.krai(measured_folder)
 
 
-@pytest.fixture(scope="session")
-def tx2(measured_folder):
-    """Time per image on TX2, 13 GPU x 4 memory clocks."""
-    return measured.tx2(measured_folder) or pytest.skip(
-        f"{measured.TX2} has no licence, so it is not in the repository, and is absent"
-    )
-
-
 # modes of a made-up board, in which cores never differ: four of them fix all that there is to fix
 PLANTED = {
     name: Mode(8, cpu, gpu, emc)

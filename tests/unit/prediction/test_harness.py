@@ -117,13 +117,6 @@ def test_method_sees_the_later_epochs_of_the_training_modes_only(epochs, modes, 
     assert [modes[place] for place in answers["mode"]] == list(test.mode_of_row)
 
 
-def test_physical_models_are_nearest_in_a_physical_world(epochs, modes):
-    answers = cross_validate(PLAIN.values(), [epochs], random_subsets(modes, 5, 12, seed=0))
-    medians = answers.groupby(["target", "method"])["error_pct"].median()
-    for target in TARGETS:
-        assert medians[target].idxmin() == "physical"
-
-
 def test_methods_without_energy_of_their_own_predict_it_as_time_x_power(epochs, modes, efij):
     answers = cross_validate(PLAIN.values(), [epochs], [split(modes, efij)])
     targets = answers.groupby("method")["target"].unique()
@@ -196,16 +189,6 @@ def test_real_modes_of_a_cpu(krai):
         assert pairs[key] == pytest.approx((median, worst), abs=0.06), key
 
 
-def test_real_clocks_of_tx2(tx2):
-    """Inference, not training: three networks on TX2, from four of 52 GPU and memory clocks."""
-    many = scores(tx2, leave_one_mode_out)
-    few = scores(tx2, lambda modes: random_subsets(modes, 4, 20, 0))
-    for name in tx2:
-        assert many["time_s", name, "physical"].median_pct < 10
-        few_pct = [few["time_s", name, method].median_pct for method in ("physical", "paper")]
-        assert few_pct[0] < few_pct[1] / 3
-
-
 # -- choices under power limits ------------------------------------------------------------------
 
 TIME = [10.0, 8.0, 8.0, 5.0, 9.0]
@@ -218,15 +201,12 @@ def table():
     return observations_from_rows("t", MODES[:5], TIME, WATTS)
 
 
-def test_fastest_within_a_limit_is_the_one_of_least_power_among_equals():
+def test_fastest_within_a_limit_is_the_one_of_least_power_among_equals(table):
     limits = np.array([9.9, 10.0, 17.0, 18.0, 29.0, 30.0])
     places = fastest_within(np.array(TIME), np.array(WATTS), limits)
     assert places.tolist() == [NONE, 0, 0, 2, 2, 3]
-
-
-def test_the_best_profiled_mode_is_one_that_was_profiled_and_keeps_the_limit(table):
-    places = best_profiled(table, np.array([0, 1, 4]), np.array([9.0, 19.0, 20.0, 40.0]))
-    assert places.tolist() == [NONE, 0, 1, 1]
+    profiled = best_profiled(table, np.array([0, 1, 4]), np.array([9.0, 19.0, 20.0, 40.0]))
+    assert profiled.tolist() == [NONE, 0, 1, 1]
 
 
 def test_choices_are_judged_by_what_was_observed(table):
@@ -256,12 +236,9 @@ def test_shares_are_of_the_answers_and_the_area_of_all_limits():
     assert judged.excess_area_pct == pytest.approx(100 * 45 / 750)
 
 
-def test_one_watt_over_is_not_more_than_one():
-    judged = judge(chosen([10.0, 20.0], [1.0, 1.0], [11.0, 20.0], 1.0))
-    assert (judged.over_pct, judged.over_1w_pct) == (50, 0)
-
-
 def test_no_answer_has_no_penalty_and_no_shares():
+    one_over = judge(chosen([10.0, 20.0], [1.0, 1.0], [11.0, 20.0], 1.0))
+    assert (one_over.over_pct, one_over.over_1w_pct) == (50, 0)  # one watt is not more than one
     judged = judge(chosen([1.0, 2.0], [NAN, NAN], [NAN, NAN], 3.0))
     assert judged.n_answered == 0
     assert np.isnan([judged.penalty_pct, judged.over_pct, judged.over_1w_pct]).all()

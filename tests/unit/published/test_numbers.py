@@ -91,15 +91,6 @@ def test_sides_and_bounds(published):
     assert not published.measurements["S5.5.1-01"].is_bound
 
 
-def test_equal_runs_have_equal_keys(published):
-    found = published.measurements
-    keys = {name: run_key(found[name].config) for name in found}
-    assert keys["S5.1.1-02"] == keys["S5.2.2-03"]
-    assert len({keys[f"S5.2.2-0{k}"] for k in (1, 2, 3)}) == 3
-    assert run_key(published.relations["RS5.1.3-03"].config_b) == keys["S5.1.6-09"]
-    assert keys["S5.6-03"] == (None,) * len(KEYS)
-
-
 words = st.from_regex(r"[a-z0-9+.]+", fullmatch=True)
 
 

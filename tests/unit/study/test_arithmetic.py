@@ -3,8 +3,8 @@
 import pytest
 
 from epochwatt.board.device.kinds import KINDS
-from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device
+from epochwatt.study.expand import refuse_arithmetic
 
 PLAIN = {"backend": "jetson", "task": "train", "precision": "fp32", "compile": "off"}
 

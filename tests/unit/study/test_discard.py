@@ -52,13 +52,6 @@ def test_receipts_that_name_the_epoch_go_and_no_others(epoch, left, run):
     assert receipts(run) == left
 
 
-def test_whole_run_goes_with_all_its_receipts(run):
-    moved = discard("measured", run.id, None)
-    assert [Path(path).name for path in moved] == ["epoch-0", "epoch-1", "epoch-2", "epoch-3"]
-    assert not Path("measured", run.id).exists()
-    assert receipts(run) == []
-
-
 def test_epochs_discarded_in_the_same_second_both_reach_the_trash(run, monkeypatch):
     monkeypatch.setattr("time.strftime", lambda form: "20260101T000000")
     paths = discard("measured", run.id, 2) + discard("measured", run.id, 3)
@@ -82,15 +75,6 @@ def test_unknown_run_names_the_measured_ones(run):
         discard("measured", "host-x", None)
     assert told.value.problem == "nothing is measured of run 'host-x'"
     assert (told.value.where, told.value.allowed) == ("measured", run.id)
-
-
-def test_unknown_epoch_names_the_measured_ones_and_moves_nothing(run):
-    with pytest.raises(EpochwattError) as told:
-        discard("measured", run.id, 7)
-    assert told.value.problem == f"epoch 7 of {run.id} is not measured"
-    assert told.value.allowed == [0, 1, 2, 3]
-    assert len(measured(run)) == 4
-    assert len(receipts(run)) == 3
 
 
 def test_idle_power_goes_with_its_receipt(checkout):

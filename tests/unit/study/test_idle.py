@@ -1,17 +1,25 @@
-"""Which idle powers are wanted: one for each board and power mode of a selected run."""
+"""Idle powers: one for each board and power mode of a selected run; those of the twin."""
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
-from epochwatt.study.idle import idles
+from epochwatt.errors import ConfigError
+from epochwatt.study.idle import idles, simulated_idles
+from epochwatt.study.settings import load_settings
+
+
+def wanted_of(agx):
+    settings = agx.settings()
+    return idles(settings.table, settings.devices)
 
 
 @pytest.fixture
 def wanted(agx):
     """Return a function that gives the idle powers of the board's study."""
-    return lambda: list(idles(agx.settings()).values())
+    return lambda: list(wanted_of(agx).values())
 
 
 def test_each_mode_is_measured_once_whatever_runs_in_it(agx, wanted):
@@ -53,7 +61,7 @@ class TestId:
         agx.set_device(power_modes={"MAXN.10W": {"cores": 2}})
         (idle,) = wanted()
         assert re.fullmatch(r"idle-[a-z0-9.-]+", idle.id)
-        assert list(idles(agx.settings())) == [idle.id]
+        assert list(wanted_of(agx)) == [idle.id]
 
     @pytest.mark.parametrize(
         "keys",
@@ -94,7 +102,7 @@ class TestElsewhere:
         (run,) = agx.runs
         for epoch in range(run.epochs):
             measure(run, epoch)
-        (idle,) = idles(agx.settings()).values()
+        (idle,) = wanted_of(agx).values()
         agx.set_device(units={"d1": "42"})
         assert not agx.runs[0].here
         return agx, idle
@@ -102,4 +110,63 @@ class TestElsewhere:
     def test_has_the_one_that_was_measured_there(self, away):
         agx, idle = away
         (agx.path / "measured" / idle.id / "idle").mkdir(parents=True)
-        assert list(idles(agx.settings())) == [idle.id]
+        assert list(wanted_of(agx)) == [idle.id]
+
+
+NUMBERS = {"cores": 8, "cpu_mhz": 2265, "gpu_mhz": 1377, "emc_mhz": 2133}
+STUDY = {"title": "t", "power_scope": "socket", "seconds": 60}
+
+
+@pytest.fixture
+def shipped(pytestconfig):
+    settings = load_settings({"studies": "simulated"}, pytestconfig.rootpath)
+    return simulated_idles(settings.idle_studies, settings.devices)
+
+
+@pytest.fixture
+def simulated(agx):
+    """Return a function that gives the idle powers of one block."""
+    agx.set_device(backends=["jetson", "twin"], power_modes={"g": NUMBERS, "half": {"cores": 4}})
+    agx.checkout.write("config.yaml", "studies: simulated\n")
+
+    def call(**block):
+        study = {**STUDY, "sweep": [{"device": ["agx"], "state": ["i"], **block}]}
+        agx.checkout.write("idle_simulated.yaml", {"plug": study})
+        settings = agx.settings()
+        return simulated_idles(settings.idle_studies, settings.devices)
+
+    return call
+
+
+def test_the_papers_have_15_at_the_plug_and_14_on_the_board(shipped):
+    assert Counter(idle["power_scope"] for idle in shipped) == {"socket": 15, "module": 14}
+    plug = [i["place"] for i in shipped if i["power_scope"] == "socket"]
+    assert Counter(place["device"] for place in plug) == {"nano": 4, "nx": 4, "agx": 4, "orin": 3}
+    assert {p["power_mode"] for p in plug} == {"MAXN", "15W", "g"}
+    board = [i["place"] for i in shipped if i["power_scope"] == "module"]
+    assert "".join(place["power_mode"] for place in board) == "abcdefghijklmn"
+    assert {(p["device"], p["state"], p["dvfs"]) for p in board} == {("agx", "i", "off")}
+    assert len({idle["id"] for idle in shipped}) == 29
+
+
+@pytest.mark.parametrize(
+    ("state", "dvfs"), [("i", "off"), ("ii", "off"), ("iii", "on"), ("iv", "")]
+)
+def test_a_state_says_who_chooses_the_clocks(state, dvfs, simulated):
+    (idle,) = simulated(state=[state])
+    assert (idle["place"]["dvfs"], idle["mode"]) == (dvfs, NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [
+        ({"device": ["host"]}, r"sweep\[0\].device is 'host'\n  allowed: a device with twin"),
+        ({"device": ["tx2"]}, r"sweep\[0\].device is 'tx2'"),
+        ({"power_mode": ["z"]}, r"power_mode is 'z'\n  allowed: a mode of the device with all"),
+        ({"power_mode": ["half"]}, r"power_mode is 'half'\n  allowed: .*: g, half"),
+        ({"state": ["v"]}, "state.0 is 'v'"),
+    ],
+)
+def test_what_cannot_be_is_refused(block, found, simulated):
+    with pytest.raises(ConfigError, match=found):
+        simulated(**block)

@@ -115,33 +115,6 @@ def test_the_twin_has_the_same_rows(runs, simulated):
     assert not {run.id for run in simulated} & {run.id for run in runs}
 
 
-def test_the_twin_has_the_epochs_of_the_main_paper(simulated):
-    """5,241, and 5,181 without VGG-11: plotted runs and variability (the page's own recount)."""
-    plotted = [
-        run
-        for run in simulated
-        if run.factors["setup"] == "sigmetrics2023" and not is_text_only(run.factors)
-    ]
-    # the variability of unit d1 is a run of the other studies too, with 6 of its epochs
-    n_epochs = sum(run.epochs for run in plotted) + 3 * 6
-    vgg = sum(run.epochs for run in plotted if run.factors["model"] == "vgg11")
-    assert (n_epochs, n_epochs - vgg) == (5241, 5181)
-
-
-def is_text_only(factors):
-    """Whether the main paper has a run in its text only, or leaves open whether it was made."""
-    late = factors["power_mode"] in ("k", "l", "m", "n") and factors["model"] != "lenet"
-    in_line = factors["num_workers"] == 0 and factors["power_mode"] in ("e", "f")
-    return (
-        late
-        or in_line
-        or factors["power_mode"] == "gpu114"
-        or factors["num_workers"] == 8
-        or factors["cache_policy"] == "dropped"
-        or factors["device"] == "orin"
-    )
-
-
 def test_simulated_rows_are_those_of_the_published_grid(simulated):
     found = {tuple(run.factors[key] for key in KEY): run.epochs for run in simulated}
     rows = read("grid.csv")

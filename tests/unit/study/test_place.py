@@ -23,14 +23,6 @@ def device(agx):
     return with_
 
 
-class TestBoard:
-    """The kind of board."""
-
-    def test_of_another_kind_is_named_with_the_one_that_is_here(self, device):
-        reason = absence(*device(board="nano", title="Jetson Nano"))
-        assert reason == "it wants a Jetson Nano: here is a Jetson-AGX"
-
-
 class TestUnit:
     """The one machine that a row is bound to."""
 

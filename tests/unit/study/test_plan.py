@@ -9,8 +9,6 @@ from epochwatt.errors import ConfigError
 from epochwatt.study import plan
 from epochwatt.study.plan import (
     figures_in_want,
-    left_alone,
-    memory_warnings,
     plan_lines,
     start_lines,
     why_lines,
@@ -91,12 +89,6 @@ def test_studies_come_first_and_runs_where_they_are_asked_for(checkout, measure,
     golden("plan", "epochwatt plan --runs", "\n".join(plan_lines(settings, with_runs=True)))
 
 
-def test_guess_comes_from_samples_and_rate(one):
-    epochs, done, estimate, _ = row(one.settings(), one.ids[0])
-    assert (epochs, done) == ("2", "0")
-    assert estimate == "0.25 (a guess)"  # 1797 samples at 7188 a second
-
-
 def test_measured_epochs_give_the_estimate(one, measure):
     measure(one.runs[0], 0, e2e_s=8.0)
     assert row(one.settings(), one.ids[0])[2] == "8 (measured)"
@@ -133,30 +125,6 @@ def test_time_left_is_epochs_and_jobs(one, measure, monkeypatch):
     assert plan_lines(one.settings())[-1].endswith("the rest takes about 10 s")
 
 
-@pytest.mark.parametrize(
-    ("epochs", "left"), [(60, "1 min 00 s"), (61, "1 min 01 s"), (3600, "1 h 00 min")]
-)
-def test_long_times_are_in_minutes_and_hours(epochs, left, one, monkeypatch):
-    monkeypatch.setattr(plan, "JOB_S", 0.0)
-    one.edit("workloads.yaml", "7188", "1797")
-    one.sweep({}, epochs=epochs)
-    assert plan_lines(one.settings())[-1].endswith(f"about {left}")
-
-
-def test_nothing_left_is_said(one, measure):
-    measure(one.runs[0], 0)
-    measure(one.runs[0], 1)
-    assert row(one.settings(), one.ids[0])[3] == "-"
-    assert plan_lines(one.settings())[-1].endswith("2 of them measured; nothing is left to do")
-
-
-def test_excluded_rows_are_listed_with_the_reason(checkout):
-    checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
-    lines = [line for line in plan_lines(checkout.settings()) if line.startswith("excluded: ")]
-    assert len(lines) == 2
-    assert all("-bs32-" in line and line.endswith("(out of memory)") for line in lines)
-
-
 @pytest.fixture
 def away(agx):
     """One run that can be measured, four on a board that is not here, one on a disk that is not."""
@@ -166,20 +134,6 @@ def away(agx):
     agx.set_device(storage={"ssd": {"title": "t", "root": "data"}, "hdd": disk})
     agx.sweep({"device": "nano", "seed": [0, 1, 2, 3]}, {"storage": ["ssd", "hdd"]})
     return agx
-
-
-def test_rows_of_other_machines_are_named_once_for_each_reason(away):
-    board, medium = left_alone(away.settings())
-    ids = [run_id for run_id, _ in away.elsewhere]
-    assert board == (f"4 runs, it wants a Jetson Nano: here is a Jetson-AGX: {ids[0]}, ...")
-    assert medium == f"1 run, medium hdd: nothing is mounted at /no/such: {ids[4]}"
-
-
-def test_models_that_ran_out_of_memory_on_their_device_are_warned_of(away):
-    away.set_device("nano", out_of_memory=["lenet"])
-    assert memory_warnings(away.settings()) == []  # no run of it is here
-    away.set_device(out_of_memory=["lenet", "resnet"])
-    assert memory_warnings(away.settings()) == ["lenet ran out of memory on agx in the papers"]
 
 
 def test_notes_of_rows_that_are_not_run_here(away, golden):

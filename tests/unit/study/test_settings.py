@@ -2,12 +2,15 @@
 
 import os
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.study.settings import (
     ALLOW_ROOT,
+    lead_the_path,
     load_settings,
     refuse_braces,
     refuse_root,
@@ -52,29 +55,12 @@ def test_figure_draws_the_runs_of_its_studies_only(two_studies):
     assert {run.factors["seed"] for run in settings.figure_runs("fig02", "host")} == {0}
 
 
-def test_excluded_rows_come_with_run_factors_and_reason(checkout):
-    checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
-    rows = checkout.settings().excluded()
-    assert [(row["num_workers"], row["reason"]) for row in rows] == [
-        (0, "out of memory"),
-        (2, "out of memory"),
-    ]
-    assert all(re.search("-bs32-", row["run"]) for row in rows)
-
-
 def test_where_leaves_out_other_runs_of_the_studies(checkout):
     checkout.edit(
         "plotting.yaml", "studies: [small]", "studies: [small]\n    where: {batch_size: [32]}"
     )
     runs = checkout.settings().figure_runs("fig02", "host")
     assert {run.factors["batch_size"] for run in runs} == {32}
-
-
-def test_records_of_measured_runs_are_named(checkout):
-    """A figure's note says from them what machine it was."""
-    assert checkout.settings().drawing("fig02", "host")["records"] == {
-        name: f"measured/{name}" for name in checkout.ids
-    }
 
 
 def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
@@ -154,3 +140,32 @@ def test_a_figure_of_ones_own_runs_is_none_of_a_papers(checkout, setup, paper, s
         run.factors["setup"] = setup
     entry = settings.gallery_entry("host", "fig02", "fig02a")
     assert (entry["paper"], entry["section"], entry["claims"]) == (paper, section, claims)
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    def at(folder: str) -> Path:
+        path = tmp_path / folder / "bin/python3"
+        path.parent.mkdir(parents=True)
+        path.symlink_to(sys.executable)
+        monkeypatch.setattr(sys, "executable", str(path))
+        monkeypatch.setenv("PATH", os.environ["PATH"])
+        return path
+
+    return at
+
+
+def test_python3_is_the_interpreter_of_the_workflow(python):
+    path = python("lab")
+    lead_the_path()
+    assert os.get_exec_path()[0] == str(path.parent)
+    assert sys.executable == str(path)
+
+
+def test_one_whose_path_would_fall_apart_goes_by_its_name(python):
+    path = python("Förster lab")
+    lead_the_path()
+    assert os.get_exec_path()[0] == str(path.parent)
+    assert sys.executable == "python3"
+    lead_the_path()  # a second time, as when another workflow has this one as a module
+    assert os.get_exec_path()[0] == str(path.parent)

@@ -31,7 +31,7 @@ def test_they_ask_for_no_idle_power_of_a_board_and_for_no_user(twin, monkeypatch
     monkeypatch.setattr("os.geteuid", lambda: 0)
     settings = twin.settings()
     refuse_root(settings.table.runs.values())  # would raise ConfigError
-    assert idles(settings) == {}
+    assert idles(settings.table, settings.devices) == {}
 
 
 def test_a_mode_that_leaves_clocks_open_is_refused(twin, refused):

@@ -4,8 +4,8 @@ import pytest
 
 from epochwatt.board.device.board_files import Tables, cpus, tables
 from epochwatt.board.device.jetson import JetsonBoard
-from epochwatt.study import starter as module
-from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
+from epochwatt.study import selection as module
+from epochwatt.study.selection import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
 
 KHZ, HZ = (400_000, 900_000, 1_100_000, 2_000_000), (100_000_000, 600_000_000, 1_000_000_000)
 EMC = (204_000_000, 800_000_000, 1_600_000_000)

@@ -5,15 +5,15 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.study import yaml_files
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.twin.inputs import yaml_rows as tables
+from epochwatt.twin.boards import read_rows
 
-READERS = [read_yaml, tables.read_rows]
+READERS = [read_yaml, read_rows]
 WITHOUT_LIBYAML = """
 import sys, yaml
 del yaml.CSafeLoader
 from pathlib import Path
 from epochwatt.errors import ConfigError
-from epochwatt.twin.inputs.yaml_rows import read_rows
+from epochwatt.twin.boards import read_rows
 try:
     print(read_rows(Path(sys.argv[1])))
 except ConfigError as error:

@@ -49,12 +49,16 @@ def test_flags_decide_what_is_valid(two, orin, measure_mode, caplog):
     assert "one: 1 mode of 2 are not valid (clock_below_request)" in caplog.text
 
 
-def test_an_unknown_flag_says_which_record_has_it(two, orin, measure_mode):
-    for mode in two.settings:
-        measure_mode(two, mode, flags=["from_the_future"])
+def test_an_unknown_flag_and_a_missing_mode_are_errors(two, orin, measure_mode):
+    measure_mode(two, two.settings[0], flags=["from_the_future"])
     with pytest.raises(RecordError, match="from_the_future") as error:
         collected(two, orin.settings())
     assert two.id in str(error.value)
+    measure_mode(two, two.settings[1])
+    Path("measured", two.id).rename("elsewhere")
+    with pytest.raises(RecordError):
+        collected(two, orin.settings())
+    assert not Path("results/sweeps/one.csv").exists()
 
 
 def test_a_damaged_mode_goes_to_the_trash_and_is_measured_again(two, orin, measure_mode):
@@ -66,13 +70,6 @@ def test_a_damaged_mode_goes_to_the_trash_and_is_measured_again(two, orin, measu
     assert "start the workflow again" in str(error.value)
     assert not folder.has(two.settings[1])
     assert folder.has(two.settings[0])
-
-
-def test_a_missing_mode_is_an_error(two, orin, measure_mode):
-    measure_mode(two, two.settings[0])
-    with pytest.raises(RecordError):
-        collected(two, orin.settings())
-    assert not Path("results/sweeps/one.csv").exists()
 
 
 def test_what_was_measured_elsewhere_is_all_that_is_there(sweeps, bases, measure_mode):

@@ -61,37 +61,30 @@ def test_a_row_survives_the_file(tmp_path_factory, time_s, power_w, limit, valid
     assert table.rows == (row,)
 
 
-def test_workloads_are_told_apart_and_keep_their_order():
+def test_workloads_are_told_apart_and_what_varies_counts_valid_rows_only():
     rows = [replace(ROW, workload=name, repeat=n) for n, name in enumerate("bab")]
-    tables = tables_of(rows)
-    assert [(t.key.workload, [r.repeat for r in t.rows]) for t in tables] == [
-        ("b", [0, 2]),
-        ("a", [1]),
-    ]
-
-
-def test_what_varies_counts_valid_rows_only():
+    found = [(t.key.workload, [row.repeat for row in t.rows]) for t in tables_of(rows)]
+    assert found == [("b", [0, 2]), ("a", [1])]
     rows = [ROW, replace(ROW, gpu_mhz=624), replace(ROW, cpu_mhz=729, valid=False)]
     (table,) = tables_of(rows)
     assert table.varied() == ("gpu_mhz",)
+    assert table.parts == ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
     assert len(table.valid().rows) == 2
     assert table.modes.shape == (3, 6)
     assert math.isnan(table.modes[0, -1])
     assert np.array_equal(table.column("time_s"), [0.0125] * 3)
+    with pytest.raises(ConfigError, match="several scopes"):
+        tables_of([ROW, replace(ROW, power_scope="gpu")])
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "named"),
+    ("column", "cell"),
     [
-        ("time_s", "0", "time_s"),
-        ("time_s", "nan", "time_s"),
-        ("gpu_mhz", "-3", "gpu_mhz"),
-        ("provenance", "guessed", "provenance"),
-        ("time_s", "fast", "time_s"),
-        ("power_scope", "", "power_scope"),
+        *(("time_s", cell) for cell in ("0", "nan", "fast")),
+        *(("gpu_mhz", "-3"), ("provenance", "guessed"), ("power_scope", "")),
     ],
 )
-def test_a_wrong_cell_is_named_with_its_line(tmp_path: Path, column, cell, named):
+def test_a_wrong_cell_is_named_with_its_line(tmp_path: Path, column, cell):
     path = tmp_path / "sweep.csv"
     write_mode_tables(path, tables_of([ROW, ROW]))
     head, first, second = path.read_text().splitlines()
@@ -102,12 +95,7 @@ def test_a_wrong_cell_is_named_with_its_line(tmp_path: Path, column, cell, named
     with pytest.raises(ConfigError) as error:
         read_mode_tables(path)
     assert f"{path}, line 3" in str(error.value)
-    assert named in str(error.value)
-
-
-def test_scopes_of_power_are_never_mixed():
-    with pytest.raises(ConfigError, match="several scopes"):
-        tables_of([ROW, replace(ROW, power_scope="gpu")])
+    assert column in str(error.value)
 
 
 def test_an_empty_and_a_cut_file_are_refused(tmp_path: Path):

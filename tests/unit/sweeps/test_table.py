@@ -14,30 +14,15 @@ from epochwatt.sweeps.facts import write_modes
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import sweep_names
 
+LENET = {"model": "lenet"}
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def refused(sweeps, bases):
-    """Return a function that gives the error of a sweep with these keys."""
-
-    def of_sweep(base="host", **keys):
-        with pytest.raises(ConfigError) as error:
-            sweeps.sweep(base=bases[base], **keys)
-        return error.value
-
-    return of_sweep
-
-
-def test_nothing_is_swept_unless_it_is_asked_for(sweeps):
+def test_what_is_asked_for_by_name_is_swept_and_an_unknown_name_refused(sweeps):
     sweeps.sweep()
     assert sweeps.table([]).sweeps == {}
     assert list(sweeps.table("one").sweeps) == ["one"]
     assert sweep_names() == ["one"]
-
-
-def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
-    sweeps.sweep()
     with pytest.raises(ConfigError) as error:
         sweeps.table(["two"])
     assert str(error.value).splitlines() == [
@@ -46,13 +31,14 @@ def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
     ]
 
 
-def test_a_simulated_sweep_does_not_need_the_modes_of_the_device_s_file(sweeps, bases):
+def test_a_simulated_sweep_does_not_depend_on_the_modes_of_the_device_s_file(sweeps, bases):
     """Else an owner who names the modes of the board at hand could not start the workflow."""
     before = sweeps.sweep(base=bases["twin"])
     path = sweeps.checkout.path / "config/devices/orin.yaml"
-    device = yaml.safe_load(path.read_text())
+    path.write_text(path.read_text("utf-8").replace("cpu_mhz: 2200", "cpu_mhz: 1344"), "utf-8")
+    assert sweeps.sweep(base=bases["twin"]).id == before.id
     own = {"power_modes": {"15W": {"nvpmodel": "MODE_15W"}}}
-    sweeps.write("devices/orin.yaml", device | own)
+    sweeps.write("devices/orin.yaml", yaml.safe_load(path.read_text()) | own)
     assert sweeps.sweep(base=bases["twin"]) == before
 
 
@@ -76,21 +62,21 @@ def test_the_id_has_all_that_would_cause_a_new_measurement_but_not_the_modes(swe
     assert sweeps.sweep(workload={"model": "lenet", "num_workers": 0, "seed": 1}).id != first.id
 
 
-def test_a_device_whose_first_mode_changes_keeps_its_sweeps(sweeps, bases):
-    before = sweeps.sweep(base=bases["twin"])
-    (path,) = sweeps.checkout.path.glob("config/devices/orin.yaml")
-    path.write_text(path.read_text("utf-8").replace("cpu_mhz: 2200", "cpu_mhz: 1344"), "utf-8")
-    assert sweeps.sweep(base=bases["twin"]).id == before.id
-
-
 def test_factors_are_complete_and_name_no_power_mode(sweeps, bases):
-    factors = sweeps.sweep().run.factors
+    sweep = sweeps.sweep()
+    factors = sweep.run.factors
     assert (factors["power_mode"], factors["dvfs"], factors["torch_threads"]) == ("sweep", "on", 0)
-    assert factors["minibatches"] == 40
-    of_board = sweeps.sweep(base=bases["twin"]).run.factors
-    assert of_board["dvfs"] == "off"
-    assert "power_mode_settings" not in of_board
-    assert json.loads(sweeps.sweep().run.canonical)["minibatches"] == 40
+    assert json.loads(sweep.run.canonical)["minibatches"] == factors["minibatches"] == 40
+    words = shlex.split(sweep.command)
+    assert words[:5] == ["python3", "-m", "epochwatt.board.training.sweep", "--data-root", "data"]
+    assert json.loads(words[6])["backend"] == "host"
+    simulated = sweeps.sweep(base=bases["twin"], grid="powertrain-orin")
+    assert simulated.run.factors["dvfs"] == "off"
+    assert "power_mode_settings" not in simulated.run.factors
+    assert len(simulated.modes) == 4368
+    assert simulated.chunks == []
+    facts = simulated.facts
+    assert (facts["provenance"], facts["device"]) == ("simulated", "agx_orin")
 
 
 def test_modes_are_measured_in_chunks_and_each_once(sweeps, orin, bases):
@@ -125,14 +111,6 @@ def test_a_sweep_of_another_machine_is_left_alone_unless_it_is_measured(
     assert there.facts["modes"] == []
 
 
-def test_simulated_sweeps_have_no_jobs_that_measure(sweeps, bases):
-    sweep = sweeps.sweep(base=bases["twin"], grid="powertrain-orin")
-    assert len(sweep.modes) == 4368
-    assert sweep.chunks == []
-    assert sweep.facts["provenance"] == "simulated"
-    assert sweep.facts["device"] == "agx_orin"
-
-
 def test_jobs_come_after_runs_and_in_order(sweeps):
     sweeps.sweep("one", grid={"modes": [{"cores": 1}]})
     sweeps.sweep("two", workload={"model": "lenet"})
@@ -141,12 +119,6 @@ def test_jobs_come_after_runs_and_in_order(sweeps):
     assert 0 >= table.priority(first, 0) > table.priority(second, 0)
     assert table.priority(first, 0) > table.priority(first, 20)
     assert table.of_grid(first, table.sweeps["two"].digest).name == "two"
-
-
-def test_the_command_has_interpreter_data_and_machine(sweeps):
-    words = shlex.split(sweeps.sweep().command)
-    assert words[:5] == ["python3", "-m", "epochwatt.board.training.sweep", "--data-root", "data"]
-    assert json.loads(words[6])["backend"] == "host"
 
 
 def test_the_list_of_modes_is_what_the_measuring_side_reads(tmp_path):
@@ -158,44 +130,37 @@ def test_the_list_of_modes_is_what_the_measuring_side_reads(tmp_path):
     ]
 
 
-def test_wrong_names_are_refused_with_file_key_and_what_is_allowed(refused):
-    wrong = refused("twin", grid="fulcrum")
-    assert wrong.where == "config/sweeps.yaml: one.grid"
-    assert wrong.problem == "unknown grid 'fulcrum'"
-    assert "fulcrum-orin" in wrong.allowed
-    wrong = refused(workload={"model": "resnet"})
-    assert str(wrong).startswith("config/sweeps.yaml: one.workload.model is 'resnet'")
-    wrong = refused(workload={"model": "lenet", "power_mode": "asis"})
-    assert "unknown key 'power_mode' in one.workload" in wrong.problem
-    wrong = refused(workload={"model": "lenet", "torch_threads": 1})
-    assert "unknown key 'torch_threads'" in wrong.problem
-    wrong = refused(workload={"model": "lenet", "batch_size": [16, 32]})
-    assert wrong.allowed == "one value: a sweep is of one workload"
-    wrong = refused(workload={"model": "lenet", "batch_size": 0})
-    assert str(wrong).startswith("config/sweeps.yaml: one.workload.batch_size is 0")
-    wrong = refused(procedure={"idle_min": 1})
-    assert str(wrong).startswith("config/sweeps.yaml: one.procedure: unknown number 'idle_min'")
-    wrong = refused(device="mars")
-    assert "one.device is 'mars'" in str(wrong)
-    assert refused(gird="all").problem.startswith("unknown key 'one.gird'")
-
-
-def test_impossible_modes_are_refused_with_what_is_possible(refused):
-    wrong = refused("twin", grid={"parts": {"gpu_mhz": [1000]}})
-    assert wrong.where == "config/sweeps.yaml: one.grid"
-    assert "gpu_mhz: 1000 MHz is not a step" in wrong.problem
-    assert "930.75 and 1032.75" in wrong.allowed
-    wrong = refused("twin", grid={"modes": [{"cores": 4, "gpu_mhz": 1300}]})
-    assert "leave a part as it is" in wrong.problem
-    wrong = refused("twin", grid={"name": "fulcrum-orin", "random": 442})
-    assert wrong.allowed == "at most 441 modes"
-    wrong = refused(grid={"parts": {"gpu_mhz": [1000]}})
-    assert "gpu_mhz cannot be set on the machine at hand" in wrong.problem
-    wrong = refused(grid={"parts": {"volts": [1]}})
-    assert "volts" in str(wrong)
-    wrong = refused(grid={"name": "all", "parts": {"cores": [1]}})
-    assert "one of name, parts and modes" in str(wrong)
-    assert "cores is 0" in str(refused(grid={"modes": [{"cores": 0}]}))
+@pytest.mark.parametrize(
+    ("base", "keys", "text"),
+    [
+        ("twin", {"grid": "fulcrum"}, "sweeps.yaml: one.grid: unknown grid 'fulcrum'"),
+        ("twin", {"grid": "fulcrum"}, "fulcrum-orin"),
+        ("host", {"workload": {"model": "resnet"}}, "one.workload.model is 'resnet'"),
+        ("host", {"workload": LENET | {"power_mode": "asis"}}, "unknown key 'power_mode' in one."),
+        ("host", {"workload": LENET | {"torch_threads": 1}}, "unknown key 'torch_threads'"),
+        ("host", {"workload": LENET | {"batch_size": [16, 32]}}, "one value: a sweep is of one"),
+        ("host", {"workload": LENET | {"batch_size": 0}}, "one.workload.batch_size is 0"),
+        ("host", {"procedure": {"idle_min": 1}}, "one.procedure: unknown number 'idle_min'"),
+        ("host", {"device": "mars"}, "one.device is 'mars'"),
+        ("host", {"gird": "all"}, "unknown key 'one.gird'"),
+        ("twin", {"grid": {"parts": {"gpu_mhz": [1000]}}}, "gpu_mhz: 1000 MHz is not a step"),
+        ("twin", {"grid": {"parts": {"gpu_mhz": [1000]}}}, "930.75 and 1032.75"),
+        ("twin", {"grid": {"modes": [{"cores": 4, "gpu_mhz": 1300}]}}, "leave a part as it is"),
+        ("twin", {"grid": {"name": "fulcrum-orin", "random": 442}}, "at most 441 modes"),
+        ("twin", {"ceilings": True}, "nothing is measured on the twin"),
+        ("host", {"grid": {"parts": {"gpu_mhz": [1000]}}}, "cannot be set on the machine at hand"),
+        ("host", {"grid": {"parts": {"volts": [1]}}}, "volts"),
+        ("host", {"grid": {"name": "all", "parts": {"cores": [1]}}}, "one of name, parts and mode"),
+        ("host", {"grid": {"modes": [{"cores": 0}]}}, "cores is 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_file_key_and_what_is_allowed(
+    sweeps, bases, base, keys, text
+):
+    with pytest.raises(ConfigError) as error:
+        sweeps.sweep(base=bases[base], **keys)
+    assert text in str(error.value)
+    assert "config/sweeps.yaml" in str(error.value)
 
 
 def test_a_receipt_of_a_lost_mode_is_forgotten(sweeps, measure_mode, checkout):

@@ -1,15 +1,17 @@
 """The published numbers and the simulated boards, as the checkout has them."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from made_up import FACTORS, assumed
 
-from epochwatt.counting.count_workload import write_workload
+from epochwatt.counting.count_workload import network_factors, write_workload
 from epochwatt.counting.kernel_counts import load_kernel_counts
-from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.model.epoch import Setting
-from epochwatt.twin.validation.validate_twin import MODELS, load_evidence
+from epochwatt.study.settings import load_settings
+from epochwatt.twin.calibrate_twin import MODELS, load_evidence
+from epochwatt.twin.epoch import Setting
+from epochwatt.twin.predicted import DATASETS
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +107,34 @@ def factors_of(modes):
         }
 
     return make
+
+
+@pytest.fixture(scope="session")
+def lenet_counts(tmp_path_factory, request):
+    """Path of the counts of LeNet-5 as the workflow makes them."""
+    path = tmp_path_factory.mktemp("workloads") / "lenet.json"
+    networks = load_settings(root=request.config.rootpath).workloads
+    write_workload(network_factors("lenet", networks), str(path))
+    return path
+
+
+@pytest.fixture
+def words(tmp_path, lenet_counts, request):
+    """Return a function that gives the command of a run, which is a LeNet of the paper's."""
+    root = request.config.rootpath
+    settings = load_settings({"studies": "simulated"}, root)
+    run = next(run for run in settings.table.runs.values() if run.factors["model"] == "lenet")
+
+    def command(epochs=2):
+        options = {
+            "--factors": run.canonical,
+            "--epochs": epochs,
+            "--workload": lenet_counts,
+            "--flag-effects": json.dumps(settings.flag_effects),
+            "--config": root / "config/twin",
+            "--output": tmp_path / run.id,
+            "--tables": tmp_path / "tables",
+        }
+        return [run.id, *(str(word) for option in options.items() for word in option)]
+
+    return command

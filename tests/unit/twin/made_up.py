@@ -7,7 +7,7 @@ The module takes 10 W, and 20 W in every other reading.
 import numpy as np
 
 from epochwatt.columns import with_defaults
-from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
+from epochwatt.twin.run import Samples, SimulatedEpoch
 
 RUN = "twin-agx-d1-lenet-ssd-w4-bs16-g-p1-0123abcd"
 MODE = {"cores": 8, "cpu_mhz": 2265.0, "gpu_mhz": 1377.0, "emc_mhz": 2133.0}

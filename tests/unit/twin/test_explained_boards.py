@@ -4,12 +4,12 @@ import statistics
 
 import pytest
 
-from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, LOADER, MEMORY
+from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, MEMORY
 from epochwatt.roofline.explain import Observed, Roof, explain, next_steps
+from epochwatt.twin import resources
+from epochwatt.twin.boards import Clocks, number
 from epochwatt.twin.ceilings import simulated_fits
-from epochwatt.twin.inputs.numbers import Clocks, number
-from epochwatt.twin.model.epoch import Setting, epoch
-from epochwatt.twin.what_if import bottleneck
+from epochwatt.twin.epoch import Setting, epoch
 
 DATASET = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10"}
 LIMITS = {"launches": LAUNCHES, "GPU arithmetic": ARITHMETIC, "GPU memory": MEMORY}
@@ -52,17 +52,11 @@ def test_the_limit_of_computing_is_that_of_what_if(
     here = next(fit for fit in fits[device] if gpu_mhz in (None, fit.gpu_mhz))
     setting, seen = simulate(device, model, workers, here.mode)
     found = explain(twin.works[model], seen, Roof.fitted(here))
-    shorter = bottleneck.shorter_pct(setting, twin.parameters)
+    shorter = resources.shorter_pct(setting, twin.parameters)
     largest = max(LIMITS, key=lambda name: shorter[name])
     assert found.bottleneck.limit == LIMITS[largest]
     assert found.roof_share < 1.05
     assert found.energy_scale == 1.0
-
-
-def test_without_workers_photographs_are_held_back_by_the_loader(simulate, twin, fits):
-    here = fits["agx"][0]
-    _, seen = simulate("agx", "mobilenet", 0, here.mode)
-    assert explain(twin.works["mobilenet"], seen, Roof.fitted(here)).bottleneck.bound_by == LOADER
 
 
 def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twin, fits):

@@ -63,10 +63,6 @@ class InterleavedFolder(MeasuredFolder):
     def __init__(self, root: str) -> None:
         super().__init__(root, FOLDER)
 
-    def folder_name(self, key: str) -> str:
-        """Return the name."""
-        return key
-
     def finish(self, name: str, meta: Document, log: Any) -> str:
         """Write the record and give the folder its final name; return that.
 

@@ -58,7 +58,7 @@ class EpochRecord(NamedTuple):
 class MeasuredFolder:
     """What was measured of one run, sweep or device, and the attempt under way.
 
-    Each measurement has a key: the number of an epoch, or a mode.
+    Each measurement has a key: the number of an epoch, a mode, or a name.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class MeasuredFolder:
         self.path = os.path.join(self.root, name)
 
     def folder_name(self, key: Any) -> str:
-        """Return the name of a measurement's folder."""
-        raise NotImplementedError
+        """Return the name of a measurement's folder: its key, where that is a name."""
+        return str(key)
 
     def title(self, key: Any) -> str:
         """Return what a measurement is called in messages."""

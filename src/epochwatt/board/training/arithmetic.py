@@ -22,13 +22,9 @@ _WITHOUT = "choose `precision: fp32`, or measure where torch has it"
 def check(factors: Factors, device: torch.device) -> None:
     """Refuse arithmetic that torch or the device lacks; TrainingError says what and why.
 
-    Parameters
-    ----------
-    factors : of the run; `precision` and `compile` of a run older than these are the defaults
+    `precision` and `compile` of a run older than these factors are the defaults.
     """
-    precision = factors.get("precision", "fp32")
-    if precision != "fp32":
-        _check_precision(precision, device)
+    _check_precision(factors.get("precision", "fp32"), device)
     if factors.get("compile", "off") == "on" and not hasattr(torch, "compile"):
         raise TrainingError(
             f"compile: on needs torch 2 or newer, and this is torch {torch.__version__}",

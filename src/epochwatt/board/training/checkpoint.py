@@ -8,12 +8,13 @@ import inspect
 import json
 import logging
 import os
-from typing import Any, Dict, List
+from typing import Any, List
 
 import numpy as np
 import torch
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.workloads import Trainer
 from epochwatt.errors import RecordError
 
@@ -28,7 +29,7 @@ def save(path: str, trainer: Trainer) -> None:
     """Write the trainer's state; raises RecordWriteError when the disk does not take it."""
     tensors: List[np.ndarray] = []
     tree = _apart(trainer.state_dict(), tensors)
-    arrays: Dict[str, Any] = {str(n): tensor for n, tensor in enumerate(tensors)}
+    arrays: Document = {str(n): tensor for n, tensor in enumerate(tensors)}
     arrays[TREE] = np.frombuffer(json.dumps(tree).encode("utf-8"), np.uint8)
     with files.writing("the checkpoint", path, files.UNMEASURED), open(path, "wb") as handle:
         np.savez(handle, **arrays)
@@ -66,22 +67,20 @@ def load(path: str, trainer: Trainer) -> bool:
         log.warning("no checkpoint at %s: fresh weights", path)
         return False
     try:
-        trainer.load_state_dict(_state(path, trainer.device))
+        if path.endswith(".npz"):
+            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
+                tree = json.loads(archive[TREE].tobytes().decode("utf-8"))
+                state = _together(tree, archive, trainer.device)
+        elif _WEIGHTS_ONLY:
+            state = torch.load(path, map_location=trainer.device, weights_only=True)
+        else:
+            raise RecordError(
+                f"torch {torch.__version__} wrote it as a pickle, which could run anything",
+                do="use torch 1.13 or newer, which reads such a file safely",
+            )
+        trainer.load_state_dict(state)
     except Exception as error:  # noqa: BLE001  a damaged archive raises nearly anything
         log.warning("the checkpoint at %s cannot be read (%s): fresh weights", path, error)
         return False
     files.sync_file(path, drop_from_cache=True)  # the page cache belongs to the data set
     return True
-
-
-def _state(path: str, device: torch.device) -> Any:
-    if not path.endswith(".npz"):
-        if not _WEIGHTS_ONLY:
-            raise RecordError(
-                f"torch {torch.__version__} wrote it as a pickle, which could run anything",
-                do="use torch 1.13 or newer, which reads such a file safely",
-            )
-        return torch.load(path, map_location=device, weights_only=True)
-    with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
-        tree = json.loads(archive[TREE].tobytes().decode("utf-8"))
-        return _together(tree, archive, device)

@@ -28,14 +28,6 @@ log = logging.getLogger(__name__)
 KEY = "idle"
 
 
-class IdleFolder(MeasuredFolder):
-    """The idle power of a board in one mode; the only key is `KEY`."""
-
-    def folder_name(self, key: str) -> str:
-        """Return the key."""
-        return key
-
-
 def measure_idle(
     machine: Machine, idle: str, settings: Factors, seconds: float, measured: str
 ) -> str:
@@ -46,7 +38,7 @@ def measure_idle(
     Raises BoardError: the mode cannot be set; TrainingError: the sampler was lost, or no power
     sensor is there.
     """
-    folder = IdleFolder(measured, idle)
+    folder = MeasuredFolder(measured, idle)
     if folder.has(KEY):
         log.info("measured before; to repeat it: epochwatt discard %s", idle)
         return folder.path_of(KEY)

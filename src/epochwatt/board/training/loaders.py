@@ -76,12 +76,9 @@ class TimedMinibatches(Dataset):
 def make_loader(
     minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
 ) -> DataLoader:
-    """Return the loader of one epoch.
+    """Return the loader of one epoch, by the run's `batch_size`, `num_workers`, `prefetch_factor`.
 
-    Parameters
-    ----------
-    factors : the run's `batch_size`, `num_workers`, `prefetch_factor`
-    generator : source of the order and of the workers' seeds
+    `generator` is the source of the order and of the workers' seeds.
 
     Raises TrainingError: the path of the folder for temporary files is too long for the workers'
     sockets.
@@ -129,7 +126,14 @@ def _loader(
 ) -> DataLoader:
     options = {}
     if factors["num_workers"] > 0:
-        _check_temporary_folder()
+        folder = tempfile.gettempdir()
+        if len(os.fsencode(folder)) > LONGEST_FOLDER:  # the loop would wait for ever
+            raise TrainingError(
+                "the path of the folder for temporary files is too long for the sockets of workers",
+                found=folder,
+                allowed=f"at most {LONGEST_FOLDER} bytes",
+                do="set TMPDIR to a shorter one",
+            )
         options["prefetch_factor"] = factors["prefetch_factor"]
         options["multiprocessing_context"] = "fork"  # newer Pythons default to another
     return DataLoader(
@@ -140,15 +144,3 @@ def _loader(
         generator=generator,
         **options,
     )
-
-
-def _check_temporary_folder() -> None:
-    """Refuse a folder in which no worker can hand anything over: the loop would wait for ever."""
-    folder = tempfile.gettempdir()
-    if len(os.fsencode(folder)) > LONGEST_FOLDER:
-        raise TrainingError(
-            "the path of the folder for temporary files is too long for the sockets of workers",
-            found=folder,
-            allowed=f"at most {LONGEST_FOLDER} bytes",
-            do="set TMPDIR to a shorter one",
-        )

@@ -4,10 +4,12 @@ Source: SGD 0.01 with momentum 0.9: the public scripts of SIGMETRICS 2023. Adam 
 model) and AdamW at 2e-5 (questions): the settings that PowerTrain's workloads are known to use.
 """
 
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Iterable, List, Optional
 
 import torch
 from torch import nn
+
+from epochwatt.board.records.shapes import Document
 
 try:
     from torch.optim.sgd import sgd
@@ -56,11 +58,11 @@ class MomentumSgd:
         for i, momentum in zip(used, momenta):
             self.momenta[i] = momentum
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> Document:
         """Return what a checkpoint has to hold."""
         return {"momenta": self.momenta}
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: Document) -> None:
         """Take up the state of a checkpoint."""
         self.momenta = list(state["momenta"])
 

@@ -42,6 +42,8 @@ class _Pictures:
     hashing them would read the whole data set into the page cache, whose state is measured.
     """
 
+    labels: List[int]
+
     def __init__(self, folder: str, manifest: Document, names: List[str]) -> None:
         from PIL import Image
 
@@ -56,6 +58,10 @@ class _Pictures:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return picture (PIL, RGB, decoded) and label of one sample."""
+        return self.picture(index), self.labels[index]
 
     def picture(self, index: int) -> Any:
         """Return a picture: PIL, RGB, decoded."""
@@ -79,10 +85,6 @@ class JpegTree(_Pictures):
         super().__init__(folder, manifest, names)
         self.labels = [row.label for row in rows]
 
-    def read(self, index: int) -> Tuple[Any, int]:
-        """Return picture (PIL, RGB, decoded) and label of one sample."""
-        return self.picture(index), self.labels[index]
-
 
 class ImagenetTree(_Pictures):
     """ImageNet's validation set: a folder per synset, a list of the synsets."""
@@ -95,10 +97,6 @@ class ImagenetTree(_Pictures):
         super().__init__(folder, manifest, names)
         self.labels = [label_of[os.path.dirname(name)] for name in names]
 
-    def read(self, index: int) -> Tuple[Any, int]:
-        """Return picture (PIL, RGB, decoded) and label of one sample."""
-        return self.picture(index), self.labels[index]
-
 
 class CocoPictures(_Pictures):
     """COCO's validation set: pictures, and the boxes of the objects on them."""
@@ -109,7 +107,7 @@ class CocoPictures(_Pictures):
         names = [coco.picture_name(picture.file_name) for picture in self.pictures]
         super().__init__(folder, manifest, names)
 
-    def read(self, index: int) -> Tuple[coco.Annotated, int]:
-        """Return a picture with its boxes; there is no label beside them: 0."""
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return a picture with its boxes (`coco.Annotated`); there is no label beside them: 0."""
         row = self.pictures[index]
         return coco.Annotated(self.picture(index), row.boxes, row.labels), 0

@@ -9,27 +9,20 @@ from typing import NamedTuple
 from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError
 
-Procedure = NamedTuple(
-    "Procedure",
-    [
-        ("minibatches", int),  # clean ones, at least
-        ("power_readings", int),  # within them, at least
-        ("idle_s", float),  # at rest in the mode before training: the power that it starts from
-        ("patience_s", float),  # of training, until power has followed
-        ("warm_up_s", float),  # of training instead, where no sensor tells
-        ("power_patience_s", float),  # after the first clean mini-batch, for those readings
-        ("lagged_s", float),  # later than that after training began, a sensor lags
-    ],
-)
-DEFAULTS = Procedure(
-    minibatches=40,
-    power_readings=10,
-    idle_s=3.0,
-    patience_s=20.0,
-    warm_up_s=10.0,
-    power_patience_s=30.0,
-    lagged_s=3.0,
-)
+
+class Procedure(NamedTuple):
+    """How long a mode is measured."""
+
+    minibatches: int = 40  # clean ones, at least
+    power_readings: int = 10  # within them, at least
+    idle_s: float = 3.0  # at rest in the mode before training: the power that it starts from
+    patience_s: float = 20.0  # of training, until power has followed
+    warm_up_s: float = 10.0  # of training instead, where no sensor tells
+    power_patience_s: float = 30.0  # after the first clean mini-batch, for those readings
+    lagged_s: float = 3.0  # later than that after training began, a sensor lags
+
+
+DEFAULTS = Procedure()
 
 
 def procedure_of(factors: Factors) -> Procedure:

@@ -16,9 +16,10 @@ import platform
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, List
+from typing import Callable, List
 
 # only what needs no library: one that is broken is to be named
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.source import in_words
 from epochwatt.board.telemetry.which_gpu import why_none
 
@@ -26,7 +27,7 @@ LIBRARIES = ("numpy", "PIL", "torch", "torchvision", "pynvml", "jtop")
 STEP_S = 90  # each library: torch comes from a memory card; and the first computation on a GPU
 
 
-def libraries(tell: Callable[[Dict[str, Any]], None] = lambda known: None) -> Dict[str, Any]:
+def libraries(tell: Callable[[Document], None] = lambda known: None) -> Document:
     """Return versions by library (None: it cannot be imported, `errors` says why) and the GPU.
 
     `cuda` is the version that torch was built for, `gpu` the name of the GPU that it computed on;
@@ -37,11 +38,11 @@ def libraries(tell: Callable[[Dict[str, Any]], None] = lambda known: None) -> Di
     ----------
     tell : called before each step with what is known so far and the step, `trying`
     """
-    versions: Dict[str, Any] = dict.fromkeys(LIBRARIES)
+    versions: Document = dict.fromkeys(LIBRARIES)
     versions.update(executable=sys.executable, python=platform.python_version())
     versions.update(cuda=None, gpu=None, no_gpu=None, errors={})
 
-    def step(name: str, trying: Callable[[], Dict[str, Any]]) -> None:
+    def step(name: str, trying: Callable[[], Document]) -> None:
         tell(dict(versions, trying=name))
         signal.alarm(STEP_S)  # ends the process: nothing else stops a library that hangs
         try:
@@ -62,7 +63,7 @@ def _version(name: str) -> str:
     return str(getattr(importlib.import_module(name), "__version__", "unknown"))
 
 
-def _together() -> Dict[str, Any]:
+def _together() -> Document:
     import numpy
     import torch
 
@@ -70,7 +71,7 @@ def _together() -> Dict[str, Any]:
     return {}
 
 
-def _gpu() -> Dict[str, Any]:
+def _gpu() -> Document:
     import torch
 
     if not torch.cuda.is_available():
@@ -79,7 +80,7 @@ def _gpu() -> Dict[str, Any]:
     return {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name(0)}
 
 
-def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Dict[str, Any]:
+def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Document:
     """Let the sampler fill a folder for some seconds; return its statistics."""
     from epochwatt.board.telemetry.client import Sampler
 
@@ -102,7 +103,7 @@ def main(words: List[str]) -> None:
     _print(answer)
 
 
-def _print(answer: Dict[str, Any]) -> None:
+def _print(answer: Document) -> None:
     print(json.dumps(answer), flush=True)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from epochwatt.board.training import arithmetic, modern_networks, text_transforms, transforms
+from epochwatt.board.training import arithmetic, modern_networks, transforms
 from epochwatt.board.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD, make_optimiser
 from epochwatt.board.training.references import resolve
@@ -60,15 +60,15 @@ WORKLOADS: Dict[str, Workload] = {
     "resnet50": _CLASSIFIER,
     "lstm": Workload(
         modern_networks.LanguageModel,
-        text_transforms.next_words,
-        text_transforms.made_up_words,
+        transforms.next_words,
+        transforms.made_up_words,
         modern_networks.next_word_loss,
         ADAM,
     ),
     "bert": Workload(
         modern_networks.bert_base,
-        text_transforms.question_pieces,
-        text_transforms.made_up_question,
+        transforms.question_pieces,
+        transforms.made_up_question,
         modern_networks.answer_loss,
         ADAMW,
     ),

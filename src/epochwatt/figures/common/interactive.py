@@ -9,9 +9,7 @@ it does not copy is how the drawn panel looks: scales and groups may differ.
 
 import csv
 import json
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from epochwatt import columns
 from epochwatt.figures.common import vega
@@ -19,7 +17,6 @@ from epochwatt.figures.common.vega import Spec, layer, name, number
 from epochwatt.study.runs import TWIN
 from epochwatt.text import label, origin
 
-SCHEMA = vega.SCHEMA
 STACK = ("stall_s", "compute_s", "overhead_s")  # from below
 # in which bars may differ; what follows from those before it counts as one with them
 DIFFERING = (
@@ -32,6 +29,10 @@ ACROSS = (  # which of them stands below the bars, where several have as many va
 )
 BESIDE = ("epoch_set", "dvfs")  # bars that differ in it stand beside each other
 OVER = {"t_s": "training time (s)", "minibatch": "mini-batch"}  # columns that lines are drawn over
+WORDS = {  # factor -> how a small multiple names its value
+    **{"num_workers": "{} workers", "batch_size": "batch {}", "dvfs": "DVFS {}"},
+    "dataset_scale": "{} × the data",
+}
 STATES = {  # of an idle board: SIGMETRICS 2023, section 5.6
     "i": "(i) metrics logged, DVFS off",
     "ii": "(ii) nothing logged, DVFS off",
@@ -41,9 +42,8 @@ STATES = {  # of an idle board: SIGMETRICS 2023, section 5.6
 COLOURS = {"0": "epoch_0", "1+": "epoch_1_plus", "all": "epoch_1_plus"}  # cell -> of the palette
 OTHERS = ("clock_class_1", "hdd", "disk", "above_baseload", "overhead", "ssd")
 SHAPES = {"less_than": "triangle-down", "at_most": "triangle-down", "at_least": "triangle-up"}
-SUBTITLE_CHARACTERS = 110  # of a line below the title
 WIDTH, HEIGHT, COLUMNS = 260, 200, 3  # of a small multiple; how many stand beside each other
-LEFT_OUT = ("panel", "shape", "unit")  # ours, not of the CSV
+OURS = ("panel", "shape", "unit")  # columns that the CSV has not
 
 Row = dict[str, str]
 
@@ -54,22 +54,13 @@ def write_spec(
     backend: str,
     titles: Mapping[str, str],
     palette: Mapping[str, str],
-    wrong: Sequence[str] = (),
+    verdict: str = "",
 ) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
-
-    Parameters
-    ----------
-    stem : path of the panel without its suffix
-    title, backend : of the panel; the subtitle says whether it was measured
-    titles : model or device -> name for people
-    palette : thing -> colour
-    wrong : claims of the panel that do not hold, a line each: red below the title
-    """
+    """Write `stem`.vl.json from the rows of `stem`.csv; a verdict stands red below the title."""
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
-    relations = [row for row in rows if row.get("is_relation") == "True"]
-    rows = [row for row in rows if row not in relations]
+        cells = list(csv.DictReader(handle))
+    relations = [row for row in cells if row.get("is_relation") == "True"]
+    rows = [row for row in cells if row.get("is_relation") != "True"]
     spec = Panel(rows, titles, palette).spec()
     if relations:
         filled = [{key: cell for key, cell in row.items() if cell} for row in relations]
@@ -81,22 +72,12 @@ def write_spec(
         subtitle += "; black arrows: published bounds" if bounds else "; black marks: published"
         if {row.get("quantity") for row in rows} >= set(STACK):
             subtitle += ", from 0"
-    if wrong:
-        lines = [line for claim in wrong for line in textwrap.wrap(claim, SUBTITLE_CHARACTERS)]
-        red = palette["warning"]
-        vega.write(stem, title, [subtitle, *lines], spec, subtitleColor=red)
-    else:
-        vega.write(stem, title, subtitle, spec)
+    red = {"subtitleColor": palette["warning"]} if verdict else {}
+    vega.write(stem, title, [subtitle, verdict] if verdict else subtitle, spec, **red)
 
 
 class Panel:
-    """The rows of a panel and what they differ in.
-
-    Parameters
-    ----------
-    rows : of its CSV
-    titles, palette : as for `write_spec`
-    """
+    """The rows of a panel and what they differ in. Parameters as of `write_spec`."""
 
     def __init__(
         self, rows: Sequence[Row], titles: Mapping[str, str], palette: Mapping[str, str]
@@ -106,6 +87,7 @@ class Panel:
         self.titles, self.palette = titles, palette
         self.black = palette.get("published", "#000000")
         self.quantities = ordered(row["quantity"] for row in self.rows if row.get("quantity"))
+        self.units = ordered(map(unit_of, self.quantities))
         self.has_marks = any(row.get("published") for row in self.rows)
         self.differing: list[str] = []  # factors that tell rows apart
         for factor in DIFFERING:
@@ -135,10 +117,9 @@ class Panel:
         across = max(self.differing, key=lambda n: (n_levels[n], -ACROSS.index(n)), default="model")
         rest = [factor for factor in self.differing if factor != across]
         beside = next((factor for factor in BESIDE if factor in rest and not is_stack), "")
-        if not is_stack and len({unit_of(q) for q in self.quantities}) < len(self.quantities):
+        if not is_stack and len(self.units) < len(self.quantities):
             beside = "quantity"
         colour = "quantity" if is_stack else beside or ("model" if "model" in rest else across)
-        self._set_panels([factor for factor in rest if factor != beside])
         values = self._values(across)
         angle = 0 if max(map(len, values)) * len(values) <= 24 else -40
         axis = {"labelAngle": angle, **self._labels(values)}
@@ -146,163 +127,143 @@ class Panel:
         if beside:
             at["xOffset"] = {"field": beside, "sort": self._values(beside)}
         drawn = json.dumps(STACK if is_stack else self.quantities)
-        bars = layer(
-            {"type": "bar"},
-            f"indexof({drawn}, datum.quantity) >= 0 && isValid(datum.value)",
-            **at,
-            y=number("value", self._title()),
-            color=self._colour(colour, STACK if is_stack else None),
-            order={"field": "place"},
-            tooltip=self._tooltip(),
-        )
-        place = {"calculate": f"indexof({drawn}, datum.quantity)", "as": "place"}
-        bars["transform"].append(place)
-        layers = [bars, *self._marks(at)]
-        if any(row.get("missing") for row in self.rows):  # a cross says why there is no number
-            cross = {"type": "text", "text": "×", "dy": -8}
-            cross["color"] = self.palette.get("missing", "#555555")
-            kept = "isValid(datum.missing) && datum.missing != ''"
-            tooltip = self._tooltip()
-            layers.append(layer(cross, kept, x=at["x"], y={"datum": 0}, tooltip=tooltip))
-        return self._panels(layers)
+
+        def layers(tooltip: list[Spec]) -> Iterable[Spec]:
+            kept = f"indexof({drawn}, datum.quantity) >= 0 && isValid(datum.value)"
+            y = number("value", "time of an epoch (s)" if is_stack else self._title())
+            shown = self._colour(colour, STACK if is_stack else None)
+            order = {"field": "place"}
+            bars = layer(
+                {"type": "bar"}, kept, **at, y=y, color=shown, order=order, tooltip=tooltip
+            )
+            place = {"calculate": f"indexof({drawn}, datum.quantity)", "as": "place"}
+            bars["transform"].append(place)
+            yield bars
+            yield from self._marks(at, tooltip)
+            if any(row.get("missing") for row in self.rows):  # a cross says why there is no number
+                cross = {"type": "text", "text": "×", "dy": -8}
+                cross["color"] = self.palette.get("missing", "#555555")
+                kept = "isValid(datum.missing) && datum.missing != ''"
+                yield layer(cross, kept, x=at["x"], y={"datum": 0}, tooltip=tooltip)
+
+        return self._panels([factor for factor in rest if factor != beside], layers)
 
     def _plane(self) -> Spec:
         """Return points of two quantities, with the front of each network."""
-        first, second = next(n for n in self.quantities if n != "e2e_s"), "e2e_s"
-        by_run: dict[str, Row] = {}
-        for row in self.rows:
-            point = by_run.setdefault(row["run"], dict(row))
-            point[row["quantity"]] = row["value"]
-            point[f"published_{row['quantity']}"] = row.get("published", "")
-            if not point.get("published"):
-                point["published"] = row.get("published", "")
-                point["seen_by_fit"] = row.get("seen_by_fit", "")
-        for point in by_run.values():
-            for column in ("quantity", "value", "missing", "published_id", "published_qualifier"):
-                point.pop(column, None)
-            for column in (first, second):  # where only one is published the other is ours
-                is_there = point["published"]
-                point[f"mark_{column}"] = is_there and (
-                    point[f"published_{column}"] or point[column]
-                )
-        self.rows = list(by_run.values())
-        self._set_panels([factor for factor in self.differing if factor != "power_mode"])
+        axes = next(n for n in self.quantities if n != "e2e_s"), "e2e_s"
+        points: list[Row] = []
+        for run in ordered(row["run"] for row in self.rows):
+            rows = {row["quantity"]: row for row in self.rows if row["run"] == run}
+            marked = next(
+                (r for r in rows.values() if r.get("published")), next(iter(rows.values()))
+            )
+            left_out = ("quantity", "value", "missing", "published_id", "published_qualifier")
+            point = {key: cell for key, cell in marked.items() if key not in left_out}
+            for axis, row in rows.items():
+                printed = row.get("published", "")
+                point |= {axis: row["value"], f"published_{axis}": printed}
+                # where only one is published the other is ours
+                point[f"mark_{axis}"] = (printed or row["value"]) if marked.get("published") else ""
+            points.append(point)
+        self.rows = points
         plane = {"zero": False}
-        x, y = (number(n, columns.axis_title(n), scale=plane) for n in (first, second))
-        colour = self._colour("model")
-        layers = [
-            layer(
-                {"type": "line", "opacity": 0.6},
-                "datum.on_front === 'True'",
-                x=x,
-                y=y,
-                color=colour,
-                order={"field": first},
-            ),
-            layer(
-                {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                x=x,
-                y=y,
-                color=colour,
-                tooltip=self._tooltip(),
-            ),
-            layer(
-                {"type": "text", "dy": -10, "fontSize": 10}, x=x, y=y, text={"field": "power_mode"}
-            ),
-        ]
-        if any(row["published"] for row in self.rows):
-            at = {"x": {**x, "field": f"mark_{first}"}, "y": {**y, "field": f"mark_{second}"}}
-            layers.append(self._mark_layer(at, f"isValid(datum.mark_{first})"))
-        numbers = [f"{a}{n}" for a in ("", "published_", "mark_") for n in (first, second)]
-        return self._panels(layers, numbers)
+        x, y = (number(n, columns.axis_title(n), scale=plane) for n in axes)
+        colour, front = self._colour("model"), {"type": "line", "opacity": 0.6}
+        point_mark = {"type": "point", "filled": True, "size": 60, "opacity": 1}
+        letter = {"type": "text", "dy": -10, "fontSize": 10}
+
+        def layers(tooltip: list[Spec]) -> Iterable[Spec]:
+            order = {"field": axes[0]}
+            yield layer(front, "datum.on_front === 'True'", x=x, y=y, color=colour, order=order)
+            yield layer(point_mark, x=x, y=y, color=colour, tooltip=tooltip)
+            yield layer(letter, x=x, y=y, text={"field": "power_mode"})
+            if any(row.get("published") for row in points):
+                at = {k: {**of, "field": f"mark_{of['field']}"} for k, of in (("x", x), ("y", y))}
+                yield self._mark_layer(at, f"isValid(datum.mark_{axes[0]})", tooltip)
+
+        numbers = [f"{a}{n}" for a in ("", "published_", "mark_") for n in axes]
+        factors = [factor for factor in self.differing if factor != "power_mode"]
+        return self._panels(factors, layers, numbers)
 
     def _lines(self, over: str) -> Spec:
         """Return lines over time or mini-batches, broken between epochs, with their range."""
-        self._set_panels([factor for factor in self.differing if factor != "epoch_set"])
-        x = number(over, OVER[over])
+        x, y = number(over, OVER[over]), number("value", self._title())
         colour = self._colour("epoch" if "epoch" in self.rows[0] else "model")
-        layers = []
-        if "low" in self.rows[0]:
-            ends = {"y": number("low"), "y2": {"field": "high"}}
-            layers.append(layer({"type": "area", "opacity": 0.3}, x=x, **ends, color=colour))
-        line = {"type": "line", "strokeWidth": 1.2}
-        y = number("value", self._title())
-        layers.append(layer(line, x=x, y=y, color=colour, tooltip=self._tooltip()))
-        if self.has_marks:  # one line for the same of many rows
-            once = ["panel", "published", "published_id", "epoch_set", "seen_by_fit"]
-            rule = {"type": "rule", "strokeDash": [5, 3], "color": self.black}
-            kept = "isValid(datum.published)"
-            marks = layer(rule, kept, y=number("published"), tooltip=vega.tooltip(once[1:]))
-            marks["transform"].append({"aggregate": [], "groupby": once})
-            layers.append(marks)
-        return self._panels(layers, (over, "low", "high"))
+
+        def layers(tooltip: list[Spec]) -> Iterable[Spec]:
+            if "low" in self.rows[0]:
+                ends = {"y": number("low"), "y2": {"field": "high"}}
+                yield layer({"type": "area", "opacity": 0.3}, x=x, **ends, color=colour)
+            line = {"type": "line", "strokeWidth": 1.2}
+            yield layer(line, x=x, y=y, color=colour, tooltip=tooltip)
+            if self.has_marks:  # one line for the same of many rows
+                once = ["panel", "published", "published_id", "epoch_set", "seen_by_fit"]
+                rule = {"type": "rule", "strokeDash": [5, 3], "color": self.black}
+                shown = vega.tooltip(once[1:])
+                kept = "isValid(datum.published)"
+                marks = layer(rule, kept, y=number("published"), tooltip=shown)
+                marks["transform"].append({"aggregate": [], "groupby": once})
+                yield marks
+
+        factors = [factor for factor in self.differing if factor != "epoch_set"]
+        return self._panels(factors, layers, (over, "low", "high"))
 
     def _strips(self) -> Spec:
         """Return a stroke for each epoch, a strip for each unit, and the medians."""
-        self._set_panels([n for n in self.differing if n not in ("instance", "epoch_set")])
         x = name("instance", columns.label("instance"), axis={"labelAngle": 0})
         y = number("value", self._title(), scale={"zero": False})
         median = {**y, "aggregate": "median"}
-        layers = [
-            layer(
-                {"type": "tick", "opacity": 0.35},
-                x=x,
-                y=y,
-                color=self._colour("model"),
-                tooltip=self._tooltip(),
-            ),
-            layer(
-                {"type": "point", "shape": "stroke", "size": 700, "strokeWidth": 2},
-                x=x,
-                y=median,
-                color={"value": self.palette.get("violin_median", "#000000")},
-                tooltip=[{**median, "title": "median"}],
-            ),
-        ]
-        return self._panels([*layers, *self._marks({"x": x})])
+        stroke = {"type": "point", "shape": "stroke", "size": 700, "strokeWidth": 2}
+        black = {"value": self.palette.get("violin_median", "#000000")}
+
+        def layers(tooltip: list[Spec]) -> Iterable[Spec]:
+            tick, colour = {"type": "tick", "opacity": 0.35}, self._colour("model")
+            yield layer(tick, x=x, y=y, color=colour, tooltip=tooltip)
+            yield layer(stroke, x=x, y=median, color=black, tooltip=[{**median, "title": "median"}])
+            yield from self._marks({"x": x}, tooltip)
+
+        return self._panels(
+            [factor for factor in self.differing if factor not in ("instance", "epoch_set")], layers
+        )
 
     # -- their parts ------------------------------------------------------------------------------
 
-    def _set_panels(self, factors: Sequence[str]) -> None:
-        """Write into each row to which small multiple it belongs: these factors, and the unit."""
-        plain = {"num_workers": "{} workers", "batch_size": "batch {}"}
-        plain |= {"dvfs": "DVFS {}", "dataset_scale": "{} × the data"}
-        has_units = len({unit_of(quantity) for quantity in self.quantities}) > 1
+    def _panels(
+        self,
+        factors: Sequence[str],
+        layers: Callable[[list[Spec]], Iterable[Spec]],
+        numbers: Iterable[str] = (),
+    ) -> Spec:
+        """Return layers in small multiples of factors and the unit, or alone where there is one.
+
+        Parameters
+        ----------
+        layers : gives them for what hovering shows: all columns that have something in them
+        numbers : further columns that hold some
+        """
         first: dict[tuple[str, ...], str] = {}  # quantities of one unit share a multiple
         for row in self.rows:
-            words = [
-                plain[n].format(row[n]) if n in plain else self.titles.get(row[n], row[n])
-                for n in factors
-            ]
-            if has_units and "quantity" in row:
+            words = [WORDS.get(n, "{}").format(self.titles.get(row[n], row[n])) for n in factors]
+            if len(self.units) > 1 and "quantity" in row:
                 words.append(columns.axis_title(row["quantity"]).removeprefix("predicted "))
                 key = (*(row[n] for n in factors), unit_of(row["quantity"]))
                 row["panel"] = first.setdefault(key, " · ".join(words))
             else:
                 row["panel"] = " · ".join(words)
             row["shape"] = SHAPES.get(row.get("published_qualifier", ""), "diamond")
-
-    def _panels(self, layers: list[Spec], numbers: Iterable[str] = ()) -> Spec:
-        """Return the layers in small multiples, or alone where there is one."""
-        panels = ordered(row.get("panel", "") for row in self.rows)
+        names = ordered(key for row in self.rows for key, cell in row.items() if cell)
+        shown = vega.tooltip(n for n in names if n not in OURS and not n.startswith("mark_"))
+        drawn, panels = list(layers(shown)), ordered(row["panel"] for row in self.rows)
         data = vega.csv_data(self.rows, ("value", "published", "published_hi", *numbers))
         if len(panels) == 1:
-            return {"data": data, "width": "container", "height": 320, "layer": layers}
+            return {"data": data, "width": "container", "height": 320, "layer": drawn}
         by, n_columns = name("panel", sort=panels), min(COLUMNS, len(panels))
-        shown = vega.multiples(by, layers, WIDTH, HEIGHT, n_columns, "x", "y", "xOffset")
-        return {"data": data, **shown}
+        multiples = vega.multiples(by, drawn, WIDTH, HEIGHT, n_columns, "x", "y", "xOffset")
+        return {"data": data, **multiples}
 
     def _title(self) -> str | None:
         """Return the title of the axis; of several units each multiple says its own."""
-        if set(STACK) <= set(self.quantities):
-            return "time of an epoch (s)"
-        units = {unit_of(quantity) for quantity in self.quantities}
-        return columns.axis_title(self.quantities[0]) if len(units) == 1 else None
-
-    def _tooltip(self) -> list[Spec]:
-        """Return all columns that have something in them."""
-        names = ordered(key for row in self.rows for key, cell in row.items() if cell)
-        return vega.tooltip(n for n in names if n not in LEFT_OUT and not n.startswith("mark_"))
+        return columns.axis_title(self.quantities[0]) if len(self.units) == 1 else None
 
     def _values(self, column: str) -> list[str]:
         """Return the cells of a column in order: numbers by size, others as they come."""
@@ -340,19 +301,17 @@ class Panel:
         shown |= {"": "–", "null": "–"}
         return {"labelExpr": f"{json.dumps(shown, ensure_ascii=False)}[datum.label] || datum.label"}
 
-    def _marks(self, at: Spec) -> list[Spec]:
-        """Return the published numbers as marks at their value; ranges as rods."""
-        if not self.has_marks:
-            return []
+    def _marks(self, at: Spec, tooltip: list[Spec]) -> Iterable[Spec]:
+        """Yield the published numbers as marks at their value; ranges as rods."""
         at = {**at, "y": number("published")}
-        layers = [self._mark_layer(at, "isValid(datum.published)")]
+        if self.has_marks:
+            yield self._mark_layer(at, "isValid(datum.published)", tooltip)
         if any(row.get("published_hi") for row in self.rows):
+            ends: Spec = {**at, "y2": {"field": "published_hi"}}
             rod = {"type": "rule", "color": self.black}
-            ends: dict[str, Any] = {**at, "y2": {"field": "published_hi"}}
-            layers.append(layer(rod, "isValid(datum.published_hi)", **ends))
-        return layers
+            yield layer(rod, "isValid(datum.published_hi)", **ends)
 
-    def _mark_layer(self, at: Spec, where: str) -> Spec:
+    def _mark_layer(self, at: Spec, where: str, tooltip: list[Spec]) -> Spec:
         seen = {"condition": {"test": "datum.seen_by_fit === 'True'", "value": self.black}}
         return layer(
             {"type": "point", "size": 55, "strokeWidth": 1.6, "opacity": 1},
@@ -361,7 +320,7 @@ class Panel:
             stroke={"value": self.black},
             fill={**seen, "value": "white"},
             shape={"field": "shape", "type": "nominal", "scale": None},
-            tooltip=self._tooltip(),
+            tooltip=tooltip,
         )
 
 

@@ -4,44 +4,57 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.published import (
+    DASHES,
     Marks,
     NumberOf,
+    Plotted,
     Related,
-    deviation_pct,
     handles,
-    is_marked,
-    load_relations,
+    here_of,
+    mark,
     numbers_of,
     published_marks,
-    related,
     seen_ids,
 )
-from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs, why_empty
-from epochwatt.published.numbers import Relation
+from epochwatt.figures.common.runs import (
+    Cells,
+    Number,
+    RunData,
+    csv_row,
+    measured_note,
+    note,
+    read_runs,
+    why_empty,
+)
+from epochwatt.published.numbers import Published, Relation, load_published
 from epochwatt.text import label
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 MOST_ENTRIES = 6  # of a legend
 FAILS = "red: does not hold"
+CHANGE = "published change, then ours"
+
+Row = Plotted | Related | Cells  # of the CSV; a row of cells has no mark
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(NamedTuple):
     """A comparison that a claim of a panel fails by: a row of results/tables/comparisons.csv."""
 
     claim: str
-    ids: frozenset[str]
+    ids: frozenset[str]  # of the printed numbers that it is about
     device: str
     model: str
     metric: str
@@ -51,72 +64,51 @@ class Failing:
 class Drawn:
     """Parts of a panel's caption."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Cells]
     note: str
     remarks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One figure of one backend, as its rule gives it.
-
-    Attributes
-    ----------
-    figure, backend : which
-    draw, parameters : `module.function` that draws it, and its keyword arguments
-    folder : where its panels go
-    style : matplotlib style file
-    epochs : `epochs.csv` of each of its runs
-    published, twin : folders config/published and config/twin
-    paper : whose figure it is; `none`: nothing is published of it
-    panels : panel -> `title`, `width_in`, `height_in`, `claims`
-    palette : thing -> colour
-    titles : model or device -> name for people
-    captions : `Settings.caption` of the figure, for the text beside each panel
-    missing : factors, `run` and `reason` of runs that are not available
-    lacking : studies of the paper that would belong to it and are not selected
-    records : run -> folder with the records of its epochs, of measured runs always
-    idle : table of idle powers
-    predictions : table of predictions
-    comparisons : results/tables/comparisons.csv; empty: nothing is judged
-    notes : whether lines stand below the panels; print has them in its own caption
-    failing : panel -> comparisons that its claims fail by (`draw_figure` finds them)
-    verdicts : panel -> how many of its take-aways do not hold, in words
-    drawn : panel -> what was drawn
-    """
+    """One figure of one backend, as its rule gives it."""
 
     figure: str
     backend: str
-    draw: str
-    folder: str
-    style: str
-    epochs: Sequence[str]
-    published: str
-    twin: str
-    paper: str
-    panels: Mapping[str, Mapping[str, Any]]
-    palette: Mapping[str, str]
-    titles: Mapping[str, str]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    captions: Mapping[str, Any] = field(default_factory=dict)
-    missing: Sequence[Mapping[str, Any]] = ()
-    lacking: Sequence[str] = ()
+    draw: str  # `module.function` that draws it
+    folder: str  # where its panels go
+    style: str  # matplotlib style file
+    epochs: Sequence[str]  # `epochs.csv` of each of its runs
+    published: str  # folder config/published
+    twin: str  # folder config/twin
+    paper: str  # whose figure it is; `none`: nothing is published of it
+    panels: Mapping[str, Cells]  # panel -> `title`, `width_in`, `height_in`, `claims`
+    palette: Mapping[str, str]  # thing -> colour
+    titles: Mapping[str, str]  # model or device -> name for people
+    parameters: Cells = field(default_factory=dict)  # keyword arguments of `draw`
+    captions: Cells = field(default_factory=dict)  # `Settings.caption` of the figure
+    missing: Sequence[Cells] = ()  # factors, `run` and `reason` of runs that are not available
+    lacking: Sequence[str] = ()  # studies of the paper that belong to it and are not selected
+    # run -> folder with the records of its epochs, of measured runs always
     records: Mapping[str, str] = field(default_factory=dict)
-    idle: str = ""
-    predictions: str = ""
-    comparisons: str = ""
-    notes: bool = True
+    idle: str = ""  # table of idle powers
+    predictions: str = ""  # table of predictions
+    comparisons: str = ""  # results/tables/comparisons.csv; empty: nothing is judged
+    notes: bool = True  # whether lines stand below the panels; print has them in its own caption
+    # panel -> comparisons that its claims fail by, how many take-aways do not hold in words, and
+    # what was drawn: `draw_figure` gives the first two
     failing: Mapping[str, Sequence[Failing]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
     drawn: dict[str, Drawn] = field(default_factory=dict)
+
+    # -- what it draws -----------------------------------------------------------------------------
 
     @cached_property
     def runs(self) -> list[RunData]:
         """Its runs, read once: boards in the paper's order, then models in that of the titles."""
         order = {name: n for n, name in enumerate(dict.fromkeys([*DEVICES, *self.titles]))}
-        runs = read_runs(self.epochs, self.missing)
         return sorted(
-            runs,
+            read_runs(self.epochs, self.missing),
             key=lambda run: [order.get(run.factors[k], len(order)) for k in ("device", "model")],
         )
 
@@ -126,9 +118,15 @@ class Job:
         return published_marks(self.published, self.twin, self.paper, self.backend)
 
     @cached_property
+    def facts(self) -> Published:
+        """All published numbers, of both papers."""
+        return load_published(Path(self.published))
+
+    @cached_property
     def relations(self) -> list[Relation]:
         """Ratios, changes, shares and spreads of several runs that its paper printed."""
-        return load_relations(self.published, self.paper)
+        relations = self.facts.relations.values()
+        return [r for r in relations if r.paper == self.paper and "model" in r.config_a]
 
     @cached_property
     def seen(self) -> frozenset[str]:
@@ -136,28 +134,61 @@ class Job:
         return seen_ids(self.twin, self.backend)
 
     def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
-        """Return the relations of these metrics whose runs are drawn, with what they are here.
+        """Return the relations of these metrics whose runs are drawn, with what they are here."""
+        find = number_of or numbers_of(self.runs)
+        return [
+            Related(relation, here, relation.id in self.seen, self.ink(relation.id))
+            for relation in self.relations
+            if relation.metric in metrics and (here := here_of(relation, find))
+        ]
+
+    def plotted(
+        self,
+        run: RunData,
+        quantity: str,
+        epoch_set: str = "1+",
+        number: Number | None = None,
+        **more: Any,
+    ) -> Plotted:
+        """Return a number of a run with what is published of it.
+
+        Of several measured epochs it has their lowest and highest, too.
 
         Parameters
         ----------
-        number_of : finds a number that the runs' tables of epochs do not have
+        number : another than the mean of a column of `epochs.csv`
+        more : columns of this figure alone
         """
-        return related(self.relations, number_of or numbers_of(self.runs), self.seen, metrics)
+        is_column = bool(run.epochs) and quantity in run.epochs[0]
+        if run.is_measured and is_column and (values := run.values(quantity, epoch_set)).size > 1:
+            more |= {"lowest": float(values.min()), "highest": float(values.max())}
+        number = number or run.number(quantity, epoch_set)
+        row = csv_row(run, quantity, number, epoch_set, **more)
+        printed = mark(self.marks, run.factors, quantity, epoch_set)
+        return Plotted(row, printed, self.ink(printed.id if printed else ""))
 
     def title(self, name: str) -> str:
         """Return the name for people of a model or a device."""
         return self.titles.get(name, name)
 
+    # -- how it looks ------------------------------------------------------------------------------
+
     def colours(self, *keys: str) -> dict[str, str]:
         """Return the colours of things; ConfigError lists those the palette lacks."""
         return style.colours(self.palette, keys)
 
-    def ink(self, row: Mapping[str, Any]) -> str:
-        """Return the colour of what is published of a row: red where a claim fails by its id."""
-        ids = set(str(row.get("published_id") or "").split())
-        wrong = any(ids & one.ids for of_panel in self.failing.values() for one in of_panel)
-        key = "warning" if wrong else "published"
+    def colour(self, key: str) -> str:
+        """Return the colour of a thing; ConfigError where the palette lacks it."""
         return self.colours(key)[key]
+
+    def ink(self, *published_ids: str) -> str:
+        """Return the colour of what is published: red where a claim fails by one of the ids."""
+        ids = {part for published_id in published_ids for part in published_id.split()}
+        return self.colour("warning" if ids & self._failing_ids else "published")
+
+    @cached_property
+    def _failing_ids(self) -> frozenset[str]:
+        return frozenset().union(*(one.ids for rows in self.failing.values() for one in rows))
 
     def fails(self, panel: str, **wanted: str) -> bool:
         """Say whether a claim of a panel fails by a comparison of this claim, device, model, ..."""
@@ -168,15 +199,19 @@ class Job:
 
     @contextmanager
     def panel(
-        self, name: str, runs: Sequence[RunData] | None = None, corner_note: str = ""
+        self,
+        name: str,
+        runs: Sequence[RunData] | None = None,
+        corner_note: str = "",
+        addition: str = "",
     ) -> Iterator[tuple[Figure, Axes]]:
         """Open a panel with its title, and where its numbers are from below; close it afterwards.
 
         Parameters
         ----------
-        name : of the panel
         runs : that it draws, for the note; None: all of the figure
         corner_note : another note, where no runs are drawn
+        addition : to the title
         """
         if name not in self.panels:
             raise ConfigError(
@@ -187,16 +222,13 @@ class Job:
         drawn = self.runs if runs is None else runs
         if not corner_note:
             corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
-        settings = self.panels[name]
-        shown = {**settings, "title": style.titled(settings["title"], self._origin)}
+        shown = {**self.panels[name], "title": f"{self._title_of(name)}{addition}"}
         self.drawn[name] = Drawn((), corner_note)
         with style.panel(self.style, shown, "") as opened:
             yield opened
 
-    @property
-    def _origin(self) -> str:
-        """Return where its numbers are from, as titles begin with it."""
-        return label(self.backend).split(",")[0]
+    def _title_of(self, panel: str) -> str:
+        return style.titled(self.panels[panel]["title"], label(self.backend).split(",")[0])
 
     def remark(self, name: str, sentence: str) -> None:
         """Add a sentence to the caption of a panel; nothing where it is empty."""
@@ -207,52 +239,63 @@ class Job:
         self,
         figure: Figure,
         drawn: Sequence[Artist],
-        rows: Sequence[Mapping[str, Any]] = (),
-        relations: Sequence[Artist] = (),
+        rows: Sequence[Row] = (),
+        lines: Sequence[Artist] = (),
         *,
+        change: str = CHANGE,
         red: bool = False,
     ) -> None:
         """Draw a legend of at most six entries: what was drawn, what is published, what is red.
 
         Parameters
         ----------
-        rows : of the CSV, of which the published numbers are marks
-        relations : entries of brackets and the like
+        rows : of the CSV, of which the published numbers are marks, or brackets and the like
+        lines : further entries
+        change : entry of the published relations; empty: they have another one
         red : whether something else than a published number of the rows is red
         """
         black = self.palette["published"]
-        ids = [{"published_id": " ".join(map(str, {r.get("published_id") for r in rows}))}]
-        is_red = red or any(self.ink(row) != black for row in ids)
-        marks = handles(rows, black)
-        room = MOST_ENTRIES - len(drawn) - len(relations) - is_red
-        if len(marks) > room:
-            marks = handles(rows, black, together=True)
-        shown = [*drawn, *marks, *relations][: MOST_ENTRIES - is_red]
+        marked = [row for row in rows if isinstance(row, Plotted)]
+        changes = [row for row in rows if isinstance(row, Related)]
+        inks = [row.ink for row in marked if row.mark] + [row.ink for row in changes]
+        is_red = red or any(ink != black for ink in inks)
+        if changes and change:
+            dash: Any = "-" if any(one.seen_by_fit for one in changes) else DASHES
+            line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
+            lines = [*lines, line]
+        marks = handles(marked, black)
+        if len(drawn) + len(marks) + len(lines) + is_red > MOST_ENTRIES:
+            marks = handles(marked, black, together=True)
+        shown = [*drawn, *marks, *lines][: MOST_ENTRIES - is_red]
         if is_red:
-            shown.append(Patch(facecolor=self.colours("warning")["warning"], label=FAILS))
+            shown.append(Patch(facecolor=self.colour("warning"), label=FAILS))
         style.legend(figure, shown)
 
-    def save(self, figure: Figure, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def save(self, figure: Figure, name: str, rows: Sequence[Row]) -> None:
         """Write a panel and the numbers in it: SVG, PNG and CSV.
 
         At most two lines below say what it is and how many take-aways do not hold. A panel without
         a number is not drawn: its picture says why.
         """
-        self.drawn[name].rows = rows
-        if reason := why_empty(rows):
-            shown = style.titled(self.panels[name]["title"], self._origin)
-            style.notice(figure, f"{shown}: not drawn. {reason[0].upper()}{reason[1:]}.")
+        cells = [
+            row.cells() if isinstance(row, Plotted | Related) else {**row, "deviation_pct": None}
+            for row in rows
+        ]
+        self.drawn[name].rows = cells
+        if reason := why_empty(cells):
+            sentence = f"{self._title_of(name)}: not drawn. {reason[0].upper()}{reason[1:]}."
+            style.notice(figure, sentence)
         elif self.notes:
+            words = self.drawn[name].note + self._meaning_of_marks(rows)
             verdict = self.verdicts.get(name, "")
-            red = self.colours("warning")["warning"] if verdict else style.GREY
-            style.set_notes(figure, [self.drawn[name].note + self._looks(rows), verdict], red)
-        noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
-        style.save(figure, f"{self.folder}/{name}", noted)
+            red = self.colour("warning") if verdict else style.GREY
+            style.set_notes(figure, words, verdict, red)
+        style.save(figure, f"{self.folder}/{name}", cells)
 
-    def _looks(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Return what filled and open marks mean; nothing was fitted to what is measured."""
-        seen = {bool(row["seen_by_fit"]) for row in rows if row.get("published") is not None}
-        if not any(map(is_marked, rows)) and not any(row.get("is_relation") for row in rows):
+    def _meaning_of_marks(self, rows: Sequence[Row]) -> str:
+        """Say what filled and open marks mean; nothing was fitted to what is measured."""
+        seen = {r.seen_by_fit for r in rows if isinstance(r, Plotted | Related) and r.published_id}
+        if not seen:
             return ""
         if self.backend != TWIN:
             return "; black: published"

@@ -1,4 +1,4 @@
-"""Draw what the papers print: single numbers as marks, relations of several as brackets.
+"""What the papers print beside our numbers: single numbers as marks, relations of several.
 
 `config/published/` has the numbers. What is printed is black where it holds and red where
 `results/tables/comparisons.csv` says that it does not; filled and solid where the simulation was
@@ -6,33 +6,26 @@ fitted to it, open and dashed where not; an arrow is a bound.
 """
 
 import math
-import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import (
-    Affine2D,
-    ScaledTranslation,
-    Transform,
-    blended_transform_factory,
-)
+from matplotlib.transforms import ScaledTranslation
 
 from epochwatt.columns import TWIN
-from epochwatt.figures.common import style
-from epochwatt.figures.common.runs import RunData
+from epochwatt.figures.common.runs import Cells, RunData
+from epochwatt.figures.common.style import Look
 from epochwatt.published.numbers import (
     KEYS,
     SPREADS,
     Config,
-    Measurement,
     Relation,
     load_published,
     load_seen,
@@ -51,12 +44,13 @@ PER_MINIBATCH = "_ms_per_minibatch"
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
 BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
 RANGE = "range"  # qualifier of a lower and an upper bound of one run
-SHAPES = {  # quantity -> marker of its values, name in a legend; of others a diamond
+BESIDE_STACK = "compute beside a stack"  # kind of what is drawn as a thin bar
+SHAPES = {  # kind of a number -> marker of its published values, name in a legend
     "stall_s": ("s", "published stall"),
     "e2e_s": ("d", "published E2E"),
     "compute_s": ("P", "published compute"),
-    "first_stall_s": (">", "published, first epoch"),
-    "first_e2e_s": (">", "published, first epoch"),
+    BESIDE_STACK: ("", "published compute, from 0"),
+    "first_epoch": (">", "published, first epoch"),
     "stall_ms_per_minibatch": ("h", "published, per mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, per mini-batch"),
 }
@@ -65,11 +59,12 @@ SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
 UNITS = {"x": "", "pct": " %"}
 SEEN = {True: "used in the fit", False: "not used in the fit"}
 INFERRED = "inferred:"  # begins the note of a number of which a setting is not printed
-DARK = 0.5  # HSV value of bars on which black is not seen
+SLIP = "slip:"  # begins the note of a number that a paper prints otherwise
+ON_DARK = ("stall_s", "cpu_below_peak_time_pct")  # quantities whose bars are dark
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 DASHES = (0, (3.0, 1.5))
-LINE_PT, LETTER_PT, FOOT_PT = 8.0, 3.7, 3.0  # of the small letters on brackets, of their feet
-SHORTEST = 16  # letters of a bracket's line
+
+NumberOf = Callable[[Config, str], float | None]  # run and metric -> the number here, if any
 
 
 class Mark(NamedTuple):
@@ -81,9 +76,22 @@ class Mark(NamedTuple):
     qualifier: str  # exact, approx, range, or a bound: less_than, at_most, at_least
     seen_by_fit: bool  # whether the simulated boards were fitted to it
 
+    def deviation_pct(self, value: float | None) -> float | None:
+        """Return by how much a value is beside it, % of it; of a bound or a range from its end.
+
+        0: it is met. None: there is no value, or the published number is 0.
+        """
+        if value is None:
+            return None
+        low = -math.inf if self.qualifier in ("less_than", "at_most") else self.value
+        high = math.inf if self.qualifier == "at_least" else self.value
+        nearest = min(max(value, low), high if self.value_hi is None else self.value_hi)
+        if value == nearest:
+            return 0.0
+        return 100.0 * (value - nearest) / nearest if nearest else None
+
 
 Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> mark
-NumberOf = Callable[[Config, str], float | None]
 
 
 def published_marks(published: str, twin: str, paper: str, backend: str) -> Marks:
@@ -117,23 +125,14 @@ def seen_ids(twin: str, backend: str) -> frozenset[str]:
     return load_seen(Path(twin)) if backend == TWIN else frozenset()
 
 
-def mark(
-    marks: Marks, factors: Mapping[str, Any], quantity: str, epoch_set: str = "1+"
-) -> Mark | None:
-    """Return what is published of a run; None: nothing.
-
-    Parameters
-    ----------
-    factors : of the run (`columns.FACTORS`)
-    quantity : a column of epochs.csv, or a metric of measurements.csv
-    epoch_set : 0, 1+ or all
-    """
+def mark(marks: Marks, factors: Cells, quantity: str, epoch_set: str = "1+") -> Mark | None:
+    """Return what is published of a quantity of a run; None: nothing."""
     if not trains_as_published(factors):
         return None
     return marks.get((*_key(factors, epoch_set), METRICS.get(quantity, quantity)))
 
 
-def _key(factors: Mapping[str, Any], epoch_set: str | None) -> tuple[Any, ...]:
+def _key(factors: Cells, epoch_set: str | None) -> tuple[Any, ...]:
     config = {key: factors[key] for key in KEYS if key in factors}
     config |= {"cache": factors["cache_policy"], "scale": factors["dataset_scale"]}
     return run_key({**config, "epoch": epoch_set})
@@ -154,41 +153,66 @@ def cells(published_mark: Mark | None) -> dict[str, Any]:
     return dict(zip(names, published_mark or (None,) * len(names), strict=True))
 
 
-def is_marked(row: Mapping[str, Any]) -> bool:
-    """Say whether a row of the CSV has a published number to be marked, not a relation."""
-    return row.get("published") is not None and not row.get("is_relation")
+@dataclass(frozen=True)
+class Plotted:
+    """One plotted number, and what is published of it: a row of the CSV.
 
-
-def deviation_pct(row: Mapping[str, Any]) -> float | None:
-    """Return by how much a row's value is beside what is published of it, % of the published.
-
-    A bound or a range counts from its nearest end, and is 0 where it is met. None: nothing is
-    published, or nothing is there, or the published number is 0.
+    Attributes
+    ----------
+    row : its cells but those of what is published
+    ink : colour of what is published
+    kind : key of `SHAPES`, where its mark is not that of its quantity
     """
-    value = row.get("value")
-    if value is None or not is_marked(row):
-        return None
-    printed, qualifier = row["published"], row["published_qualifier"]
-    low = -math.inf if qualifier in ("less_than", "at_most") else printed
-    high = math.inf if qualifier == "at_least" else printed
-    high = high if row["published_hi"] is None else row["published_hi"]
-    nearest = min(max(value, low), high)
-    if value == nearest:
-        return 0.0
-    return 100.0 * (value - nearest) / nearest if nearest else None
+
+    row: Cells
+    mark: Mark | None
+    ink: str
+    kind: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """Our number; None: it is missing."""
+        return self.row["value"]
+
+    @property
+    def height(self) -> float:
+        """Our number, 0 where it is missing."""
+        return self.value or 0.0
+
+    @property
+    def published_id(self) -> str:
+        """Id of what is published; empty: nothing is."""
+        return self.mark.id if self.mark else ""
+
+    @property
+    def seen_by_fit(self) -> bool:
+        """Whether the simulated boards were fitted to what is published."""
+        return self.mark is not None and self.mark.seen_by_fit
+
+    def ends(self) -> list[tuple[float, str]]:
+        """Return value and marker of the published number, of a range those of both ends."""
+        if self.mark is None:
+            return []
+        if self.kind == BESIDE_STACK:
+            return [(self.mark.value, "")]
+        if self.mark.value_hi is not None:
+            return [(self.mark.value, "^"), (self.mark.value_hi, "v")]
+        shape, _ = SHAPES.get(self.kind or self.row["quantity"], OTHER)
+        return [(self.mark.value, BOUNDS.get(self.mark.qualifier, shape))]
+
+    def cells(self) -> dict[str, Any]:
+        """Return the row of the CSV."""
+        deviation_pct = self.mark and self.mark.deviation_pct(self.value)
+        return {**self.row, **cells(self.mark), "deviation_pct": deviation_pct}
+
+
+# -- marks ----------------------------------------------------------------------------------------
 
 
 def draw_mark(
-    axes: Axes,
-    x: float,
-    row: Mapping[str, Any],
-    colour: str,
-    width: float = 0.0,
-    side: int = 1,
-    *,
-    line: bool = True,
+    axes: Axes, x: float, plotted: Plotted, width: float = 0.0, side: int = 1, *, line: bool = True
 ) -> None:
-    """Draw what is published of a row of the CSV, at its value; nothing where nothing is.
+    """Draw what is published of a number, at its value; nothing where nothing is.
 
     Over a bar it is a line of the bar's width with a small marker at its end, in the gap beside the
     bar; of a point it is a marker at its side. A bound is an arrow, a range two.
@@ -196,7 +220,6 @@ def draw_mark(
     Parameters
     ----------
     x : middle of the bar, or the point
-    colour : `job.ink(row)`
     width : of the bar; 0: a point
     side : 1: the marker is at the right, -1: at the left, as of a pair's left bar, 0: on the bar
     line : over the bar; without it the marker stands alone beside the bar
@@ -205,41 +228,26 @@ def draw_mark(
     assert figure is not None
     aside = side * (AT_BAR_PT if width else AT_POINT_PT)
     moved = axes.transData + ScaledTranslation(aside / 72.0, 0.0, figure.dpi_scale_trans)
-    is_seen, end = bool(row["seen_by_fit"]), x + side * width / 2
-    for value, marker in _drawn(row):
+    for value, marker in plotted.ends():
         if width and line:
-            halo = [withStroke(linewidth=2.2, foreground="white")]
+            is_on_dark = plotted.row["quantity"] in ON_DARK and value < plotted.height
             axes.plot(
-                [x - width / 2, x + width / 2], [value, value], color=colour, linewidth=1.3,
-                zorder=4.5, clip_on=False, linestyle="-" if is_seen else (0, (2.0, 1.2)),
-                solid_capstyle="butt", path_effects=halo if _is_on_dark(axes, x, value) else [],
+                [x - width / 2, x + width / 2], [value, value], color=plotted.ink, linewidth=1.3,
+                linestyle="-" if plotted.seen_by_fit else (0, (2.0, 1.2)), clip_on=False,
+                solid_capstyle="butt", zorder=4.5, path_effects=[halo(2.2)] if is_on_dark else [],
             )  # fmt: skip
-        look = mark_look(marker, is_seen, colour)
-        (drawn,) = axes.plot(end, value, **look, zorder=5, clip_on=False, transform=moved)
+        look = mark_look(marker, plotted.seen_by_fit, plotted.ink)
+        at = x + side * width / 2
+        (drawn,) = axes.plot(at, value, **look, zorder=5, clip_on=False, transform=moved)
         drawn.set_in_layout(False)
 
 
-def _is_on_dark(axes: Axes, x: float, value: float) -> bool:
-    """Say whether a point is inside of a dark bar; elsewhere a halo would hide a bar's top."""
-    return any(
-        bar.get_x() <= x <= bar.get_x() + bar.get_width()
-        and bar.get_y() < value < bar.get_y() + bar.get_height()
-        and rgb_to_hsv(to_rgb(bar.get_facecolor()))[2] < DARK
-        for bar in axes.patches
-        if isinstance(bar, Rectangle)
-    )
+def halo(width_pt: float) -> withStroke:
+    """Return the white rim of what stands on dark bars or on lines."""
+    return withStroke(linewidth=width_pt, foreground="white")
 
 
-def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
-    """Return value and marker of what is drawn of a row of the CSV."""
-    shape, _ = SHAPES.get(row.get("quantity", ""), OTHER)
-    qualifier = row["published_qualifier"]
-    first = "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape)
-    ends = ((row["published"], first), (row["published_hi"], "v"))
-    return [(value, marker) for value, marker in ends if value is not None]
-
-
-def mark_look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
+def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
     """Return the look of a published number."""
     return {
         "marker": marker,
@@ -248,44 +256,55 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
         "linestyle": "none",
         "markeredgecolor": colour,
         "markerfacecolor": colour if is_seen else "white",
-        "path_effects": [withStroke(linewidth=1.6, foreground="white")],  # seen on dark bars
+        "path_effects": [halo(1.6)],
     }
 
 
-def handles(
-    rows: Iterable[Mapping[str, Any]], colour: str, *, together: bool = False
-) -> list[Line2D]:
+def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> list[Artist]:
     """Return a legend's entry for each kind of mark, filled where the fit has seen all of it."""
     kinds: dict[str, list[tuple[str, bool]]] = {}
-    for row in filter(is_marked, rows):
-        _, words = SHAPES.get(row.get("quantity", ""), OTHER)
-        for _, shape in _drawn(row):
-            label = "published bound" if shape in "v^" else words
-            label = "published" if together else label
-            kinds.setdefault(label, []).append((shape, bool(row["seen_by_fit"])))
-    return [
-        Line2D([], [], label=label, **mark_look(of_kind[0][0], all(s for _, s in of_kind), colour))
-        for label, of_kind in kinds.items()
-    ]
+    for row in rows:
+        for _, marker in row.ends():
+            _, words = SHAPES.get(row.kind or row.row["quantity"], OTHER)
+            label = "published bound" if marker in ("v", "^") else words
+            label = "published" if together and marker else label
+            kinds.setdefault(label, []).append((marker, row.seen_by_fit))
+    entries: list[Artist] = []
+    for label, of_kind in kinds.items():
+        look = mark_look(of_kind[0][0], all(is_seen for _, is_seen in of_kind), colour)
+        if look["marker"]:
+            entries.append(Line2D([], [], label=label, **look))
+        else:
+            face = look["markerfacecolor"]
+            entries.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=label))
+    return entries
 
 
-def inferred(published: str) -> dict[str, Measurement]:
-    """Return by id the numbers whose setting the paper does not fully say; their notes say what."""
-    facts = load_published(Path(published)).measurements
-    return {name: fact for name, fact in facts.items() if fact.note.startswith(INFERRED)}
-
-
-# --- relations: ratios, changes, shares and spreads
+# -- relations: ratios, changes, shares and spreads -----------------------------------------------
 
 
 @dataclass(frozen=True)
 class Related:
-    """A published relation and what it is here."""
+    """A published relation and what it is here.
 
-    relation: Relation  # as printed
-    # one number, or the lowest and the highest where the relation is of several runs
+    Attributes
+    ----------
+    here : one number, or the lowest and the highest where the relation is of several runs
+    seen_by_fit : whether the simulated boards were fitted to it
+    ink : colour of what is published
+    about : columns of the CSV that tell whose it is, where it is of several
+    """
+
+    relation: Relation
     here: tuple[float, ...]
-    seen_by_fit: bool  # whether the simulated boards were fitted to it
+    seen_by_fit: bool
+    ink: str
+    about: Cells | None = None
+
+    @property
+    def published_id(self) -> str:
+        """Its id."""
+        return self.relation.id
 
     @property
     def linestyle(self) -> Any:
@@ -295,9 +314,8 @@ class Related:
     def reading(self, *, a_is_left: bool = True) -> str:
         """Return what is printed and what it is here; a factor leads from the left bar on."""
         r = self.relation
-        is_bound = r.qualifier in BOUNDS
-        sign = "+" if r.formula.endswith("(B-A)/A") and not is_bound else ""
-        factor = ""
+        is_change = r.formula.endswith("(B-A)/A") and r.qualifier not in BOUNDS
+        sign, factor = "+" if is_change else "", ""
         if r.unit == "x":
             factor = "÷" if (r.formula == "A/B") == a_is_left else "×"
         ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
@@ -307,33 +325,24 @@ class Related:
         here, unit = " to ".join(dict.fromkeys(texts)), UNITS.get(r.unit, f" {r.unit}")
         return f"{SIGNS.get(r.qualifier, '')}{factor}{published}{unit}, here {factor}{here}{unit}"
 
-
-def load_relations(published: str, paper: str) -> list[Relation]:
-    """Return the relations of one paper that are of runs."""
-    relations = load_published(Path(published)).relations.values()
-    return [r for r in relations if r.paper == paper and "model" in r.config_a]
-
-
-def related(
-    relations: Iterable[Relation],
-    number_of: NumberOf,
-    seen: Collection[str],
-    metrics: Collection[str] = (),
-) -> list[Related]:
-    """Return the relations of these metrics whose runs are there, with what they are here.
-
-    Parameters
-    ----------
-    number_of : run and metric -> the number here; None: there is none
-    seen : ids that the fit has seen
-    metrics : as in `relations.csv`; none: all
-    """
-    wanted = [r for r in relations if not metrics or r.metric in metrics]
-    return [Related(r, here, r.id in seen) for r in wanted if (here := here_of(r, number_of))]
+    def cells(self) -> dict[str, Any]:
+        """Return the row of the CSV."""
+        r = self.relation
+        printed = Mark(r.value, r.value_hi, r.id, r.qualifier, self.seen_by_fit)
+        return {
+            **(self.about or {}),
+            "quantity": f"{r.metric} {r.formula}",
+            "value": self.here[0],
+            "value_hi": self.here[-1] if len(self.here) > 1 else None,
+            "missing": "",
+            **cells(printed),
+            "is_relation": True,
+            "deviation_pct": None,
+        }
 
 
-def numbers_of(runs: Sequence[RunData]) -> NumberOf:
-    """Return the function that finds the mean of a metric in runs, as a relation names both.
+def numbers_of(runs: Iterable[RunData], statistic: str = "mean") -> NumberOf:
+    """Return the function that finds mean or median of a metric in runs, as a relation names both.
 
     It knows columns of `epochs.csv`, times of a mini-batch, and shares such as `stall_s/e2e_s`.
     """
@@ -341,7 +350,7 @@ def numbers_of(runs: Sequence[RunData]) -> NumberOf:
 
     def number_of(config: Config, metric: str) -> float | None:
         run = by_key.get(run_key({**config, "epoch": None}))
-        return None if run is None else metric_of(run, metric, config["epoch"])
+        return None if run is None else metric_of(run, metric, config["epoch"], statistic)
 
     return number_of
 
@@ -351,8 +360,8 @@ def key_of(run: RunData) -> tuple[Any, ...]:
     return _key(run.factors, None) if trains_as_published(run.factors) else (run.id,)
 
 
-def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
-    """Return the mean (of `median_`: the median) of a metric over a run's valid epochs."""
+def metric_of(run: RunData, metric: str, epoch_set: str, statistic: str = "mean") -> float | None:
+    """Return mean or median (of `median_` the median) of a metric over a run's valid epochs."""
     whole, share, part = metric.partition("/")
     if share:
         parts = [metric_of(run, name, epoch_set) for name in whole.strip("()").split("+")]
@@ -363,7 +372,7 @@ def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
         seconds = run.number(metric.replace(PER_MINIBATCH, "_s"), epoch_set).value
         count = run.number("n_minibatches", epoch_set).value
         return 1e3 * seconds / count if seconds is not None and count else None
-    statistic = "median" if metric.startswith("median_") else "mean"
+    statistic = "median" if metric.startswith("median_") else statistic
     column = COLUMNS.get(metric, metric)
     known_column = not run.epochs or column in run.epochs[0]
     return run.number(column, epoch_set, statistic).value if known_column else None
@@ -413,166 +422,3 @@ def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ..
     if not all(median for _, median in spreads):
         return ()
     return (100.0 * max(float(spread / median) for spread, median in spreads),)
-
-
-def relation_row(one: Related) -> dict[str, Any]:
-    """Return a row of the CSV for a relation."""
-    r = one.relation
-    return {
-        "quantity": f"{r.metric} {r.formula}",
-        "value": one.here[0],
-        "value_hi": one.here[-1] if len(one.here) > 1 else None,
-        "missing": "",
-        "published": r.value,
-        "published_hi": r.value_hi,
-        "published_id": r.id,
-        "published_qualifier": r.qualifier,
-        "seen_by_fit": one.seen_by_fit,
-        "is_relation": True,
-    }
-
-
-# --- brackets over bars
-
-
-class Bracket(NamedTuple):
-    """A bracket over bars: x of both ends, the lines of its text, its look."""
-
-    left: float
-    right: float
-    lines: Sequence[str]
-    colour: str
-    linestyle: Any = "-"
-    gaps: Sequence[tuple[float, float]] = ()  # ends of bars in its middle that it is not of
-
-
-def brackets_of(
-    shown: Iterable[Related],
-    place: Callable[[Config], float | None],
-    ink: Callable[[Mapping[str, Any]], str],
-    words: Mapping[str, str],
-) -> list[Bracket]:
-    """Return a bracket for each pair of bars that relations are of; several are its lines.
-
-    Parameters
-    ----------
-    place : run -> x of its bar; None: it is not drawn
-    ink : `job.ink`: row of a relation -> colour
-    words : metric -> what begins a line
-    """
-    of_pairs: dict[tuple[float, float], list[tuple[Related, str]]] = {}
-    for one in shown:
-        places = [place(config) for side in one.relation.sides for config in single(side)]
-        ends = [at for at in places if at is not None]
-        if ends and len(ends) == len(places):
-            reading = one.reading(a_is_left=ends[0] <= ends[-1])
-            text = f"{words.get(one.relation.metric, '')} {reading}".strip()
-            of_pairs.setdefault((min(ends), max(ends)), []).append((one, text))
-    return [
-        Bracket(
-            *pair,
-            [text for _, text in of_pair],
-            ink({"published_id": " ".join(one.relation.id for one, _ in of_pair)}),
-            next((one.linestyle for one, _ in of_pair if not one.seen_by_fit), "-"),
-        )
-        for pair, of_pair in of_pairs.items()
-    ]
-
-
-def draw_brackets(over: Sequence[tuple[Axes, Sequence[Bracket]]]) -> None:
-    """Draw brackets above axes, below their titles: their height is no value.
-
-    Brackets that would lie on one another stand one above the other. Call it last: it lays the
-    figure out to learn how large the axes are.
-    """
-    over = [(axes, brackets) for axes, brackets in over if brackets]
-    if not over:
-        return
-    figure = over[0][0].get_figure(root=True)
-    assert figure is not None
-    style.lay_out(figure)  # widths stay: brackets take room above axes
-    pads_pt: dict[int, float] = {}
-    for axes, brackets in over:
-        row = _row_of(axes)
-        pads_pt[row] = max(pads_pt.get(row, 0.0), _draw_over(axes, brackets))
-    for axes in figure.axes:
-        if pad_pt := pads_pt.get(_row_of(axes)):
-            size = axes.title.get_fontsize()
-            axes.set_title(axes.get_title(), pad=pad_pt, fontsize=size)
-
-
-def _row_of(axes: Axes) -> int:
-    place = axes.get_subplotspec()
-    return -1 if place is None else place.rowspan.start
-
-
-def _draw_over(axes: Axes, brackets: Sequence[Bracket]) -> float:
-    """Draw the brackets of axes; return how much room above they take, in points."""
-    width_pt = axes.bbox.width * 72.0 / axes.figure.dpi
-    x_low, x_high = axes.get_xlim()
-    x_pt = (x_high - x_low) / width_pt
-    letters = max(int(width_pt / LETTER_PT), SHORTEST)
-    levels: list[list[tuple[float, float]]] = []
-    placed: list[tuple[Bracket, int, float]] = []
-    for bracket in sorted(brackets, key=lambda b: (round(b.right - b.left, 9), b.left)):
-        lines = [line for text in bracket.lines for line in _lines(text, letters)]
-        half = 0.5 * LETTER_PT * max(map(len, lines)) * x_pt
-        middle = (bracket.left + bracket.right) / 2
-        middle = min(max(middle, x_low + half), max(x_high - half, x_low + half))
-        span = min(bracket.left, middle - half), max(bracket.right, middle + half)
-        free = [n for n, taken in enumerate(levels) if all(_apart(span, t) for t in taken)]
-        if not free:
-            levels.append([])
-        level = min(free, default=len(levels) - 1)
-        levels[level].append(span)
-        placed.append((bracket._replace(lines=lines), level, middle))
-    n_lines = [max(len(b.lines) for b, at, _ in placed if at == n) for n in range(len(levels))]
-    heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
-    for bracket, level, middle in placed:
-        _draw_bracket(axes, bracket, middle, sum(heights[:level]) + 1.5 * FOOT_PT)
-    return sum(heights) + FOOT_PT
-
-
-def _draw_bracket(axes: Axes, bracket: Bracket, middle: float, top_pt: float) -> None:
-    """Draw one bracket, its feet down from `top_pt` above the axes, and its text."""
-    above, foot_pt = _above(axes), top_pt - FOOT_PT
-    ends = [bracket.left, *(x for gap in bracket.gaps for x in gap), bracket.right]
-    for left, right in zip(ends[::2], ends[1::2], strict=True):
-        (line,) = axes.plot(
-            [left, left, right, right], [foot_pt, top_pt, top_pt, foot_pt], transform=above,
-            color=bracket.colour, linewidth=0.9, linestyle=bracket.linestyle, clip_on=False,
-        )  # fmt: skip
-        line.set_in_layout(False)
-    axes.text(
-        middle, top_pt + 1.0, "\n".join(bracket.lines), transform=above, ha="center",
-        va="bottom", fontsize="x-small", linespacing=1.05, color=bracket.colour,
-    )  # fmt: skip
-
-
-def _above(axes: Axes) -> Transform:
-    """Return the transform of x of the axes, and of points above their upper end."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    points = Affine2D().scale(1.0 / 72.0) + figure.dpi_scale_trans
-    shift = ScaledTranslation(0.0, 1.0, axes.transAxes)  # type: ignore[arg-type]
-    return blended_transform_factory(axes.transData, points + shift)
-
-
-def _lines(text: str, width: int) -> list[str]:
-    """Return a text in lines that part no number from its word or its unit."""
-    bound = text.replace(" %", "\u00a0%").replace("here ", "here\u00a0")
-    bound = bound.replace(" to ", "\u00a0to\u00a0")
-    return [line.replace("\u00a0", " ") for line in textwrap.wrap(bound, width)]
-
-
-def _apart(one: tuple[float, float], two: tuple[float, float]) -> bool:
-    return one[1] <= two[0] or two[1] <= one[0]
-
-
-def bracket_handles(
-    shown: Sequence[Related], colour: str, label: str = "published change, then ours"
-) -> list[Line2D]:
-    """Return the legend's entry of brackets, solid where the fit has seen one of them."""
-    line = next((one.linestyle for one in shown if one.seen_by_fit), DASHES)
-    look: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": line}
-    return [Line2D([], [], label=label, **look)] if shown else []

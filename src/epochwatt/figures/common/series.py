@@ -38,34 +38,29 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
     source, column : such as `board`, `gpu_mhz`; of several columns (`cpu*_mhz`) the mean
     """
     times, values, epochs, bounds = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=int)], [0.0]
+    head, star, tail = column.partition("*")
     for row in run.valid("all"):
         place = os.path.join(folder, f"epoch-{row['epoch']}")
         telemetry = os.path.join(place, TELEMETRY)
         written: dict[str, Any] = {source: {}}
         if os.path.exists(telemetry):
             written = files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {})
-        if source in written and os.path.exists(samples_path(place, source)):
-            record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
-            t_s, sampled = _column(read_source(place, source, written[source]), column)
-            inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
-            if column in RATES:
-                inside[1:] &= t_s[:-1] >= record["t_start_mono_s"]
-            inside &= np.isfinite(sampled)
-            times.append(t_s[inside] - record["t_start_mono_s"] + bounds[-1])
-            values.append(sampled[inside])
-            epochs.append(np.full(int(inside.sum()), row["epoch"]))
-            bounds.append(bounds[-1] + record["e2e_s"])
+        if source not in written or not os.path.exists(samples_path(place, source)):
+            continue
+        record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
+        table = read_source(place, source, written[source])
+        names = [n for n in table if n.startswith(head) and n.endswith(tail)] if star else [column]
+        columns = [table[name] for name in names if name in table]
+        t_s = table["t_mono_s"]
+        sampled = np.mean(columns, axis=0) if columns else np.full(t_s.shape, np.nan)
+        inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
+        if column in RATES:
+            inside[1:] &= t_s[:-1] >= record["t_start_mono_s"]
+        inside &= np.isfinite(sampled)
+        times.append(t_s[inside] - record["t_start_mono_s"] + bounds[-1])
+        values.append(sampled[inside])
+        epochs.append(np.full(int(inside.sum()), row["epoch"]))
+        bounds.append(bounds[-1] + record["e2e_s"])
     t_s = np.concatenate(times)
     reason = "" if t_s.size else run.reason or f"no {column} of a valid epoch"
     return Series(t_s, np.concatenate(values), np.concatenate(epochs), bounds[1:], reason)
-
-
-def _column(
-    table: dict[str, NDArray[np.floating]], column: str
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return stamps and values; of `cpu*_mhz` the mean over the cores that are there."""
-    head, star, tail = column.partition("*")
-    names = [n for n in table if n.startswith(head) and n.endswith(tail)] if star else [column]
-    columns = [table[name] for name in names if name in table]
-    t_s = table["t_mono_s"]
-    return t_s, np.mean(columns, axis=0) if columns else np.full(t_s.shape, np.nan)

@@ -17,6 +17,7 @@ from epochwatt.errors import ConfigError
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -25,34 +26,38 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import LogFormatterSciNotation
 
-NOTE_AT = 0.015  # of a figure's width: where the corner note begins, below the title
-NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
+NOTE_AT = 0.015  # of a figure's width: where the lines below a panel begin
+NOTE_CHARACTERS_PER_IN = 19  # of their small letters
 LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.42  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 COLUMNS = 3  # of axes in rows
 HEAD_IN = 1.0  # of a panel's height: title, legend, note
 GREY = "#555555"  # of notes
+BEFORE_LAYOUT = 0.8  # share of a figure that all axes have before it is laid out
 PALE = 0.55  # share of white in a pale colour
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GROWTH, MOST_IN = 1.3, 40.0  # of a panel without room for axes: times, and up to which height
 
 
+Look = dict[str, Any]  # keyword arguments of what matplotlib draws
+
+
 @contextmanager
 def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[Figure, Axes]]:
-    """Open a panel in the project's style, with title and corner note; close it afterwards.
+    """Open a panel in the project's style, with title and note; close it afterwards.
 
     Parameters
     ----------
     style : path of the matplotlib style file
     settings : `title`, `width_in`, `height_in`
-    note : corner note: measured or simulated, which device, how many epochs
+    note : below the panel: measured or simulated, which device, how many epochs
     """
     with plt.style.context(style):
         size = (settings["width_in"], settings["height_in"])
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         _head(figure, settings["title"], [])
-        add_to_note(figure, note)
+        _write_note(figure, _filled(figure, note))
         try:
             yield figure, axes
         finally:
@@ -64,7 +69,7 @@ def titled(title: str, origin: str) -> str:
     return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
-def legend(figure: Figure, handles: Sequence[Any]) -> None:
+def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """Draw a legend between the panel's title and its axes, in as few rows as it needs."""
     title = ""
     for old in list(figure.legends):
@@ -73,9 +78,9 @@ def legend(figure: Figure, handles: Sequence[Any]) -> None:
     _head(figure, title, handles)
 
 
-def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
+def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
     """Draw title and legend as one, for which the layout makes room."""
-    widths = [ENTRY_IN + LETTER_IN * len(handle.get_label()) for handle in handles]
+    widths = [ENTRY_IN + LETTER_IN * len(str(handle.get_label())) for handle in handles]
     figure.legend(
         handles=handles, ncols=n_columns(widths, figure.get_figwidth()), title=title,
         loc="outside upper left", alignment="left", title_fontsize="medium",
@@ -96,10 +101,12 @@ def n_columns(widths: Sequence[float], available: float) -> int:
     return next((n for n in reversed(fits) if n * rows >= len(widths)), 1)
 
 
-def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
-    """Return `n` axes in a row instead of the panel's one."""
+def side_by_side(
+    figure: Figure, axes: Axes, n: int, widths: Sequence[float] | None = None
+) -> list[Axes]:
+    """Return `n` axes in a row, of these relative widths, instead of the panel's one."""
     axes.remove()
-    return list(figure.subplots(1, n, squeeze=False)[0])
+    return list(figure.subplots(1, n, squeeze=False, width_ratios=widths)[0])
 
 
 def facets(figure: Figure, axes: Axes, n: int, columns: int = COLUMNS) -> list[Axes]:
@@ -109,20 +116,12 @@ def facets(figure: Figure, axes: Axes, n: int, columns: int = COLUMNS) -> list[A
     """
     columns = min(columns, n)
     rows = -(-n // columns)
-    height = figure.get_figheight()
-    figure.set_figheight(HEAD_IN + (height - HEAD_IN) * rows / 2)
+    figure.set_figheight(HEAD_IN + (figure.get_figheight() - HEAD_IN) * rows / 2)
     axes.remove()
     places = figure.subplots(rows, columns, squeeze=False).flatten()
     for empty in places[n:]:
         empty.remove()
     return list(places[:n])
-
-
-def widths(figure: Figure, axes: Axes, ratios: Sequence[float]) -> list[Axes]:
-    """Return axes in a row, of these relative widths, instead of the panel's one."""
-    axes.remove()
-    grid = figure.subplots(1, len(ratios), squeeze=False, width_ratios=ratios)
-    return list(grid[0])
 
 
 def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) -> None:
@@ -132,25 +131,15 @@ def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) ->
     ----------
     titles : one for each of the axes; lines of their own are kept
     """
-    rows, n_more = set(), 0
+    n_more = n_rows = 0
     for axes, title in zip(places, titles, strict=True):
         spec = axes.get_subplotspec()
         assert spec is not None
-        ratios = np.asarray(spec.get_gridspec().get_width_ratios(), dtype=float)
-        width_in = figure.get_figwidth() * ratios[spec.colspan.start] / ratios.sum()
+        width_in = figure.get_figwidth() * axes.get_position().width / BEFORE_LAYOUT
         lines = [textwrap.fill(line, int(width_in / LETTER_IN)) for line in title.split("\n")]
-        text = axes.set_title("\n".join(lines), fontsize="small").get_text()
-        rows.add(spec.rowspan.start)
-        n_more = max(n_more, text.count("\n"))
-    figure.set_figheight(figure.get_figheight() + LINE_IN * n_more * len(rows))
-
-
-def add_to_title(figure: Figure, addition: str) -> None:
-    """Add to the title of a panel; call it before the legend is drawn."""
-    (head,) = figure.legends
-    title = head.get_title().get_text()
-    head.remove()
-    _head(figure, f"{title}{addition}", [])
+        axes.set_title("\n".join(lines), fontsize="small")
+        n_more, n_rows = max(n_more, axes.get_title().count("\n")), spec.get_gridspec().nrows
+    figure.set_figheight(figure.get_figheight() + LINE_IN * n_more * n_rows)
 
 
 def pale(colour: str) -> str:
@@ -159,55 +148,45 @@ def pale(colour: str) -> str:
     return to_hex((red, green, blue))
 
 
-def set_notes(figure: Figure, lines: Sequence[str], red: str) -> None:
+def set_notes(figure: Figure, note: str, verdict: str, red: str) -> None:
     """Write at most two lines below a panel: what it is, and in red what does not hold.
 
     Parameters
     ----------
-    lines : the first is cut where it does not fit in one line, since the caption has all
-    red : colour of the second, which may be empty
+    note : is cut where it does not fit in one line, since the caption has all
+    verdict : may be empty
+    red : colour of the verdict
     """
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    first, second = (textwrap.shorten(line, width, placeholder=" …") for line in lines)
-    look: dict[str, Any] = {"ha": "left", "fontsize": "x-small"}
-    below = figure.supxlabel(f"{first}\n " if second else first, x=NOTE_AT, color=GREY, **look)
+    first, second = (textwrap.shorten(line, width, placeholder=" …") for line in (note, verdict))
+    below = _write_note(figure, f"{first}\n " if second else first)
     if second:
-        figure.add_artist(
-            Annotation(second, (0.0, 0.0), xycoords=below, va="bottom", color=red, **look)
-        )
-
-
-def add_to_note(figure: Figure, addition: str) -> None:
-    """Add to the corner note of a panel, broken into lines that fit."""
-    text = figure.get_supxlabel().replace("\n", " ") + addition
-    figure.supxlabel(
-        _note_lines(figure, text), x=NOTE_AT, ha="left", fontsize="x-small", color=GREY
-    )
-
-
-def _note_lines(figure: Figure, text: str) -> str:
-    """Return a text in lines that fit the corner; ids and percentages stay whole."""
-    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    kept = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
-    return kept.replace("\u00a0", " ")
+        place = {"xycoords": below, "ha": "left", "va": "bottom", "fontsize": "x-small"}
+        figure.add_artist(Annotation(second, (0.0, 0.0), color=red, **place))
 
 
 def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
-    """Write lines in a colour above the corner note; nothing where there are none.
+    """Write lines in a colour above the note; nothing where there are none.
 
     The note gets empty lines above it, for which the layout makes room, and the lines stand there.
     """
-    if not lines:
-        return
-    warning = "\n".join(_note_lines(figure, line) for line in lines)
-    room = "\n" * (warning.count("\n") + 1)
-    note = figure.supxlabel(
-        f"{room}{figure.get_supxlabel()}", x=NOTE_AT, ha="left", fontsize="x-small", color=GREY
-    )
-    above = Annotation(
-        warning, (0.0, 1.0), xycoords=note, ha="left", va="top", fontsize="x-small", color=colour
-    )
-    figure.add_artist(above)
+    if lines:
+        warning = "\n".join(_filled(figure, line) for line in lines)
+        room = "\n" * (warning.count("\n") + 1)
+        note = _write_note(figure, f"{room}{figure.get_supxlabel()}")
+        place = {"xycoords": note, "ha": "left", "va": "top", "fontsize": "x-small"}
+        figure.add_artist(Annotation(warning, (0.0, 1.0), color=colour, **place))
+
+
+def _write_note(figure: Figure, text: str) -> Any:
+    return figure.supxlabel(text, x=NOTE_AT, ha="left", fontsize="x-small", color=GREY)
+
+
+def _filled(figure: Figure, text: str) -> str:
+    """Return a text in lines that fit below a panel; ids and percentages stay whole."""
+    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    kept = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
+    return kept.replace("\u00a0", " ")
 
 
 def notice(figure: Figure, sentence: str) -> None:
@@ -250,7 +229,11 @@ def lay_out(figure: Figure) -> None:
     `Figure.draw_without_rendering` would go through everything that is drawn besides. A panel whose
     names leave no room for its axes grows.
     """
-    _write_powers(figure)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if type(axis.get_major_formatter()) is LogFormatterSciNotation:
+            axis.set_major_formatter(Powers())
+        if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
+            axis.set_minor_formatter(Powers())
     engine = figure.get_layout_engine()
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*axes sizes collapsed", UserWarning)
@@ -259,8 +242,7 @@ def lay_out(figure: Figure) -> None:
                 engine.execute(figure)
                 return
             except UserWarning:
-                width_in, height_in = figure.get_size_inches()
-                figure.set_size_inches(GROWTH * width_in, GROWTH * height_in)
+                figure.set_size_inches(*(GROWTH * figure.get_size_inches()))
 
 
 class Powers(LogFormatterSciNotation):
@@ -273,15 +255,6 @@ class Powers(LogFormatterSciNotation):
         return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
 
 
-def _write_powers(figure: Figure) -> None:
-    """Let logarithmic axes without a formatter of their own write plain text: no text is parsed."""
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if type(axis.get_major_formatter()) is LogFormatterSciNotation:
-            axis.set_major_formatter(Powers())
-        if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
-            axis.set_minor_formatter(Powers())
-
-
 def set_log(axes: Axes, *names: str) -> None:
     """Make axes logarithmic, after all is drawn; one without a number above zero shows 0.1 to 1."""
     for name in names:
@@ -292,8 +265,7 @@ def set_log(axes: Axes, *names: str) -> None:
 
 def colours(palette: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
     """Return the colours of `keys`; ConfigError lists the ones the palette lacks."""
-    missing = [key for key in keys if key not in palette]
-    if missing:
+    if missing := [key for key in keys if key not in palette]:
         raise ConfigError(
             f"palette has no colour for {', '.join(missing)}",
             where="config/plotting.yaml",

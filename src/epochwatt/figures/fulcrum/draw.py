@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,16 +11,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.common.vega import Spec
-from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.common.vega import Cells, Spec
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
 from epochwatt.schedule.summary import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
-ASSUMED = """The power is the GPU's. The sweeps time epochs of training, so it is assumed that a
-mini-batch takes an equal part of its epoch, and that one of inference takes and draws what one of
-training does."""
 
 
 def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
@@ -48,31 +52,24 @@ def _opened(
     height_in: float,
     rows: pd.DataFrame,
     spec: Spec,
-    caption: str,
     note: str = "",
+    **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure of these rows. `note`: further words in its corner."""
+    """Open a figure of these rows.
+
+    Parameters
+    ----------
+    note : further words in its corner
+    told : what its caption says of the rows
+    """
     path = Path(stem)
     origin = ORIGINS[path.parent.name]
-    words = Words(TITLES[path.name], origin.first, origin.note + note, caption, origin.ending)
+    text = caption(path.name, provenance=origin.provenance, **told)
+    words = Words(TITLES[path.name], origin.first, origin.note + note, text, origin.ending)
     return study_figure(stem, style_file, words, (WIDTH_IN, height_in), records(rows), lambda: spec)
 
 
 # -- solvers: what they profile, how often they answer, what their answers lose -------------------
-
-SOLVERS = """Each mark is a solver (those with random modes: 10 and 50 of them, mean over
-draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
-job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a
-plan that keeps the budgets of power and latency. Below: how far such plans are from the best,
-in throughput of training or in worst latency. Those of ALS, of networks and of random or preset
-modes serve all problems of the jobs; others are of each problem. Hollow marks predict, and then
-run their best candidates; filled ones of the same form, and networks, answer with a prediction
-that nobody checked. GMD and ALS are our reading of searches that their paper (Fulcrum, arXiv
-2509.20205) states in words. Every problem of a grid of budgets and rates counts once
-(schedule/sampler.py); those that no mode solves are left out."""
-SOLVERS_PUBLIC = f"""Modes are the power limits of a V100 and an RTX 6000, 7 and 8 of them; of
-random modes there are 3. {ASSUMED} Preset modes of these devices are not known: that solver is left
-out."""
 
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -80,10 +77,9 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
     typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
     summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
-    text = f"{SOLVERS} {SOLVERS_PUBLIC}" if _provenance(stem) == "public" else SOLVERS
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
     sampled = "; expected gain on a sample of the problems"
-    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), text, sampled) as opened:
+    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), sampled) as opened:
         figure, axes = opened
         axes.remove()
         grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
@@ -110,12 +106,12 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
             Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
             for words, colour, mark in dict.fromkeys(map(look, rows.solver))
         ]
-        hollow: dict[str, Any] = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
+        hollow: Strokes = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
         handles.append(Line2D([], [], marker="^", label="hollow: verified", **hollow))
         style.legend(figure, handles)
 
 
-def _solver_spec(summary: list[dict[str, Any]]) -> Spec:
+def _solver_spec(summary: list[Cells]) -> Spec:
     """Return loss over profiles, the share answered as size."""
     shown = [row for row in summary if row["loss_pct"] != ""]
     points = vega.layer(
@@ -176,11 +172,6 @@ LINES = {  # solver -> dashes and width
     "maxn": (":", 1.3),
     "presets": ("-.", 1.0),
 }
-POWER = """Each field is a network that trains and one that serves. Requests arrive steadily, at
-30 % of the highest rate that the strongest mode serves, and are answered within forty times its
-shortest mini-batch. Across: the power budget. Up: mini-batches of training a second, of the plan
-that each solver answers with; no line: no plan, or one that breaks a budget. The grey line is the
-best of all modes; of solvers with random modes the smallest number of them is shown, one draw."""
 
 
 def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -195,12 +186,11 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
         vega.number("throughput_per_s", "mini-batches / s"),
         {"field": "solver", "type": "nominal"},
     )
-    text = f"{POWER} {ASSUMED}" if _provenance(stem) == "public" else POWER
-    with _opened(stem, style_file, 5.4, rows, spec, text) as (figure, axes):
+    with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
             for name in solvers:
                 line = pair[pair.solver.eq(name)]
-                steps: dict[str, Any] = {"drawstyle": "steps-post", **_strokes(name)}
+                steps: Strokes = {"drawstyle": "steps-post", **_strokes(name)}
                 if len(line):
                     place.plot(line.max_power_w, line.throughput_per_s, **steps)
             place.set_xlabel("power budget (W)")
@@ -225,7 +215,7 @@ def shown_solvers(names: Iterable[str]) -> list[str]:
     return chosen + [name for name in every if name.endswith(HOLLOW)][:1]
 
 
-def _strokes(solver: str) -> dict[str, Any]:
+def _strokes(solver: str) -> Strokes:
     _, colour, _ = look(solver)
     line, width = LINES.get(solver, ("--", 1.2))
     pale = style.pale(colour) if solver == "exhaustive" else colour
@@ -240,15 +230,6 @@ ARRIVALS = {  # of requests -> words and colour
     "trace": ("a trace", "#009E73"),
 }
 LEAST_PCT = 0.1  # of the axis
-LATENCY = """Each field is a plan. Across: latency. Up: requests that wait longer, in %. Dotted: the
-latency budget of the plan. With steady arrivals no request waits longer than planned; where
-requests arrive at random, a mini-batch fills sooner or later than planned, and may find the board
-still busy."""
-PLAYED = """The plans are the best of all modes at the greatest power budget, with 30 % of the
-highest rate and a latency budget of forty times the shortest mini-batch."""
-MEASURED = """Solid: measured, requests that were served. Dashed: simulated with the same plan and
-the median times of single mini-batches that were taken just before. Dotted: the formula's longest
-latency of steady arrivals."""
 
 
 def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -270,8 +251,7 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
         vega.number("percentile", "requests answered by then (%)"),
         vega.name("line"),
     )
-    more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)
-    with _opened(stem, style_file, 5.4, rows, spec, f"{LATENCY} {more}") as (figure, axes):
+    with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "requests that wait longer (%)"):
             for (arrivals, whose), line in pair.groupby(["arrivals", "provenance"], sort=False):
                 dashes = "--" if is_measured and whose == "simulated" else "-"
@@ -286,9 +266,10 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.yaxis.set_minor_locator(NullLocator())
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
-        looks = [(*ARRIVALS[name], "-") for name in rows.arrivals.unique()]
-        looks.append(("latency budget", "#555555", ":"))
-        style.legend(figure, [Line2D([], [], label=w, color=c, linestyle=s) for w, c, s in looks])
+        looks = [ARRIVALS[name] for name in rows.arrivals.unique()]
+        lines = [Line2D([], [], label=words, color=colour) for words, colour in looks]
+        budget = Line2D([], [], label="latency budget", color="#555555", linestyle=":")
+        style.legend(figure, [*lines, budget])
 
 
 # -- rates that change: rate and plan, longest latency and training, on one time axis -------------
@@ -307,11 +288,6 @@ FIELDS = {  # column -> label of its axis
     "trained_per_s": "training\n(mini-batches/s)",
 }
 SLOT_NUMBERS = ("t_s", "max_latency_s", *FIELDS)
-CHANGING = """Across: time. From above: the rate of requests to {infer}; the GPU's clock in the mode
-taken; the longest latency of an answered request in each slot, and its budget (red); training of
-{train}. Steady arrivals, played one by one.
-Clocks take {switch_s:g} s to settle, in which nothing is trained. Modes are those that are the best
-for some rate; the oracle chooses among the same ones (schedule/changing.py)."""
 
 
 def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
@@ -335,8 +311,8 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
     )
     fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
     spec = {"data": {"values": records(rows)}, **fields}
-    text = CHANGING.format(train=train, infer=infer, switch_s=float(switch_s))
-    with _opened(stem, style_file, 6.5, rows, spec, text) as (figure, axes):
+    jobs = {"train": train, "infer": infer, "switch_s": f"{float(switch_s):g}"}
+    with _opened(stem, style_file, 6.5, rows, spec, **jobs) as (figure, axes):
         axes.remove()
         names = rows.rates.unique()
         grid = figure.subplots(len(FIELDS), len(names), squeeze=False, sharex="col", sharey="row")
@@ -347,7 +323,7 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
                     if column == "worst_s" and way == "oracle":
                         place.axhline(line.max_latency_s.iloc[0], color=LATEST, linewidth=0.8)
                     ink = RATE if column == "rate_per_s" else colour  # the same whoever plans
-                    steps: dict[str, Any] = {"where": "post", "color": ink, "linewidth": width}
+                    steps: Strokes = {"where": "post", "color": ink, "linewidth": width}
                     place.step(line.t_s / 60, line[column], **steps)
                 place.grid(visible=True, axis="both")
             places[0].set_title(name, fontsize="small")

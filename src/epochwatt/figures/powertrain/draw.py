@@ -17,7 +17,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
-from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.powertrain import looks, specs
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
@@ -65,20 +73,37 @@ def draw_powertrain(
     draw_example(f"{stem}example", read_texts(modes), frames["fronts"], example, paper, style_file)
 
 
+def _provenance(stem: str) -> str:
+    folder = Path(stem).parent.name
+    return next(key for key, place in looks.FOLDERS.items() if place == folder)
+
+
 def _opened(
     stem: str,
     style_file: str,
     height_in: float,
     rows: Sequence[Cells],
-    caption: str,
     spec: specs.Kind,
     *notes: str,
+    **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure; `notes` follow in its corner after where the numbers are from."""
-    name = "/".join(Path(stem).parts[-2:])
-    provenance = next(k for k, place in looks.FOLDERS.items() if name.startswith(f"{place}/"))
-    note, origin = looks.note(provenance, *notes), looks.SHORT[provenance]
-    words = Words(looks.FIGURES[name], origin, note, caption, looks.PROVENANCES[provenance])
+    """Open a figure.
+
+    Parameters
+    ----------
+    notes : in its corner, after where the numbers are from
+    told : what its caption says of the rows
+    """
+    folder, name = Path(stem).parts[-2:]
+    provenance = _provenance(stem)
+    kind = name.removesuffix("_time").removesuffix("_power")
+    words = Words(
+        looks.FIGURES[f"{folder}/{name}"],
+        looks.SHORT[provenance],
+        looks.note(provenance, *notes),
+        caption(kind, provenance=provenance, **told),
+        looks.PROVENANCES[provenance],
+    )
     size_in = WIDTH_IN, max(height_in, 2.0)
     return study_figure(stem, style_file, words, size_in, rows, lambda: specs.spec_of(rows, spec))
 
@@ -128,18 +153,6 @@ MARK_COLUMNS += ["source", "published_id", "qualifier", "exactness"]
 LETTERS = 30  # of a line of a field's title
 LEAST = 2  # numbers of profiled modes that make a curve
 SPREAD = 1.035  # methods stand beside each other
-LEARNING = (
-    "Mean absolute percentage error (MAPE) of predicted {target} over all modes that were not "
-    "profiled, by how many random ones were. Marks: median over draws of the profiled modes; bars: "
-    "quartiles. The transferred network was taught by all modes of a reference workload, which the "
-    "others are not given. "
-)
-WHOSE = {
-    "simulated": "The boards are simulated, so methods are compared on made modes. Black and open: "
-    "the paper's errors, on a real AGX Orin.",
-    "public": "Others measured these modes on real boards, which the paper did not use: it has no "
-    "mark here.",
-}
 
 
 def draw_learning(
@@ -152,19 +165,18 @@ def draw_learning(
     n_numbers = ours.groupby(["workload", "reference"]).n_profiled.nunique()
     shown = [field for field in _fields(ours) if n_numbers[field] >= LEAST]
     drawn = [(_of_field(ours, f), marks[marks.workload.eq(f[0])][MARK_COLUMNS]) for f in shown]
-    provenance = "public" if paper.empty else "simulated"
     rows = [
-        {"provenance": provenance, **row}
+        {"provenance": _provenance(stem), **row}
         for pair in drawn
         for part in pair
         for row in records(part)
     ]
     n_draws = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
-    caption = LEARNING.format(target=looks.TARGETS[target]) + WHOSE[provenance]
-    with _opened(stem, style_file, 6.0, rows, caption, specs.learning, n_draws) as opened:
+    word = looks.TARGETS[target]
+    with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
         figure, axes = opened
         if not shown:
-            style.notice(figure, f"No curve of {looks.note(provenance)}.")
+            style.notice(figure, f"No curve of {looks.note(_provenance(stem))}.")
             return
         names = looks.looks(ours.method)
         places = style.facets(figure, axes, len(shown))
@@ -178,7 +190,7 @@ def draw_learning(
             place.set_ylabel("" if n % style.COLUMNS else "mean absolute error (MAPE, %)")
         handles = _method_handles(looks.looks(row["method"] for row in rows).values())
         if any(row["source"] == "paper" for row in rows):
-            open_mark: dict[str, Any] = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
+            open_mark: Strokes = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
             label = "black, open: the paper's, on a real board"
             handles.append(Line2D([], [], color=looks.PAPER, label=label, **open_mark))
         style.legend(figure, handles)
@@ -227,14 +239,6 @@ GREY = "#777777"
 BROKEN = "#F7E3DE"  # where a penalty says that the mode broke its limit
 EDGE_PCT = (-45.0, 75.0)  # of the penalties' axis; what lies outside is told
 LIMIT_COLUMNS = ["workload", "device", "method", "quantity", "value", "source", "published_id"]
-LIMITS = """For each power limit a method takes the fastest mode that it expects to keep it. Left:
-time of these modes over the fastest mode that keeps the limit, all limits of all draws; the box has
-the quartiles, the whiskers the 5th and 95th percentiles. A penalty below zero (shaded) is no gain:
-the mode broke its limit. Right: share of the limits with an answer that were broken at all, and by
-more than 1 W, by the power that was observed: median over draws. Fifty random modes
-were profiled."""
-LIMITS_BESIDE = """The boards are simulated. Black, open: the paper's medians and shares on a real
-AGX Orin, limits of 17 to 50 W; our detector is SSDLite320 in place of YOLOv8n."""
 
 
 def draw_limits(
@@ -250,20 +254,19 @@ def draw_limits(
     drawn = {field: _of_field(ours, field) for field in shown}
     marks = paper[paper.group.eq("limits") & paper.workload.isin([name for name, _ in shown])]
     marks = marks.assign(quantity=marks.statistic)[[*LIMIT_COLUMNS, "exactness"]]
-    provenance = "public" if paper.empty else "simulated"
-    rows = [{"provenance": provenance, **row} for row in (*records(ours), *records(marks))]
+    rows = [{"provenance": _provenance(stem), **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
-    caption = LIMITS if paper.empty else f"{LIMITS} {LIMITS_BESIDE}"
     watts = numbers(choices.limit_w)
     note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
-    with _opened(
-        stem, style_file, height_in, rows if shown else [], caption, specs.limits, note
-    ) as (figure, axes):
+    with _opened(stem, style_file, height_in, rows if shown else [], specs.limits, note) as (
+        figure,
+        axes,
+    ):
         if not shown:
-            style.notice(figure, f"No choice of {looks.note(provenance)}.")
+            style.notice(figure, f"No choice of {looks.note(_provenance(stem))}.")
             return
         axes.remove()
-        shape: dict[str, Any] = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
+        shape: Strokes = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
         shape["height_ratios"] = [len(mine) + FIELD_IN / LINE_IN for mine in drawn.values()]
         grid = figure.subplots(len(drawn), 2, squeeze=False, **shape)
         for (left, right), (field, mine) in zip(grid, drawn.items(), strict=True):
@@ -279,7 +282,7 @@ def draw_limits(
             Patch(facecolor=BROKEN, label="below zero: only by breaking the limit"),
         ]
         if len(marks):
-            diamond: dict[str, Any] = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
+            diamond: Strokes = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
             handles.append(
                 Line2D([], [], marker="D", label="the paper's, on a real board", **diamond)
             )
@@ -308,12 +311,12 @@ def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFram
             right.text(at, y + step, f"{row[column]:.3g}", va="center", fontsize=6)
         if row["unanswered_pct"] not in ("", 0.0):
             words = f"no answer: {row['unanswered_pct']:.2g} %"
-            look_of_text: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6}
+            look_of_text: Strokes = {"ha": "right", "va": "center", "fontsize": 6}
             right.text(100, y + BAR / 2, words, color="#555555", **look_of_text)
     for mark in records(marks[marks.method.isin(lines)]):
         axes = left if mark["quantity"] == "penalty_pct" else right
-        y = lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
-        axes.plot(mark["value"], y, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
+        at = mark["value"], lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
+        axes.plot(*at, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
     titles = [look.title for look in names.values()]
     left.set_yticks(list(lines.values()), titles, fontsize="x-small")
     left.set_ylim(len(lines) - 0.4, -0.6)
@@ -339,7 +342,7 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
     low, high = EDGE_PCT
     if low <= row["value"] <= high:
         return
-    side: dict[str, Any] = {"color": look.colour, "va": "center", "fontsize": 6}
+    side: Strokes = {"color": look.colour, "va": "center", "fontsize": 6}
     side["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     words = f"median {row['value']:.3g} %"
     if row["value"] < low:
@@ -353,12 +356,6 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
 ROW_IN, MATRIX_HEAD_IN = 0.62, 1.3  # of a row of cells; of title, axis and note of each matrix
 TONES = LinearSegmentedColormap.from_list("tones", ["#FFFFFF", "#9DC3E0"])  # text stays readable
 CELL_COLUMNS = ["reference", "workload", "quantity", "device", "method", "n_profiled"]
-TRANSFER = """Mean absolute percentage error (MAPE) of predicted time and power in all modes that
-were not profiled, from each reference workload (row) to each target (column), fifty random modes
-of the target profiled. Framed: no transfer, a network on all modes of its own workload, judged on
-what it learned from. Ours: median over draws, below it the quartiles. Ours is simulated; the
-paper's (Fig. 6, printed) was measured on a real AGX Orin. Our detector is SSDLite320 in place of
-YOLOv8n. Tones share one scale within a row."""
 
 
 def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_file: str) -> None:
@@ -374,7 +371,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
         )
         for target in looks.TARGETS
     ]
-    names = _ordered(theirs[["reference", "workload"]].stack()) if len(ours) else []
+    names = _ordered([*theirs.reference, *theirs.workload]) if len(ours) else []
     rows = [
         {"provenance": "simulated", **row}
         for row in records(pd.concat(cells))
@@ -382,7 +379,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
     ]
     height_in = 0.8 + len(looks.TARGETS) * (MATRIX_HEAD_IN + ROW_IN * max(len(names), 1))
     notes = ("the paper's is of a real AGX Orin", "framed: no transfer, all modes")
-    with _opened(stem, style_file, height_in, rows, TRANSFER, specs.matrix, *notes) as opened:
+    with _opened(stem, style_file, height_in, rows, specs.matrix, *notes) as opened:
         figure, axes = opened
         if not names:
             style.notice(figure, "From which workload to which: no pair of workloads.")
@@ -406,7 +403,7 @@ def _draw_cells(
 ) -> None:
     """Draw a matrix: a square for each pair, with its number."""
     cells = {(row["reference"], row["workload"]): row for row in rows}
-    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    centred: Strokes = {"ha": "center", "va": "center"}
     for y, reference in enumerate(names):
         for x, name in enumerate(names):
             cell = cells.get((reference, name))
@@ -451,12 +448,6 @@ LIMIT = "#B2182B"
 DRAW = ["workload", "method", "n_profiled", "draw"]
 TAKEN = ["predicted_epoch_s", "predicted_power_w", "epoch_s", "power_w"]
 CHOICE = [*TAKEN, "provenance", "workload", "method", "draw", "limit_w", "penalty_pct", "over_w"]
-EXAMPLE = """Grey: every mode of the board. Lines: what a method expects of the modes of its front,
-from fifty profiled modes (the draw that is the paper's sixth of ten by error). For the limit each
-method takes the fastest mode that it expects to keep it: the small mark is what it expects, the
-arrow leads to what this mode takes and draws (large mark). A large mark right of the limit breaks
-it. Only the neighbourhood of the limit is drawn; what lies outside is named at the edge.
-Simulated. The paper's numbers for the same limit, on a real board, stand in the table."""
 
 
 def draw_example(
@@ -483,7 +474,7 @@ def draw_example(
         for method, theirs in of_paper.groupby("method", sort=False):
             row = {"what": "paper", "provenance": "paper", "method": method}
             rows.append(row | dict(zip(theirs.statistic, theirs.value, strict=True)))
-    with _opened(stem, style_file, 4.6, rows, EXAMPLE, specs.example, *notes) as (figure, axes):
+    with _opened(stem, style_file, 4.6, rows, specs.example, *notes) as (figure, axes):
         if best is None:
             style.notice(figure, "No mode keeps the limit, or none was asked for.")
             return
@@ -560,7 +551,7 @@ def _draw_choice(axes: Axes, rows: Sequence[Cells], look: Look) -> None:
         watts, seconds = taken
         if not (left <= watts <= right and low <= seconds <= high):
             words = f"{look.title}: {watts:.3g} W, {seconds:.3g} s"
-            at: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
+            at: Strokes = {"xycoords": "axes fraction", "ha": "right"}
             words = f"{words} \u2192" if watts > right else words
             axes.annotate(words, (0.99, 0.03), fontsize="x-small", color=look.colour, **at)
             continue

@@ -18,13 +18,13 @@ from epochwatt import columns
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells, Spec
-from epochwatt.figures.frames import Words, study_figure
+from epochwatt.figures.frames import Strokes, Words, caption, study_figure
 from epochwatt.figures.roofline.names import CEILING, PEAK, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
 from epochwatt.roofline.points import Point, read_points
 from epochwatt.tables import read_table
-from epochwatt.text import NOT_DRAWN, POWER_SENSORS, PROVENANCES, counted
+from epochwatt.text import POWER_SENSORS, PROVENANCES, counted
 
 X = "intensity_flop_per_byte"
 RATES = {"time": "flop_per_s", "energy": "flop_per_j"}  # columns
@@ -69,28 +69,6 @@ SHARED = (
 )
 ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
 ROOF_SHARED = "roof: reached while others used the machine"
-TIME = """Lines: {best} the rates that the best micro-kernels reached; the
-slope is memory, the flat part arithmetic, the corner the ridge. {marks}. Operations and bytes are
-counted, each array read or written once; launches and waits keep workloads away from the roof."""
-PEAKS = """Dotted, in the colour of its mode or grey: the peak that the data sheet promises at the
-mode's clocks, a theory that nothing here reached."""
-OF_PUBLIC = """Orin Nano and NX: STREAM and matrix products in fp32, with dot products, sums and
-matrix-vector products below them; AGX Orin 64 GB: 35 networks in fp32 (branes-ai/graphs), whose
-clocks were left to DVFS, so it has no fitted roof; TX2: kernels of ResNet-18 and ResNet-50 (Energy
-Time Fairness, SEC 2023), whose roof is what the best of them reach."""
-ENERGY = """Operations per joule at the least time, over intensity: work, traffic and constant power
-as fitted to the energies of kernels (Choi et al., 2013). {marks}. Open circles: the ridge, from
-which on arithmetic limits time; diamonds: the energy balance, from which on arithmetic costs
-more than memory. Where the diamond lies left of the circle, what is compute-bound in time is so in
-energy."""
-ENERGY_OF = {
-    "public": """Power is that of the TX2's GPU rail alone. Held-out kernels are off by 34 %
-(median): the line is a trend, no prediction. Short kernels lie below, since launches keep the GPU
-waiting.""",
-    "simulated": """A simulated GPU draws power while it is busy, whatever it does: its operations
-cost next to nothing, its traffic and its time do.""",
-}
-TASK_WORDS = {"train": "Filled circles: training", "infer": "triangles: inference"}
 
 
 class Look(NamedTuple):
@@ -317,20 +295,19 @@ def _caption(
 ) -> str:
     """Return what the caption says: of nothing that is not drawn."""
     tasks = {point.task for point in points}
-    if not tasks:
-        return f"{NOT_DRAWN}: {NO_POWER[0].lower()}{NO_POWER[1:]}."
-    marks = "; ".join(words for task, words in TASK_WORDS.items() if task in tasks)
-    marks = marks[0].upper() + marks[1:]
+    marks = ["filled circles: training"] if "train" in tasks else []
+    marks += ["triangles: inference"] if "infer" in tasks else []
     is_shared = any(field.is_shared for field in fields)
-    parts = [SHARED] if is_shared else []
-    if what == "energy":
-        return " ".join([*parts, ENERGY.format(marks=marks), ENERGY_OF.get(origin, "")])
-    mode = "the mode" if n_roofs == 1 else "each mode"
-    best = "" if is_shared else f"what {mode} could do at best,"
-    parts.append(TIME.format(best=best, marks=marks))
-    parts += [PEAKS] if any(field.peaks for field in fields) else []
-    parts += ["In fp32.", *([OF_PUBLIC] if origin == "public" else [])]
-    return " ".join(parts)
+    return caption(
+        f"roofline_{what}",
+        origin=origin,
+        tasks=tasks,
+        marks="; ".join(marks)[:1].upper() + "; ".join(marks)[1:],
+        best=f"what {'the' if n_roofs == 1 else 'each'} mode could do at best,",
+        has_peaks=any(field.peaks for field in fields),
+        shared=SHARED if is_shared else "",
+        no_power=NO_POWER[0].lower() + NO_POWER[1:],
+    )
 
 
 def _dress(
@@ -351,10 +328,10 @@ def _dress(
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
     handles = []
     for label, (colour, dash, width) in of_modes.items():
-        handle = Line2D([], [], color=colour, label=label, linestyle=dash, linewidth=width)
+        strokes: Strokes = {"linestyle": dash, "linewidth": width}
         if not field.modes:  # as its marks: there is no line
-            handle.set(linestyle="", linewidth=1.5, marker="s", markersize=4)
-        handles.append(handle)
+            strokes = {"linestyle": "", "marker": "s", "markersize": 4}
+        handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
     axes.legend(
@@ -368,7 +345,7 @@ def _dress(
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     """Return the legend of what all fields share."""
     tasks = {point.task for field in fields for of in field.points.values() for point in of}
-    mark: dict[str, Any] = {"color": GREY, "linestyle": "", "markersize": 4}
+    mark: Strokes = {"color": GREY, "linestyle": "", "markersize": 4}
     handles = [
         Line2D([], [], marker=MARKS[task], label=word, **mark)
         for task, word in TASKS.items()
@@ -440,7 +417,7 @@ def _marks(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) ->
     places: dict[str, list[tuple[float, float]]] = {}
     for point, label, x, rate in drawn:
         colour = of_modes[label].colour
-        look: dict[str, Any] = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
+        look: Strokes = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
         axes.plot([x], [rate], MARKS[point.task], **look)
         name = f"{point.workload}, batch {point.batch_size}" if several else point.workload
         places.setdefault(name, []).append((x, rate))

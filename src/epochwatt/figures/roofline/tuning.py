@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +9,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.roofline.names import PEAK
 from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, TASKS, points_and_lines
 from epochwatt.text import PROVENANCES
@@ -26,14 +33,6 @@ DASHES = {"train": "-", "infer": "--"}
 SLOWER_PCT = (0, 2, 5, 10, 20, 50, 100, 200)  # labelled; from LINEAR_PCT on logarithmic
 LINEAR_PCT = 5.0
 AXES = {"simulated": "slower than MAXN (%)", "public": "slower than MAXN, else the fastest (%)"}
-CAPTION = """Each line is one workload: the modes of least energy that are at most 0, 2, 5 and 10 %
-slower than MAXN, and the mode of least energy of all at its end (circles and solid lines: training,
-triangles and dashed lines: inference). A line is level up to the next of these modes; modes in
-between may save more. Chosen by what was observed in every mode, with nothing predicted. Dotted:
-the 15 % that Pagoda's abstract names for inference at little cost in latency. Simulated: an AGX
-Orin in Pagoda's 441 modes; pictures come through the loader, which some modes wait for. Measured by
-others: a Jetson TX1 and TX2 (Translucence; a table without MAXN is held against its fastest mode),
-and the GPU rail alone of a TX2 at 13 GPU clocks (Energy Time Fairness, SEC 2023)."""
 
 
 def draw_tuning(table: str, style_file: str, stem: str) -> None:
@@ -51,7 +50,9 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     shown = shown.assign(field=shown.provenance.map(PROVENANCES), what=shown.task)
     rows = records(shown[["provenance", "field", "mode", "what", *KEPT]])
     ending = "simulated boards, and boards that others measured"
-    words = Words(TITLE, "", "left: simulated; right: measured by others", CAPTION, ending)
+    words = Words(
+        TITLE, "", "left: simulated; right: measured by others", caption("tuning"), ending
+    )
     axes_of = {"slower_pct": "~g", "saved_pct": "~g"}
     with study_figure(
         stem,
@@ -66,7 +67,7 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
         for place, origin in zip(places, FIELDS, strict=True):
             _draw_origin(place, shown[shown.provenance.eq(origin)], origin)
             place.set_ylim(-2, 1.05 * top + 2)
-        grey: dict[str, Any] = {"color": "#555555", "markersize": 4, "linewidth": 1}
+        grey: Strokes = {"color": "#555555", "markersize": 4, "linewidth": 1}
         tasks = [
             Line2D([], [], marker=MARKS[task], ls=DASHES[task], label=word, **grey)
             for task, word in TASKS.items()

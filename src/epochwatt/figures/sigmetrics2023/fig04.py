@@ -7,28 +7,21 @@ are means over epochs 1+. The paper does not say whether its panel c has the rig
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from epochwatt.figures.common.bars import (
+    brackets_of,
+    draw_bars,
+    draw_brackets,
     draw_missing,
-    draw_whisker,
     legend,
-    marked_row,
     of_epochs,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import (
-    bracket_handles,
-    brackets_of,
-    draw_brackets,
-    draw_mark,
-    numbers_of,
-    relation_row,
-)
+from epochwatt.figures.common.published import Plotted, draw_mark, numbers_of
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.published.numbers import Config
 
@@ -38,35 +31,24 @@ WORDS = {SHARE: "stall + compute, share of E2E"}
 WIDTH = 0.62  # of a bar
 HEADROOM = 1.1  # dots stand clear of the axes' end
 
-Rows = list[dict[str, Any]]
-
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
     sizes = sorted({run.factors["batch_size"] for run in job.runs})
-    shown, black = of_epochs(job.runs, "1+"), job.palette["published"]
-    for panel, part, part_name in PANELS:
+    shown = of_epochs(job.runs, "1+")
+    for panel, part, name in PANELS:
         with job.panel(panel, shown) as (figure, axes):
             metrics = (f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
             changes = job.related(*metrics, number_of=numbers_of(shown))
             axes.remove()
             above, below = figure.subplots(2, max(len(models), 1), squeeze=False, sharex="col")
-            rows: Rows = []
+            rows: list[Plotted] = []
+            over = []
             for top, bottom, model in zip(above, below, models, strict=False):
                 runs = [run for run in shown if run.factors["model"] == model]
                 rows += draw_sizes(top, bottom, runs, job, part, sizes)
                 top.set_title(job.title(model))
-            above[0].set_ylabel(f"{part_name}\nper epoch (s)")
-            below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
-            below[len(below) // 2].set_xlabel("mini-batch size (samples)")
-            relations = [relation_row(one) for one in changes]
-            dots = Line2D([], [], color=job.palette["missing"], marker="o", linestyle="none",
-                          markersize=4.5, label="below: per mini-batch")  # fmt: skip
-            lines = [dots, *bracket_handles(changes, black)]
-            legend(above[0], rows + relations, job, lines)
-            over = []
-            for top, bottom, model in zip(above, below, models, strict=False):
 
                 def place(config: Config, model: str = model) -> float | None:
                     size = config["batch_size"]
@@ -75,29 +57,34 @@ def draw(job: Job) -> None:
 
                 for field, is_share in ((top, True), (bottom, False)):
                     there = [one for one in changes if (one.relation.metric == SHARE) == is_share]
-                    over.append((field, brackets_of(there, place, job.ink, WORDS)))
+                    over.append((field, brackets_of(there, place, job, WORDS)))
+            above[0].set_ylabel(f"{name}\nper epoch (s)")
+            below[0].set_ylabel(f"{name} per\nmini-batch (ms)")
+            below[len(below) // 2].set_xlabel("mini-batch size (samples)")
+            dots = Line2D([], [], color=job.palette["missing"], marker="o", linestyle="none",
+                          markersize=4.5, label="below: per mini-batch")  # fmt: skip
+            legend(above[0], [*rows, *changes], job, lines=[dots])
             draw_brackets(over)
-            job.save(figure, panel, rows + relations)
+            job.save(figure, panel, [*rows, *changes])
 
 
 def draw_sizes(
     top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part: str, sizes: Sequence[int]
-) -> Rows:
+) -> list[Plotted]:
     """Draw one part of a network's epoch over the mini-batch size; return the CSV's rows."""
-    model = runs[0].factors["model"]
-    colour = job.colours(model, "missing", "published")
+    colour = job.colour(runs[0].factors["model"])
     x = [sizes.index(run.factors["batch_size"]) for run in runs]
-    epoch = [marked_row(r, f"{part}_s", r.number(f"{part}_s"), job) for r in runs]
-    batch = [marked_row(r, f"{part}_ms_per_minibatch", per_minibatch(r, part), job) for r in runs]
-    top.bar(x, [row["value"] or 0.0 for row in epoch], WIDTH, color=colour[model])
-    dots = [np.nan if row["value"] is None else row["value"] for row in batch]
-    bottom.plot(x, dots, "o", markersize=4.5, color=colour[model], markeredgewidth=0)
-    for at, run, row, per_batch in zip(x, runs, epoch, batch, strict=True):
-        draw_whisker(top, at, run, f"{part}_s", colour["missing"])
-        draw_mark(top, at, row, job.ink(row), WIDTH)
-        draw_mark(bottom, at, per_batch, job.ink(per_batch), WIDTH)
-    missing = [(at, row["missing"]) for at, row in zip(x, epoch, strict=True)]
-    draw_missing(missing, top, colour["missing"])
+    epoch = [job.plotted(run, f"{part}_s") for run in runs]
+    batch = [
+        job.plotted(run, f"{part}_ms_per_minibatch", number=per_minibatch(run, part))
+        for run in runs
+    ]
+    missing = draw_bars(top, x, epoch, job, WIDTH, color=colour)
+    draw_missing(missing, top, job.colour("missing"))
+    dots = [np.nan if row.value is None else row.value for row in batch]
+    bottom.plot(x, dots, "o", markersize=4.5, color=colour, markeredgewidth=0)
+    for at, row in zip(x, batch, strict=True):
+        draw_mark(bottom, at, row, WIDTH)
     for axes in (top, bottom):
         axes.set_xlim(-0.7, len(sizes) - 0.3)
         axes.set_ylim(0.0, HEADROOM * axes.get_ylim()[1])

@@ -7,8 +7,9 @@ the changes between modes that the paper prints, beside ours; below panel b the 
 load, in the band that it prints for a range of modes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -20,228 +21,285 @@ from matplotlib.patches import Patch
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
-    STACK,
     Bar,
+    Bracket,
+    draw_bars,
+    draw_brackets,
+    draw_missing,
     draw_stacks,
-    grouped,
+    label_below,
+    legend,
     of_epochs,
     places,
-    positions,
+    x_of,
 )
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import (
     BOUNDS,
+    DASHES,
+    ON_BOARD,
+    Plotted,
     Related,
-    bracket_handles,
-    draw_brackets,
-    draw_mark,
-    is_marked,
+    idle_mark,
     key_of,
     mark_look,
+    metric_of,
     numbers_of,
-    relation_row,
 )
-from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.baseload import (
-    BAND_ALPHA,
-    SHARE,
-    Rows,
-    baseloads,
-    draw_energies,
-    draw_shares,
-    energy_of,
-    spread_brackets,
+from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.modes import (
+    PALE_NOTE,
+    groups_of,
+    outside,
+    outside_label,
+    ranges,
 )
-from epochwatt.figures.sigmetrics2023.clouds import PALE_NOTE, outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
+from epochwatt.tables import read_cells
 
-STRONGEST = ("max", "MAXN")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
-OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
-PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
+COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "epoch_0"}  # E2E is no part
 PARTS_PT = 24.0  # of the parts' names below the axes
 BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
+PLACE = ("device", "instance", "power_mode")
+SHARE = "baseload_wh/energy_wh"
+BAND_ALPHA = 0.15  # of a published range
+NO_BASELOAD = "no idle power of this mode"
+ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
+
+BaseLoads = Mapping[tuple[str, ...], float]  # device, instance, power mode -> idle power, W
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
     changes = job.related(*CHANGES, number_of=numbers_of(of_epochs(job.runs)))
-    label = "published change; dots: ours"
-    entries = bracket_handles(changes, job.palette["published"], label)
-    draw_panel(
-        job,
-        "fig09a",
-        groups,
-        ("time per epoch, epochs 1+ (s)", "change (%)"),
-        entries,
-        draw_times,
-        lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
-    )
     runs = {key_of(run): run for run in of_epochs(job.runs)}
 
     def number_of(config: Config, metric: str) -> float | None:
         run = runs.get(run_key({**config, "epoch": None}))
-        return None if run is None else energy_of(run, metric, base_w)
+        if run is None or metric != SHARE:
+            return None if run is None else metric_of(run, metric, "1+")
+        return energy_numbers(run, base_w)[2].value
 
     shares = job.related(SHARE, "energy_wh", number_of=number_of)
-    black = job.palette["published"]
-    band = Patch(facecolor=black, alpha=BAND_ALPHA, linewidth=0, label="published share")
     spreads = [one for one in shares if one.relation.formula in SPREADS]
-    draw_panel(
-        job,
-        "fig09b",
-        groups,
-        ("energy per epoch, epochs 1+ (Wh)", "base load (%)"),
-        [band] if len(shares) > len(spreads) else [],
-        lambda group, axes, job: draw_energies(group, axes, job, base_w),
-        lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
-        spreads,
-    )
+    lines: list[Artist] = []
+    if len(shares) > len(spreads):
+        black = job.palette["published"]
+        lines = [Patch(facecolor=black, alpha=BAND_ALPHA, linewidth=0, label="published share")]
+    shown = [bar.run for group in groups for bar in group]
+    with job.panel("fig09a", shown) as (figure, axes):
+        rows: list[Plotted | Related] = []
+        fields = _fields(figure, axes, len(groups))
+        for top, bottom, group in zip(*fields, groups, strict=False):
+            rows += draw_stacks(group, top, job, "1+", beside=False)
+            rows += draw_changes(group, bottom, job, changes)
+        labels = ("time per epoch, epochs 1+ (s)", "change (%)")
+        _name(job, "fig09a", fields, groups, labels)
+        legend(fields[0][0], rows, job, change="published change; dots: ours")
+        job.save(figure, "fig09a", rows)
+    with job.panel("fig09b", shown) as (figure, axes):
+        rows = []
+        fields = _fields(figure, axes, len(groups))
+        for top, bottom, group in zip(*fields, groups, strict=False):
+            energies = draw_energies(group, top, job, base_w)
+            rows += [*energies, *draw_shares(group, bottom, energies, shares, job)]
+        labels = ("energy per epoch, epochs 1+ (Wh)", "base load (%)")
+        _name(job, "fig09b", fields, groups, labels)
+        legend(fields[0][0], rows, job, lines=lines, change="")
+        draw_brackets([
+            (top, spread_brackets(group, spreads))
+            for top, group in zip(fields[0], groups, strict=False)
+        ])  # fmt: skip
+        job.save(figure, "fig09b", rows)
 
 
-def groups_of(job: Job) -> list[list[Bar]]:
-    """Return the bars by what they differ in beside the power mode; one mode compares nothing."""
-
-    def mode(run: RunData) -> str:
-        return str(run.factors["power_mode"])
-
-    bars = grouped(
-        of_epochs(job.runs), job, ("power_mode",), mode, lambda run: mode_order(mode(run))
-    )
-    names = dict.fromkeys(bar.group for bar in bars)
-    groups = [[bar for bar in bars if bar.group == name] for name in names]
-    return [group for group in groups if len(group) > 1]
+def _fields(figure: Any, axes: Axes, n: int) -> tuple[Sequence[Axes], Sequence[Axes]]:
+    """Return the axes of bars of each network, and those below them."""
+    axes.remove()
+    above, below = figure.subplots(2, max(n, 1), squeeze=False, height_ratios=RATIOS)
+    return above, below
 
 
-def mode_order(mode: str) -> tuple[bool, bool, str]:
-    """Return what sorts power modes: the paper's letters, then the strongest, then the others."""
-    return len(mode) > 1, mode not in STRONGEST, mode
-
-
-def draw_panel(
+def _name(
     job: Job,
     panel: str,
+    fields: tuple[Sequence[Axes], Sequence[Axes]],
     groups: Sequence[Sequence[Bar]],
     labels: tuple[str, str],
-    entries: Sequence[Artist],
-    drawn: Callable[[Sequence[Bar], Axes, Job], Rows],
-    drawn_below: Callable[[Sequence[Bar], Axes, Rows], Rows],
-    spreads: Sequence[Related] = (),
 ) -> None:
-    """Draw a panel: bars of each network above, what is printed of several of them below.
-
-    Parameters
-    ----------
-    labels : of y, above and below
-    entries : of the legend, for what is printed
-    drawn, drawn_below : draw one group and return rows of the CSV
-    spreads : over the bars above, as brackets
-    """
-    n = max(len(groups), 1)
-    with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
-        axes.remove()
-        above, below = figure.subplots(2, n, squeeze=False, height_ratios=RATIOS)
-        rows: Rows = []
-        for top, bottom, group in zip(above, below, groups, strict=False):
-            of_group = drawn(group, top, job)
-            rows += of_group + drawn_below(group, bottom, of_group)
-            top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
-            top.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
-            rotation = 90 if any(len(bar.tick) > 1 for bar in group) else 0
-            top.tick_params("x", length=0, labelsize="small", rotation=rotation)
-            top.grid(visible=False, axis="x")
-            top.margins(x=0.02)
-            fade(top, group, job)
-        above[0].set_ylabel(labels[0])
-        below[0].set_ylabel(labels[1])
-        above[n // 2].set_xlabel("power mode")
-        modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
-        if modes:
-            job.remark(panel, f"Pale: {outside_label(modes, job)}.")
-            job.drawn[panel].note += PALE_NOTE
-        bars, _ = above[0].get_legend_handles_labels()
-        job.legend(figure, bars, rows, entries)
-        draw_brackets([
-            spread_brackets(top, group, spreads, job)
-            for top, group in zip(above, groups, strict=False)
-        ])  # fmt: skip
-        job.save(figure, panel, rows)
+    """Name axes, networks and modes, once bars are drawn; those that are not compared get pale."""
+    above, below = fields
+    pale: set[str] = set()
+    for top, group in zip(above, groups, strict=False):
+        top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
+        top.set_xticks(x_of(group), [bar.tick for bar in group])
+        rotation = 90 if any(len(bar.tick) > 1 for bar in group) else 0
+        top.tick_params("x", length=0, labelsize="small", rotation=rotation)
+        top.grid(visible=False, axis="x")
+        top.margins(x=0.02)
+        not_compared = outside(job, group)
+        pale |= not_compared
+        for container in top.containers:
+            if isinstance(container, BarContainer) and len(container) == len(group):
+                for bar, patch in zip(group, container, strict=True):
+                    if bar.tick in not_compared:
+                        patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
+    above[0].set_ylabel(labels[0])
+    below[0].set_ylabel(labels[1])
+    above[len(above) // 2].set_xlabel("power mode")
+    if pale:
+        job.remark(panel, f"Pale: {outside_label(pale, job)}.")
+        job.drawn[panel].note += PALE_NOTE
 
 
-def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
-    """Draw the bars of modes pale that the paper has of other networks alone."""
-    for container in axes.containers:
-        if isinstance(container, BarContainer) and len(container) == len(bars):
-            for bar, patch in zip(bars, container, strict=True):
-                if bar.tick in outside(job, [bar.run]):
-                    patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
+# -- panel a: changes between modes ---------------------------------------------------------------
 
 
-def draw_group_changes(
+def draw_changes(
     bars: Sequence[Bar], axes: Axes, job: Job, changes: Sequence[Related]
-) -> Rows:
-    """Draw the printed changes between the modes of a group beside ours; return the CSV's rows."""
+) -> list[Related]:
+    """Draw the printed changes between the modes of a group beside ours; return the CSV's rows.
+
+    A published change is a line, a range a band, a bound has an arrow; ours are dots.
+    """
     place = places(bars)
     shown = [
         one for one in changes
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    rows = [relation_row(one) for one in shown]
-    for at, (one, row) in enumerate(zip(shown, rows, strict=True)):
-        _draw_change(axes, at, one, job.ink(row), job.palette[PART_COLOURS[one.relation.metric]])
+    for at, one in enumerate(shown):
+        relation, ends = one.relation, (at - 0.35, at + 0.35)
+        values = [v for v in (relation.value, relation.value_hi) if v is not None]
+        axes.hlines(values, *ends, color=one.ink, linewidth=1.3, linestyles=one.linestyle)
+        if relation.value_hi is not None:
+            band = (relation.value, relation.value_hi)
+            axes.fill_between(ends, *band, color=one.ink, alpha=0.2, linewidth=0)
+        if marker := BOUNDS.get(relation.qualifier):
+            look = mark_look(marker, one.seen_by_fit, one.ink)
+            axes.plot([at + BOUND_AT], [relation.value], **look)
+        shade = job.palette[COLOURS[relation.metric]]
+        axes.plot([at] * len(one.here), one.here, "o-", linewidth=1, markersize=3.5, color=shade)
     modes = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
     axes.set_xticks(range(len(shown)), modes)
     axes.set_xlim(-0.6, max(len(shown) - 0.4, 0.6))
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", rotation=90, labelsize="x-small")
-    for label, row in zip(axes.get_xticklabels(), rows, strict=True):
-        label.set_color(job.ink(row))
-    _name_parts(axes, shown)
-    if not shown:
-        axes.set_axis_off()
-    return rows
-
-
-def _draw_change(axes: Axes, at: int, one: Related, ink: str, shade: str) -> None:
-    """Draw a published change as a line, a range as a band, a bound with an arrow; ours as dots."""
-    r = one.relation
-    ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
-    axes.hlines(ends, at - 0.35, at + 0.35, color=ink, linewidth=1.3, linestyles=one.linestyle)
-    if r.value_hi is not None:
-        low, high = ends
-        axes.fill_between([at - 0.35, at + 0.35], low, high, color=ink, alpha=0.2, linewidth=0)
-    if marker := BOUNDS.get(r.qualifier):
-        axes.plot([at + BOUND_AT], [r.value], **mark_look(marker, one.seen_by_fit, ink))
-    axes.plot([at] * len(one.here), one.here, color=shade, linewidth=1.0)
-    axes.plot([at] * len(one.here), one.here, "o", markersize=3.5, color=shade)
-
-
-def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
-    """Write below the names of changes which part of an epoch they are of."""
+    for label, one in zip(axes.get_xticklabels(), shown, strict=True):
+        label.set_color(one.ink)
     metrics = [one.relation.metric for one in shown]
     names = list(dict.fromkeys(metrics))
     middles = [float(np.mean([n for n, m in enumerate(metrics) if m == name])) for name in names]
-    below = axes.secondary_xaxis("bottom")
-    below.set_xticks(middles, [CHANGES[name] for name in names])
-    below.tick_params("x", length=0, pad=PARTS_PT, labelsize="x-small")
-    below.spines["bottom"].set_visible(False)
-    for end in (n for n, pair in enumerate(pairwise(metrics)) if pair[0] != pair[1]):
+    below = label_below(axes, middles, [CHANGES[name] for name in names], PARTS_PT)
+    below.tick_params("x", labelsize="x-small")
+    for end in (n for n, (a, b) in enumerate(pairwise(metrics)) if a != b):
         axes.axvline(end + 0.5, color="black", linewidth=0.5, linestyle=":")
+    if not shown:
+        axes.set_axis_off()
+    return shown
 
 
-def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
-    """Draw stall, compute and overhead stacked; return the CSV's rows.
+# -- panel b: the base load -----------------------------------------------------------------------
 
-    A published compute time is marked from the top of our stall.
-    """
-    rows = draw_stacks(bars, axes, job, "1+", beside=False)
-    for n, at in enumerate(positions([bar.group for bar in bars])):
-        stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
-        if is_marked(compute) and stall["value"] is not None:
-            on_stack = {**compute, "published": stall["value"] + compute["published"]}
-            draw_mark(axes, at, on_stack, job.ink(compute), BAR, side=0)
+
+def baseloads(path: str, backend: str) -> BaseLoads:
+    """Return the idle power of each board and mode in state (i), by the board's sensors."""
+    return {
+        tuple(row[key] for key in PLACE): float(row["power_w"])
+        for row in (read_cells(path) if path else ())
+        if (row["backend"], row["state"], row["power_scope"]) == (backend, ON_BOARD, "module")
+        and row["power_w"]
+    }
+
+
+def energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Number]:
+    """Return the energy of an epoch, the base load in it and its share (`ENERGY`)."""
+    energy, e2e = run.number("energy_paper_wh"), run.number("e2e_s")
+    power_w = base_w.get(tuple(run.factors[key] for key in PLACE))
+    base = Number(None, 0, e2e.missing or NO_BASELOAD)
+    share = Number(None, 0, energy.missing or base.missing)
+    if power_w is not None and e2e.value is not None:
+        base = e2e._replace(value=power_w * e2e.value / 3600.0)
+        if energy.value is not None:
+            share = energy._replace(value=100.0 * power_w * e2e.value / 3600.0 / energy.value)
+    return energy, base, share
+
+
+def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) -> list[Plotted]:
+    """Draw the energy of an epoch with the base load in it; return the CSV's rows."""
+    rows = [
+        job.plotted(bar.run, quantity, number=number)
+        for bar in bars
+        for quantity, number in zip(ENERGY, energy_numbers(bar.run, base_w), strict=True)
+    ]
+    whole, base = rows[:: len(ENERGY)], rows[1 :: len(ENERGY)]
+    x, look = x_of(bars), {"color": job.colour("above_baseload"), "label": "above the base load"}
+    missing = draw_bars(axes, x, whole, job, BAR, 0, **look)
+    draw_missing(missing, axes, job.colour("missing"))
+    height, part = (np.array([row.height for row in of]) for of in (whole, base))
+    axes.bar(x, part, BAR, color=job.colour("baseload"), label="base load")
+    unknown = (height > 0) & (part == 0)
+    if unknown.any():
+        grey = job.colour("missing")
+        axes.bar(x[unknown], height[unknown], BAR, color=grey, label=NO_BASELOAD)
     return rows
+
+
+def draw_shares(
+    bars: Sequence[Bar],
+    axes: Axes,
+    energies: Sequence[Plotted],
+    shares: Sequence[Related],
+    job: Job,
+) -> list[Related]:
+    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
+
+    A line at a mode is the share that its printed idle power would have in our energy.
+    """
+    colour, pale = job.colour("baseload"), outside(job, bars)
+    x, place, shown = x_of(bars), places(bars), []
+    percent = [row.value for row in energies if row.row["quantity"] == "baseload_pct"]
+    for at, share, bar in zip(x, percent, bars, strict=True):
+        shade = style.pale(colour) if bar.tick in pale else colour
+        axes.plot([at], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
+        device, mode = bar.run.factors["device"], bar.run.factors["power_mode"]
+        printed = idle_mark(job.marks, device, mode, ON_BOARD, "module")
+        energy, e2e = bar.run.number("energy_paper_wh").value, bar.run.number("e2e_s").value
+        if printed is not None and energy and e2e is not None:
+            implied_pct = 100.0 * printed.value * e2e / 3600.0 / energy
+            dash: Any = "-" if printed.seen_by_fit else DASHES
+            look = {"color": job.palette["published"], "linewidth": 1.3, "linestyles": dash}
+            axes.hlines(implied_pct, at - 0.45, at + 0.45, **look)
+    for one in shares:
+        found = [place(config) for config in single(one.relation.config_a)]
+        inside = [at for at in found if at is not None]
+        if one.relation.metric == SHARE and len(inside) == len(found):
+            band = (one.relation.value, one.relation.value_hi or one.relation.value)
+            ends = [min(inside) - 0.5, max(inside) + 0.5]
+            axes.fill_between(ends, *band, linewidth=0, color=one.ink, alpha=BAND_ALPHA)
+            shown.append(one)
+    axes.set_xticks(x, [bar.tick for bar in bars])
+    axes.tick_params("x", length=0, labelsize="small")
+    axes.tick_params("x", rotation=90 if any(len(bar.tick) > 1 for bar in bars) else 0)
+    axes.set_xlim(-0.7, x[-1] + 0.7)
+    axes.set_ylim(0, 100)
+    axes.grid(visible=False, axis="x")
+    return shown
+
+
+def spread_brackets(bars: Sequence[Bar], spreads: Sequence[Related]) -> list[Bracket]:
+    """Return brackets of the spreads over some of the bars, parted where bars are left out."""
+    place, brackets = places(bars), []
+    for one in spreads:
+        configs = single(one.relation.config_a)
+        at = sorted(x for config in configs if (x := place(config)) is not None)
+        if len(at) == len(configs):
+            gaps = [pair for pair in pairwise(at) if pair[1] - pair[0] > 1.0]
+            modes = ranges(config["power_mode"] for config in configs)
+            words = [f"spread, {modes}: {one.reading()}"]
+            brackets.append(Bracket(at[0], at[-1], words, one.ink, one.linestyle, gaps))
+    return brackets

@@ -6,12 +6,11 @@ of longer runs. Hatched: modes that the model has learned from. VGG-11 is not in
 panel b, as in the paper; results/models/ has its numbers.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,13 +19,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.columns import TWIN
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
+from epochwatt.figures.common.bars import Bar, draw_bars, draw_missing
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark
-from epochwatt.figures.common.runs import Number, RunData
-from epochwatt.figures.sigmetrics2023.fig09 import groups_of
+from epochwatt.figures.common.published import Plotted
+from epochwatt.figures.common.runs import Number
+from epochwatt.figures.sigmetrics2023.modes import groups_of
 from epochwatt.prediction.names import REFERENCE, SEARCHED
-from epochwatt.published.numbers import MEANT_EPOCHS, Measurement, load_published
+from epochwatt.published.numbers import MEANT_EPOCHS
+from epochwatt.tables import Cells, read_cells
 
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
@@ -34,69 +34,89 @@ HATCH = "////"
 WIDTH = 0.36
 MOST_IN_ROW, IN_ROW = 3, 2  # networks side by side; of more than the first this many
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
-PAPERS_MODES = "efij"  # section 5.7.1: those that train the model of time
-TRUE = "True"
-METRIC = {"time_s": "time_mape_pct", "energy_wh": "energy_mape_pct"}  # target -> of claims
+PAPERS_MODES = "e f i j"  # section 5.7.1: those that train the model of time
+TRAINED = "True"  # cell of `in_training_set`
 
-Rows = list[dict[str, Any]]
-Predictions = Mapping[tuple[str, str], Mapping[str, str]]  # target, run -> row
+Predictions = Mapping[tuple[str, str], Cells]  # target, run -> row
+
+
+class Panel(NamedTuple):
+    """What a panel shows."""
+
+    name: str
+    column: str  # of epochs.csv
+    target: str  # of the predictions
+    metric: str  # of claims
+    label: str
+
+
+TIME = Panel("fig10a", "e2e_s", "time_s", "time_mape_pct", "E2E per epoch (s)")
+ENERGY = Panel("fig10b", "energy_paper_wh", "energy_wh", "energy_mape_pct", "energy per epoch (Wh)")
+
+
+class Mode(NamedTuple):
+    """The rows of a power mode: what was observed, what is predicted, the error of this."""
+
+    observed: Plotted
+    predicted: Plotted
+    error: Plotted
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the model has learned from it."""
+        return bool(self.error.row["in_training_set"] == TRAINED)
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     predictions, groups = read(job.predictions), groups_of(job)
     small = [group for group in groups if group[0].run.factors["model"] not in NOT_SHOWN]
-    _draw_panel(job, "fig10a", groups, "e2e_s", "time_s", "E2E per epoch (s)", predictions)
-    label = "energy per epoch (Wh)"
-    _draw_panel(job, "fig10b", small, "energy_paper_wh", "energy_wh", label, predictions)
+    for panel, shown in ((TIME, groups), (ENERGY, small)):
+        draw_panel(job, panel, shown, predictions)
 
 
 def read(path: str) -> Predictions:
     """Return the rows of the reference method by target and run; none without a path."""
-    if not path:
-        return {}
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = [
-            row
-            for row in csv.DictReader(handle)
-            if (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
-        ]
+    rows = read_cells(path) if path else []
+    wanted = (REFERENCE, SEARCHED)
+    rows = [row for row in rows if (row["method"], row["learned_from"]) == wanted]
     return {(row["target"], row["run"]): row for row in rows}
 
 
-def _draw_panel(
-    job: Job,
-    panel: str,
-    groups: Sequence[Sequence[Bar]],
-    column: str,
-    target: str,
-    label: str,
-    predictions: Predictions,
+def draw_panel(
+    job: Job, panel: Panel, groups: Sequence[Sequence[Bar]], predictions: Predictions
 ) -> None:
-    with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
-        (tops, bottoms), rows = _fields(figure, axes, len(groups)), []
+    """Draw a panel: bars of each network above, the errors of its predictions below."""
+    runs = [bar.run for group in groups for bar in group]
+    with job.panel(panel.name, runs) as (figure, axes):
+        tops, bottoms = _fields(figure, axes, len(groups), panel.label)
+        modes: list[Mode] = []
         for top, bottom, group in zip(tops, bottoms, groups, strict=False):
-            bar_rows = [_rows(bar, job, column, target, predictions) for bar in group]
-            _draw_bars(top, group, bar_rows, job)
-            _draw_errors(bottom, bar_rows, job, METRIC[target], panel)
-            rows += [row for quantities in bar_rows for row in quantities]
+            of_network = [mode_of(bar, job, panel, predictions) for bar in group]
+            draw_observed(top, group, of_network, job)
+            draw_errors(bottom, of_network, job, panel)
             top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
-        for top, bottom in zip(tops, bottoms, strict=True):
-            if (place := top.get_subplotspec()) is not None and place.is_first_col():
-                top.set_ylabel(label)
-                bottom.set_ylabel("MAPE (%)")
-        bottoms[-1].set_xlabel("power mode")
-        _scale_errors(bottoms, rows, METRIC[target])
-        trained = sorted({row["power_mode"] for row in rows if row["in_training_set"] == TRUE})
+            modes += of_network
+        errors_pct = [mode.error.value for mode in modes if mode.error.value is not None]
+        if panel is TIME or min(errors_pct, default=0.0) <= 0.0:
+            bottoms[0].set_ylim(0.0, 1.1 * max(*errors_pct, 1.1 * COUNTED_PCT[-1], 0.0))
+        else:  # far apart
+            bottoms[0].set_yscale("log")
+            bottoms[0].set_ylim(0.15 * min(errors_pct), 1.8 * max(errors_pct))
+            bottoms[0].yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
+            bottoms[0].yaxis.set_minor_locator(NullLocator())
+            bottoms[0].yaxis.set_major_formatter(FuncFormatter(lambda pct, _: f"{pct:g}"))
+        trained = sorted({mode.error.row["power_mode"] for mode in modes if mode.is_trained})
         if trained:
-            theirs = " ".join(PAPERS_MODES)
-            modes = " ".join(trained)
-            job.remark(panel, f"Trained on modes {modes} (the paper's: {theirs}).")
-        job.legend(figure, _handles(rows, job), rows, red=job.fails(panel, metric=METRIC[target]))
-        job.save(figure, panel, rows)
+            of_paper = f"(the paper's: {PAPERS_MODES})"
+            job.remark(panel.name, f"Trained on modes {' '.join(trained)} {of_paper}.")
+        rows = [row for mode in modes for row in mode]
+        red = job.fails(panel.name, metric=panel.metric)
+        job.legend(figure, handles_of(job, has_trained=bool(trained)), rows, red=red)
+        job.save(figure, panel.name, rows)
 
 
-def _fields(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
+def _fields(figure: Figure, axes: Axes, n: int, label: str) -> tuple[list[Axes], list[Axes]]:
     """Return fields for bars, each with its own scale, and below each that of errors, with one.
 
     More than three networks stand in rows of two: the bars would be too thin to be told apart. The
@@ -106,157 +126,110 @@ def _fields(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]
     columns = IN_ROW if n > MOST_IN_ROW else max(n, 1)
     n_rows = -(-max(n, 1) // columns)
     figure.set_figheight(style.HEAD_IN + (figure.get_figheight() - style.HEAD_IN) * n_rows)
-    grid = figure.subplots(
-        2 * n_rows, columns, squeeze=False, height_ratios=(2.2, 1) * n_rows, sharex="col"
-    )
+    ratios = (2.2, 1) * n_rows
+    grid = figure.subplots(2 * n_rows, columns, squeeze=False, height_ratios=ratios, sharex="col")
     tops, bottoms = list(grid[::2].flatten()), list(grid[1::2].flatten())
     for unused in (*tops[n:], *bottoms[n:]):
         unused.set_visible(n == 0)
-    for place, bottom in enumerate(bottoms[1:], 1):
-        bottom.sharey(bottoms[0])
-        bottom.tick_params("y", labelleft=place % columns == 0)
-    for bottom in bottoms:
+    for place, (top, bottom) in enumerate(zip(tops, bottoms, strict=True)):
         bottom.tick_params("x", labelbottom=True)
+        if place:
+            bottom.sharey(bottoms[0])
+            bottom.tick_params("y", labelleft=place % columns == 0)
+        if place % columns == 0:
+            top.set_ylabel(label)
+            bottom.set_ylabel("MAPE (%)")
+    bottoms[-1].set_xlabel("power mode")
     return tops, bottoms
 
 
-def _scale_errors(bottoms: Sequence[Axes], rows: Rows, metric: str) -> None:
-    """Give the fields of errors one scale, logarithmic for energy, where they are far apart."""
-    errors_pct = [
-        row["value"] for row in rows if row["quantity"] == "mape_pct" and row["value"] is not None
-    ]
-    if metric == METRIC["time_s"] or min(errors_pct, default=0.0) <= 0.0:
-        bottoms[0].set_ylim(0.0, 1.1 * max(*errors_pct, 1.1 * COUNTED_PCT[-1], 0.0))
-    else:
-        bottoms[0].set_yscale("log")
-        bottoms[0].set_ylim(0.15 * min(errors_pct), 1.8 * max(errors_pct))
-        bottoms[0].yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
-        bottoms[0].yaxis.set_minor_locator(NullLocator())
-        bottoms[0].yaxis.set_major_formatter(FuncFormatter(lambda pct, _: f"{pct:g}"))
+def mode_of(bar: Bar, job: Job, panel: Panel, predictions: Predictions) -> Mode:
+    """Return a mode's rows of the CSV."""
+    run, seen = bar.run, bar.run.number(panel.column)
+    row = predictions.get((panel.target, run.id))
+    # a MAPE is over the valid epochs up to the last of the paper's runs
+    meant = [epoch for epoch in run.valid("1+") if epoch["epoch"] <= MEANT_EPOCHS]
+    n_meant = sum(epoch[panel.column] is not None for epoch in meant)
+    predicted = error = Number(None, 0, seen.missing or NOT_PREDICTED)
+    if row is not None:
+        predicted = Number(float(row["predicted"]), seen.n_epochs)
+        error = Number(float(row["mape_pct"]), n_meant)
+    in_training_set = None if row is None else row["in_training_set"]
+    numbers = {panel.column: seen, f"predicted_{panel.column}": predicted, "mape_pct": error}
+    return Mode(*(
+        job.plotted(run, n, "1+", number, method=REFERENCE, in_training_set=in_training_set)
+        for n, number in numbers.items()
+    ))  # fmt: skip
 
 
-def _handles(rows: Rows, job: Job) -> list[Any]:
-    """Return the entries of the legend."""
-    grey, white = job.palette["missing"], style.pale(job.palette["missing"])
-    observed = "simulated" if job.backend == TWIN else "measured"
-    handles: list[Any] = [
-        Patch(facecolor=grey, label=f"{observed} epochs"),
-        Patch(facecolor=white, edgecolor="white", label="predicted by the paper's model"),
-    ]
-    if any(row["in_training_set"] == TRUE for row in rows):
-        label = "trained the model: no test of it"
-        handles.append(Patch(facecolor=white, edgecolor="white", hatch=HATCH, label=label))
-    look = _marker(grey, is_trained=False)
-    handles.append(Line2D([], [], linestyle="none", label="error; hollow: trained mode", **look))
-    return handles
-
-
-def _marker(colour: str, *, is_trained: bool) -> dict[str, Any]:
-    """Return the look of an error: hollow where the model knows the mode."""
-    return {
-        **{"marker": "o", "markersize": 4, "markeredgewidth": 0.8},
-        **{"markerfacecolor": "white" if is_trained else colour, "markeredgecolor": colour},
-    }
-
-
-def _rows(bar: Bar, job: Job, column: str, target: str, predictions: Predictions) -> Rows:
-    """Return a mode's rows of the CSV: observed, predicted, MAPE."""
-    run = bar.run
-    row, seen = predictions.get((target, run.id)), run.number(column)
-    origin: dict[str, Any] = {
-        "method": REFERENCE,
-        "in_training_set": None if row is None else row["in_training_set"],
-    }
-    rows = [marked_row(run, column, seen, job, **origin)]
-    for name, cell, n_epochs in (
-        (f"predicted_{column}", "predicted", seen.n_epochs),
-        ("mape_pct", "mape_pct", _n_meant(run, column)),
-    ):
-        number = Number(None, 0, seen.missing or NOT_PREDICTED)
-        if row is not None:
-            number = Number(float(row[cell]), n_epochs)
-        rows.append(marked_row(run, name, number, job, **origin))
-    return rows
-
-
-def _n_meant(run: RunData, column: str) -> int:
-    """Return how many epochs a MAPE is over: valid ones up to the last of the paper's runs."""
-    meant = (row for row in run.valid("1+") if row["epoch"] <= MEANT_EPOCHS)
-    return sum(row[column] is not None for row in meant)
-
-
-def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: Job) -> None:
+def draw_observed(axes: Axes, bars: Sequence[Bar], modes: Sequence[Mode], job: Job) -> None:
     """Draw one network: what was observed beside what is predicted."""
-    x = positions([bar.group for bar in bars])
-    colour = job.colours(bars[0].run.factors["model"], "missing", "published")
-    shade, grey = colour[bars[0].run.factors["model"]], colour["missing"]
-    seen, predicted = ([quantities[n]["value"] for quantities in bar_rows] for n in range(2))
-    axes.bar(x - WIDTH / 2, _heights(seen), WIDTH, color=shade)
-    trained = np.array([quantities[0]["in_training_set"] == TRUE for quantities in bar_rows])
-    for kept, hatch in ((~trained, ""), (trained, HATCH)):
-        axes.bar(
-            x[kept] + WIDTH / 2, _heights(predicted)[kept], WIDTH,
-            color=style.pale(shade), hatch=hatch, edgecolor="white", linewidth=0,
-        )  # fmt: skip
-    missing = [
-        (at + place, quantities[n]["missing"])
-        for at, quantities in zip(x, bar_rows, strict=True)
-        for place, n in ((-WIDTH / 2, 0), (WIDTH / 2, 1))
-    ]
-    draw_missing(missing, axes, grey)
-    for bar, at, quantities in zip(bars, x, bar_rows, strict=True):
-        draw_whisker(axes, at - WIDTH / 2, bar.run, quantities[0]["quantity"], grey)
-        draw_mark(axes, at - WIDTH / 2, quantities[0], job.ink(quantities[0]), WIDTH, side=0)
-    if any(value is not None and value < 0.0 for value in predicted):
+    colour = job.colour(bars[0].run.factors["model"])
+    x = np.arange(len(modes))
+    observed = [mode.observed for mode in modes]
+    missing = draw_bars(axes, x - WIDTH / 2, observed, job, WIDTH, 0, color=colour)
+    look = {"color": style.pale(colour), "edgecolor": "white", "linewidth": 0}
+    for is_trained, hatch in ((False, ""), (True, HATCH)):
+        of_kind = [(at, m) for at, m in zip(x, modes, strict=True) if m.is_trained == is_trained]
+        places = [at + WIDTH / 2 for at, _ in of_kind]
+        predicted = [mode.predicted for _, mode in of_kind]
+        missing += draw_bars(axes, places, predicted, job, WIDTH, 0, hatch=hatch, **look)
+    draw_missing(missing, axes, job.colour("missing"))
+    if any(mode.predicted.height < 0.0 for mode in modes):
         axes.axhline(0.0, color="black", linewidth=0.8)
     axes.set_xticks(x, [bar.tick for bar in bars])
     axes.tick_params("x", length=0, labelbottom=False)
     axes.grid(visible=False, axis="x")
 
 
-def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str, panel: str) -> None:
+def draw_errors(axes: Axes, modes: Sequence[Mode], job: Job, panel: Panel) -> None:
     """Draw the error of each mode, and lines at the errors that the paper counts by or prints."""
-    x, model = positions([""] * len(bar_rows)), bar_rows[0][0]["model"]
-    shade = job.colours(model)[model]
-    for at, quantities in zip(x, bar_rows, strict=True):
-        error = quantities[2]
-        if error["value"] is not None:
-            look = _marker(shade, is_trained=error["in_training_set"] == TRUE)
-            axes.plot([at], [error["value"]], linestyle="none", zorder=3, clip_on=False, **look)
-    line: dict[str, Any] = {"linewidth": 0.7, "linestyle": (0, (4, 2)), "zorder": 1.5}
-    is_time = metric == METRIC["time_s"]
-    for fact in [] if is_time else _printed(job, metric, model):
-        axes.axhline(fact.value, color=job.ink({"published_id": fact.id}), **line)
-    for limit_pct in COUNTED_PCT if is_time else ():
-        red = job.fails(panel, metric=metric, model=model)
-        axes.axhline(limit_pct, color=job.palette["warning" if red else "published"], **line)
+    model = modes[0].error.row["model"]
+    for at, mode in enumerate(modes):
+        if mode.error.value is not None:
+            look = _dot(job.colour(model), is_trained=mode.is_trained)
+            axes.plot([at], [mode.error.value], zorder=3, clip_on=False, **look)
+    line: style.Look = {"linewidth": 0.7, "linestyle": (0, (4, 2)), "zorder": 1.5}
+    if panel is TIME:
+        red = job.fails(panel.name, metric=panel.metric, model=model)
         place = axes.get_subplotspec()
-        if place is not None and place.is_last_col():
-            _say(axes, f"{limit_pct:g} %", limit_pct)
+        for limit_pct, side in zip(COUNTED_PCT, ("top", "bottom"), strict=True):
+            axes.axhline(limit_pct, color=job.colour("warning" if red else "published"), **line)
+            if place is not None and place.is_last_col():
+                axes.annotate(
+                    f"{limit_pct:g} %", (1.0, limit_pct), xycoords=axes.get_yaxis_transform(),
+                    xytext=(2, 0), textcoords="offset points", fontsize="x-small", ha="left",
+                    va=side, annotation_clip=False,
+                )  # fmt: skip
+    else:
+        wanted = (job.paper, panel.metric, model)
+        for fact in job.facts.measurements.values():
+            found = (fact.paper, fact.metric, fact.config.get("model"))
+            if found == wanted and not fact.is_bound:
+                axes.axhline(fact.value, color=job.ink(fact.id), **line)
+                break
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", length=0)
 
 
-def _say(axes: Axes, words: str, limit_pct: float) -> None:
-    """Write right of the axes, at the end of a line; the lower of the two a little lower."""
-    down = limit_pct == COUNTED_PCT[0]
-    axes.annotate(
-        words, (1.0, limit_pct), xycoords=axes.get_yaxis_transform(), xytext=(2, 0),
-        textcoords="offset points", fontsize="x-small", ha="left",
-        va="top" if down else "bottom", annotation_clip=False,
-    )  # fmt: skip
+def _dot(colour: str, *, is_trained: bool) -> style.Look:
+    """Return the look of an error: hollow where the model knows the mode."""
+    return {
+        **{"marker": "o", "markersize": 4, "markeredgewidth": 0.8, "linestyle": "none"},
+        **{"markerfacecolor": "white" if is_trained else colour, "markeredgecolor": colour},
+    }
 
 
-def _printed(job: Job, metric: str, model: str) -> list[Measurement]:
-    """Return the error that the paper prints of a network, by its upper end."""
-    facts = load_published(Path(job.published)).measurements.values()
+def handles_of(job: Job, *, has_trained: bool) -> list[Artist]:
+    """Return the entries of the legend."""
+    grey, pale = job.palette["missing"], style.pale(job.palette["missing"])
+    observed = "simulated" if job.backend == TWIN else "measured"
+    trained = "trained the model: no test of it"
+    look = _dot(grey, is_trained=False)
     return [
-        fact
-        for fact in facts
-        if (fact.paper, fact.metric, fact.config.get("model")) == (job.paper, metric, model)
-        and not fact.is_bound
-    ][:1]
-
-
-def _heights(values: Sequence[float | None]) -> Any:
-    return np.array([value or 0.0 for value in values])
+        Patch(facecolor=grey, label=f"{observed} epochs"),
+        Patch(facecolor=pale, edgecolor="white", label="predicted by the paper's model"),
+        *([Patch(facecolor=pale, edgecolor="white", hatch=HATCH, label=trained)]
+          if has_trained else []),
+        Line2D([], [], label="error; hollow: trained mode", **look),
+    ]  # fmt: skip

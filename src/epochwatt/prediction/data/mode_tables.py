@@ -13,11 +13,7 @@ import numpy as np
 
 from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError
-from epochwatt.prediction.data.observations import (
-    PROCESSES,
-    Observations,
-    observations_from_rows,
-)
+from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow
 
 MHZ = 1000.0  # in place of a clock that is not known: 1 GHz, at which all its terms are one
@@ -42,16 +38,11 @@ def observations_of(table: ModeTable) -> Observations:
     return observations_from_rows(
         name_of(table),
         list(repeats),
-        [float(np.mean([row.time_s for row in some])) for some in repeats.values()],
-        [_power_w(some) for some in repeats.values()],
-        processes=_processes(table, list(repeats)),
+        [float(np.mean([row.time_s for row in rows])) for rows in repeats.values()],
+        [_power_w(rows) for rows in repeats.values()],
+        # inference has a thread for each core there is
+        processes=max(int(m.cores) for m in repeats) if table.key.task == "infer" else PROCESSES,
     )
-
-
-def _processes(table: ModeTable, modes: Sequence[Mode]) -> int:
-    """Return how many processes want a core: of inference, a thread for each there is."""
-    most = max(int(mode.cores) for mode in modes)
-    return most if table.key.task == "infer" else PROCESSES
 
 
 def name_of(table: ModeTable) -> str:

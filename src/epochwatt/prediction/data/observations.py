@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.names import TIME
 from epochwatt.text import counted
 
 PROCESSES = 5  # of the papers' default: four loader workers and the training loop
@@ -81,13 +82,36 @@ class Observations:
 
     @cached_property
     def _per_mode(self) -> "Observations":  # every method asks for it
-        modes = self.distinct()
-        parts = [self.only([mode]) for mode in modes]
-        time_s = np.array([part.time_s.mean() for part in parts])
-        energy_wh = np.array([part.energy_wh.mean() for part in parts])
-        epoch = np.ones(len(modes), np.int64)
-        power_w = 3600 * energy_wh / time_s
-        return replace(self, modes=as_rows(modes), time_s=time_s, power_w=power_w, epoch=epoch)
+        rows_of: dict[Mode, list[int]] = {}
+        for row, mode in enumerate(self.mode_of_row):
+            rows_of.setdefault(mode, []).append(row)
+        time_s, energy_wh = (
+            np.array([values[rows].mean() for rows in rows_of.values()])
+            for values in (self.time_s, self.energy_wh)
+        )
+        return replace(
+            self,
+            modes=as_rows(list(rows_of)),
+            time_s=time_s,
+            power_w=3600 * energy_wh / time_s,
+            epoch=np.ones(len(rows_of), np.int64),
+        )
+
+    def values(self, target: str) -> Numbers:
+        """Return what was observed of a target, one of `names.TARGETS`, shape (n,)."""
+        observed: Numbers = getattr(self, target)
+        return observed
+
+    def means_of(self, target: str, least: int = 2) -> "Observations":
+        """Return one row per mode, for a fit of a target.
+
+        Raises PredictionError: fewer than `least` distinct modes; for another target than time, no
+        power in some row.
+        """
+        self.need_modes(least)
+        if target != TIME:
+            self.need_energy()
+        return self.per_mode()
 
     def need_modes(self, least: int) -> None:
         """Refuse too few distinct modes. Raises PredictionError."""

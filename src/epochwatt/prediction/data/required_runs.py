@@ -22,18 +22,14 @@ class Fitted(NamedTuple):
 
 def fitted_runs(table: RunTable, backend: str) -> Fitted:
     """Return the runs that models are fitted to: clocks pinned, all numbers of the mode known."""
-    groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+    pinned: list[Run] = []
+    modes: dict[tuple[Any, ...], set[str]] = defaultdict(set)  # of each workload
     for run in table.of_backend(backend):
         settings = run.factors.get("power_mode_settings", {})
         if run.factors["dvfs"] == "off" and settings.keys() >= set(CLOCKS):
-            groups[_workload(run)].append(run)
-    kept = {
-        run.id
-        for runs in groups.values()
-        if len({run.factors["power_mode"] for run in runs}) >= LEAST_MODES
-        for run in runs
-    }
-    runs = [run for run in table.of_backend(backend) if run.id in kept]
+            pinned.append(run)
+            modes[_workload(run)].add(run.factors["power_mode"])
+    runs = [run for run in pinned if len(modes[_workload(run)]) >= LEAST_MODES]
     return Fitted(runs, {run.id: _numbers(run) for run in runs})
 
 

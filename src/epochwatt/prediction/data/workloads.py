@@ -7,7 +7,6 @@ network and its data only.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,6 @@ from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 
 PER_NETWORK = ("model", "dataset", "dataset_source", "dataset_scale")
-NO_ENERGY = "energy was not measured"
-SCOPES = "energy was measured by several power scopes: {}"
-IN_PART = "energy was measured in {} of {} epochs after the first"
 
 FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
@@ -57,7 +53,7 @@ class BoardGroup:
     """A board and its workloads, which differ in the network and its data only."""
 
     factors: Factors  # factors that they share
-    workloads: Mapping[str, ProfiledWorkload]  # network -> its workload
+    workloads: dict[str, ProfiledWorkload]  # network -> its workload
 
 
 def read_workloads(
@@ -65,9 +61,7 @@ def read_workloads(
 ) -> list[ProfiledWorkload]:
     """Read the workloads of some runs, in the order of their first run.
 
-    Parameters
-    ----------
-    modes : run -> numbers of its power mode, in the order of `Mode`
+    `modes` has the numbers of each run's power mode, in the order of `Mode`.
     """
     return workloads_of([rows for rows in map(read_rows, epochs) if rows], modes)
 
@@ -84,18 +78,24 @@ def workloads_of(
 
 def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
     """Return workloads by board, in order; a network on further data opens a further group."""
-    groups: dict[tuple[Any, ...], dict[str, ProfiledWorkload]] = defaultdict(dict)
+    groups: list[BoardGroup] = []
     for workload in workloads:
-        shared = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
-        key = tuple(shared)
-        place = next(n for n in count() if workload.name not in groups[(n, *key)])
-        groups[(place, *key)][workload.name] = workload
-    return [BoardGroup(dict(factors), networks) for (_, *factors), networks in groups.items()]
+        shared = {k: v for k, v in workload.factors.items() if k not in PER_NETWORK}
+        own = (g for g in groups if g.factors == shared and workload.name not in g.workloads)
+        group = next(own, None)
+        if group is None:
+            group = BoardGroup(shared, {})
+            groups.append(group)
+        group.workloads[workload.name] = workload
+    return groups
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> ProfiledWorkload:
     first = runs[0][0]
-    by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
+    by_name = {}
+    for rows in runs:
+        cores, *clocks = modes[rows[0]["run"]]
+        by_name[rows[0]["power_mode"]] = Mode(int(cores), *clocks)
     valid = [row for rows in runs for row in rows if row["valid"]]
     no_energy = _no_energy(valid)
     time_s = np.array([float(row["e2e_s"]) for row in valid])
@@ -127,12 +127,7 @@ def _no_energy(valid: Rows) -> str:
     scopes = sorted({row["power_scope"] for row in valid if row["energy_paper_wh"]})
     later = [bool(row["energy_paper_wh"]) for row in valid if int(row["epoch"]) > 0]
     if len(scopes) > 1:
-        return SCOPES.format(", ".join(scopes))
+        return f"energy was measured by several power scopes: {', '.join(scopes)}"
     if scopes and not all(later):
-        return IN_PART.format(sum(later), len(later))
-    return "" if scopes else NO_ENERGY
-
-
-def _mode(numbers: Sequence[float]) -> Mode:
-    cores, *clocks = numbers
-    return Mode(int(cores), *clocks)
+        return f"energy was measured in {sum(later)} of {len(later)} epochs after the first"
+    return "" if scopes else "energy was not measured"

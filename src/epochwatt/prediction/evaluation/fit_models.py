@@ -29,29 +29,21 @@ def fit_models(
     path: str,
     root: Path = Path(),
 ) -> None:
-    """Fit all methods to each workload.
+    """Fit all methods to each workload; `path` is epoch_time.json or epoch_energy.json.
 
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    choices : power_modes.json
-    path : epoch_time.json or epoch_energy.json
-    root : the checkout, whose config/predictors.yaml may name further methods
+    `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
+    the numbers of each run's power mode.
     """
     methods = [m for m in load_methods(root).values() if not m.needs_prior]
     groups = board_groups(read_workloads(epochs, modes))
     workloads = []
     for group, choice in zip(groups, read_models(Path(choices))["board_groups"], strict=True):
         chosen = Chosen(**choice)
-        searched = [
-            group.workloads[name].observed.after_first(N_EPOCHS).only(chosen.named_modes.values())
-            for name in chosen.networks
-        ]
-        workloads += [
-            _fitted(workload, chosen, searched, methods, targets)
-            for workload in group.workloads.values()
-        ]
+        networks = (group.workloads[name].observed for name in chosen.networks)
+        wanted = chosen.named_modes.values()
+        searched = [rows.after_first(N_EPOCHS).only(wanted) for rows in networks]
+        own = group.workloads.values()
+        workloads += [_fitted(workload, chosen, searched, methods, targets) for workload in own]
     files.write_json(path, {"schema_version": SCHEMA_VERSION, "workloads": workloads})
 
 

@@ -3,9 +3,10 @@
 The same numbers as in power_modes.json and predictions.csv, without the files.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from epochwatt.prediction.data.modes import PredictionError
+from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import BoardGroup
 from epochwatt.prediction.harness import mape_pct
@@ -42,24 +43,37 @@ def paper_procedure(group: BoardGroup) -> Outcome:
     for name, workload in group.workloads.items():
         training = profiled[name].only(chosen)
         if chosen <= {*training.distinct()}:
-            after = workload.observed.after_first(MEANT_EPOCHS)
+            observed = workload.observed.after_first(MEANT_EPOCHS)
             for target, predictor in predictors(PAPER, training, networks).items():
                 if target == TIME or has_energy:
-                    by_mode = _errors_pct(group, name, after, predictor)
-                    errors_pct |= {(target, name, mode): e for mode, e in by_mode.items()}
+                    for mode, by_mode in by_named_mode(predictor, workload.modes, observed):
+                        errors_pct[target, name, mode] = by_mode.mape_pct
     return Outcome(tuple(best), errors_pct)
 
 
-def _errors_pct(
-    group: BoardGroup, network: str, after: Observations, predictor: Predictor
-) -> dict[str, float]:
-    """Return the mean absolute error in each mode that has valid epochs, %."""
-    observed = set(after.distinct())
-    modes = {n: m for n, m in group.workloads[network].modes.items() if m in observed}
-    if not modes:
-        return {}
-    predicted = predictor.predict(list(modes.values())).tolist()
-    return {
-        name: mape_pct(value, getattr(after.only([mode]), predictor.target))
-        for (name, mode), value in zip(modes.items(), predicted, strict=True)
-    }
+class Predicted(NamedTuple):
+    """One predicted mode; low and high are None where the method has no interval."""
+
+    mode: Mode
+    observed: float  # mean over the epochs
+    predicted: float
+    low: float | None
+    high: float | None
+    mape_pct: float
+
+
+def by_named_mode(
+    predictor: Predictor, modes: Mapping[str, Mode], observed: Observations
+) -> Iterator[tuple[str, Predicted]]:
+    """Yield what is predicted in each named mode that was observed."""
+    seen = set(observed.distinct())
+    asked = {name: mode for name, mode in modes.items() if mode in seen}
+    if not asked:
+        return
+    rows = as_rows(list(asked.values()))
+    predicted, interval = predictor.predict(rows).tolist(), predictor.interval(rows)
+    lows, highs = interval or [[None] * len(rows)] * 2
+    for (name, mode), value, low, high in zip(asked.items(), predicted, lows, highs, strict=True):
+        values = observed.only([mode]).values(predictor.target)
+        mape = mape_pct(value, values)
+        yield name, Predicted(mode, float(values.mean()), value, low, high, mape)

@@ -21,12 +21,7 @@ from epochwatt.prediction.names import (
     STANDARDISED,
     TIME,
 )
-from epochwatt.prediction.selection.choose_power_modes import (
-    PAPER,
-    PLACE,
-    REPRESENTATIVE,
-    Chosen,
-)
+from epochwatt.prediction.selection.choose_power_modes import PAPER, PLACE, REPRESENTATIVE, Chosen
 from epochwatt.published.numbers import Measurement
 
 DEVICE = "agx"  # that the paper predicts for
@@ -50,21 +45,20 @@ class Statistic(NamedTuple):
     has_slack: bool = False  # whether the take-away allows some points beyond the value
 
 
-def _below(limit: float) -> Callable[[Sequence[float]], float]:
-    return lambda mape: float(sum(one < limit for one in mape))
+def _count(is_so: Callable[[float], bool]) -> Callable[[Sequence[float]], float]:
+    return lambda mape: float(sum(map(is_so, mape)))
 
 
-def _above(limit: float) -> Callable[[Sequence[float]], float]:
-    return lambda mape: float(sum(one > limit for one in mape))
+_BELOW_10, _ABOVE_15 = _count(lambda pct: pct < 10), _count(lambda pct: pct > 15)
 
 
 _LARGER = ("mobilenet", "resnet", "vgg11")
 WORST, LEAST = "worst MAPE, %", "least MAPE, %"
 STATISTICS = (  # sections 5.7, 5.7.2 and 5.7.3; criteria: take-aways 5.7.2 and 5.7.3
-    Statistic("below 10 %", TIME, ALL, _below(10), (">=", None), "S5.7.2-01", 40),
-    Statistic("above 15 %", TIME, ("lenet",), _above(15), ("<=", None), "S5.7.2-02", 10),
-    Statistic("above 15 %", TIME, _LARGER, _above(15), ("<=", 0.0), "", 30),
-    Statistic("below 10 %", TIME, ("vgg11",), _below(10), (">=", None), "S5.7.2-03", 10),
+    Statistic("below 10 %", TIME, ALL, _BELOW_10, (">=", None), "S5.7.2-01", 40),
+    Statistic("above 15 %", TIME, ("lenet",), _ABOVE_15, ("<=", None), "S5.7.2-02", 10),
+    Statistic("above 15 %", TIME, _LARGER, _ABOVE_15, ("<=", 0.0), "", 30),
+    Statistic("below 10 %", TIME, ("vgg11",), _BELOW_10, (">=", None), "S5.7.2-03", 10),
     Statistic("mean MAPE, %", TIME, ALL, fmean, ("<=", None), "S5.7-02"),
     Statistic(WORST, TIME, ALL, max, ("", None), ""),
     Statistic(WORST, ENERGY, ("resnet",), max, ("<=", 25.0), "S5.7.3-01", has_slack=True),
@@ -86,12 +80,9 @@ def rows_of_group(
 ) -> pd.DataFrame:
     """Return the statistics of a board group: of its choice of modes, then of its predictions.
 
-    Parameters
-    ----------
-    predictions : its rows of predictions.csv; a mode of several names is counted once
-    printed : config/published/measurements.csv, by id
-    slack_pp : tolerance of the take-aways, points
-    papers : methods that the paper's criteria are for
+    `predictions` are its rows of predictions.csv; a mode of several names is counted once.
+    `printed` has config/published/measurements.csv by id, `slack_pp` is the tolerance of the
+    take-aways, points, and `papers` are the methods that the paper's criteria are for.
     """
     place = {name: group.factors[name] for name in PLACE}
     is_compared = (place["setup"], place["device"]) == (PAPER, DEVICE)
@@ -133,11 +124,7 @@ def rows_of_group(
 
 
 def _compared(
-    statistic: Statistic,
-    value: float,
-    n: int,
-    printed: Mapping[str, Measurement],
-    slack_pp: float,
+    statistic: Statistic, value: float, n: int, printed: Mapping[str, Measurement], slack_pp: float
 ) -> Row:
     """Return the published value, and whether ours of n predictions agrees."""
     fact = printed.get(statistic.published)
@@ -169,16 +156,15 @@ def _of_choice(group: Chosen) -> list[Row]:
     is_paper = PUBLISHED in choices and group.factors["device"] == DEVICE
     shared: Row = {"target": TIME, "method": REFERENCE, "networks": "all", "modes": "all"}
     shared["is_paper"] = True
+    printed = {"published": EFIJ, "published_id": TAKE_AWAY, "criterion": f"= {EFIJ}"}
     rows: list[Row] = []
     for learned_from, choice in searches.items():
-        search = {**shared, "learned_from": learned_from}
-        modes = "".join(choice["modes"])
-        row = {**search, "statistic": "chosen modes", "value": modes}
+        search, modes = {**shared, "learned_from": learned_from}, "".join(choice["modes"])
+        row = search | {"statistic": "chosen modes", "value": modes}
         row["n_subsets"] = choice["n_subsets"]
         if is_paper and learned_from not in left_out:
-            row |= {"published": EFIJ, "published_id": TAKE_AWAY, "criterion": f"= {EFIJ}"}
-            row["agrees"] = "yes" if modes == EFIJ else "no"
-        rows += [row, {**search, "statistic": "tied within 1 %", "value": " ".join(choice["ties"])}]
+            row |= {**printed, "agrees": "yes" if modes == EFIJ else "no"}
+        rows += [row, search | {"statistic": "tied within 1 %", "value": " ".join(choice["ties"])}]
     if is_paper:
         choice = choices[PUBLISHED]
         row = {**shared, "learned_from": SEARCHED, "statistic": f"rank of {EFIJ}"}

@@ -1,35 +1,43 @@
-"""Job score_predictions: score all methods side by side, and count as the paper does.
+"""Job score_predictions: predict with the stored models, count as the paper does, score methods.
 
-predictions.csv, statistics.csv and scores.csv of a backend. In scores.csv every method learns from
-every subset of four modes (of at most 210, drawn where there are more) and predicts the others, so
-that no row rests on one lucky draw; and from the subsets that somebody chose. Methods that need a
-prior have rows where the board and a network can be simulated (`twin_prior`). A network that lacks
-a mode, its energy or a prior that the method needs is left out of a row, and `left_out` says why.
+predictions.csv has predicted and observed values of each mode of each workload. `in_training_set`
+says whether epochs of this workload in this mode went into the prediction. Bounds are those of
+90 %, where the method has intervals. Observed values, and a row's MAPE, are means over valid epochs
+1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`). statistics.csv is of
+`paper_statistics`.
+
+In scores.csv every method learns from every subset of four modes (of at most 210, drawn where there
+are more) and predicts the others, so that no row rests on one lucky draw; and from the subsets that
+somebody chose. Methods that need a prior have rows where the board and a network can be simulated
+(`twin_prior`). A network that lacks a mode, its energy or a prior that the method needs is left out
+of a row, and `left_out` says why.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.modes import Mode, as_rows
+from epochwatt.prediction.data.modes import Numbers, as_rows
 from epochwatt.prediction.data.workloads import (
     BoardGroup,
     ProfiledWorkload,
     board_groups,
     read_workloads,
 )
+from epochwatt.prediction.evaluation.paper_procedure import by_named_mode
 from epochwatt.prediction.evaluation.paper_statistics import rows_of_group
-from epochwatt.prediction.evaluation.predictions import load_stored, predict_workload
 from epochwatt.prediction.harness import board_minutes, cross_validate, random_subsets, score, split
-from epochwatt.prediction.models.model_store import read_models
-from epochwatt.prediction.models.times_power import Priors
+from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
+from epochwatt.prediction.models.times_power import Priors, with_energy
 from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.prediction.names import (
+    ALL,
     DESIGNED,
+    ENERGY,
     EVERY,
     PUBLISHED,
     REFERENCE,
@@ -37,7 +45,7 @@ from epochwatt.prediction.names import (
     TARGETS,
     TIME,
 )
-from epochwatt.prediction.predictor import Method
+from epochwatt.prediction.predictor import Json, Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import (
     LEAST_MODES,
@@ -46,19 +54,21 @@ from epochwatt.prediction.selection.choose_power_modes import (
     PLACE,
     Chosen,
 )
-from epochwatt.published.numbers import load_published
+from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 from epochwatt.study.runs import TWIN
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.tables import write_frame
-from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters
+from epochwatt.twin.refits import load_prior_parameters
+from epochwatt.twin.twin import load_twin
 
 N_SUBSETS = 210  # all subsets of four of ten modes
 CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "designed"}
 TWIN_CONFIG = "config/twin"
 CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
+_ABOUT = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 
-Medians = Mapping[Any, float]  # of each trial: one workload predicted from one subset
+# runs of a workload -> (method, training set) -> target -> JSON data of a predictor
+Stored = dict[tuple[str, ...], dict[tuple[str, str], Json]]
 Simulate = Callable[[ProfiledWorkload], Priors]  # EpochwattError where nothing is simulated
 
 
@@ -71,22 +81,25 @@ def score_predictions(
     folder: str,
     root: Path = Path(),
 ) -> None:
-    """Write predictions.csv, statistics.csv and scores.csv.
+    """Write predictions.csv, statistics.csv and scores.csv to the folder with the fits.
 
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    choices : power_modes.json
-    counts : paths of the counts of the networks, each named like its network; none: no priors
-    folder : results/models/{backend}, with the fits
+    `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
+    the numbers of each run's power mode. `counts` are paths of the counts of the networks, each
+    named like its network; without any there are no priors.
     """
     groups = board_groups(read_workloads(epochs, modes))
     stored, methods = load_stored(folder), load_methods(root)
     printed = load_published(Path(published)).measurements
     slack_pp = float(read_yaml(root / CLAIMS)["tolerances"][SLACK]["value"])
     papers = [method.name for method in methods.values() if method.is_paper]
-    simulate = _simulation(list(counts), root)
+    simulate: Simulate | None = None
+    if counts := list(counts):
+        twin = load_twin(root / TWIN_CONFIG, counts)
+        p = load_prior_parameters(root / TWIN_CONFIG, twin.parameters)
+
+        def simulate(workload: ProfiledWorkload) -> Priors:
+            return priors(workload.factors, twin, p)
+
     tables: dict[str, list[pd.DataFrame]] = {"predictions": [], "statistics": [], "scores": []}
     for number, (group, choice) in enumerate(
         zip(groups, read_models(Path(choices))["board_groups"], strict=True)
@@ -108,47 +121,45 @@ def score_predictions(
         write_frame(f"{folder}/{name}.csv", name, whole)
 
 
-def _simulation(counts: Sequence[str], root: Path) -> Simulate | None:
-    """Return a function that gives the priors of a workload; None: nothing can be simulated."""
-    if not counts:
-        return None
-    twin = load_twin(root / TWIN_CONFIG, counts)
-    p = load_prior_parameters(root / TWIN_CONFIG, twin.parameters)
-    return lambda workload: priors(workload.factors, twin, p)
+def load_stored(folder: str) -> Stored:
+    """Read epoch_time.json and epoch_energy.json. Raises as `model_store.load_fitted`."""
+    stored: Stored = {}
+    for name in (TIME_FILE, ENERGY_FILE):
+        for row in read_models(Path(folder) / name)["workloads"]:
+            fits = stored.setdefault(tuple(row["runs"]), {})
+            for fit in row["fits"]:
+                key = (fit["method"], fit["learned_from"])
+                fits.setdefault(key, {})[fit["target"]] = fit["model"]
+    return stored
 
 
-class _Group(NamedTuple):
-    """A board group as all methods see it."""
+def predict_workload(
+    workload: ProfiledWorkload, stored: Stored, methods: Mapping[str, Method]
+) -> pd.DataFrame:
+    """Return the rows of a workload, in the order of target, method, training set and mode.
 
-    workloads: list[ProfiledWorkload]  # that can be judged
-    priors: dict[str, Priors]  # of their networks
-    missing: dict[str, str]  # network -> why it is in no row; empty: it is
-    no_prior: dict[str, str]  # network -> why it is in no row of methods that need a prior
-
-
-def _prepared(group: BoardGroup, modes: Mapping[str, Mode], simulate: Simulate | None) -> _Group:
-    missing = {name: _missing_modes(w, modes) for name, w in group.workloads.items()}
-    workloads = [w for name, w in group.workloads.items() if not missing[name]]
-    expected: dict[str, Priors] = {}
-    no_prior: dict[str, str] = {}
-    rows = as_rows(tuple(modes.values()))
-    for workload in workloads:
-        if simulate is None:
-            no_prior[workload.name] = "nothing is simulated"
-            continue
-        try:
-            simulated = simulate(workload)  # worked out once for all modes that methods will see
-            expected[workload.name] = {t: memoised(prior, rows) for t, prior in simulated.items()}
-        except EpochwattError as error:  # of a board or network that is not simulated
-            no_prior[workload.name] = str(error).splitlines()[0]
-    return _Group(workloads, expected, missing, no_prior)
-
-
-def _missing_modes(workload: ProfiledWorkload, modes: Mapping[str, Mode]) -> str:
-    """Return the modes that a method could not learn from, as a sentence; empty: none."""
-    present = set(workload.observed.after_first(N_EPOCHS).distinct())
-    missing = [name for name, mode in modes.items() if mode not in present]
-    return f"no valid epoch 1 or 2 in {', '.join(missing)}" if missing else ""
+    Fits to all modes are left out: they have seen what they would predict.
+    """
+    observed = workload.observed.after_first(MEANT_EPOCHS)
+    runs = dict(zip(workload.modes, workload.runs, strict=True))
+    about = {name: workload.factors[name] for name in _ABOUT}
+    fits = {
+        key: with_energy({t: methods[key[0]].load(data) for t, data in models.items()})
+        for key, models in stored[workload.runs].items()
+        if key[1] != ALL and key[0] in methods
+    }
+    rows = []
+    for target in (TIME,) if workload.no_energy else (TIME, ENERGY):
+        for (method, learned_from), predictors in fits.items():
+            if target not in predictors:
+                continue
+            trained_on = set(map(tuple, predictors[target].trained_on.tolist()))
+            for name, one in by_named_mode(predictors[target], workload.modes, observed):
+                row = {**about, "run": runs[name], "power_mode": name, **one.mode._asdict()}
+                row |= {"target": target, "method": method, "learned_from": learned_from}
+                row["in_training_set"] = tuple(one.mode) in trained_on
+                rows.append(row | dict(zip(one._fields[1:], one[1:], strict=True)))
+    return pd.DataFrame(rows, dtype=object)
 
 
 def scores(
@@ -158,74 +169,93 @@ def scores(
     modes = chosen.named_modes
     if len(modes) < LEAST_MODES:
         return pd.DataFrame()
-    own = _prepared(group, modes, simulate)
-    every = random_subsets(tuple(modes.values()), N_MODES, N_SUBSETS, seed=0)
-    subsets = {EVERY: every}
+    every = tuple(modes.values())
+    subsets = {EVERY: random_subsets(every, N_MODES, N_SUBSETS, seed=0)}
     for choice, title in CHOSEN.items():
         if choice in chosen.choices:
             names = chosen.choices[choice]["modes"]
             label = title if choice == PUBLISHED else f"{title}: {' '.join(names)}"
-            train = [mode for name, mode in modes.items() if name in names]
-            subsets[label] = [split(tuple(modes.values()), train)]
+            subsets[label] = [split(every, [mode for name, mode in modes.items() if name in names])]
     splits = list(dict.fromkeys(one for some in subsets.values() for one in some))
     scored = [method for method in methods if method.is_scored]
-    observed = [workload.observed.only(modes.values()) for workload in own.workloads]
-    answers = cross_validate(scored, observed, splits, own.priors)
+    reasons = _missing_networks(group, modes)
+    workloads = [w for name, w in group.workloads.items() if not reasons[name]]
+    simulated, no_prior = _simulated(workloads, as_rows(every), simulate)
+    observed = [workload.observed.only(every) for workload in workloads]
+    answers = cross_validate(scored, observed, splits, simulated)
+    trial = ["table", "draw"]
     by_method = dict(list(answers.groupby(["target", "method"], sort=False)))
-    medians: dict[Hashable, Medians] = {
-        key: part.groupby(["table", "draw"], sort=False)["error_pct"].median().to_dict()
-        for key, part in by_method.items()
-    }
-    cost = {
+    medians = {key: part.groupby(trial)["error_pct"].median() for key, part in by_method.items()}
+    costs = {
         rows.workload: {mode: board_minutes(rows, [mode]) for mode in rows.distinct()}
         for rows in observed
     }
-    minutes = {
-        (name, draw): sum(by_mode[mode] for mode in one.train)
-        for name, by_mode in cost.items()
-        for draw, one in enumerate(splits)
-    }
+    minutes = pd.Series(
+        {
+            (network, draw): sum(cost[mode] for mode in one.train)
+            for network, cost in costs.items()
+            for draw, one in enumerate(splits)
+        }
+    )
     rows = []
-    for target in TARGETS:
-        for method in scored:
-            key = target, method.name
-            if key not in by_method:
-                continue
-            no_energy = {w.name: w.no_energy for w in own.workloads if target != TIME}
-            reasons = own.missing | no_energy | (own.no_prior if method.needs_prior else {})
-            for label, some in subsets.items():
-                numbers = [splits.index(one) for one in some]
-                part = by_method[key][by_method[key]["draw"].isin(numbers)]
-                reference = medians.get((target, REFERENCE), {})
-                rows.append(
-                    {
-                        **{name: group.factors[name] for name in PLACE},
-                        **{"target": target, "method": method.name, "learned_from": label},
-                        **_summary(part, medians[key], reference, minutes),
-                        "by_construction": group.factors["backend"] == TWIN and method.needs_prior,
-                        "left_out": "; ".join(f"{k}: {why}" for k, why in reasons.items() if why),
-                    }
-                )
+    for (target, method), (label, some) in product(product(TARGETS, scored), subsets.items()):
+        key = target, method.name
+        if key not in by_method:
+            continue
+        part = by_method[key]
+        part = part[part["draw"].isin([splits.index(one) for one in some])]
+        trials = pd.MultiIndex.from_frame(part[trial].drop_duplicates())
+        quartiles: list[float | None] = [None] * 3
+        if (target, REFERENCE) in medians:
+            papers = medians[target, REFERENCE].reindex(trials)
+            ratios = (medians[key].reindex(trials) / papers)[papers > 0]
+            if len(ratios):
+                quartiles = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
+        no_energy = {w.name: w.no_energy for w in workloads if target != TIME}
+        left_out = reasons | no_energy | (no_prior if method.needs_prior else {})
+        rows.append(
+            {
+                **{name: group.factors[name] for name in PLACE},
+                "target": target,
+                "method": method.name,
+                "learned_from": label,
+                "networks": " ".join(part["table"].unique()),
+                "n_subsets": part["draw"].nunique(),
+                **score(part["error_pct"])._asdict(),
+                **{f"error_ratio_to_paper_q{q}": quartiles[q // 25 - 1] for q in (25, 50, 75)},
+                "board_minutes_low": minutes[trials].min(),
+                "board_minutes_median": minutes[trials].median(),
+                "board_minutes_high": minutes[trials].max(),
+                "by_construction": group.factors["backend"] == TWIN and method.needs_prior,
+                "left_out": "; ".join(f"{k}: {why}" for k, why in left_out.items() if why),
+            }
+        )
     return pd.DataFrame(rows, dtype=object)
 
 
-def _summary(
-    part: pd.DataFrame,
-    medians: Medians,
-    references: Medians,
-    minutes: Mapping[tuple[str, int], float],
-) -> dict[str, object]:
-    """Return the numbers of one row: errors, their ratios to the paper's, what profiling costs."""
-    trials = list(dict.fromkeys(zip(part["table"], part["draw"], strict=True)))
-    ratios = [medians[key] / references[key] for key in trials if references.get(key, 0.0) > 0]
-    quartiles = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist() if ratios else [None] * 3
-    cost = [minutes[key] for key in trials]
-    return {
-        "networks": " ".join(dict.fromkeys(part["table"])),
-        "n_subsets": part["draw"].nunique(),
-        **score(part["error_pct"])._asdict(),
-        **dict(zip([f"error_ratio_to_paper_q{q}" for q in (25, 50, 75)], quartiles, strict=True)),
-        "board_minutes_low": float(np.min(cost)),
-        "board_minutes_median": float(np.median(cost)),
-        "board_minutes_high": float(np.max(cost)),
-    }
+def _missing_networks(group: BoardGroup, modes: Mapping[str, object]) -> dict[str, str]:
+    """Return network -> the modes that a method could not learn from, as a sentence; or empty."""
+    reasons = {}
+    for network, workload in group.workloads.items():
+        present = set(workload.observed.after_first(N_EPOCHS).distinct())
+        missing = [name for name, mode in modes.items() if mode not in present]
+        reasons[network] = f"no valid epoch 1 or 2 in {', '.join(missing)}" if missing else ""
+    return reasons
+
+
+def _simulated(
+    workloads: Iterable[ProfiledWorkload], rows: Numbers, simulate: Simulate | None
+) -> tuple[dict[str, Priors], dict[str, str]]:
+    """Return network -> its priors, worked out once for the modes (n, 6), or why it has none."""
+    expected: dict[str, Priors] = {}
+    missing: dict[str, str] = {}
+    for workload in workloads:
+        if simulate is None:
+            missing[workload.name] = "nothing is simulated"
+            continue
+        try:
+            own = simulate(workload)
+            expected[workload.name] = {t: memoised(prior, rows) for t, prior in own.items()}
+        except EpochwattError as error:  # of a board or network that is not simulated
+            missing[workload.name] = str(error).splitlines()[0]
+    return expected, missing

@@ -1,4 +1,4 @@
-"""The terms that models are sums of: plain clocks, and the shapes that physics suggests.
+"""Terms that models are sums of: plain clocks, and the shapes that physics suggests.
 
 Time: a part that is bound by a clock takes a time that goes with 1 / clock, so each of GPU, memory
 and CPU gives one term. Processes that share too few cores wait for each other: with p processes on
@@ -32,35 +32,22 @@ POWER = (
 LOGS = ("log_cores", "log_cpu", "log_gpu", "log_emc")
 LIMIT = "log_power_limit"
 
-
-def _busy(mode: Columns, processes: int) -> Numbers:
-    return np.minimum(mode.cores, processes)
-
-
-def _working(mode: Columns) -> Numbers:
-    """Return the GPU's clock, MHz, times how much of it is on: what it does goes with both."""
-    return mode.gpu_mhz * mode.gpu_share
-
-
-# name -> its value; clocks enter in GHz, so that all values lie near one
+# name -> its value in modes m with p processes; clocks in GHz, so that all values lie near one
 _TERMS: dict[str, Callable[[Columns, int], Numbers]] = {
     "constant": lambda m, p: np.ones(len(m.cores)),
-    "cores": lambda m, p: m.cores,
-    "cpu_mhz": lambda m, p: m.cpu_mhz,
-    "gpu_mhz": lambda m, p: m.gpu_mhz,
-    "emc_mhz": lambda m, p: m.emc_mhz,
-    "per_gpu_clock": lambda m, p: 1e3 / _working(m),
+    **{name: lambda m, p, name=name: getattr(m, name) for name in PLAIN},  # type: ignore[misc]
+    "per_gpu_clock": lambda m, p: 1e3 / (m.gpu_mhz * m.gpu_share),
     "per_emc_clock": lambda m, p: 1e3 / m.emc_mhz,
     "per_cpu_clock": lambda m, p: 1e3 / m.cpu_mhz,
     "core_shortage": lambda m, p: np.maximum(p / m.cores - 1, 0) * 1e3 / m.cpu_mhz,
-    "gpu_clock": lambda m, p: _working(m) / 1e3,
+    "gpu_clock": lambda m, p: m.gpu_mhz * m.gpu_share / 1e3,
     "gpu_clock_cubed": lambda m, p: m.gpu_share * (m.gpu_mhz / 1e3) ** 3,
-    "cpu_clock": lambda m, p: _busy(m, p) * m.cpu_mhz / 1e3,
-    "cpu_clock_cubed": lambda m, p: _busy(m, p) * (m.cpu_mhz / 1e3) ** 3,
+    "cpu_clock": lambda m, p: np.minimum(m.cores, p) * m.cpu_mhz / 1e3,
+    "cpu_clock_cubed": lambda m, p: np.minimum(m.cores, p) * (m.cpu_mhz / 1e3) ** 3,
     "emc_clock": lambda m, p: m.emc_mhz / 1e3,
     "log_cores": lambda m, p: np.log(m.cores),
     "log_cpu": lambda m, p: np.log(m.cpu_mhz),
-    "log_gpu": lambda m, p: np.log(_working(m)),
+    "log_gpu": lambda m, p: np.log(m.gpu_mhz * m.gpu_share),
     "log_emc": lambda m, p: np.log(m.emc_mhz),
     LIMIT: lambda m, p: logs(m.power_limit_w),
 }
@@ -71,9 +58,20 @@ def plain(modes: ArrayLike) -> Numbers:
     return as_rows(modes)[:, : len(PLAIN)]
 
 
+def design(terms: Sequence[str], modes: ArrayLike, processes: int) -> Numbers:
+    """Return the value of each term in each mode, shape (n, len(terms))."""
+    parts = Columns(*as_rows(modes).T)
+    return np.stack([_TERMS[term](parts, processes) for term in terms], axis=1)
+
+
 def log_terms(trained_on: Numbers) -> tuple[str, ...]:
     """Return the logarithms that tell modes (m, 6) apart: the limit where it is not the same."""
     return (*LOGS, LIMIT) if np.ptp(trained_on[:, -1]) else LOGS
+
+
+def log_rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
+    """Return `log_terms` of modes (n, 6), shape (n, k)."""
+    return design(log_terms(trained_on), modes, processes=0)
 
 
 def short_of_cores(modes: Numbers, processes: int) -> Numbers:
@@ -83,7 +81,14 @@ def short_of_cores(modes: Numbers, processes: int) -> Numbers:
     return short
 
 
-def design(terms: Sequence[str], modes: ArrayLike, processes: int) -> Numbers:
-    """Return the value of each term in each mode, shape (n, len(terms))."""
-    parts = Columns(*as_rows(modes).T)
-    return np.stack([_TERMS[term](parts, processes) for term in terms], axis=1)
+def relative(
+    parts: Numbers, short: Numbers, values: Numbers, norm: float = 1.0
+) -> tuple[Numbers, Numbers]:
+    """Return terms over observed values (m, k), and what each is on average (k,).
+
+    A term that no mode had, as a shortage of cores, has its size where half the cores are missing:
+    `short`, the terms in `short_of_cores`.
+    """
+    rows = parts**norm / values[:, None] ** norm
+    unseen = (short**norm / values[:, None] ** norm).mean(0)
+    return rows, np.where(rows.any(0), rows.mean(0), np.where(unseen > 0, unseen, 1.0))

@@ -1,7 +1,8 @@
 """Gaussian process on the logarithms of cores, clocks and the power limit.
 
 A power law in cores and clocks, and a smooth deviation from it; one value per mode, the mean of its
-epochs. Kernel parameters are the likeliest of a few: four modes say little about them.
+epochs. Kernel parameters are the likeliest of a few: four modes say little about them. Written out:
+scikit-learn takes some milliseconds for each of the thousands of fits of a score table.
 """
 
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
+from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import design, log_terms
+from epochwatt.prediction.models.features import log_rows
 from epochwatt.prediction.models.priors import LESS_BELIEVED
+from epochwatt.prediction.models.residual_gp import covariance, log_evidence
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
 
@@ -25,7 +27,6 @@ LENGTHS = (0.3, 0.55, 1.0, 1.7, 3.0)  # distances over which it changes, natural
 # modes that are close to each other differ by more; each is believed e^2 times less than the one
 # before (`LESS_BELIEVED`), so that four modes hardly ever say so.
 NOISES = (0.01, 0.03, 0.1)
-LEAST_MODES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,47 +45,32 @@ class GaussianProcess(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        return np.asarray(np.exp(self._mean(self._covariance(self._logs(modes), self.rows))))
+        return np.asarray(np.exp(self._mean(self._covariance(log_rows(modes, self.trained_on)))))
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
         """Return bounds that hold an observation with probability `level`, shape (n,) each."""
-        rows = self._logs(modes)
-        shared = self._covariance(rows, self.rows)
-        centred = rows - self.rows.mean(0)
-        whole = SLOPE**2 * (centred**2).sum(1) + self.deviation**2
+        rows = log_rows(modes, self.trained_on)
+        shared = self._covariance(rows)
+        whole = SLOPE**2 * ((rows - self.rows.mean(0)) ** 2).sum(1) + self.deviation**2
         explained = ((shared @ self._inverse) * shared).sum(1)
         sd = np.sqrt(np.maximum(whole - explained, 0.0) + self.noise**2)
         far = NormalDist().inv_cdf((1 + level) / 2) * sd
         mean = self._mean(shared)
         return np.exp(mean - far), np.exp(mean + far)
 
-    def _logs(self, modes: ArrayLike) -> Numbers:
-        return _rows(modes, self.trained_on)
-
     def _mean(self, shared: Numbers) -> Numbers:
         level = self.values.mean()
         return np.asarray(level + shared @ self._inverse @ (self.values - level))
 
-    def _covariance(self, some: Numbers, others: Numbers) -> Numbers:
-        """Return the covariance of the noiseless process, shape (n, m)."""
+    def _covariance(self, rows: Numbers) -> Numbers:
+        """Return the covariance of the noiseless process with the profiled modes, (n, m)."""
         centre = self.rows.mean(0)
-        return _covariance(some - centre, others - centre, self.deviation, self.length)
+        return covariance(rows - centre, self.rows - centre, self.length, SLOPE, self.deviation)
 
     @cached_property
     def _inverse(self) -> Numbers:
         noise = self.noise**2 * np.eye(len(self.rows))
-        return np.asarray(np.linalg.inv(self._covariance(self.rows, self.rows) + noise))
-
-
-def _rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
-    return design(log_terms(trained_on), as_rows(modes), processes=0)
-
-
-def _covariance(some: Numbers, others: Numbers, deviation: ArrayLike, length: ArrayLike) -> Numbers:
-    """Return the covariance of centred rows (n, k) and (m, k), shape (..., n, m)."""
-    apart = ((some[:, None] - others) ** 2).sum(-1)
-    smooth = np.square(deviation) * np.exp(-apart / (2 * np.square(length)))
-    return np.asarray(SLOPE**2 * some @ others.T + smooth)
+        return np.asarray(np.linalg.inv(self._covariance(self.rows) + noise))
 
 
 def fit_gaussian_process(observations: Observations, context: Context) -> GaussianProcess:
@@ -92,16 +78,16 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
 
     Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
-    observations.need_modes(LEAST_MODES)
-    if context.target != TIME:
-        observations.need_energy()
-    means = observations.per_mode()
-    rows, values = _rows(means.modes, means.modes), np.log(getattr(means, context.target))
-    deviations, lengths = map(np.ravel, np.meshgrid(DEVIATIONS, LENGTHS))
+    means = observations.means_of(context.target)
+    rows = log_rows(means.modes, means.modes)
+    values = np.log(means.values(context.target))
+    deviations, lengths = (column.reshape(-1, 1, 1) for column in np.meshgrid(DEVIATIONS, LENGTHS))
+    centred, off = rows - rows.mean(0), values - values.mean()
+    smooth = covariance(centred, centred, lengths, SLOPE, deviations)
     evidence = np.stack(
         [
-            _log_evidence(rows, values, deviations, lengths, noise) - LESS_BELIEVED * place
-            for place, noise in enumerate(NOISES)
+            log_evidence(smooth + noise**2 * np.eye(len(values)), off) - LESS_BELIEVED * number
+            for number, noise in enumerate(NOISES)
         ]
     )
     noise, best = np.unravel_index(evidence.argmax(), evidence.shape)
@@ -110,27 +96,10 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
         trained_on=means.modes,
         rows=rows,
         values=values,
-        deviation=float(deviations[best]),
-        length=float(lengths[best]),
+        deviation=float(deviations.ravel()[best]),
+        length=float(lengths.ravel()[best]),
         noise=NOISES[noise],
     )
-
-
-def _log_evidence(
-    rows: Numbers, values: Numbers, deviations: Numbers, lengths: Numbers, noise: float
-) -> Numbers:
-    """Return the logarithm of the probability of the values, up to a constant, shape (k,).
-
-    Parameters
-    ----------
-    deviations, lengths : (k,), kernel parameters
-    """
-    centred, off = rows - rows.mean(0), values - values.mean()
-    among = _covariance(centred, centred, deviations[:, None, None], lengths[:, None, None])
-    lower = np.linalg.cholesky(among + noise**2 * np.eye(len(values)))
-    white = np.linalg.solve(lower, np.broadcast_to(off[:, None], (len(lower), len(off), 1)))
-    log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(-1)
-    return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
 
 
 METHOD = Method(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import Numbers
 from epochwatt.prediction.models.mean_shapes import Expected
+from epochwatt.prediction.models.residual_gp import log_evidence
 
 N_START, N_CHAINS, N_STEPS = 128, 16, 10
 # Belief about the logarithms of kernel parameters: mean, standard deviation, least and most
@@ -31,7 +32,7 @@ class Kernels(NamedTuple):
     """Parameters of s processes."""
 
     logs: Numbers  # (s, d + 2), logarithms of lengths, size and noise
-    shape: NDArray[np.intp]  # (s,), place of the shape that each deviates from
+    shape: NDArray[np.intp]  # (s,), number of the shape that each deviates from
 
     @property
     def lengths(self) -> Numbers:
@@ -48,9 +49,9 @@ class Kernels(NamedTuple):
         """Standard deviations of what is each mode's own, shape (s,)."""
         return np.asarray(np.exp(self.logs[:, -1]))
 
-    def covariance(self, some: Numbers, others: Numbers) -> Numbers:
+    def covariance(self, rows: Numbers, others: Numbers) -> Numbers:
         """Return that of smooth deviations (Matern 5/2) of rows (n, d) and (m, d), (s, n, m)."""
-        a, b = (rows / self.lengths[:, None] for rows in (some, others))
+        a, b = rows / self.lengths[:, None], others / self.lengths[:, None]
         apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None] - 2 * a @ b.transpose(0, 2, 1)
         r = np.sqrt(5 * np.maximum(apart, 0.0))
         return np.asarray(self.sizes[:, None, None] ** 2 * (1 + r + r**2 / 3) * np.exp(-r))
@@ -65,12 +66,7 @@ class Observed(NamedTuple):
 
 
 def observed_about(rows: Numbers, values: Numbers, expected: Sequence[Expected]) -> Observed:
-    """Return what is seen of values (m,) about what each shape expects of their modes.
-
-    Parameters
-    ----------
-    rows : (m, d), what tells the modes apart
-    """
+    """Return what is seen of values (m,) at rows (m, d) about what each shape expects."""
     logs, open_by = zip(*expected, strict=True)
     linear = np.array([columns @ columns.T for columns in open_by])
     return Observed(rows, linear, np.log(values) - np.array(logs))
@@ -79,15 +75,21 @@ def observed_about(rows: Numbers, values: Numbers, expected: Sequence[Expected])
 def sample_kernels(observed: Observed) -> Kernels:
     """Return kernels from their posterior, the same at each call."""
     rng, n_shapes = np.random.default_rng(0), len(observed.off)
-    beliefs = np.array([LENGTH] * observed.rows.shape[1] + [SIZE, NOISE]).T
-    mean, sd, least, most = beliefs
+    mean, sd, least, most = np.array([LENGTH] * observed.rows.shape[1] + [SIZE, NOISE]).T
+
+    def fits(kernels: Kernels) -> Numbers:
+        return log_evidence(among(kernels, observed), observed.off[kernels.shape])
+
+    def believed(kernels: Kernels) -> Numbers:
+        return np.asarray(-0.5 * (((kernels.logs - mean) / sd) ** 2).sum(1))
+
     draws = mean + sd * rng.standard_normal((N_START, len(mean)))
     start = Kernels(np.clip(draws, least, most), np.arange(N_START) % n_shapes)
-    likely = _log_evidence(start, observed)
+    likely = fits(start)
     weights = np.exp(likely - likely.max())
     chosen = rng.choice(N_START, N_CHAINS, p=weights / weights.sum())
     now = Kernels(start.logs[chosen], start.shape[chosen])
-    value = likely[chosen] + _log_belief(now, beliefs)
+    value = likely[chosen] + believed(now)
     for _ in range(N_STEPS):
         first, second = rng.integers(0, N_CHAINS, (2, N_CHAINS))
         step = JUMP / np.sqrt(2 * len(mean)) * (now.logs[first] - now.logs[second])
@@ -96,15 +98,11 @@ def sample_kernels(observed: Observed) -> Kernels:
         shape = np.where(changes, rng.integers(0, n_shapes, N_CHAINS), now.shape)
         inside = ((logs >= least) & (logs <= most)).all(1)
         tried = Kernels(np.clip(logs, least, most), shape)
-        new = _log_evidence(tried, observed) + _log_belief(tried, beliefs)
+        new = fits(tried) + believed(tried)
         accepted = inside & (np.log(rng.random(N_CHAINS)) < new - value)
         now.logs[accepted], now.shape[accepted] = tried.logs[accepted], shape[accepted]
         value[accepted] = new[accepted]
     return now
-
-
-def _log_belief(kernels: Kernels, beliefs: Numbers) -> Numbers:
-    return np.asarray(-0.5 * (((kernels.logs - beliefs[0]) / beliefs[1]) ** 2).sum(1))
 
 
 def among(kernels: Kernels, observed: Observed) -> Numbers:
@@ -114,21 +112,11 @@ def among(kernels: Kernels, observed: Observed) -> Numbers:
     return np.asarray(smooth + observed.linear[kernels.shape] + noise)
 
 
-def _log_evidence(kernels: Kernels, observed: Observed) -> Numbers:
-    """Return the logarithm of the probability of the observations, up to a constant, (s,)."""
-    lower = np.linalg.cholesky(among(kernels, observed))
-    white = np.linalg.solve(lower, observed.off[kernels.shape][:, :, None])
-    log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
-    return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
-
-
 def left_out(inverse: Numbers, off: Numbers) -> Numbers:
     """Return how far each mode is from what all others expect of it, in standard deviations, (m,).
 
-    Parameters
-    ----------
-    inverse : (s, m, m), of the covariance of the observations
-    off : (s, m), logarithm of observed over expected
+    `inverse`, (s, m, m), is that of the covariance of the observations, `off` the logarithm of
+    observed over expected, (s, m).
     """
     variance = 1 / np.diagonal(inverse, axis1=1, axis2=2)
     miss = (inverse @ off[:, :, None])[..., 0] * variance

@@ -1,19 +1,42 @@
-"""Linear models of time or power: coefficients that predict with numpy alone."""
+"""Linear models of time or power, and intervals that hold from few modes.
 
+Distribution-free intervals (jackknife+, conformal) of 90 % need nine or more modes: with four, the
+bound they can promise is infinite. So the intervals here rest on what was observed and on a belief
+(`priors`) about the size of deviations and about the coefficients. Each draw takes a size of
+deviation from its posterior, lets observations and belief deviate by their own sizes, and fits
+again (randomised maximum likelihood: Oliver, He and Reynolds, 1996; exact for a linear model of
+Gaussian deviations). Where few modes leave a coefficient open, the draws differ and the interval is
+wide. In a mode unlike all profiled ones, the model's error is as wide as the belief says
+(`residual_gp`).
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import design
-from epochwatt.prediction.models.priors import OWN, PRIOR_TILT
+from epochwatt.prediction.models.priors import (
+    DEVIATION,
+    DEVIATION_WEIGHT,
+    LESS_BELIEVED,
+    OWN,
+    OWNS,
+    PRIOR_TILT,
+)
 from epochwatt.prediction.models.residual_gp import Deviations
 from epochwatt.prediction.predictor import LEVEL, Json, Predictor, Prior, bounds
 
+N_DRAWS = 400
 N_FOR_MEAN = 100  # draws; of 29,232 modes in a quarter of a second
 LEAST = 1e-3  # of what was observed: a draw that expects less still says no more by it
+
+Solver = Callable[[Numbers, Numbers, Numbers, Numbers, float], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +47,7 @@ class LinearModel(Predictor):
     """
 
     target: str  # what it predicts, with its unit: time_s, power_w
-    terms: tuple[str, ...]  # names of `shapes`, k of them
+    terms: tuple[str, ...]  # of `features`, k of them
     coefficients: Numbers  # (k,)
     processes: int  # processes that want a CPU core, for the terms that count them
     trained_on: Numbers  # (m, 6), the distinct modes it was fitted to
@@ -42,22 +65,20 @@ class LinearModel(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        rows = as_rows(modes)
-        return self._values(rows, self.coefficients) * self._followed(rows, self.coefficients)
+        return self._expected(as_rows(modes), self.coefficients)
 
     def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each of `N_FOR_MEAN` draws expects in each mode, shape (n, d)."""
         if not len(self.draws):
             return super().fits(modes)
-        rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
-        return np.asarray(self._values(rows, some) * self._followed(rows, some))
+        return self._expected(as_rows(modes), self.draws[:N_FOR_MEAN].T)
 
     def sample(self, modes: ArrayLike) -> Numbers | None:
         """Return what an observation in each mode may be, shape (d, n), the same at each call."""
         if not len(self.draws):
             return None
         rows = as_rows(modes)
-        values = (self._values(rows, self.draws.T) * self._followed(rows, self.draws.T)).T
+        values = self._expected(rows, self.draws.T).T
         noise = np.random.default_rng(2).standard_normal(values.shape)  # not the seed of the draws
         spread = np.sqrt(self.deviations.left_open(rows)) * self.spread[:, None]
         return np.asarray(values * np.exp(spread * noise))
@@ -67,30 +88,29 @@ class LinearModel(Predictor):
         sample = self.sample(modes)
         return None if sample is None else bounds(sample, level)
 
-    def _values(self, rows: Numbers, coefficients: Numbers) -> Numbers:
-        """Return values, shape (n,) or (n, d)."""
-        values = design(self.terms, rows, self.processes) @ coefficients
-        values = np.exp(values) if self.log else values
-        if self.prior is not None:
-            expected = np.asarray(self.prior(rows), float)
-            values = (values.T * expected).T
-        return values
-
     @cached_property
     def deviations(self) -> Deviations:
         """Deviations of observations from the sum."""
         return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.nugget)
 
-    def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
-        """Return by what factor observations nearby lead away from the sum, (n,) or (n, d)."""
+    def _expected(self, rows: Numbers, coefficients: Numbers) -> Numbers:
+        """Return the sum as observations nearby bend it, for (k,) or (k, d): (n,) or (n, d)."""
+        values = self._sum(rows, coefficients)
         if not len(self.observed):
-            return np.ones(())
+            return values
         off = self._off(coefficients)
-        return np.asarray(np.exp(self.deviations.weights(rows) @ off.T))
+        return np.asarray(values * np.exp(self.deviations.weights(rows) @ off.T))
+
+    def _sum(self, rows: Numbers, coefficients: Numbers) -> Numbers:
+        values = design(self.terms, rows, self.processes) @ coefficients
+        values = np.exp(values) if self.log else values
+        if self.prior is not None:
+            values = (values.T * np.asarray(self.prior(rows), float)).T
+        return values
 
     def _off(self, coefficients: Numbers) -> Numbers:
         """Return the logarithm of observed over expected in the profiled modes, (m,) or (d, m)."""
-        expected = self._values(self.trained_on, coefficients).T
+        expected = self._sum(self.trained_on, coefficients).T
         return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
 
     def residuals(self) -> Numbers:
@@ -107,3 +127,130 @@ class LinearModel(Predictor):
         if self.prior is not None:
             raise PredictionError(f"a model of {self.target} on a prior cannot be stored")
         return super().to_json()
+
+
+def _system(
+    rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
+) -> tuple[Numbers, Numbers]:
+    matrix = np.vstack([rows / deviation, np.diag(1 / sd)])
+    return matrix, np.concatenate([target / deviation, mean / sd])
+
+
+def fit_nonnegative(
+    rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
+) -> Numbers:
+    """Return the non-negative coefficients nearest to target and belief, shape (k,).
+
+    Minimises |rows c - target|^2 / deviation^2 + |(c - mean) / sd|^2 over c >= 0.
+    """
+    from scipy.optimize import nnls  # slow to import, and who predicts needs none of it
+
+    return nnls(*_system(rows, target, mean, sd, deviation))[0]
+
+
+def fit_free(
+    rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
+) -> Numbers:
+    """Return the same without a bound."""
+    system = _system(rows, target, mean, sd, deviation)
+    return np.asarray(np.linalg.lstsq(*system, rcond=None)[0], float)
+
+
+def likeliest(
+    fit: Solver,
+    rows: Numbers,
+    target: Numbers,
+    mean: Numbers,
+    sd: Numbers,
+    profiled: Numbers,
+    tilt: float = 0.0,
+) -> Deviations:
+    """Return the deviations whose own part (`OWNS`) makes observations (n,) likeliest.
+
+    What is each mode's own must not be followed: where modes that are close to each other differ
+    by more than they should, following both would bend the prediction around them. `profiled` are
+    the distinct modes of the rows, (n, 6).
+    """
+    whitenings = Deviations(profiled, tilt).whitenings(OWNS)
+
+    def evidence(number: int) -> float:
+        white = whitenings[number]
+        coefficients = fit(white @ rows, white @ target, mean, sd, DEVIATION)
+        off = white @ (rows @ coefficients - target)
+        # the size of deviations is integrated out, the coefficients are the best ones
+        size = (DEVIATION_WEIGHT + len(off)) / 2
+        fits = -size * np.log(DEVIATION_WEIGHT * DEVIATION**2 + off @ off)
+        believed = -0.5 * (((coefficients - mean) / sd) ** 2).sum() - LESS_BELIEVED * number
+        return float(fits + believed + np.log(np.diag(white)).sum())
+
+    best = max(range(len(OWNS)), key=evidence)
+    return Deviations(profiled, tilt, OWNS[best])
+
+
+class Fit(NamedTuple):
+    """Coefficients that agree with observations and belief."""
+
+    coefficients: Numbers  # (k,)
+    draws: Numbers  # (d, k), others that agree about as well
+    spread: Numbers  # (d,), the relative deviation of each
+    nugget: float  # as of `Deviations`
+
+    def model(
+        self,
+        target: str,
+        terms: tuple[str, ...],
+        means: Observations,
+        plain: Callable[[Numbers], Numbers],
+        log: bool = False,
+        prior: Prior | None = None,
+    ) -> LinearModel:
+        """Return the model of the terms; `plain` turns rows (d, k) into their coefficients."""
+        return LinearModel(
+            target,
+            terms,
+            plain(self.coefficients[None])[0],
+            means.processes,
+            means.modes,
+            log,
+            means.values(target),
+            self.nugget,
+            plain(self.draws),
+            self.spread,
+            prior,
+        )
+
+
+def fit_and_draw(
+    fit: Solver,
+    rows: Numbers,
+    target: Numbers,
+    mean: Numbers,
+    sd: Numbers,
+    profiled: Numbers,
+    n_draws: int = N_DRAWS,
+    tilt: float = 0.0,
+) -> Fit:
+    """Return the best coefficients and, for an interval, `n_draws` of their posterior.
+
+    Rows (n, k) and target (n,) are in units in which a deviation is relative, mean and sd (k,) the
+    belief about the coefficients, `profiled` the distinct modes (n, 6).
+    """
+    deviations = likeliest(fit, rows, target, mean, sd, profiled, tilt)
+    white = deviations.whitening()
+    rows, target = white @ rows, white @ target
+    coefficients = fit(rows, target, mean, sd, DEVIATION)
+    if not n_draws:
+        return Fit(coefficients, np.empty((0, len(mean))), np.empty(0), deviations.nugget)
+    rng = np.random.default_rng(0)
+    information = rows.T @ rows / DEVIATION**2
+    n_taken = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
+    off = rows @ coefficients - target
+    total = DEVIATION_WEIGHT * DEVIATION**2 + float(off @ off)
+    n_free = max(len(target) - n_taken, 0.0)
+    spread = np.sqrt(total / rng.chisquare(DEVIATION_WEIGHT + n_free, n_draws))
+    noise = rng.standard_normal((n_draws, len(target)))
+    belief = mean + sd * rng.standard_normal((n_draws, len(mean)))
+    draws = [
+        fit(rows, target + s * e, b, sd, s) for s, e, b in zip(spread, noise, belief, strict=True)
+    ]
+    return Fit(coefficients, np.array(draws), spread, deviations.nugget)

@@ -1,28 +1,27 @@
 """Shapes that time or power may have over power modes: what a Gaussian process deviates from.
 
-Each shape answers two things about modes: the logarithm of what it expects, and how that would
-change with what the shape leaves open, in columns of prior standard deviations. So what is open
-enters the process as a linear kernel, and far from all profiled modes the interval widens by it.
+A shape answers two things about modes: the logarithm of what it expects, and how that would change
+with what the shape leaves open, in columns of prior standard deviations. So what is open enters
+the process as a linear kernel, and far from all profiled modes the interval widens by it.
 
-`SumOfTerms` adds the physical terms (`features`), or takes another norm of them: parts that overlap
-add by less than their sum (norm 2). `PowerLaw` is linear in logarithms. `OnReference` is another
-workload's curve times a power law, and `WithResidual` a sum of terms times what the reference's own
-sum leaves over.
+A `SumOfTerms` adds the physical terms (`features`), or takes another norm of them: parts that
+overlap add by less than their sum (norm 2). A power law is linear in logarithms. From a reference
+workload come its curve times a power law, and a sum of terms times what the reference's own sum
+leaves over.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from epochwatt.prediction.data.modes import NO_LIMIT, Numbers, PredictionError
-from epochwatt.prediction.models.features import POWER, TIME, design, short_of_cores
-from epochwatt.prediction.models.intervals import fit_nonnegative
+from epochwatt.prediction.models.features import POWER, TIME, design, relative, short_of_cores
+from epochwatt.prediction.models.linear_model import LEAST, fit_nonnegative
 from epochwatt.prediction.models.priors import DEVIATION, SHARE_SD
 from epochwatt.prediction.predictor import Predictor
 
 N_PASSES = 2  # of a fit by relative error: relative to what the pass before expected
-LEAST = 1e-3  # of what was observed: a sum that expects less says no more by it
 OPEN_TERM = SHARE_SD  # prior standard deviation of a term, in parts of the whole
 OPEN_SLOPE = 0.5  # of an exponent of a power law, and of the reference's curve
 OPEN_LEVEL = 1.0  # of the logarithm of a level
@@ -32,21 +31,13 @@ OPEN_RESIDUAL = 0.5  # of the share of the reference's residual that returns; it
 LIMITED = 0.5
 
 Expected = tuple[Numbers, Numbers]  # logarithms (n,), and columns of what is open (n, q)
-
-
-class Shape(Protocol):
-    """Expects a value of modes, before deviations."""
-
-    def __call__(self, modes: Numbers) -> Expected:
-        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+Shape = Callable[[Numbers], Expected]  # modes (n, 6) -> what it expects, before deviations
 
 
 def under_limit(modes: Numbers, knee_w: float) -> Numbers:
     """Return modes (n, 6) with the GPU's clock as a power limit leaves it.
 
-    Parameters
-    ----------
-    knee_w : limit from which on the workload runs at the full clock; `NO_LIMIT`: there is none
+    From the limit `knee_w` on the workload runs at the full clock; `NO_LIMIT`: there is none.
     """
     if knee_w == NO_LIMIT:
         return modes
@@ -59,7 +50,7 @@ def under_limit(modes: Numbers, knee_w: float) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class SumOfTerms:
-    """Physical terms, each to a power, added, and the root of it."""
+    """Physical terms, each to a power, added, and the root of it: a shape."""
 
     terms: tuple[str, ...]  # of `features`
     processes: int  # that want a CPU core
@@ -114,8 +105,7 @@ def _terms(
     modes: Numbers, terms: tuple[str, ...], processes: int, knee_w: float, times: Shares | None
 ) -> Numbers:
     """Return the value of each term in each mode; of power both while busy and at all times."""
-    rows = under_limit(modes, knee_w)
-    parts = design(terms, rows, processes)
+    parts = design(terms, under_limit(modes, knee_w), processes)
     if times is None:
         return parts
     gpu, cpu, emc = times(modes).T
@@ -131,94 +121,66 @@ def fit_sum(
     knee_w: float = NO_LIMIT,
     times: Shares | None = None,
 ) -> SumOfTerms:
-    """Return the sum of terms nearest to the values: of time, or of power where `times` are given.
-
-    Parameters
-    ----------
-    modes, values : (m, 6) and (m,)
-    """
+    """Return the sum of terms nearest to values (m,) in modes (m, 6): of power, given `times`."""
     terms = TIME if times is None else POWER
-    parts = _terms(modes, terms, processes, knee_w, times) ** norm / values[:, None] ** norm
-    seen = parts.any(0)
-    short = _terms(short_of_cores(modes, processes), terms, processes, knee_w, times)
-    unseen = (short**norm / values[:, None] ** norm).mean(0)
-    sizes = np.where(seen, parts.mean(0), np.where(unseen > 0, unseen, 1.0))
-    k = parts.shape[1]
+    parts, short = (
+        _terms(rows, terms, processes, knee_w, times)
+        for rows in (modes, short_of_cores(modes, processes))
+    )
+    rows, sizes = relative(parts, short, values, norm)
+    rows, k = rows / sizes, rows.shape[1]
     # a shortage of cores that no mode had is not believed in, nor waits that no clock changes
     believed = np.where(np.isin(terms, ("core_shortage", "constant")), 0.0, 1 / 3)
-    mean = believed if times is None else np.full(k, 1 / k)
-    rows, expected = parts / sizes, np.ones(len(values))
-    coefficients = mean
+    mean = coefficients = believed if times is None else np.full(k, 1 / k)
+    expected = np.ones(len(values))
     for _ in range(N_PASSES):
         coefficients = fit_nonnegative(
-            rows / expected[:, None],
-            1 / expected,
-            mean,
-            np.full(k, SHARE_SD),
-            norm * DEVIATION,
+            rows / expected[:, None], 1 / expected, mean, np.full(k, SHARE_SD), norm * DEVIATION
         )
         expected = np.maximum(rows @ coefficients, LEAST)
     return SumOfTerms(terms, processes, coefficients / sizes, sizes, norm, knee_w, times)
 
 
-@dataclass(frozen=True, eq=False)
-class PowerLaw:
-    """A level, and exponents that are open."""
-
-    level: float  # logarithm of it, in the middle of the profiled modes
-    terms: tuple[str, ...]  # logarithms of `features`
-    centre: Numbers  # (d,), mean of the terms over the profiled modes
-
-    def __call__(self, modes: Numbers) -> Expected:
-        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
-        rows = design(self.terms, modes, processes=0) - self.centre
-        level = np.full((len(rows), 1), OPEN_LEVEL)
-        return np.full(len(rows), self.level), np.column_stack([level, OPEN_SLOPE * rows])
-
-
-def fit_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> PowerLaw:
-    """Return the power law about the mean of the values (m,) in modes (m, 6)."""
+def power_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> Shape:
+    """Return a law about the mean of the values (m,): its level and all exponents are open."""
     centre = design(terms, modes, processes=0).mean(0)
-    return PowerLaw(float(np.log(values).mean()), terms, centre)
+    level = float(np.log(values).mean())
+
+    def shape(modes: Numbers) -> Expected:
+        rows = design(terms, modes, processes=0) - centre
+        open_level = np.full((len(rows), 1), OPEN_LEVEL)
+        return np.full(len(rows), level), np.column_stack([open_level, OPEN_SLOPE * rows])
+
+    return shape
 
 
-@dataclass(frozen=True, eq=False)
-class OnReference:
-    """The curve of a reference workload times a power law."""
-
-    reference: Predictor  # predicts any mode of the reference
-    law: PowerLaw  # of the values over the reference's
-    middle: float  # mean logarithm of the reference in the profiled modes
-
-    def __call__(self, modes: Numbers) -> Expected:
-        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
-        curve = np.log(self.reference.predict(modes))
-        level, open_by = self.law(modes)
-        return curve + level, np.column_stack([open_by, OPEN_SLOPE * (curve - self.middle)])
-
-
-def fit_on_reference(
+def on_reference(
     modes: Numbers, values: Numbers, terms: tuple[str, ...], reference: Predictor
-) -> OnReference:
-    """Return the reference's curve as far as it lies from the values (m,) in modes (m, 6)."""
-    curve = reference.predict(modes)
-    if not (curve > 0).all():
-        raise PredictionError(f"the reference expects {curve.min():g}")
-    law = fit_law(modes, values / curve, terms)
-    return OnReference(reference, law, float(np.log(curve).mean()))
+) -> Shape:
+    """Return the curve of a reference workload times a power law through the values (m,).
+
+    Raises PredictionError: the reference expects nothing above zero.
+    """
+    profiled = reference.predict(modes)
+    if not (profiled > 0).all():
+        raise PredictionError(f"the reference expects {profiled.min():g}")
+    law = power_law(modes, values / profiled, terms)
+    middle = float(np.log(profiled).mean())
+
+    def shape(modes: Numbers) -> Expected:
+        curve = np.log(reference.predict(modes))
+        level, open_by = law(modes)
+        return curve + level, np.column_stack([open_by, OPEN_SLOPE * (curve - middle)])
+
+    return shape
 
 
-@dataclass(frozen=True, eq=False)
-class WithResidual:
-    """A sum of terms times half of what the reference's own sum leaves over."""
+def with_residual(ours: SumOfTerms, theirs: SumOfTerms, reference: Predictor) -> Shape:
+    """Return our sum times half of what the reference's own sum, of the same terms, leaves over."""
 
-    # ours, of_reference: sums of the same terms
-    ours: SumOfTerms
-    of_reference: SumOfTerms
-    reference: Predictor  # predicts any mode of the reference
-
-    def __call__(self, modes: Numbers) -> Expected:
-        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
-        expected, open_by = self.ours(modes)
-        left = np.log(self.reference.predict(modes)) - self.of_reference(modes)[0]
+    def shape(modes: Numbers) -> Expected:
+        expected, open_by = ours(modes)
+        left = np.log(reference.predict(modes)) - theirs(modes)[0]
         return expected + left / 2, np.column_stack([open_by, OPEN_RESIDUAL * left])
+
+    return shape

@@ -14,7 +14,7 @@ four. All four readings are registered.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -39,11 +39,8 @@ def least_norm(
     all coefficients that fit best those of least norm are taken. Epochs of one mode have the same
     features, so that their mean and their number are all that counts.
 
-    Parameters
-    ----------
-    features : (s, m, k)
-    target : (s, m), mean over the epochs of each mode
-    weights : (s, m), number of these epochs
+    Features are (s, m, k); the target is the mean over the epochs of each mode, (s, m), and the
+    weight their number, (s, m).
     """
     share = (weights / weights.sum(-1, keepdims=True))[..., None]
     x_mean = (share * features).sum(-2, keepdims=True)
@@ -67,11 +64,11 @@ def fit_paper_time(observations: Observations, standardise: bool = False) -> Lin
     observations.need_modes(2)
     features, time_s = plain(observations.modes), observations.time_s
     return LinearModel(
-        target=TIME,
-        terms=(*PLAIN, "constant"),
-        coefficients=_regression(features, time_s, standardise),
-        processes=observations.processes,
-        trained_on=as_rows(observations.distinct()),
+        TIME,
+        (*PLAIN, "constant"),
+        _regression(features, time_s, standardise),
+        observations.processes,
+        as_rows(observations.distinct()),
     )
 
 
@@ -134,14 +131,16 @@ def fit_paper_energy(
     )
 
 
-def _load(data: Json) -> Predictor:
-    return PaperEnergy.from_json(data) if data["target"] == ENERGY else LinearModel.from_json(data)
-
-
-def _fit(observations: Observations, context: Context, **reading: bool) -> Predictor:
+def _fit(
+    observations: Observations, context: Context, standardise: bool = False, **reading: bool
+) -> Predictor:
     if context.target == TIME:
-        return fit_paper_time(observations)
+        return fit_paper_time(observations, standardise)
     return fit_paper_energy(observations, context.networks, **reading)
+
+
+def _load(data: Json) -> Predictor:
+    return (PaperEnergy if data["target"] == ENERGY else LinearModel).from_json(data)
 
 
 PAPER = Method(
@@ -153,30 +152,29 @@ PAPER = Method(
     is_paper=True,
     parts=PLAIN,
 )
-STANDARDISED_FEATURES = replace(
-    PAPER,
-    title="the paper's, standardised features",
-    targets=(TIME,),
-    fit=lambda observations, context: fit_paper_time(observations, standardise=True),
-    learns_from=(STANDARDISED,),
-    is_scored=False,
-)
-OBSERVED_TIME = replace(
-    PAPER,
-    title="the paper's, trained on observed time",
-    targets=(ENERGY,),
-    fit=partial(_fit, observed_time=True),
-    learns_from=(SEARCHED,),
+
+
+def _reading(title: str, target: str, is_scored: bool = False, **reading: bool) -> Method:
+    """Return the paper's method of one target, as it may be read, too."""
+    return replace(
+        PAPER,
+        title=title,
+        targets=(target,),
+        fit=lambda observations, context: _fit(observations, context, **reading),
+        learns_from=(SEARCHED if target == ENERGY else STANDARDISED,),
+        is_scored=is_scored,
+    )
+
+
+STANDARDISED_FEATURES = _reading("the paper's, standardised features", TIME, standardise=True)
+OBSERVED_TIME = _reading(
+    "the paper's, trained on observed time", ENERGY, is_scored=True, observed_time=True
 )
 # in scores.csv four modes train every method: there these two are the same as those above
-FOUR_MODES = replace(
-    OBSERVED_TIME,
-    title="the paper's, trained in four modes",
-    fit=partial(_fit, four_modes=True),
-    is_scored=False,
-)
-FOUR_MODES_OBSERVED_TIME = replace(
-    FOUR_MODES,
-    title="the paper's, trained on observed time in four modes",
-    fit=partial(_fit, observed_time=True, four_modes=True),
+FOUR_MODES = _reading("the paper's, trained in four modes", ENERGY, four_modes=True)
+FOUR_MODES_OBSERVED_TIME = _reading(
+    "the paper's, trained on observed time in four modes",
+    ENERGY,
+    observed_time=True,
+    four_modes=True,
 )

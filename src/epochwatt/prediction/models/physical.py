@@ -1,7 +1,7 @@
 """Models that know a little physics, at the profiling cost of the paper's: a few modes.
 
 Each is fitted to one value per mode, the mean of its epochs, by relative error, with a weak belief
-about its coefficients (`beliefs`): where modes cannot tell two terms apart, the belief shares out.
+about its coefficients (`priors`): where modes cannot tell two terms apart, the belief shares out.
 """
 
 from dataclasses import replace
@@ -10,15 +10,22 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import POWER, TIME, design, log_terms, short_of_cores
-from epochwatt.prediction.models.intervals import (
+from epochwatt.prediction.models.features import (
+    POWER,
+    TIME,
+    design,
+    log_terms,
+    relative,
+    short_of_cores,
+)
+from epochwatt.prediction.models.linear_model import (
+    LEAST,
     N_DRAWS,
+    LinearModel,
     fit_and_draw,
     fit_free,
     fit_nonnegative,
-    likeliest,
 )
-from epochwatt.prediction.models.linear_model import LEAST, LinearModel
 from epochwatt.prediction.models.priors import (
     DEVIATION,
     EXPONENT_SD,
@@ -33,17 +40,11 @@ from epochwatt.prediction.names import SEARCHED
 from epochwatt.prediction.names import TIME as TIME_S
 from epochwatt.prediction.predictor import Context, Method, Prior
 
-LEAST_MODES = 2
-
 
 def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return time as a sum of physical shapes with non-negative coefficients.
 
-    Raises PredictionError: fewer than two distinct modes.
-
-    Parameters
-    ----------
-    n_draws : for intervals; 0 where none are wanted
+    Raises PredictionError: fewer than two distinct modes. Without draws there are no intervals.
     """
     return _fit_shares(observations, TIME_S, TIME, TIME_SHARES, n_draws)
 
@@ -61,40 +62,17 @@ def _fit_shares(
     n_draws: int,
 ) -> LinearModel:
     """Fit shares of the whole: in units of the observed value, averaged over the modes."""
-    if target == POWER_W:
-        observations.need_energy()
-    observations.need_modes(LEAST_MODES)
-    means = observations.per_mode()
-    values: Numbers = getattr(means, target)
-    relative = design(terms, means.modes, means.processes) / values[:, None]
-    seen = relative.any(0)
-    # a shortage that no mode had: its size where half the cores are missing is open, from zero up
-    short = short_of_cores(means.modes, means.processes)
-    unseen = design(terms, short, means.processes) / values[:, None]
-    scale = np.where(seen, relative.mean(0), unseen.mean(0))
-    mean = np.array(shares)
-    sd = np.full(len(terms), SHARE_SD)
+    means = observations.means_of(target)
+    modes, processes, values = means.modes, means.processes, means.values(target)
+    short = design(terms, short_of_cores(modes, processes), processes)
+    rows, scale = relative(design(terms, modes, processes), short, values)
+    rows, mean, sd = rows / scale, np.array(shares), np.full(len(terms), SHARE_SD)
     # deviations are relative to what is expected: relative to what was observed they would stand
     # in the rows too, and a fit could make them small by expecting next to nothing everywhere
-    first = fit_nonnegative(relative / scale, np.ones(len(values)), mean, sd, DEVIATION)
-    share = np.maximum(relative / scale @ first, LEAST)  # expected over observed
-    rows, target_of = relative / scale / share[:, None], 1 / share
-    deviations = likeliest(fit_nonnegative, rows, target_of, mean, sd, means.modes)
-    white = deviations.whitening()
-    coefficients, draws, spread = fit_and_draw(
-        fit_nonnegative, white @ rows, white @ target_of, mean, sd, n_draws
-    )
-    return LinearModel(
-        target=target,
-        terms=terms,
-        coefficients=coefficients / scale,
-        processes=means.processes,
-        trained_on=means.modes,
-        observed=values,
-        nugget=deviations.nugget,
-        draws=draws / scale,
-        spread=spread,
-    )
+    first = fit_nonnegative(rows, np.ones(len(values)), mean, sd, DEVIATION)
+    share = np.maximum(rows @ first, LEAST)  # expected over observed
+    fit = fit_and_draw(fit_nonnegative, rows / share[:, None], 1 / share, mean, sd, modes, n_draws)
+    return fit.model(target, terms, means, lambda rows: rows / scale)
 
 
 def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
@@ -102,7 +80,7 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearMo
 
     Raises PredictionError: fewer than two distinct modes.
     """
-    observations.need_modes(LEAST_MODES)
+    observations.need_modes(2)
     terms = log_terms(as_rows(observations.distinct()))
     return _fit_log(observations, TIME_S, terms, n_draws)
 
@@ -116,13 +94,7 @@ def fit_on_prior(
     off elsewhere.
 
     Raises PredictionError: no mode, power that was not measured, or a prior that is not above zero.
-
-    Parameters
-    ----------
-    prior : modes (n, 6) -> expected value of the target (n,)
     """
-    if target == POWER_W:
-        observations.need_energy()
     return _fit_log(observations, target, (), n_draws, prior)
 
 
@@ -134,9 +106,8 @@ def _fit_log(
     prior: Prior | None = None,
 ) -> LinearModel:
     """Fit the logarithm of the value over the prior, about its mean: a level, and exponents."""
-    observations.need_modes(1)
-    means = observations.per_mode()
-    values: Numbers = getattr(means, target)
+    means = observations.means_of(target, least=1)
+    values = means.values(target)
     expected = np.ones(len(values)) if prior is None else np.asarray(prior(means.modes))
     if not (expected > 0).all():
         raise PredictionError(f"the prior expects a {target} of {expected.min():g}")
@@ -145,28 +116,16 @@ def _fit_log(
     rows = design(terms, means.modes, means.processes)
     centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
     sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
-    around, off, mean = rows - centre, factor - level, np.zeros(len(sd))
     tilt = 0.0 if prior is None else PRIOR_TILT
-    deviations = likeliest(fit_free, around, off, mean, sd, means.modes, tilt)
-    white = deviations.whitening()
-    fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
+    mean = np.zeros(len(sd))
+    fit = fit_and_draw(
+        fit_free, rows - centre, factor - level, mean, sd, means.modes, n_draws, tilt
+    )
 
     def plain(rows: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([rows[:, 0] + level - rows @ centre, rows[:, 1:]])
 
-    return LinearModel(
-        target=target,
-        terms=terms,
-        coefficients=plain(fitted[0][None])[0],
-        processes=means.processes,
-        trained_on=means.modes,
-        log=True,
-        observed=values,
-        nugget=deviations.nugget,
-        draws=plain(fitted[1]),
-        spread=fitted[2],
-        prior=prior,
-    )
+    return fit.model(target, terms, means, plain, log=True, prior=prior)
 
 
 def _n_draws(context: Context) -> int:
@@ -178,10 +137,6 @@ def _physical(observations: Observations, context: Context) -> LinearModel:
     return fit(observations, _n_draws(context))
 
 
-def _log(observations: Observations, context: Context) -> LinearModel:
-    return fit_log_time(observations, _n_draws(context))
-
-
 def _on_prior(observations: Observations, context: Context) -> LinearModel:
     if context.prior is None:
         raise PredictionError(f"there is no prior of {context.target}", where=observations.workload)
@@ -191,7 +146,7 @@ def _on_prior(observations: Observations, context: Context) -> LinearModel:
 LOG = Method(
     "power law",
     (TIME_S,),
-    _log,
+    lambda observations, context: fit_log_time(observations, _n_draws(context)),
     LinearModel.from_json,
     learns_from=(SEARCHED,),
     parts=Mode._fields,

@@ -23,8 +23,8 @@ OWNS, LESS_BELIEVED = (OWN, 3 * OWN, 10 * OWN, 30 * OWN), 2.0
 TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT = -0.3, 8
 
 # Standard deviation of a term's share of the whole, about the shares below, which are in the order
-# of `shapes.TIME` and `shapes.POWER`: each clock alike, waits and core shortage only where they are
-# seen; GPU, CPU, memory and base load alike.
+# of `features.TIME` and `features.POWER`: each clock alike, waits and core shortage only where they
+# are seen; GPU, CPU, memory and base load alike.
 SHARE_SD = 0.4
 TIME_SHARES = (1 / 3, 1 / 3, 1 / 3, 0.0, 0.0)
 POWER_SHARES = (1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 4, 1 / 4)

@@ -8,18 +8,42 @@ logarithm of observed over expected has mean zero and, in units of its variance,
 
 of modes x and y, each the logarithms of cores and clocks; c is the mean of the profiled modes. Each
 observation adds own^2, also a second one in the same mode; l is a belief, own the likeliest of
-a few sizes (`intervals.likeliest`). So a prediction
-meets what was observed in a profiled mode, follows it nearby, and returns to the plain model far
-away, where the interval is as wide as a deviation may be.
+a few sizes (`linear_model.likeliest`). So a prediction meets what was observed in a profiled mode,
+follows it nearby, and returns to the plain model far away, where the interval is as wide as a
+deviation may be.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epochwatt.prediction.data.modes import Numbers, logs
 from epochwatt.prediction.models.priors import LENGTH, OWN
+
+
+def covariance(
+    a: Numbers, b: Numbers, length: ArrayLike, slope: float, size: ArrayLike = 1.0
+) -> Numbers:
+    """Return that of a smooth function and a power law, at centred rows (n, k) and (m, k).
+
+    Shape (..., n, m), where the length and the size of the smooth part have shape (..., 1, 1).
+    """
+    apart = ((a[:, None] - b) ** 2).sum(-1)
+    smooth = np.square(size) * np.exp(-apart / (2 * np.square(length)))
+    return np.asarray(slope**2 * a @ b.T + smooth)
+
+
+def log_evidence(among: Numbers, off: Numbers) -> Numbers:
+    """Return the log probability of values (m,) or (s, m) about zero, up to a constant, (s,).
+
+    `among` is their covariance by each of s processes, (s, m, m).
+    """
+    lower = np.linalg.cholesky(among)
+    white = np.linalg.solve(lower, np.broadcast_to(off[..., None], (*lower.shape[:2], 1)))
+    log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(-1)
+    return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
 
 
 class Deviations(NamedTuple):
@@ -35,42 +59,32 @@ class Deviations(NamedTuple):
 
     def whitenings(self, nuggets: Sequence[float]) -> Numbers:
         """Return what would make them independent with each of k nuggets, shape (k, m, m)."""
-        nugget = np.square(nuggets)[:, None, None] * np.eye(len(self.profiled))
-        among = self._shared(self.profiled, self.profiled) + nugget
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(among)))
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(self._among(nuggets))))
 
     def weights(self, modes: Numbers) -> Numbers:
         """Return the weight of each profiled mode's deviation in each mode's, shape (n, m)."""
-        return np.asarray(np.linalg.solve(self._among(), self._shared(modes, self.profiled).T).T)
+        among = self._among([self.nugget])[0]
+        return np.asarray(np.linalg.solve(among, self._shared(modes).T).T)
 
     def left_open(self, modes: Numbers) -> Numbers:
         """Return the variance that is left where all of the profiled are known, shape (n,)."""
-        apart = self._centred(modes)
-        whole = 1 + self.tilt**2 * (apart**2).sum(1)
-        explained = (self.weights(modes) * self._shared(modes, self.profiled)).sum(1)
+        whole = 1 + self.tilt**2 * (self._centred(modes) ** 2).sum(1)
+        explained = (self.weights(modes) * self._shared(modes)).sum(1)
         return np.maximum(whole - explained, 0.0) + self.nugget**2
 
-    def _among(self) -> Numbers:
-        return self._shared(self.profiled, self.profiled) + self.nugget**2 * np.eye(
-            len(self.profiled)
-        )
+    def _among(self, nuggets: Sequence[float]) -> Numbers:
+        own = np.square(nuggets)[:, None, None] * np.eye(len(self.profiled))
+        return np.asarray(self._shared(self.profiled) + own)
 
-    def _shared(self, some: Numbers, others: Numbers) -> Numbers:
-        """Return the covariance that modes share, without each mode's own part, shape (n, m)."""
-        a, b = self._centred(some), self._centred(others)
-        apart = ((a[:, None] - b) ** 2).sum(-1)
-        return np.asarray(np.exp(-apart / (2 * LENGTH**2)) + self.tilt**2 * a @ b.T)
+    def _shared(self, modes: Numbers) -> Numbers:
+        """Return the covariance with the profiled modes, without each mode's own part, (n, m)."""
+        return covariance(self._centred(modes), self._centred(self.profiled), LENGTH, self.tilt)
 
     def _centred(self, modes: Numbers) -> Numbers:
         return np.asarray(logs(modes) - logs(self.profiled).mean(0))
 
 
 def distances(modes: Numbers, profiled: Numbers) -> Numbers:
-    """Return how far each mode is from the nearest profiled one, in natural logarithms, (n,).
-
-    Parameters
-    ----------
-    modes, profiled : (n, 6) and (m, 6), m one or more
-    """
+    """Return how far modes (n, 6) are from the nearest of (m, 6), in natural logarithms, (n,)."""
     apart = logs(modes)[:, None] - logs(profiled)
     return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))

@@ -12,21 +12,19 @@ of both kinds, which one after the other add up. It is kept to show that, and gi
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.prediction.data.modes import Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import TIME, design, short_of_cores
-from epochwatt.prediction.models.intervals import fit_nonnegative, likeliest
+from epochwatt.prediction.models.features import TIME, design, relative, short_of_cores
+from epochwatt.prediction.models.linear_model import fit_nonnegative, likeliest
 from epochwatt.prediction.models.priors import DEVIATION, OWN, SHARE_SD
 from epochwatt.prediction.models.residual_gp import Deviations
 from epochwatt.prediction.names import TIME as TIME_S
 from epochwatt.prediction.predictor import Context, Method, Predictor
 
-LEAST_MODES = 2
 GPU, MEMORY = TIME.index("per_gpu_clock"), TIME.index("per_emc_clock")
 SHARES = (1 / 2, 1 / 2, 1 / 3, 0.0, 0.0)  # of the whole, believed: one of the first two counts
 
@@ -46,12 +44,8 @@ class Roofline(Predictor):
         """Return the expected time in each mode, s, shape (n,)."""
         rows = as_rows(modes)
         off = np.log(self.observed / roof(self.coefficients, self.trained_on, self.processes))
-        followed = self._deviations.weights(rows) @ off
+        followed = Deviations(self.trained_on, nugget=self.nugget).weights(rows) @ off
         return roof(self.coefficients, rows, self.processes) * np.exp(followed)
-
-    @cached_property
-    def _deviations(self) -> Deviations:
-        return Deviations(self.trained_on, nugget=self.nugget)
 
 
 def roof(coefficients: Numbers, modes: Numbers, processes: int) -> Numbers:
@@ -61,19 +55,16 @@ def roof(coefficients: Numbers, modes: Numbers, processes: int) -> Numbers:
     return np.asarray(longer + parts.sum(1) - parts[:, GPU] - parts[:, MEMORY])
 
 
-def fit_roofline_time(observations: Observations) -> Roofline:
+def fit_roofline_time(observations: Observations, context: Context | None = None) -> Roofline:
     """Return the roofline that is closest to the observed times, in relative terms.
 
     Raises PredictionError: fewer than two distinct modes.
     """
-    observations.need_modes(LEAST_MODES)
-    means = observations.per_mode()
-    rows = design(TIME, means.modes, means.processes) / means.time_s[:, None]
-    short = short_of_cores(means.modes, means.processes)  # where no profiled mode lacks cores
-    other = design(TIME, short, means.processes) / means.time_s[:, None]
-    scale = np.where(rows.any(0), rows.mean(0), other.mean(0))
-    ratio = rows[:, GPU] / rows[:, MEMORY]  # from high to low: arithmetic is the longer part
-    order = np.argsort(ratio)
+    means = observations.means_of(TIME_S)
+    modes, processes = means.modes, means.processes
+    short = design(TIME, short_of_cores(modes, processes), processes)
+    rows, scale = relative(design(TIME, modes, processes), short, means.time_s)
+    order = np.argsort(rows[:, GPU] / rows[:, MEMORY])  # from memory to arithmetic as the longer
     mean, sd, one = np.array(SHARES), np.full(len(TIME), SHARE_SD), np.ones(len(rows))
     best, chosen, chosen_rows = np.inf, np.zeros(len(TIME)), rows
     for n_memory in range(len(order) + 1):
@@ -81,19 +72,15 @@ def fit_roofline_time(observations: Observations) -> Roofline:
         active[order[:n_memory], GPU] = 0.0
         active[order[n_memory:], MEMORY] = 0.0
         shares = fit_nonnegative(active, one, mean, sd, DEVIATION)
-        expected = roof(shares / scale, means.modes, means.processes)
+        expected = roof(shares / scale, modes, processes)
         if not (expected > 0).all():
             continue
         off = np.log(means.time_s / expected) / DEVIATION
         surprise = float(off @ off + (((shares - mean) / sd) ** 2).sum())
         if surprise < best:
             best, chosen, chosen_rows = surprise, shares / scale, active
-    nugget = likeliest(fit_nonnegative, chosen_rows, one, mean, sd, means.modes).nugget
-    return Roofline(TIME_S, means.modes, chosen, means.processes, means.time_s, nugget)
+    nugget = likeliest(fit_nonnegative, chosen_rows, one, mean, sd, modes).nugget
+    return Roofline(TIME_S, modes, chosen, processes, means.time_s, nugget)
 
 
-def _fit(observations: Observations, context: Context) -> Roofline:
-    return fit_roofline_time(observations)
-
-
-METHOD = Method("roofline over clocks", (TIME_S,), _fit, Roofline.from_json)
+METHOD = Method("roofline over clocks", (TIME_S,), fit_roofline_time, Roofline.from_json)

@@ -63,15 +63,16 @@ def predictors(
 
     Targets that need power are left out where it was not measured. Parameters as of `Context`.
     """
-    has_power = not np.isnan(observations.power_w).any()
+
+    def usable(rows: Observations, target: str) -> bool:
+        return target == TIME or not np.isnan(rows.power_w).any()
+
     fitted = {}
     for target in method.targets:
-        if target == TIME or has_power:
-            usable = [
-                rows for rows in networks if target == TIME or not np.isnan(rows.power_w).any()
-            ]
+        if usable(observations, target):
+            seen = [rows for rows in networks if usable(rows, target)]
             prior = (priors or {}).get(target)
-            context = Context(target, usable, prior, intervals, reference, cache)
+            context = Context(target, seen, prior, intervals, reference, cache)
             fitted[target] = method.fit(observations, context)
     return with_energy(fitted)
 
@@ -98,10 +99,14 @@ def sample_both(
     n_draws = min(len(seconds), len(watts))
     seconds, watts = seconds[:n_draws], watts[:n_draws]
     normal = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
+
+    def ranks(sample: Numbers) -> NDArray[np.intp]:
+        return sample.argsort(axis=0).argsort(axis=0)
+
     noise = np.random.default_rng(1).standard_normal(seconds.shape)
     tied = time_with_power(time, power)
-    wanted = tied * normal[_ranks(seconds)] + np.sqrt(1 - tied**2) * noise
-    return seconds, np.take_along_axis(np.sort(watts, axis=0), _ranks(wanted), axis=0)
+    wanted = tied * normal[ranks(seconds)] + np.sqrt(1 - tied**2) * noise
+    return seconds, np.take_along_axis(np.sort(watts, axis=0), ranks(wanted), axis=0)
 
 
 def time_with_power(time: Predictor, power: Predictor) -> float:
@@ -115,7 +120,3 @@ def time_with_power(time: Predictor, power: Predictor) -> float:
     shown, n_modes = float(left[0] @ left[1] / size), len(left[0])
     whole = TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + n_modes * shown
     return whole / (TIME_WITH_POWER_WEIGHT + n_modes)
-
-
-def _ranks(sample: Numbers) -> NDArray[np.intp]:
-    return sample.argsort(axis=0).argsort(axis=0)

@@ -1,14 +1,14 @@
 """Simulated time and power of a workload in each power mode, as priors of models.
 
-The closed form (`twin/model/epoch.py`): an epoch of the long run, all modes at once. A model on
+The closed form (`twin/epoch.py`): an epoch of the long run, all modes at once. A model on
 such a prior learns how far the board is from it (`physical.fit_on_prior`). The prior must not
 have seen what is predicted: its parameters are those of a calibration without any number of a power
 mode other than the default one, and without DVFS, which lowers clocks too
-(`twin.validation.cross_validation_fits.load_prior_parameters`).
+(`twin.refits.load_prior_parameters`).
 """
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from epochwatt.prediction.data.modes import (
 )
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Prior
-from epochwatt.twin.inputs.numbers import Array
-from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.epoch import Setting, epoch
-from epochwatt.twin.simulation.sweep import N_PARTS as N_SIMULATED
-from epochwatt.twin.simulation.sweep import mode_by_mode
+from epochwatt.twin.boards import Array
+from epochwatt.twin.epoch import Setting, epoch
+from epochwatt.twin.sweep import N_PARTS as N_SIMULATED
+from epochwatt.twin.sweep import mode_by_mode
+from epochwatt.twin.twin import Twin
 
 
 def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
@@ -36,8 +36,7 @@ def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Pr
     Raises EpochwattError: a board, network or data set that is not simulated; from the priors
     themselves: a clock that the board cannot have.
     """
-    names = (factors["device"], factors["model"], factors["dataset"])
-    twin.find(*names, factors.get("task", "train"))
+    twin.find(factors["device"], factors["model"], factors["dataset"], factors.get("task", "train"))
     pinned = {**factors, "dvfs": "off", "setup": ""}
 
     def epochs(setting: Setting) -> tuple[Array, Array]:
@@ -49,7 +48,18 @@ def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Pr
         modes = np.frombuffer(rows).reshape(-1, N_PARTS)[:, :N_SIMULATED]
         return mode_by_mode(modes, pinned, twin, epochs)
 
-    return {TIME: _prior(answers, 0), POWER: _prior(answers, 1)}
+    def expected(column: int, modes: Numbers) -> Numbers:
+        rows = as_rows(modes)
+        wrong = {
+            "a simulated board has its whole GPU on": rows[:, 4] != 1,
+            "a simulated board has no power limit": rows[:, 5] != NO_LIMIT,
+        }
+        for problem, is_wrong in wrong.items():
+            if is_wrong.any():
+                raise PredictionError(problem, found=str(Mode(*rows[is_wrong][0])))
+        return answers(rows.tobytes())[column].copy()
+
+    return {TIME: partial(expected, 0), POWER: partial(expected, 1)}
 
 
 def memoised(prior: Prior, rows: Numbers) -> Prior:
@@ -66,19 +76,3 @@ def memoised(prior: Prior, rows: Numbers) -> Prior:
         return np.array([values[key] for key in keys])
 
     return look_up
-
-
-def _prior(answers: Callable[[bytes], tuple[Numbers, ...]], column: int) -> Prior:
-    def expected(modes: Numbers) -> Numbers:
-        rows = as_rows(modes)
-        if (gated := rows[rows[:, 4] != 1]).size:
-            raise PredictionError(
-                "a simulated board has its whole GPU on", found=str(Mode(*gated[0]))
-            )
-        if (limited := rows[rows[:, 5] != NO_LIMIT]).size:
-            raise PredictionError(
-                "a simulated board has no power limit", found=str(Mode(*limited[0]))
-            )
-        return answers(rows.tobytes())[column].copy()
-
-    return expected

@@ -20,16 +20,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epochwatt.prediction.data.modes import (
-    N_PARTS,
-    NO_LIMIT,
-    Mode,
-    Numbers,
-    PredictionError,
-    as_rows,
-)
+from epochwatt.prediction.data.modes import N_PARTS, NO_LIMIT, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import design, log_terms
+from epochwatt.prediction.models.features import log_rows, log_terms
 from epochwatt.prediction.models.kernel_sample import (
     Kernels,
     Observed,
@@ -43,17 +36,16 @@ from epochwatt.prediction.models.mean_shapes import (
     Shape,
     Shares,
     SumOfTerms,
-    WithResidual,
-    fit_law,
-    fit_on_reference,
     fit_sum,
+    on_reference,
+    power_law,
+    with_residual,
 )
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Context, Json, Method, Predictor
 
 NORMS = (1.0, 2.0)
 N_KNEES = 3  # that a power limit may have, evenly between the least and the largest, in logarithms
-LEAST_MODES = 2
 SHRUNK = 5  # as many modes as the belief that intervals are right is worth
 MOST_OF_REFERENCE = 100  # modes of it that its own process learns from
 BLOCK = 512  # modes that are predicted at once
@@ -120,31 +112,45 @@ class Utilisation(Predictor):
         @lru_cache(maxsize=2)  # value, interval and sample are asked of the same modes
         def moments(rows: bytes) -> tuple[Numbers, Numbers]:
             modes = np.frombuffer(rows).reshape(-1, N_PARTS)
-            blocks = [
-                self._of_block(modes[start : start + BLOCK])
-                for start in range(0, len(modes), BLOCK)
-            ]
+            blocks = [self._block(modes[n : n + BLOCK]) for n in range(0, len(modes), BLOCK)]
             means, variances = zip(*blocks, strict=True)
             return np.concatenate(means, axis=1), np.concatenate(variances, axis=1)
 
         return lambda rows: moments(np.ascontiguousarray(rows).tobytes())
 
-    def _of_block(self, modes: Numbers) -> tuple[Numbers, Numbers]:
-        kernels = self._kernels
+    def _block(self, modes: Numbers) -> tuple[Numbers, Numbers]:
+        kernels = Kernels(self.kernels, self.picked)
         expected, open_by = zip(*(shape(modes) for shape in self.shapes), strict=True)
         linear = [new @ old.T for new, (_, old) in zip(open_by, self._expected, strict=True)]
         whole = np.array([(columns**2).sum(1) for columns in open_by])[self.picked]
         shared = kernels.covariance(self._rows(modes), self._seen.rows)
         shared += np.array(linear)[self.picked]
-        means = np.array(expected)[self.picked] + (shared @ self._weights)[..., 0]
+        weights = self._inverse @ self._seen.off[self.picked][:, :, None]
+        means = np.array(expected)[self.picked] + (shared @ weights)[..., 0]
         explained = ((shared @ self._inverse) * shared).sum(2)
         left = np.maximum(whole + kernels.sizes[:, None] ** 2 - explained, 0.0)
         return means, left + kernels.noises[:, None] ** 2
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """Shapes that the processes deviate from, as fitted to the observations."""
-        return _shapes(self)
+        """Shapes that the processes deviate from, as fitted to the observations; sums are first."""
+        modes, values, terms = self.trained_on, self.observed, log_terms(self.trained_on)
+        sums, laws = self._sums_of_time, []
+        if self.target == POWER:
+            times = Shares(sums, self.shares)
+            sums = tuple(
+                fit_sum(modes, values, self.processes, 1.0, knee, times) for knee in _knees(modes)
+            )
+            laws = [power_law(modes, values, terms)]
+        if self.reference is None:
+            return (*sums, *laws)
+        theirs = {(s.norm, s.knee_w): s for s in self.reference.shapes if isinstance(s, SumOfTerms)}
+        bent = [
+            with_residual(ours, theirs[ours.norm, ours.knee_w], self.reference)
+            for ours in sums
+            if (ours.norm, ours.knee_w) in theirs
+        ]
+        return (*sums, *laws, on_reference(modes, values, terms, self.reference), *bent)
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
@@ -160,59 +166,24 @@ class Utilisation(Predictor):
         return [shape(self.trained_on) for shape in self.shapes]
 
     @cached_property
-    def _kernels(self) -> Kernels:
-        return Kernels(self.kernels, self.picked)
-
-    @cached_property
     def _seen(self) -> Observed:
-        rows = self._rows(self.trained_on)
-        return observed_about(rows, self.observed, self._expected)
+        return observed_about(self._rows(self.trained_on), self.observed, self._expected)
 
     @cached_property
     def _inverse(self) -> Numbers:
-        return np.asarray(np.linalg.inv(among(self._kernels, self._seen)))
-
-    @cached_property
-    def _weights(self) -> Numbers:
-        return np.asarray(self._inverse @ self._seen.off[self.picked][:, :, None])
+        return np.asarray(np.linalg.inv(among(Kernels(self.kernels, self.picked), self._seen)))
 
     def _rows(self, modes: Numbers) -> Numbers:
         """Return what tells the training modes apart, shape (n, d)."""
-        terms = log_terms(self.trained_on)
-        varies = np.ptp(design(terms, self.trained_on, processes=0), axis=0) > 0
-        return design(terms, modes, processes=0)[:, varies]
+        varies = np.ptp(log_rows(self.trained_on, self.trained_on), axis=0) > 0
+        return log_rows(modes, self.trained_on)[:, varies]
 
     @classmethod
     def from_json(cls, data: Json) -> Self:
         """Return a predictor from `to_json`."""
-        stored = super().from_json(data)
-        if stored.reference is None:
-            return stored
-        return replace(stored, reference=cls.from_json(vars(stored)["reference"]))
-
-
-def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
-    modes, values = fit.trained_on, fit.observed
-    terms = log_terms(modes)
-    sums, laws = fit._sums_of_time, []
-    if fit.target == POWER:
-        times = Shares(sums, fit.shares)
-        sums = tuple(
-            fit_sum(modes, values, fit.processes, 1.0, knee, times) for knee in _knees(modes)
-        )
-        laws = [fit_law(modes, values, terms)]
-    if fit.reference is None:
-        return (*sums, *laws)
-    theirs = {
-        (shape.norm, shape.knee_w): shape
-        for shape in fit.reference.shapes
-        if isinstance(shape, SumOfTerms)
-    }
-    keys = [(shape.norm, shape.knee_w) for shape in sums]
-    both = [(ours, theirs[key]) for ours, key in zip(sums, keys, strict=True) if key in theirs]
-    curve = fit_on_reference(modes, values, terms, fit.reference)
-    bent = [WithResidual(ours, their, fit.reference) for ours, their in both]
-    return (*sums, *laws, curve, *bent)
+        reference = data.get("reference")
+        stored = super().from_json({name: data[name] for name in data if name != "reference"})
+        return replace(stored, reference=cls.from_json(reference)) if reference else stored
 
 
 def _knees(modes: Numbers) -> list[float]:
@@ -223,55 +194,43 @@ def _knees(modes: Numbers) -> list[float]:
     return np.geomspace(limits.min(), limits.max(), N_KNEES + 1)[1:].tolist()
 
 
+_UNKNOWN = np.empty((0, 2)), np.empty(0, np.intp)  # kernels, before they are sampled
+
+
+@lru_cache(maxsize=8)  # power asks for the time of the same observations
+def _fitted(
+    observations: Observations, target: str, reference: Utilisation | None = None
+) -> Utilisation:
+    means, of_power = observations.means_of(target), {}
+    if target == POWER:
+        time = _fitted(observations, TIME)
+        sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))
+        picked = time.picked[time.picked < len(sums)]
+        believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
+        of_power = {"times": means.time_s, "shares": believed / believed.sum()}
+    observed = means.values(target)
+    blank = Utilisation(
+        target, means.modes, observed, means.processes, *_UNKNOWN, reference=reference, **of_power
+    )
+    if target == POWER:
+        vars(blank)["_sums_of_time"] = sums
+    kernels = sample_kernels(blank._seen)
+    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
+    for name in ("shapes", "_expected", "_seen"):  # what needs no kernels is kept
+        vars(fit)[name] = vars(blank)[name]
+    return fit
+
+
 def _fit(observations: Observations, context: Context) -> Utilisation:
     """Return the mixture. Raises PredictionError: fewer than two modes, or no power."""
-    observations.need_modes(LEAST_MODES)
-    if context.target == TIME:
-        return _time_fit(observations, None)
-    return _power_fit(observations, None)
-
-
-@lru_cache(maxsize=4)  # power asks for the time of the same observations
-def _time_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
-    means = observations.per_mode()
-    blank = Utilisation(
-        TIME, means.modes, means.time_s, means.processes, *_NONE, reference=reference
-    )
-    return _sampled(blank)
-
-
-def _power_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
-    observations.need_energy()
-    means, time = observations.per_mode(), _time_fit(observations, None)
-    sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))  # they are first
-    picked = time.picked[time.picked < len(sums)]
-    believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
-    blank = Utilisation(
-        POWER,
-        means.modes,
-        means.power_w,
-        means.processes,
-        *_NONE,
-        times=means.time_s,
-        shares=believed / believed.sum(),
-        reference=reference,
-    )
-    vars(blank)["_sums_of_time"] = sums
-    return _sampled(blank)
+    return _fitted(observations, context.target)
 
 
 def _fit_transferred(observations: Observations, context: Context) -> Utilisation:
     """Return the mixture with shapes of a reference. Raises PredictionError: there is none."""
-    if context.reference is None:
-        raise PredictionError(
-            "it transfers from another workload that was run in all modes, and none was given",
-            where=observations.workload,
-            do="name its sweep: --reference SWEEP",
-        )
-    observations.need_modes(LEAST_MODES)
-    reference = _fit_reference(context.reference.rows, context.target)
-    fit = _time_fit if context.target == TIME else _power_fit
-    return fit(observations, reference)
+    given = context.need_reference(observations)
+    observations.need_modes(2)
+    return _fitted(observations, context.target, _fit_reference(given.rows, context.target))
 
 
 @lru_cache(maxsize=8)
@@ -279,20 +238,7 @@ def _fit_reference(rows: Observations, target: str) -> Utilisation:
     """Return the mixture that some of the modes of a reference lead to."""
     modes = rows.distinct()
     drawn = np.random.default_rng(0).permutation(len(modes))[:MOST_OF_REFERENCE]
-    some = rows.only([modes[place] for place in sorted(drawn)])
-    return _fit(some, Context(target))
-
-
-_KEPT = ("shapes", "_expected", "_seen")  # what needs no kernels
-_NONE = np.empty((0, 2)), np.empty(0, np.intp)  # before kernels are sampled
-
-
-def _sampled(blank: Utilisation) -> Utilisation:
-    """Return a fit with its kernels; what was worked out before them is kept."""
-    kernels = sample_kernels(blank._seen)
-    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
-    vars(fit).update({name: vars(blank)[name] for name in _KEPT})
-    return fit
+    return _fitted(rows.only([modes[number] for number in sorted(drawn)]), target)
 
 
 METHOD = Method(

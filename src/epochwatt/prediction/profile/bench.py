@@ -19,9 +19,9 @@ from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S
 from epochwatt.sweeps.table import Sweep
-from epochwatt.twin.inputs.power_modes import load_twin_with_modes
-from epochwatt.twin.simulation.sweep import simulate_sweep
-from epochwatt.twin.what_if.question import WORKLOADS, network_of
+from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.twin.power_modes import load_twin_with_modes
+from epochwatt.twin.sweep import simulate_sweep
 
 # ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
 AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S

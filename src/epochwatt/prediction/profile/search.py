@@ -1,9 +1,13 @@
 """Run modes one after the other until another one costs more than it can save.
 
 First come modes of a small design that tells the board's terms apart (`selection.optimal_design`),
-then those that promise most (`selection.active`). The answer is a measured mode, but it was
-measured once. What the next epoch may differ by is the larger of what is known of repeats, and of
-what the fitted models call each mode's own.
+then the mode from which the best answer is expected to gain most (expected improvement under a
+constraint: Gardner et al., 2014). It is small both where a mode is surely slower and where it
+surely breaks the limit, and an answer need not wait for more modes once each costs more than it can
+gain.
+
+The answer is a measured mode, but it was measured once. What the next epoch may differ by is the
+larger of what is known of repeats, and of what the fitted models call each mode's own.
 """
 
 import math
@@ -16,12 +20,12 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
-from epochwatt.prediction.models.times_power import predictors
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
 from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
 from epochwatt.prediction.recommend.recommend import COST_OF_A_MODE, Estimate
-from epochwatt.prediction.selection.active import gains
 from epochwatt.prediction.selection.optimal_design import (
     board_design,
     choose_modes,
@@ -43,6 +47,7 @@ TIME_OVER = "the time is over"  # while a mode was running
 NO_FIT = "the time is over: another mode would not fit in"
 LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
+LEAST_SD = 1e-9  # of a logarithm
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
 # ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
@@ -79,6 +84,15 @@ class Fits(NamedTuple):
 
     time: Predictor
     power: Predictor | None
+
+
+class Gains(NamedTuple):
+    """Expected gain from running candidates."""
+
+    # (n,), by which part of itself the best answer is expected to fall; infinite while no mode that
+    # was run is an answer, zero for those that were run
+    gain: Numbers
+    keeps: Numbers  # (n,), probability that each keeps the limit; 1 without a limit
 
 
 class Outlook(NamedTuple):
@@ -311,7 +325,7 @@ def _next_mode(profile: Profile) -> Mode | None:
     fits = profile.fits()
     modes, aim = _shortlist(fits, untried, goal)
     rows = bench.observations(profile.measured)
-    promise = gains(fits.time, fits.power, modes, rows, goal.max_power_w, goal.objective)
+    promise = gains(fits, modes, rows, goal)
     cost_s = np.array([bench.expected_s(float(t)) for t in fits.time.predict(modes)])
     fit_in = cost_s <= profile.left_s
     if not fit_in.any():
@@ -351,3 +365,40 @@ def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers
         far = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
         order = np.lexsort((aim, far))
     return modes[order[:SHORTLIST]], aim[order[:SHORTLIST]]
+
+
+def gains(fits: Fits, candidates: Numbers, ran: Observations, goal: Goal) -> Gains:
+    """Return what a run of each candidate (n, 6) promises over the best mode that was run.
+
+    Keeping the limit and being better count as independent. Raises PredictionError: a predictor
+    that states no interval, or modes without the power that is needed.
+    """
+    from scipy.special import ndtr  # slow to import
+
+    def moments(predictor: Predictor) -> tuple[Numbers, Numbers]:
+        """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
+        mean, sd = predictor.log_normal(candidates)
+        return mean, np.maximum(sd, LEAST_SD)
+
+    known = set(ran.mode_of_row)
+    is_new = np.array([Mode(*row) not in known for row in candidates.tolist()], bool)
+    means, keeps = ran.per_mode(), np.ones(len(candidates))
+    kept = np.ones(len(means.modes), bool)
+    if goal.max_power_w is not None and fits.power is not None:
+        means.need_energy()
+        watts, watts_sd = moments(fits.power)
+        keeps = np.asarray(ndtr((np.log(goal.max_power_w) - watts) / watts_sd))
+        kept = means.power_w <= goal.max_power_w
+    if not kept.any():
+        return Gains(np.where(is_new, np.inf, 0.0), keeps)
+    values, (mean, sd) = means.time_s, moments(fits.time)
+    if goal.objective == "energy" and fits.power is not None:  # what takes longer draws less
+        watts, watts_sd = moments(fits.power)
+        both = 2 * time_with_power(fits.time, fits.power) * sd * watts_sd
+        mean, values = mean + watts, means.power_w * means.time_s
+        sd = np.sqrt(np.maximum(sd**2 + watts_sd**2 + both, LEAST_SD**2))
+    # the mean of what a log-normal value lies below the best one, in parts of that
+    log_best = float(np.log(values[kept].min()))
+    z = (log_best - mean) / sd
+    saved = ndtr(z) - np.exp(mean - log_best + sd**2 / 2) * ndtr(z - sd)
+    return Gains(np.where(is_new, keeps * saved, 0.0), keeps)

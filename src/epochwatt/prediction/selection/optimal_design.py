@@ -17,15 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.board.device.board_files import Tables
-from epochwatt.prediction.data.modes import (
-    N_PARTS,
-    Board,
-    Columns,
-    Mode,
-    Numbers,
-    PredictionError,
-    as_rows,
-)
+from epochwatt.prediction.data.modes import N_PARTS, Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.features import POWER, TIME, design, short_of_cores
 from epochwatt.prediction.models.priors import DEVIATION, LENGTH, OWN, SHARE_SD, TIME_SHARES
@@ -60,10 +52,7 @@ class Design:
     candidates: Numbers  # (n, 6), modes that may be chosen, and that the mean is over
 
     def times(self, modes: Numbers) -> Numbers:
-        """Return the expected time of an epoch in epochs of the strongest mode, shape (n,).
-
-        It is what the belief of the physical model says.
-        """
+        """Return the expected time of an epoch in epochs of the strongest mode, shape (n,)."""
         return self._terms(modes) @ TIME_SHARES
 
     def rows(self, modes: Numbers) -> Numbers:
@@ -87,8 +76,8 @@ class Design:
     def plan(self, modes: Sequence[Mode]) -> Plan:
         """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
         rows = as_rows([self.board.resolve(mode) for mode in modes])
-        left = _left_open(self.rows(rows), self.rows(self.candidates))
-        left += float(_open(distances(self.candidates, rows)).mean())
+        variances = _variances(self.rows(self.candidates), _covariance(self.rows(rows)))
+        left = float(variances.mean() + _open(distances(self.candidates, rows)).mean())
         sd_pct = 100 * float(np.sqrt(left + (OWN * DEVIATION) ** 2))
         return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
 
@@ -98,7 +87,10 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
     strongest = board.all_modes()[-1:]
     short = short_of_cores(strongest, processes)
     at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
-    steps = Columns(*(_thinned(values) for values in board.steps()))
+    steps = []
+    for values in board.steps():
+        n_steps = min(N_STEPS, len(values))
+        steps.append(values[np.linspace(0, len(values) - 1, n_steps).round().astype(int)])
     candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
@@ -111,11 +103,6 @@ def design_of_modes(kind: str, modes: Numbers, processes: int = PROCESSES) -> De
     cores, *clocks = (sorted({round(float(value)) for value in part}) for part in in_hertz.T)
     board = Board(kind, cores[-1], Tables(*map(tuple, clocks)))
     return replace(board_design(board, processes=processes), candidates=modes)
-
-
-def _thinned(steps: Numbers) -> Numbers:
-    n_steps = min(N_STEPS, len(steps))
-    return steps[np.linspace(0, len(steps) - 1, n_steps).round().astype(int)]
 
 
 def choose_modes(
@@ -146,59 +133,50 @@ def choose_modes(
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)
     starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
+    # what each candidate, and what is profiled, leaves open of deviations in each
     apart = np.stack([_open(distances(candidates, row[None])) for row in candidates])
     before = _open(distances(candidates, profiled)) if already else np.full_like(cost, apart.max())
-    rows = design.rows(profiled), design.rows(candidates)
-    search = _Search(*rows, apart, before, cost, limit)
-    chosen = min((search.exchange(start) for start in starts), key=search.left_open)
-    modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
-    plan = design.plan([*already, *modes])
-    return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
+    fixed, rows = design.rows(profiled), design.rows(candidates)
+    interest = rows.transpose(0, 2, 1) @ rows
 
+    def covariance(chosen: NDArray[np.int64]) -> Numbers:
+        return _covariance(np.concatenate([fixed, rows[:, chosen]], axis=1))
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    fixed: Numbers  # rows of profiled modes
-    rows: Numbers  # of candidates
-    apart: Numbers  # (n, n), what each candidate leaves open of deviations in each
-    before: Numbers  # (n,), what is profiled leaves open of them
-    cost: Numbers
-    limit: float
-
-    def left_open(self, chosen: NDArray[np.int64]) -> float:
-        taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
-        return _left_open(taken, self.rows) + float(self._nearest(chosen).mean())
-
-    def _nearest(self, chosen: NDArray[np.int64]) -> Numbers:
+    def nearest(chosen: NDArray[np.int64]) -> Numbers:
         """Return what the nearest of these leaves open of deviations in each candidate."""
-        return np.asarray(np.minimum(self.before, self.apart[chosen].min(0, initial=np.inf)))
+        return np.asarray(np.minimum(before, apart[chosen].min(0, initial=np.inf)))
 
-    def exchange(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return modes of which no single one can be exchanged for a better one."""
-        while True:
-            before = chosen.copy()
-            for turn in range(len(chosen)):
-                chosen[turn] = self._best(np.delete(chosen, turn), int(chosen[turn]))
-            if (chosen == before).all():
-                return chosen
+    def left_open(chosen: NDArray[np.int64]) -> float:
+        variances = _variances(rows, covariance(chosen))
+        return float(variances.mean()) + float(nearest(chosen).mean())
 
-    def _best(self, others: NDArray[np.int64], now: int) -> int:
+    def best(others: NDArray[np.int64], now: int) -> int:
         """Return what does most beside others within the limit; `now` where none does more.
 
         One row x more takes v v' / (1 + x' C x) from the covariance C, with v = C x.
         """
-        covariance = _covariance(np.concatenate([self.fixed, self.rows[:, others]], axis=1))
-        rows = self.rows / NOISE
-        shrink = 1 + _variances(rows, covariance)
-        interest = self.rows.transpose(0, 2, 1) @ self.rows
-        narrowed = _variances(rows, covariance @ interest @ covariance) / shrink
-        nearer = np.maximum(self._nearest(others) - self.apart, 0.0).mean(1)
-        gain = narrowed.mean(0) / self.rows.shape[1] + nearer
-        spare = self.limit - float(self.cost[others].sum())
-        gain = np.where(self.cost <= spare, gain, -np.inf)
+        c, x = covariance(others), rows / NOISE
+        narrowed = _variances(x, c @ interest @ c) / (1 + _variances(x, c))
+        nearer = np.maximum(nearest(others) - apart, 0.0).mean(1)
+        gain = narrowed.mean(0) / rows.shape[1] + nearer
+        gain = np.where(cost <= limit - float(cost[others].sum()), gain, -np.inf)
         gain[others] = -np.inf
-        best = int(gain.argmax())
-        return best if gain[best] > gain[now] * (1 + 1e-9) else now
+        most = int(gain.argmax())
+        return most if gain[most] > gain[now] * (1 + 1e-9) else now
+
+    def exchanged(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return modes of which no single one can be exchanged for a better one."""
+        while True:
+            last = chosen.copy()
+            for turn in range(n_modes):
+                chosen[turn] = best(np.delete(chosen, turn), int(chosen[turn]))
+            if (chosen == last).all():
+                return chosen
+
+    chosen = min(map(exchanged, starts), key=left_open)
+    modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
+    plan = design.plan([*already, *modes])
+    return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
 
 
 def _open(apart: Numbers) -> Numbers:
@@ -220,8 +198,3 @@ def _covariance(taken: Numbers) -> Numbers:
 def _variances(rows: Numbers, covariance: Numbers) -> Numbers:
     """Return x' C x of each row x, shape (networks, n)."""
     return np.asarray(((rows @ covariance) * rows).sum(-1))
-
-
-def _left_open(taken: Numbers, rows: Numbers) -> float:
-    """Return the mean variance of predictions that runs of `taken` leave open."""
-    return float(_variances(rows, _covariance(taken)).mean())

@@ -14,9 +14,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.harness import NONE, Places
 from epochwatt.text import counted
 
-N_CLOCKS = 4  # cores and clocks: the parts of a mode that presets name
 ROUNDED = 1.005  # clocks of nvpmodel.conf are rounded
-MHZ, KHZ = 1e6, 1e3
 
 
 def strongest(rows: Observations) -> int:
@@ -35,53 +33,37 @@ def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:
     no preset modes of the device are known, or the table lacks them.
     """
     places = preset_places(rows, device)
-    chosen = []
-    for limit_w in limits_w:
-        within = [watts for watts in places if watts <= limit_w]
-        chosen.append(places[max(within)] if within else NONE)
-    return np.array(chosen, np.intp)
+    within = [[watts for watts in places if watts <= limit_w] for limit_w in limits_w]
+    return np.array([places[max(watts)] if watts else NONE for watts in within], np.intp)
 
 
 def preset_places(rows: Observations, device: str) -> dict[float, int]:
-    """Return watts -> the place of the preset mode with these in its name. Raises as above."""
-    return {
-        watts: _place(rows, _steps(rows, mode), f"preset mode {mode.name}")
-        for watts, mode in _presets(device).items()
-    }
+    """Return watts -> the place of the first preset mode with these in its name. Raises as above.
 
-
-def _presets(device: str) -> dict[float, StockMode]:
-    """Return watts -> the first preset mode with these in its name; of the oldest release."""
+    The presets are those of the oldest release.
+    """
     kind = KINDS.get(device)
-    modes = kind.releases[0].modes if kind is not None and kind.releases else ()
     presets: dict[float, StockMode] = {}
-    for mode in modes:
+    for mode in kind.releases[0].modes if kind is not None and kind.releases else ():
         if watts := re.search(r"(\d+)W", mode.name):
             presets.setdefault(float(watts[1]), mode)
     if not presets:
         described = [name for name, some in KINDS.items() if some.releases]
         raise PredictionError(f"no preset modes of {device} are known", allowed=described)
-    return presets
+    return {
+        watts: _place(rows, _steps(rows, mode), f"preset mode {mode.name}")
+        for watts, mode in presets.items()
+    }
 
 
 def _steps(rows: Observations, mode: StockMode) -> Numbers:
-    """Return the highest steps of a table that a preset allows."""
-    highest = (
-        float(mode.cores),
-        _limit(mode.cpu_khz[1] / KHZ),
-        _limit(mode.gpu_hz[1] / MHZ),
-        _limit(mode.emc_hz / MHZ),
-    )
+    """Return the highest steps of a table that a preset allows; clocks of -1 and 0 allow all."""
+    clocks = mode.cpu_khz[1] / 1e3, mode.gpu_hz[1] / 1e6, mode.emc_hz / 1e6
     parts = rows.modes.max(0)
-    for part, most in enumerate(highest):
+    for part, most in enumerate((mode.cores, *(mhz if mhz > 0 else np.inf for mhz in clocks))):
         allowed = rows.modes[rows.modes[:, part] <= ROUNDED * most, part]
         parts[part] = allowed.max() if len(allowed) else np.nan
     return parts
-
-
-def _limit(number: float) -> float:
-    """Return a clock of nvpmodel.conf; -1 and 0 stand for none."""
-    return number if number > 0 else np.inf
 
 
 def _place(rows: Observations, parts: Numbers, what: str) -> int:

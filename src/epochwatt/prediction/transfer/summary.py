@@ -29,9 +29,12 @@ N_TRANSFERRED = 50  # profiled modes of it, as in the paper
 
 
 def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
-    """Join the tables of all jobs, and make of them what is about several."""
+    """Join the tables of all jobs, cells as text, and make of them what is about several."""
     paths = list(folders)
-    frames = {name: pd.concat([read_frame(path, name) for path in paths]) for name in OF_JOBS}
+    frames = {}
+    for name in OF_JOBS:
+        rows = [row for path in paths for row in read_cells(f"{path}/{name}.csv")]
+        frames[name] = pd.DataFrame(rows, columns=list(TABLES[name]), dtype=object)
     frames["transfer"] = transfer_matrix(frames["errors"])
     frames["example"] = example_choices(
         frames["errors"], frames["choices"], PowertrainExample(**example)
@@ -40,23 +43,17 @@ def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) ->
         write_frame(folder, name, frame)
 
 
-def read_frame(folder: str | Path, name: str) -> pd.DataFrame:
-    """Return a table of a job, cells as text."""
-    rows = read_cells(Path(folder) / f"{name}.csv")
-    return pd.DataFrame(rows, columns=list(TABLES[name]), dtype=object)
-
-
 def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
     """Write a table of `names.TABLES`: numbers to six digits, nothing for what is not known."""
-    cells = frame.reindex(columns=list(TABLES[name])).astype(object)
-    rows = ([_cell(value) for value in row] for row in cells.to_numpy().tolist())
-    write_table(folder / f"{name}.csv", f"table {name} of the study powertrain", TABLES[name], rows)
 
+    def cell(value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        return None if pd.isna(value) else f"{value:.{DIGITS}g}"
 
-def _cell(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
-    return None if pd.isna(value) else f"{value:.{DIGITS}g}"
+    cells = frame.reindex(columns=list(TABLES[name])).astype(object).map(cell)
+    content = f"table {name} of the study powertrain"
+    write_table(folder / f"{name}.csv", content, TABLES[name], cells.to_numpy().tolist())
 
 
 def reported(mapes: pd.DataFrame) -> str:
@@ -70,12 +67,10 @@ def reported(mapes: pd.DataFrame) -> str:
     return str(order[len(order) // 2])
 
 
-def _mapes(errors: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
+def _mapes(errors: pd.DataFrame) -> dict[Any, pd.DataFrame]:
     """Return trial -> mean absolute errors, %, with a row per draw and a column per target."""
     return {
-        tuple(map(str, key)): part.pivot(index="draw", columns="target", values="mape_pct").astype(
-            float
-        )
+        key: part.pivot(index="draw", columns="target", values="mape_pct").astype(float)
         for key, part in errors.groupby(TRIAL, sort=False)
     }
 
@@ -92,15 +87,19 @@ def transfer_matrix(errors: pd.DataFrame) -> pd.DataFrame:
     for key, mapes in _mapes(errors[is_transfer | (errors["method"] == POWERTRAIN_ALL)]).items():
         trial = dict(zip(TRIAL, key, strict=True))
         trial["reference"] = trial["reference"] or trial["workload"]
-        for target in (TIME, POWER):
-            low, middle, high = mapes[target].quantile([0.25, 0.5, 0.75])
-            rows.append(
-                {
-                    **{**trial, "target": target, "n_draws": len(mapes)},
-                    **{"mape_pct": middle, "low_pct": low, "high_pct": high},
-                    "reported_pct": mapes[target][reported(mapes)],
-                }
-            )
+        low, middle, high = (mapes.quantile(share) for share in (0.25, 0.5, 0.75))
+        rows += [
+            {
+                **trial,
+                "target": target,
+                "n_draws": len(mapes),
+                "mape_pct": middle[target],
+                "low_pct": low[target],
+                "high_pct": high[target],
+                "reported_pct": mapes[target][reported(mapes)],
+            }
+            for target in (TIME, POWER)
+        ]
     return pd.DataFrame(rows)
 
 
@@ -114,12 +113,13 @@ def example_choices(
     """
     is_example = choices["limit_w"].astype(float) == example.limit_w
     own = choices[is_example & (choices["workload"] == example.workload)]
+    if own.empty:
+        return pd.DataFrame()
     mapes = _mapes(errors[errors["workload"] == example.workload])
     chosen = []
-    for cells, part in own.groupby(TRIAL, sort=False):
-        key = tuple(map(str, cells))
-        trial = dict(zip(TRIAL, key, strict=True))
-        if trial["method"] not in WITHOUT_DRAWS and int(trial["n_profiled"]) != N_TRANSFERRED:
+    for key, part in own.groupby(TRIAL, sort=False):
+        *_, method, n_profiled = map(str, key)
+        if method not in WITHOUT_DRAWS and int(n_profiled) != N_TRANSFERRED:
             continue
         if key in mapes:
             chosen.append(part[part["draw"] == reported(mapes[key])].iloc[0])
@@ -127,16 +127,17 @@ def example_choices(
             penalties = pd.to_numeric(part["penalty_pct"]).fillna(float("inf"))
             order = penalties.argsort(kind="stable")
             chosen.append(part.iloc[order.iloc[len(part) // 2]])
-    if own.empty:
-        return pd.DataFrame()
     frame = pd.DataFrame(chosen, columns=choices.columns).assign(minibatches=example.minibatches)
     for name, time in (("epoch_s", "time_s"), ("predicted_epoch_s", "predicted_time_s")):
         frame[name] = example.minibatches * pd.to_numeric(frame[time])
     first = own.iloc[0]
     power_w = pd.to_numeric(first["best_power_w"])
     optimum = {name: first[name] for name in ("provenance", "workload", "device", "limit_w")} | {
-        **{"method": OBSERVED, "minibatches": example.minibatches, "penalty_pct": 0.0},
+        "method": OBSERVED,
+        "minibatches": example.minibatches,
+        "penalty_pct": 0.0,
         "epoch_s": example.minibatches * pd.to_numeric(first["best_time_s"]),
-        **{"power_w": power_w, "over_w": power_w - example.limit_w},
+        "power_w": power_w,
+        "over_w": power_w - example.limit_w,
     }
     return pd.concat([pd.DataFrame([optimum]).astype(object), frame.astype(object)])

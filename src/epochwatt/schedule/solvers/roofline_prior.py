@@ -17,7 +17,7 @@ every other mode and mini-batch size, and for the other job. It knows the steps 
 and nothing else: no time or power of any job, no parameter of a simulated board, no data sheet, no
 counts of a network. All constants are beliefs of ours, so wide that the first few runs settle most.
 
-Simulated boards have clocks, launches and loaders of much the same form (`twin/model`), which helps
+Simulated boards have clocks, launches and loaders of much the same form (`twin/`), which helps
 it there; public sweeps of real devices judge it without that help.
 """
 

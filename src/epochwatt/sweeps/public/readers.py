@@ -11,9 +11,10 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -47,6 +48,14 @@ class Wanted(NamedTuple):
     sweep: str
     device: str = ""  # board or GPU; empty: as the file or its name says
     only: str = "*"  # pattern of the tables to read, where a file holds several
+
+
+class Column(NamedTuple):
+    """A column of the authors, as formats.yaml has it."""
+
+    kind: str
+    units: Mapping[str, Sequence[str]]  # unit -> names that the column may have
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,14 +113,14 @@ class Line:
         name = next(name for name in names if name in self.cells)
         return ConfigError(f"{name} is {self.cells[name]!r}", where=self.where, allowed=allowed)
 
-    def read(self, column: Mapping[str, Any]) -> Any:
+    def read(self, column: Column) -> Any:
         """Return the cell of a column of formats.yaml; None: it is optional and not there."""
-        (kind, units), *_ = column.items()
-        for unit, names in units.items():
+        for unit, names in column.units.items():
             if there := [name for name in names if name in self.cells]:
-                return self.text(*there) if kind == "text" else self.number(kind, *there, unit=unit)
-        names = [name for names in units.values() for name in names]
-        return None if column.get("optional") else self.text(*names)
+                if column.kind == "text":
+                    return self.text(*there)
+                return self.number(column.kind, *there, unit=unit)
+        return None if column.optional else self.text(*chain(*column.units.values()))
 
 
 def table_lines(path: Path, delimiter: str = ",") -> Iterator[Line]:
@@ -354,7 +363,7 @@ class Format(NamedTuple):
     title: str  # what the files are
     files: str  # how they are called in their repository
     same: Cells
-    columns: Mapping[str, Mapping[str, Any]]
+    columns: Mapping[str, Column]  # ours -> theirs
 
     def read(self, path: Path, wanted: Wanted) -> tuple[list[SweepRow], list[str]]:
         """Return the rows of a file, and a sentence for each line that has none.
@@ -394,7 +403,15 @@ class Format(NamedTuple):
             raise ConfigError(str(error), where=line.where) from error
 
 
-FORMATS = {
-    name: Format(name, **entry)
-    for name, entry in read_yaml(Path(__file__).with_name("formats.yaml")).items()
-}
+def _read_formats() -> dict[str, Format]:
+    formats = {}
+    for name, entry in read_yaml(Path(__file__).with_name("formats.yaml")).items():
+        columns = {}
+        for ours, theirs in entry["columns"].items():
+            kind, units = next(iter(theirs.items()))
+            columns[ours] = Column(kind, units, "optional" in theirs)
+        formats[name] = Format(name, entry["title"], entry["files"], entry["same"], columns)
+    return formats
+
+
+FORMATS = _read_formats()

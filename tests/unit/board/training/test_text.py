@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.board.training import text
 from epochwatt.board.training.text import Asked, Question, Vocabulary, decode_squad, decode_wikitext
-from epochwatt.board.training.text_transforms import LENGTH, question_pieces
+from epochwatt.board.training.transforms import LENGTH, question_pieces
 from epochwatt.datasets.squad import vocabulary
 from epochwatt.errors import DataError
 

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from epochwatt.figures.roofline.look import COLOURS
 from matplotlib.colors import to_rgb
 
+from epochwatt.figures.roofline.rooflines import COLOURS
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -105,12 +105,8 @@ def test_what_meets_is_told_apart(palette, keys, vision):
 
 @pytest.mark.parametrize("vision", VISION)
 def test_marks_are_seen_on_what_they_stand_on(palette, vision):
-    near = [
-        key
-        for key in MARKED
-        if distance(palette[key], palette["published"], VISION[vision]) < 2 * APART
-    ]
-    assert near == []
+    seen = {key: distance(palette[key], palette["published"], VISION[vision]) for key in MARKED}
+    assert {key for key, apart in seen.items() if apart < 2 * APART} == set()
 
 
 @pytest.mark.parametrize("vision", VISION)

@@ -10,6 +10,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 
 SETTINGS = {"title": "a panel", "width_in": 4.0, "height_in": 3.0}
+PAPER = str(Path(__file__).parents[4] / "config/paper.mplstyle")
 
 
 @pytest.fixture
@@ -19,18 +20,21 @@ def style_file(tmp_path):
     return str(path)
 
 
-def test_panel_has_size_title_and_note(style_file):
-    with style.panel(style_file, SETTINGS, "3 epochs") as (figure, _):
-        assert tuple(figure.get_size_inches()) == (4.0, 3.0)
-        assert figure.legends[0].get_title().get_text() == "a panel"
-        assert figure.get_supxlabel() == "3 epochs"
-
-
-def test_style_file_holds_inside_the_panel_only(style_file):
+def test_panel_has_size_title_and_note_in_lines_and_its_style_ends_with_it(style_file):
     before = mpl.rcParams["font.size"]
-    with style.panel(style_file, SETTINGS, ""):
-        assert mpl.rcParams["font.size"] == 17
-    assert mpl.rcParams["font.size"] == before != 17
+    note = "many words " * 7 + "; and more"
+    with style.panel(style_file, SETTINGS, note) as (figure, axes):
+        assert mpl.rcParams["font.size"] == 17 != before
+        assert tuple(figure.get_size_inches()) == (4.0, 3.0)
+        lines = figure.get_supxlabel().split("\n")
+        assert " ".join(lines) == note
+        assert max(map(len, lines)) <= 4 * style.NOTE_CHARACTERS_PER_IN
+        style.legend(figure, axes.plot([0], [0], label="what"))
+        assert len(style.side_by_side(figure, axes, 3)) == len(figure.axes) == 3
+        (drawn,) = figure.legends
+        assert drawn.get_title().get_text() == "a panel"
+        assert [text.get_text() for text in drawn.get_texts()] == ["what"]
+    assert mpl.rcParams["font.size"] == before
 
 
 def test_panel_is_closed_after_an_error(style_file):
@@ -49,78 +53,35 @@ def test_save_writes_three_files_into_a_new_folder(style_file, tmp_path):
     assert (tmp_path / "new/deep/fig.csv").read_text("utf-8") == 'a,b,c\n1.5,,\n"x, y",,2\n'
 
 
-def test_note_grows_and_breaks_into_lines_that_fit(style_file):
-    with style.panel(style_file, SETTINGS, "many words " * 7) as (figure, _):
-        style.add_to_note(figure, "; and more")
-        lines = figure.get_supxlabel().split("\n")
-    assert len(lines) == 2
-    assert " ".join(lines).endswith("many words; and more")
-    assert max(map(len, lines)) <= 4 * style.NOTE_CHARACTERS_PER_IN
+@pytest.mark.parametrize(
+    ("widths", "available", "columns"),
+    [
+        *(
+            ([1.0, 2.0, 3.0, 2.0], inches, n)
+            for inches, n in ((9.0, 4), (7.0, 2), (4.9, 1), (0.1, 1))
+        ),
+        *(([1.0] * n, 4.0, columns) for n, columns in ((6, 3), (5, 3), (4, 4), (0, 1))),
+    ],
+)
+def test_legend_has_as_many_columns_as_fit_and_no_entry_alone_in_a_row(widths, available, columns):
+    assert style.n_columns(widths, available) == columns
 
 
-def test_side_by_side_axes_share_the_panels_title(style_file):
-    with style.panel(style_file, SETTINGS, "") as (figure, axes):
-        assert len(style.side_by_side(figure, axes, 3)) == len(figure.axes) == 3
-        assert figure.legends[0].get_title().get_text() == "a panel"
-
-
-def test_legend_stands_below_the_panels_title(style_file):
-    with style.panel(style_file, SETTINGS, "") as (figure, axes):
-        style.legend(figure, axes.plot([0], [0], label="what"))
-        (drawn,) = figure.legends
-    assert drawn.get_title().get_text() == "a panel"
-    assert [text.get_text() for text in drawn.get_texts()] == ["what"]
-
-
-def test_legend_takes_the_place_of_all_before_it(style_file):
-    with style.panel(style_file, SETTINGS, "") as (figure, axes):
-        figure.legend(handles=[], title="the title")
-        style.legend(figure, axes.plot([0], [0], label="what"))
-        (drawn,) = figure.legends
-    assert drawn.get_title().get_text() == "the title"
-
-
-@pytest.mark.parametrize(("available", "columns"), [(9.0, 4), (7.0, 2), (4.9, 1), (0.1, 1)])
-def test_legend_has_as_many_columns_as_fit(available, columns):
-    assert style.n_columns([1.0, 2.0, 3.0, 2.0], available) == columns
-
-
-def test_no_entry_of_a_legend_stands_alone_below_a_full_row():
-    assert style.n_columns([1.0] * 6, 5.0) == 3
-    assert style.n_columns([1.0] * 5, 4.0) == 3
-    assert style.n_columns([1.0] * 4, 4.0) == 4
-    assert style.n_columns([], 4.0) == 1
-
-
-def test_pale_colours_are_nearer_to_white():
-    assert style.pale("#000000") == "#8c8c8c"
-    assert style.pale("#ffffff") == "#ffffff"
-
-
-def test_colours_are_those_of_the_keys_in_their_order():
+def test_colours_are_those_of_the_keys_and_every_missing_one_is_listed():
     palette = {"a": "red", "b": "blue", "c": "green"}
     assert list(style.colours(palette, ["c", "a"]).items()) == [("c", "green"), ("a", "red")]
-
-
-def test_every_missing_colour_is_listed():
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError, match="palette has no colour for b, c"):
         style.colours({"a": "red"}, ["b", "a", "c"])
-    assert str(told.value).split("\n")[0] == (
-        "config/plotting.yaml: palette has no colour for b, c"
-    )
+    assert (style.pale("#000000"), style.pale("#ffffff")) == ("#8c8c8c", "#ffffff")
 
 
-def test_titles_of_fields_are_no_wider_than_these_and_the_panel_grows(pytestconfig):
-    path = str(pytestconfig.rootpath / "config/paper.mplstyle")
-    with style.panel(path, SETTINGS, "note") as (figure, axes):
-        narrow, wide = style.widths(figure, axes, (1, 3))
+def test_titles_of_fields_are_no_wider_than_these_and_the_panel_grows():
+    with style.panel(PAPER, SETTINGS, "note") as (figure, axes):
+        narrow, wide = style.side_by_side(figure, axes, 2, (1, 3))
         style.set_titles(figure, [narrow, wide], ["a network\nof many samples in here", "b"])
-        assert narrow.get_title() == "a network\nof many samples\nin here"
+        assert max(map(len, narrow.get_title().split("\n"))) <= 18
         assert wide.get_title() == "b"
-        assert figure.get_figheight() == pytest.approx(SETTINGS["height_in"] + 2 * style.LINE_IN)
-
-
-PAPER = str(Path(__file__).parents[4] / "config/paper.mplstyle")
+        assert figure.get_figheight() > SETTINGS["height_in"]
 
 
 def test_a_dollar_sign_begins_no_formula_and_powers_of_ten_need_none(tmp_path):
@@ -138,18 +99,15 @@ def test_a_dollar_sign_begins_no_formula_and_powers_of_ten_need_none(tmp_path):
     assert "3×10²" in between
 
 
-def test_a_logarithmic_axis_of_zeros_ends_somewhere(style_file, tmp_path):
+def test_axes_of_zeros_on_a_logarithmic_scale_end_and_long_names_leave_room(style_file, tmp_path):
     with style.panel(style_file, SETTINGS, "") as (figure, axes):
         axes.plot([1.0, 10.0], [0.0, 0.0])
         style.set_log(axes, "x", "y")
         style.save(figure, str(tmp_path / "a"), [])
         assert axes.get_ylim() == (0.1, 1.0)
         assert 0.0 < axes.get_xlim()[0] < axes.get_xlim()[1]
-
-
-def test_a_panel_grows_until_its_names_leave_room_for_axes(style_file, tmp_path):
     with style.panel(style_file, SETTINGS, "") as (figure, axes):
         axes.barh(["x" * 80], [1.0])
-        style.save(figure, str(tmp_path / "a"), [])
+        style.save(figure, str(tmp_path / "b"), [])
         assert figure.get_figwidth() > SETTINGS["width_in"]
         assert axes.get_position().width * figure.get_figwidth() > 0.1

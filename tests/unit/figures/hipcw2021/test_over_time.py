@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from panels import words
 
 from epochwatt.board.records.checksums import write_sums
 from epochwatt.board.records.samples import write_samples
@@ -15,16 +15,17 @@ from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.hipcw2021.over_time import (
+    READS,
+    STALLS,
     WITH_STARTS,
-    Bin,
     Points,
-    _limit,
     binned,
     draw_series,
 )
 
 ALONE = {"num_workers": 0, "prefetch_factor": None}
 QUARTER = {"dataset_scale": 0.25, "dataset_source": "synthetic"}
+STALL = "stall_ms_per_minibatch"
 
 
 @pytest.fixture
@@ -50,11 +51,10 @@ def test_bins_hold_their_points_and_no_others():
         *((0, 1.0, 2, 0.0, 0.5, 1.0), (0, 3.0, 2, 2.0, 2.5, 3.0)),
         *((2, 5.0, 2, 4.0, 4.5, 5.0), (2, 7.0, 2, 6.0, 6.5, 7.0)),
     ]
-
-
-def test_a_point_at_the_end_of_an_epoch_is_none_of_the_next():
-    points = Points(np.array([1.0, 4.0, 6.0]), np.array([9.0, 9.0, 0.0]), [4.0, 8.0], [0, 1])
-    assert [(b.epoch, b.n, b.high) for b in binned(points, n_bins=1)] == [(0, 2, 9.0), (1, 1, 0.0)]
+    ends = Points(np.array([1.0, 4.0, 6.0]), np.array([9.0, 9.0, 0.0]), [4.0, 8.0], [0, 1])
+    assert [(b.epoch, b.n, b.high) for b in binned(ends, n_bins=1)] == [(0, 2, 9.0), (1, 1, 0.0)]
+    few = Points(np.array([0.1, 4.0]), np.array([1.0, 2.0]), [4.0], [0])
+    assert [(told.n, told.mean) for told in binned(few, n_bins=4)] == [(1, 1.0), (1, 2.0)]
 
 
 def test_a_rate_since_before_the_epoch_is_none_of_it(made_up, tmp_path, measure):
@@ -67,33 +67,38 @@ def test_a_rate_since_before_the_epoch_is_none_of_it(made_up, tmp_path, measure)
     assert series(run, os.path.dirname(folder), "host", "read_iops").values.tolist() == [0.0]
 
 
-def test_bins_without_a_point_are_none():
-    points = Points(np.array([0.1, 4.0]), np.array([1.0, 2.0]), [4.0], [0])
-    assert [(told.n, told.mean) for told in binned(points, n_bins=4)] == [(1, 1.0), (1, 2.0)]
-
-
 @pytest.mark.parametrize(
-    ("start", "title"),
-    [(40.0, "4 workers (starts of epochs: up to 40 ms)"), (2.5, "4 workers")],
+    ("values", "title"),
+    [
+        ([40.0, *[2.0] * 199], "4 workers (starts of epochs: up to 40 ms)"),
+        ([2.5, *[2.0] * 199], "4 workers"),
+        (
+            [2000.0, *[2.0] * 120, 180.0, *[2.0] * 78],
+            "4 workers (starts of epochs: up to 2000 ms; elsewhere 180 ms)",
+        ),
+    ],
 )
-def test_starts_of_epochs_that_tower_above_the_rest_are_cut_off_and_told(
-    job_of, nx, tmp_path, start, title
+def test_starts_of_epochs_and_single_peaks_above_all_else_are_cut_off_and_told(
+    job_of, nx, values, title
 ):
-    values = np.array([start, *([2.0] * 199)])
-    told = Points(np.arange(200) + 0.5, values, [200.0], [0])
+    told = Points(np.arange(200) + 0.5, np.array(values), [200.0], [0])
     job = job_of("hipcw_fig07", nx(storage="ssd"))
-    draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
-    svg = (tmp_path / "figures/hipcw_fig07b.svg").read_text("utf-8")
-    assert f">{title}<" in svg
+    draw_series(job, STALLS._replace(points_of=lambda run, folder: told))
+    assert title in words(job, "hipcw_fig07b")
+    assert (WITH_STARTS in job.drawn["hipcw_fig07b"].remarks) == ("starts" in title)
 
 
-def test_reads_are_over_training_time(job_of, nx, with_records, numbers):
+def test_reads_are_over_training_time_with_the_mean_of_each_epoch_on_top(
+    job_of, nx, with_records, numbers
+):
     path = nx(storage="ssd")
-    draw_figure(job_of("hipcw_fig06", path, records=with_records(path)))
+    job = job_of("hipcw_fig06", path, records=with_records(path))
+    draw_figure(job)
     assert numbers("hipcw_fig06b", "epoch", "t_s", "value", "n_points") == [
         *(("0", "1.0", "20.0", "1"), ("0", "3.5", "40.0", "1")),
         *(("1", "5.0", "21.0", "1"), ("1", "7.5", "41.0", "1")),
     ]
+    assert {"mean 30.0 0.1 k reads", "31.0 0.1 k reads"} <= set(words(job, "hipcw_fig06b"))
 
 
 def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
@@ -109,52 +114,37 @@ def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
     ]
 
 
-def words(job, panel):
-    """Return the texts of a panel."""
-    return [text.get_text().replace("\n", " ") for text, _, _ in job.saved[panel]]
-
-
-def test_published_stall_of_an_epoch_implies_that_of_a_minibatch(job_of, nx, with_records, numbers):
-    path = nx(storage="hdd", **ALONE)
+@pytest.mark.parametrize(
+    ("scale", "panel", "stall_s", "words_"),
+    [
+        ({}, "hipcw_fig07e", 704.0, "median stall, used in the fit"),
+        (
+            {"dataset_scale": 4.0, "dataset_source": "synthetic"},
+            "hipcw_fig07f",
+            5600.0 - (4.0 - 1.5),
+            "median E2E less our compute, used in the fit",
+        ),
+    ],
+)
+def test_published_times_of_an_epoch_imply_the_stall_of_a_minibatch(
+    job_of, nx, with_records, numbers, scale, panel, stall_s, words_
+):
+    path = nx(storage="hdd", **ALONE, **scale)
     job = job_of("hipcw_fig07", path, records=with_records(path))
     draw_figure(job)
-    name = "stall_ms_per_minibatch_implied"
-    told = numbers("hipcw_fig07e", "quantity", "value", "implied_by")
-    assert told[-1] == (name, str(1e3 * 704.0 / 2), "median stall, used in the fit")
-    label = "implied by the published median stall, used in the fit"
-    assert label in words(job, "hipcw_fig07e")
-
-
-def test_published_epoch_implies_its_stall_where_nothing_else_is_printed(
-    job_of, nx, with_records, numbers
-):
-    path = nx(storage="hdd", **ALONE, dataset_scale=4.0, dataset_source="synthetic")
-    draw_figure(job_of("hipcw_fig07", path, records=with_records(path)))
-    columns = ("quantity", "value", "implied_by")
-    implied_ms = 1e3 * (5600.0 - (4.0 - 1.5)) / 2
-    assert numbers("hipcw_fig07f", *columns)[-1] == (
-        "stall_ms_per_minibatch_implied",
-        str(implied_ms),
-        "median E2E less our compute, used in the fit",
-    )
-
-
-def test_each_epoch_has_its_mean_on_top(job_of, nx, with_records):
-    path = nx(storage="ssd")
-    job = job_of("hipcw_fig06", path, records=with_records(path))
-    draw_figure(job)
-    assert {"mean 30.0 0.1 k reads", "31.0 0.1 k reads"} <= set(words(job, "hipcw_fig06b"))
+    told = numbers(panel, "quantity", "value", "implied_by")
+    assert told[-1] == (f"{STALL}_implied", str(1e3 * stall_s / 2), words_)
+    assert f"implied by the published {words_}" in words(job, panel)
 
 
 def test_a_rate_that_does_not_change_has_no_range(job_of, nx):
     constant = Points(np.arange(200) + 0.5, np.full(200, 2.0), [200.0], [0])
     job = job_of("hipcw_fig06", nx(storage="ssd"))
-    draw_series(job, "read_iops", ("a", "1/s"), ("t_s", "t"), lambda run, folder: constant)
-    texts = words(job, "hipcw_fig06b")
-    assert "range" not in texts
+    draw_series(job, READS._replace(points_of=lambda run, folder: constant))
+    assert "range" not in words(job, "hipcw_fig06b")
     assert any("at one rate throughout an epoch" in r for r in job.drawn["hipcw_fig06b"].remarks)
     rising = constant._replace(values=np.arange(200) + 1.0)
-    draw_series(job, "read_iops", ("a", "1/s"), ("t_s", "t"), lambda run, folder: rising)
+    draw_series(job, READS._replace(points_of=lambda run, folder: rising))
     assert "range" in words(job, "hipcw_fig06b")
 
 
@@ -179,22 +169,3 @@ def test_runs_without_records_and_panels_without_runs_say_so(figure, job_of, nx,
         "e": "missing: no hard disk",
     }.items():
         assert told in (tmp_path / f"figures/{figure}{panel}.svg").read_text("utf-8")
-
-
-def test_single_peaks_far_above_all_else_are_cut_off_with_the_starts_and_told(job_of, nx):
-    values = np.array([2000.0, *([2.0] * 120), 180.0, *([2.0] * 78)])
-    told = Points(np.arange(200) + 0.5, values, [200.0], [0])
-    job = job_of("hipcw_fig07", nx(storage="ssd"))
-    draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
-    texts = [" ".join(t.get_text().split()) for t, _, _ in job.saved["hipcw_fig07b"]]
-    assert "4 workers (starts of epochs: up to 2000 ms; elsewhere 180 ms)" in texts
-    assert WITH_STARTS in job.drawn["hipcw_fig07b"].remarks
-
-
-def test_a_scale_is_that_of_what_is_not_cut_off():
-    _, axes = plt.subplots()
-    highs = [2000.0, *([2.0] * 30), 180.0, *([3.0] * 30)]
-    bins = [Bin(0, float(n), 1, 1.0, 1.0, high) for n, high in enumerate(highs)]
-    assert _limit(axes, bins, [], "ms") == " (starts of epochs: up to 2000 ms; elsewhere 180 ms)"
-    assert 3.0 < axes.get_ylim()[1] < 5.0
-    plt.close("all")

@@ -20,42 +20,15 @@ PUBLIC = (
     "rooflines/resnet-kernels.csv",
     "sweeps/energy-time-fairness-tx2.csv.gz",
 )
+MODE = {"cores": 12, "cpu_mhz": 2200, "gpu_mhz": 1300, "emc_mhz": 3200}
+SHARED = {"provenance": "simulated", "device": "orin", "processor": "gpu", "precision": "fp32"}
+RATES = {"flops_per_s": 2e12, "bytes_per_s": 1e11, "launch_s": 1e-5}
+COSTS = {"j_per_flop": 5e-12, "j_per_byte": 6e-11, "constant_w": 9.0}
 FIT = FitRow(
-    provenance="simulated",
-    device="orin",
-    cores=12,
-    cpu_mhz=2200,
-    gpu_mhz=1300,
-    emc_mhz=3200,
-    processor="gpu",
-    precision="fp32",
-    flops_per_s=2e12,
-    bytes_per_s=1e11,
-    launch_s=1e-5,
-    j_per_flop=5e-12,
-    j_per_byte=6e-11,
-    constant_w=9.0,
-    ridge_flop_per_byte=20.0,
-    balance_flop_per_byte=12.0,
-    n=20,
+    **SHARED, **MODE, **RATES, **COSTS, ridge_flop_per_byte=20.0, balance_flop_per_byte=12.0, n=20
 )
-POINT = Point(
-    provenance="simulated",
-    device="orin",
-    cores=12,
-    cpu_mhz=2200,
-    gpu_mhz=1300,
-    emc_mhz=3200,
-    processor="gpu",
-    precision="fp32",
-    workload="lenet",
-    task="train",
-    flops=1e9,
-    bytes=2e8,
-    time_s=0.01,
-    power_w=20.0,
-    power_scope="module",
-)
+WORK = {"workload": "lenet", "task": "train", "flops": 1e9, "bytes": 2e8, "time_s": 0.01}
+POINT = Point(**SHARED, **MODE, **WORK, power_w=20.0, power_scope="module")
 OTHERS = [
     replace(FIT, gpu_mhz=300, flops_per_s=5e11),
     replace(FIT, emc_mhz=600, bytes_per_s=2e10),
@@ -225,14 +198,13 @@ def test_axes_hold_all_marks_however_far_they_lie_below_the_roof(drawn, roof, ru
     assert_readable(dict(enumerate(texts.values())))
 
 
-def test_work_that_costs_nothing_has_no_energy_roofline(drawn):
+def test_work_that_costs_nothing_and_other_precisions_are_not_drawn(drawn):
     free = replace(FIT, j_per_flop=0.0, constant_w=0.0, balance_flop_per_byte=None)
     assert drawn([free], [POINT])["energy"] == []
-    kinds = {
-        row["what"]
-        for row in drawn([replace(FIT, j_per_byte=0.0, constant_w=0.0)], [POINT])["energy"]
-    }
-    assert kinds == {"roof", "ridge", "train"}
+    tables = drawn([replace(FIT, j_per_byte=0.0, constant_w=0.0)], [POINT])
+    assert {row["what"] for row in tables["energy"]} == {"roof", "ridge", "train"}
+    tables = drawn([FIT], [replace(POINT, precision="fp16")])
+    assert "train" not in {row["what"] for row in tables["time"]}
 
 
 def test_ceilings_of_a_shared_machine_are_never_what_it_does_at_best(drawn, tmp_path):
@@ -245,11 +217,6 @@ def test_ceilings_of_a_shared_machine_are_never_what_it_does_at_best(drawn, tmp_
         assert ("of the roof" in svg) is not is_shared
         for text in (svg, caption):
             assert ("machine_shared" in text) is is_shared
-
-
-def test_other_precisions_are_not_drawn(drawn):
-    tables = drawn([FIT], [replace(POINT, precision="fp16")])
-    assert not [row for row in tables["time"] if row["what"] == "train"]
 
 
 def test_tuned_modes_are_drawn_by_origin(tmp_path, pytestconfig):

@@ -12,26 +12,24 @@ PLUG = (
 )
 MODULE = "twin,agx,d1,g,off,i,module,7.5\ntwin,agx,d1,a,off,i,module,\n"
 OTHERS = "jetson,agx,d1,g,off,i,module,7.0\n"
+COLUMNS = ("backend", "device", "power_mode", "state", "power_scope", "value", "missing")
 
 
 @pytest.fixture
 def draw_of(job_of, tmp_path):
-    """Return a function that draws a table of idle powers."""
+    """Return a function that draws a table of idle powers; it gives the text of the picture."""
 
     def call(text, backend="twin"):
         (tmp_path / "idle.csv").write_text(HEAD + text, encoding="utf-8")
         draw(job_of("fig07", backend=backend, idle=str(tmp_path / "idle.csv")))
+        return (tmp_path / "figures/fig07.svg").read_text("utf-8")
 
     return call
 
 
-COLUMNS = ("backend", "device", "power_mode", "state", "power_scope", "value", "missing")
-
-
 def test_bars_are_the_power_at_the_plug_where_a_meter_was_read(draw_of, numbers):
-    draw_of(PLUG + MODULE + OTHERS)
-    agx = ("twin", "agx", "g")
-    orin = ("twin", "orin", "MAXN")
+    svg = draw_of(PLUG + MODULE + OTHERS)
+    agx, orin = ("twin", "agx", "g"), ("twin", "orin", "MAXN")
     assert numbers("fig07", *COLUMNS) == [
         *((*agx, "i", "socket", "13.0", ""), (*orin, "i", "socket", "19.0", "")),
         *((*agx, "ii", "socket", "12.0", ""), (*orin, "ii", "socket", "", "not simulated")),
@@ -40,10 +38,13 @@ def test_bars_are_the_power_at_the_plug_where_a_meter_was_read(draw_of, numbers)
     ]
     told = numbers("fig07", "device", "state", "published", "published_qualifier")
     assert [row for row in told if row[2]] == [("agx", "iv", "4.0", "less_than")]
+    assert "(i) metrics logged, DVFS off" in svg
+    assert "heights partly assumed, none published" in svg
+    assert "DVFS, paper: significant" in svg  # what a change of the state takes
 
 
 def test_without_a_meter_the_module_tells_state_i_in_each_mode(draw_of, numbers):
-    draw_of(MODULE + OTHERS)
+    assert "none published" not in draw_of(MODULE + OTHERS)
     told = [row for row in numbers("fig07", *COLUMNS, "published") if row[3] == "i"]
     assert told == [
         ("twin", "agx", "g", "i", "module", "7.5", "", "7.527"),
@@ -54,17 +55,3 @@ def test_without_a_meter_the_module_tells_state_i_in_each_mode(draw_of, numbers)
 def test_backends_are_not_mixed(draw_of, numbers):
     draw_of(PLUG + OTHERS, backend="jetson")
     assert {row[0] for row in numbers("fig07", "backend")} == {"jetson"}
-
-
-def test_states_are_told_by_what_is_logged_and_no_height_is_the_papers(draw_of, tmp_path):
-    draw_of(PLUG)
-    svg = (tmp_path / "figures/fig07.svg").read_text("utf-8")
-    assert "(i) metrics logged, DVFS off" in svg
-    assert "monitor" not in svg  # which reads as a display
-    assert "heights partly assumed, none published" in svg
-    draw_of(MODULE)  # 7.527 W of the module is published
-    svg = (tmp_path / "figures/fig07.svg").read_text("utf-8")
-    assert "none published" not in svg
-
-
-MODES = {"nano": "MAXN", "nx": "15W", "agx": "g", "orin": "MAXN"}

@@ -7,7 +7,7 @@ from panels import assert_readable, drawn_texts
 
 from epochwatt.figures.tables.sweep_scores import DRAWINGS, draw_sweep_scores, write_page
 from epochwatt.prediction.evaluation.score_sweeps import score_tables
-from epochwatt.prediction.evaluation.sweep_table import MEDIAN, as_text
+from epochwatt.prediction.evaluation.sweep_scores import MEDIAN, as_text
 from tests.unit.prediction.sweeps import limited, planted
 
 STYLE = "config/paper.mplstyle"

@@ -10,6 +10,7 @@ from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.prediction.evaluation import score_predictions as job
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 from epochwatt.prediction.harness import cross_validate, split
+from epochwatt.prediction.names import TARGETS
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import Chosen
 
@@ -99,24 +100,6 @@ def test_errors_stand_beside_the_papers_on_the_same_modes(planted):
     assert found == pytest.approx(np.quantile(ratios, [0.25, 0.5, 0.75]))
 
 
-def test_models_on_a_prior_stand_among_them(planted):
-    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcde")))
-    chosen = chosen_of(group)
-
-    def expect(workload):
-        return {"time_s": lambda m: 28e3 / m[:, 2], "power_w": lambda m: m[:, 1] / 100}
-
-    def unknown(workload):
-        raise EpochwattError("not simulated")
-
-    rows = scores(group, chosen, expect)
-    on_prior = {row["method"] for row in rows if row["by_construction"]}
-    assert on_prior == {"twin_prior"}
-    assert {row["method"] for row in scores(group, chosen, unknown)} == {
-        row["method"] for row in rows
-    } - on_prior
-
-
 def test_a_network_that_is_not_simulated_is_left_out_of_models_on_a_prior_alone(planted):
     (group,) = board_groups(read_workloads(*planted(("lenet", "resnet"), "abcde")))
 
@@ -128,9 +111,8 @@ def test_a_network_that_is_not_simulated_is_left_out_of_models_on_a_prior_alone(
     rows = scores(group, chosen_of(group), expect)
     found = {(row["networks"], row["left_out"]) for row in rows if row["by_construction"]}
     assert found == {("lenet", "resnet: the simulated boards know no 'resnet'")}
-    assert {row["target"] for row in rows if row["by_construction"]} == {
-        *("time_s", "power_w", "energy_wh")
-    }
+    on_prior = {(row["method"], row["target"]) for row in rows if row["by_construction"]}
+    assert on_prior == {("twin_prior", target) for target in TARGETS}
     plain = [row for row in rows if not row["by_construction"]]
     assert plain == scores(group, chosen_of(group))
     assert {(row["networks"], row["left_out"]) for row in plain} == {("lenet resnet", "")}
@@ -202,17 +184,6 @@ def test_runs_of_the_2023_scripts_are_a_group_of_their_own(planted, scored, besi
     ]
     assert counted == [("0", "24"), ("1", "24")]
     assert {row["board_group"] for row in read(folder / "scores.csv")} == {"0", "1"}
-
-
-def test_a_network_on_two_data_sets_has_rows_of_both(planted, scored, beside):
-    def smaller(row):
-        row |= {"dataset_source": "synthetic", "dataset_scale": "0.25"}
-
-    every = beside(
-        *planted(("lenet", "resnet"), "abcde"), smaller, lambda run: run.startswith("resnet")
-    )
-    rows = read(scored(*every) / "predictions.csv")
-    assert {(row["board_group"], row["model"]) for row in rows} == {("0", "lenet"), ("0", "resnet")}
 
 
 def test_chosen_modes_have_rows_where_subsets_are_drawn(planted, beside, monkeypatch):

@@ -1,6 +1,5 @@
 """The main paper's regressions of epoch time and energy."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from epochwatt.prediction.data.modes import PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.harness import mape_pct
 from epochwatt.prediction.models.paper import (
-    PaperEnergy,
     fit_paper_energy,
     fit_paper_time,
     least_norm,
@@ -32,25 +30,6 @@ def test_linear_world_gives_back_its_coefficients_and_no_error(linear, standardi
     model = fit_paper_time(linear, standardise)
     assert model.coefficients == pytest.approx([*SLOPES, CONSTANT], rel=1e-9)
     assert mape_pct(model.predict(linear.modes), linear.time_s) < 1e-9
-
-
-def test_four_modes_take_the_solution_of_least_norm_after_centring(linear, efij):
-    some = linear.only(efij)
-    model = fit_paper_time(some)
-    features = some.modes[:, :4]
-    centred = features - features.mean(0)
-    least = np.linalg.pinv(centred) @ (some.time_s - some.time_s.mean())
-    assert model.coefficients[:-1] == pytest.approx(least, abs=1e-9)
-    assert model.predict(some.modes) == pytest.approx(some.time_s)
-    assert not np.allclose(least, SLOPES, rtol=0.1)  # the modes leave one direction open
-
-
-def test_unit_of_a_clock_decides_what_four_modes_leave_open(linear, efij, named):
-    some = linear.only(efij)
-    raw, scaled = (fit_paper_time(some, standardise) for standardise in (False, True))
-    assert scaled.predict(some.modes) == pytest.approx(raw.predict(some.modes))
-    other = as_rows([named["a"]])
-    assert abs(scaled.predict(other)[0] - raw.predict(other)[0]) > 1
 
 
 @pytest.mark.parametrize("n_epochs", [1, 5])
@@ -115,13 +94,6 @@ def test_four_modes_train_where_they_alone_shall(networks, efij):
     assert len(fit_paper_energy(some[0], networks).trained_on) == 10
 
 
-def test_energy_survives_json(networks, efij, modes):
-    model = fit_paper_energy(networks[0].only(efij), networks)
-    again = PaperEnergy.from_json(json.loads(json.dumps(model.to_json())))
-    assert again.predict(modes).tolist() == model.predict(modes).tolist()
-    assert again.networks == ("one", "two")
-
-
 def test_missing_energy_is_refused(networks, plant):
     without = plant((1, 0, 0, 0, 0), name="three")
     with pytest.raises(PredictionError, match="no energy was measured in 10 of 10 modes") as caught:
@@ -148,14 +120,3 @@ def test_a_weight_is_a_number_of_epochs(modes):
     each = least_norm(*repeated, np.ones((1, n_epochs.sum())))
     assert once[0] == pytest.approx(each[0])
     assert once[1] == pytest.approx(each[1])
-
-
-def test_worked_out_by_hand():
-    """Times 10 and 30 s at 1 and 2 GHz: slope 20; what does not differ gets nothing."""
-    rows = np.array([[[8.0, 1.0], [8.0, 2.0]]])
-    for standardise in (False, True):
-        coefficients, intercepts = least_norm(
-            rows, np.array([[10.0, 30.0]]), np.ones((1, 2)), standardise
-        )
-        assert coefficients[0] == pytest.approx([0, 20])
-        assert intercepts[0] == pytest.approx(-10)

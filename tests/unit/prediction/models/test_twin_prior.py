@@ -9,10 +9,10 @@ from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.twin_prior import memoised, priors
-from epochwatt.twin.calibration.queries import Question, answer
-from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.model.power import Clocks
-from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters
+from epochwatt.twin.boards import Clocks
+from epochwatt.twin.predicted import Question, answer_each
+from epochwatt.twin.refits import load_prior_parameters
+from epochwatt.twin.twin import load_twin
 
 LENET = {
     **{"device": "agx", "model": "lenet", "dataset": "mnist", "storage": "ssd", "num_workers": 4},
@@ -42,7 +42,7 @@ def test_a_gated_gpu_is_not_simulated(twin):
 def test_each_mode_has_the_closed_forms_answer(twin, named):
     clocks = {"agx": {name: Clocks(*mode[:4]) for name, mode in named.items()}}
     asked = {name: Question("agx", "lenet", "ssd", 4, 16, name) for name in named}
-    told = answer(asked.values(), replace(twin, modes=clocks), twin.parameters)
+    (told,) = answer_each(asked.values(), replace(twin, modes=clocks), [twin.parameters])
     time, power = priors(LENET, twin, twin.parameters).values()
     modes = np.array(list(named.values()))
     assert time(modes) == pytest.approx([told[asked[name]]["e2e_s"] for name in named])

@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.profile_replays import (
-    SHARES,
-    answers,
-    from_random,
-    profiled,
-    summary,
-    without_profiles,
-)
+from benchmarks.profile_replays import SHARES, from_random, profiled, without_profiles
 from epochwatt.prediction.harness import NONE
 from epochwatt.prediction.profile.bench import replayed
 from epochwatt.prediction.profile.command import METHOD
@@ -53,14 +46,3 @@ def test_a_profile_breaks_no_limit_and_loses_less_than_random_modes_do(board):
     for frame in without_profiles(board, limits_w):  # where the table has that mode
         assert set(frame["strategy"]) == {"MAXN"}
         assert (rows.modes[frame["place"]] == rows.modes.max(0)).all()
-
-
-def test_a_summary_counts_answers_and_limits(board):
-    rows = board.table
-    order = np.argsort(rows.power_w)
-    weak, strong = int(order[0]), int(order[-1])
-    limit_w = float(rows.power_w[strong]) - 2.0
-    frame = answers(rows, np.full(3, limit_w), np.array([weak, strong, NONE]), "s", 4, 2.0)
-    best_s = rows.time_s[rows.power_w <= limit_w].min()
-    regret = f"{100 * (rows.time_s[weak] / best_s - 1):.1f}"
-    assert summary(frame) == ["3", "67", f"{regret} / {regret}", "50", "50", "4", "2"]

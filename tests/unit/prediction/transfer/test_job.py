@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.models.powertrain import train as training
+from epochwatt.prediction.models import powertrain
 from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.job import run_job
 from epochwatt.prediction.transfer.names import OF_JOBS
@@ -13,7 +13,7 @@ from tests.unit.prediction.sweeps import GRID, planted
 
 @pytest.fixture(autouse=True)
 def short_training(monkeypatch):
-    monkeypatch.setattr(training, "EPOCHS", 2)
+    monkeypatch.setattr(powertrain, "EPOCHS", 2)
 
 
 def ran(reference=None, table=None, **keys):

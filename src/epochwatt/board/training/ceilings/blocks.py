@@ -5,38 +5,30 @@ from typing import Any, Callable, List, NamedTuple
 
 from epochwatt.board.telemetry.client import Power
 
-Limits = NamedTuple(
-    "Limits",
-    [
-        ("blocks", int),  # at least
-        ("block_s", float),  # each, at least: short, so that some are not interrupted by others
-        ("least_s", float),  # all of them together
-        ("warm_up_s", float),  # before the first
-        ("follow_s", float),  # instead, where a power sensor has to follow the load
-        ("power_readings", int),  # during the blocks, at least, where there is a sensor
-        ("power_patience_s", float),  # for these
-    ],
-)
-LIMITS = Limits(
-    blocks=10,
-    block_s=0.004,
-    least_s=0.25,
-    warm_up_s=0.05,
-    follow_s=1.0,
-    power_readings=8,
-    power_patience_s=10.0,
-)
 
-Blocks = NamedTuple(
-    "Blocks",
-    [
-        ("n_calls", int),  # in each block
-        ("start_s", float),  # of the first, on the monotonic clock
-        ("end_s", float),  # of the last
-        ("blocks_s", List[float]),  # what each took
-        ("n_power", int),  # readings of power from the first begin to the last end
-    ],
-)
+class Limits(NamedTuple):
+    """How long a kernel is timed."""
+
+    blocks: int = 10  # at least
+    block_s: float = 0.004  # each, at least: short, so that some are not interrupted by others
+    least_s: float = 0.25  # all of them together
+    warm_up_s: float = 0.05  # before the first
+    follow_s: float = 1.0  # instead, where a power sensor has to follow the load
+    power_readings: int = 8  # during the blocks, at least, where there is a sensor
+    power_patience_s: float = 10.0  # for these
+
+
+LIMITS = Limits()
+
+
+class Blocks(NamedTuple):
+    """What the blocks of a kernel took."""
+
+    n_calls: int  # in each block
+    start_s: float  # of the first, on the monotonic clock
+    end_s: float  # of the last
+    blocks_s: List[float]  # what each took
+    n_power: int  # readings of power from the first begin to the last end
 
 
 def time_blocks(

@@ -36,19 +36,20 @@ PICTURES = 2**18  # elements of all of them, for each thread
 FACTOR = 1e-9  # no value grows or vanishes, however often a kernel runs
 DTYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
-Kernel = NamedTuple(
-    "Kernel",
-    [
-        ("kernel", str),  # fields.CEILING_KERNELS
-        ("precision", str),
-        ("size", int),  # fields.CEILING_COLUMNS
-        ("flops", float),
-        ("bytes", float),
-        ("way", str),  # how it is computed, where there are several
-        ("call", Callable[[], Any]),
-        ("most_calls", int),  # that may be under way at once
-    ],
-)
+
+class Kernel(NamedTuple):
+    """A micro-kernel and its work."""
+
+    kernel: str  # columns.CEILING_KERNELS
+    precision: str
+    size: int  # columns.CEILING_COLUMNS
+    flops: float
+    bytes: float
+    way: str  # how it is computed, where there are several
+    call: Callable[[], Any]
+    most_calls: int  # that may be under way at once
+
+
 MANY = 10**6
 QUEUE = 500  # launches that a GPU keeps waiting without holding up the CPU
 
@@ -60,15 +61,19 @@ def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
     ----------
     precisions : of the products; all else is in fp32
     """
-    largest = min(MOST_BYTES[device.type], _memory_bytes(device) // MEMORY_SHARE)
+    memory_bytes = int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
+    if device.type == "cuda":
+        memory_bytes = int(torch.cuda.get_device_properties(device).total_memory)
+    largest = min(MOST_BYTES[device.type], memory_bytes // MEMORY_SHARE)
     with _tf32(False):
         for n_bytes in ARRAY_BYTES:
             if n_bytes <= largest:
-                yield _copy(n_bytes // FLOAT_BYTES, device)
-                yield _triad(n_bytes // FLOAT_BYTES, device)
+                yield _stream("copy", n_bytes // FLOAT_BYTES, device)
+                yield _stream("triad", n_bytes // FLOAT_BYTES, device)
         for kernel in _chains(largest // FLOAT_BYTES, device):
             yield kernel
-        yield _launch(device)
+        one, most = torch.ones(1, device=device), QUEUE if device.type == "cuda" else MANY
+        yield _kernel("launch", 1, 0, 0, lambda: one.mul_(1.0), most_calls=most)
         for precision in precisions:
             if precision != "tf32":
                 for n in MATRICES[device.type]:
@@ -88,12 +93,6 @@ def left_out(precisions: List[str], device: torch.device) -> Dict[str, str]:
         except TrainingError as error:
             reasons[precision] = "{} ({})".format(error.problem, error.found)
     return reasons
-
-
-def _memory_bytes(device: torch.device) -> int:
-    if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory)
-    return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
 
 
 @contextmanager
@@ -121,22 +120,12 @@ def _kernel(
     return Kernel(kernel, precision, size, float(flops), float(n_bytes), way, call, most_calls)
 
 
-def _copy(n: int, device: torch.device) -> Kernel:
+def _stream(kernel: str, n: int, device: torch.device) -> Kernel:
     x, y = [torch.ones(n, device=device) for _ in range(2)]
-    return _kernel("copy", n, 0, 2 * n * FLOAT_BYTES, lambda: y.copy_(x))
-
-
-def _triad(n: int, device: torch.device) -> Kernel:
-    x, y, z = [torch.ones(n, device=device) for _ in range(3)]
-    return _kernel(
-        "triad", n, 2 * n, 3 * n * FLOAT_BYTES, lambda: torch.add(x, y, alpha=FACTOR, out=z)
-    )
-
-
-def _launch(device: torch.device) -> Kernel:
-    x = torch.ones(1, device=device)
-    most = QUEUE if device.type == "cuda" else MANY
-    return _kernel("launch", 1, 0, 0, lambda: x.mul_(1.0), most_calls=most)
+    if kernel == "copy":
+        return _kernel("copy", n, 0, 2 * n * FLOAT_BYTES, lambda: y.copy_(x))
+    z, n_bytes = torch.ones(n, device=device), 3 * n * FLOAT_BYTES
+    return _kernel("triad", n, 2 * n, n_bytes, lambda: torch.add(x, y, alpha=FACTOR, out=z))
 
 
 def _matmul(n: int, precision: str, device: torch.device) -> Kernel:

@@ -37,18 +37,13 @@ def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List
         count = int(rate_per_s * seconds * (1 + 1e-12))
         times = [(number + 1) / rate_per_s for number in range(count)]
     else:
-        times = _poisson(rate_per_s, seconds, seed)
+        generator, times = random.Random(seed), []
+        t = generator.expovariate(rate_per_s)
+        while t <= seconds:
+            times.append(t)
+            t += generator.expovariate(rate_per_s)
     if not times:
         raise ConfigError(f"no request arrives within {seconds:g} s", do="measure for longer")
-    return times
-
-
-def _poisson(rate_per_s: float, seconds: float, seed: int) -> List[float]:
-    generator = random.Random(seed)
-    times, t = [], generator.expovariate(rate_per_s)
-    while t <= seconds:
-        times.append(t)
-        t += generator.expovariate(rate_per_s)
     return times
 
 
@@ -72,24 +67,20 @@ def read_times(path: str) -> List[float]:
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        before = _time(line, before, f"{path}, line {number}")
-        times.append(before)
+        try:
+            value = float(line)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= before):
+            raise ConfigError(
+                "this is no time of an arrival",
+                where=f"{path}, line {number}",
+                found=line.strip()[:40],
+                allowed=f"a number, s, of at least {before:g}: ascending from 0",
+            )
+        before = value
+        times.append(value)
     return times
-
-
-def _time(line: str, before: float, where: str) -> float:
-    try:
-        value = float(line)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= before):
-        raise ConfigError(
-            "this is no time of an arrival",
-            where=where,
-            found=line.strip()[:40],
-            allowed=f"a number, s, of at least {before:g}: ascending from 0",
-        )
-    return value
 
 
 def mean_rate(times: List[float]) -> Optional[float]:

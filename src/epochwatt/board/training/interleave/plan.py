@@ -1,13 +1,13 @@
 """Check the plan of a measurement before torch is loaded (board side: Python 3.6 grammar)."""
 
 import math
-from typing import Any, Dict
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.interleave.arrivals import CONSTANT, POISSON, mean_rate, read_times
 from epochwatt.errors import ConfigError
 
 QUEUE = 10  # mini-batches of requests that may wait
-DEFAULTS: Dict[str, Any] = {
+DEFAULTS: Document = {
     "rate_per_s": None,  # of a trace: its own
     "batch_size": 1,
     "train_batch_size": 16,
@@ -22,7 +22,7 @@ ALL = ("train", "infer", "seconds") + tuple(DEFAULTS)
 COUNTS = {"batch_size": 1, "train_batch_size": 1, "n_train": 0, "torch_threads": 0, "seed": 0}
 
 
-def checked(given: Dict[str, Any]) -> Dict[str, Any]:
+def checked(given: Document) -> Document:
     """Return a whole plan.
 
     Parameters

@@ -1,0 +1,62 @@
+"""Measure the epochs of a Hugging Face `Trainer` (Python 3.8)::
+
+Trainer(..., callbacks=[EpochwattCallback(EpochMonitor("my-run"))])
+"""
+
+from typing import Any
+
+from transformers import TrainerCallback
+
+from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+
+
+class EpochwattCallback(TrainerCallback):
+    """Measures each training epoch; a mini-batch of the record is a step of the optimiser.
+
+    Evaluation and saving within an epoch are overhead.
+
+    Parameters
+    ----------
+    monitor : its `last` is the latest epoch; its `log_to` says who is told of each
+    """
+
+    def __init__(self, monitor: EpochMonitor) -> None:
+        self.monitor = monitor
+        self._loop: Any = None
+        self._is_paused = False
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Begin an epoch."""
+        self._loop = self.monitor._begin(more.get("train_dataloader") or ())
+        self._stamp(ASK)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note that the data of a step have come."""
+        if self._is_paused:
+            self._stamp(GOING_ON)
+            self._is_paused = False
+        self._stamp(GOT)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note that a step is done, and whether something else comes before the next."""
+        self._stamp(ASK)
+        if control.should_evaluate or control.should_save:
+            self._stamp(PAUSE)
+            self._is_paused = True
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """End an epoch."""
+        self._end(is_whole=True)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """End an epoch that was left early."""
+        self._end(is_whole=False)
+
+    def _stamp(self, what: int) -> None:
+        if self._loop is not None:
+            self._loop.stamp(what)
+
+    def _end(self, is_whole: bool) -> None:
+        loop, self._loop, self._is_paused = self._loop, None, False
+        if loop is not None:
+            self.monitor._end(loop, is_whole)

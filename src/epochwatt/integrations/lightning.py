@@ -1,0 +1,72 @@
+"""Measure the epochs of a Lightning `Trainer` (Python 3.8)::
+
+trainer = Trainer(callbacks=[EpochwattCallback(EpochMonitor("my-run"))])
+"""
+
+from typing import Any
+
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    from pytorch_lightning import Callback
+
+from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+from epochwatt.sinks import metrics
+
+
+class EpochwattCallback(Callback):
+    """Measures each training epoch, and logs `epochwatt/energy_wh` and the like.
+
+    A mini-batch's body is what lies between `on_train_batch_start` and `on_train_batch_end`.
+    Validation within an epoch is overhead, that after its last mini-batch is no part of it.
+
+    Parameters
+    ----------
+    monitor : its `last` is the latest epoch
+    """
+
+    def __init__(self, monitor: EpochMonitor) -> None:
+        self.monitor = monitor
+        self._loop: Any = None
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin an epoch."""
+        self._loop = self.monitor._begin(trainer.train_dataloader)
+        self._stamp(ASK)
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """Note that a mini-batch has come."""
+        self._stamp(GOT)
+
+    def on_train_batch_end(self, *_: Any) -> None:
+        """Note that a mini-batch is done."""
+        self._stamp(ASK)
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Leave validation out of the wait; behind the last mini-batch the epoch ends."""
+        if trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
+            self._end(is_whole=True)
+        self._stamp(PAUSE)
+
+    def on_validation_end(self, *_: Any) -> None:
+        """Go on waiting for data."""
+        self._stamp(GOING_ON)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """End an epoch and log it."""
+        self._end(is_whole=True)
+        if self.monitor.last is not None and trainer.logger is not None:
+            trainer.logger.log_metrics(metrics(self.monitor.last), step=trainer.global_step)
+
+    def on_exception(self, *_: Any) -> None:
+        """End an epoch that was left early."""
+        self._end(is_whole=False)
+
+    def _stamp(self, what: int) -> None:
+        if self._loop is not None:
+            self._loop.stamp(what)
+
+    def _end(self, is_whole: bool) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            self.monitor._end(loop, is_whole)

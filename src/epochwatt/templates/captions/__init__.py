@@ -1,0 +1,3 @@
+"""Captions of studies' figures; a rule that imports this follows their text."""
+
+FOLDER = "captions"

@@ -1,1 +1,0 @@
-"""Fit the simulated boards to published numbers."""

@@ -1,1 +1,0 @@
-"""The equations of a simulated board: one epoch in closed form."""

@@ -1,0 +1,145 @@
+"""Compute the electrical power of a module and of its plug, and the clocks that governors choose.
+
+**Power.** A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
+only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory
+takes power by its clock and energy by each byte moved:
+
+    module = soc + cores (idle + (1 - idle) busy) c_core f_cpu V_cpu^2
+           + (idle + (1 - idle) util) c_gpu g f_gpu V_gpu^2 cuda_cores
+           + m f_emc + e bytes/s
+    socket = (module + carrier) / efficiency of the adapter
+
+Disks and USB hang on the carrier: the module's sensors do not see them (SIGMETRICS 2023, 4.5).
+
+**Governors**, where clocks are not pinned (DVFS on). CPU: schedutil sets each cluster to 1.25 times
+the utilisation of its busiest core (Linux Documentation/scheduler/schedutil.rst). A process that
+polls the GPU keeps its core fully busy. GPU and memory: the lowest clock at which the load stays
+below a target (devfreq and actmon of L4T); and the memory is not slower in its range than the
+fastest CPU in its own (ASSUME: L4T's CPU driver asks for bandwidth by its clock).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from epochwatt.board.device.frequencies import WITHIN
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.boards import Array, Board, Clocks, Values
+
+SCHEDUTIL_MARGIN = 1.25
+STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
+STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
+SCOPES = ("module", "socket")
+
+
+def check_clocks(board: Board, clocks: Clocks) -> None:
+    """Raise EpochwattError where a power mode asks for what the board cannot do.
+
+    Nominal clocks are rounded: an end may be left by as much as on a board.
+    """
+    limits = ((1, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz)
+    for name, values, (low, high) in zip(Clocks._fields, clocks, limits, strict=True):
+        lowest, highest = np.min(values), np.max(values)
+        if not (low * (1.0 - WITHIN) <= lowest and highest <= high * (1.0 + WITHIN)):
+            wrong = lowest if lowest < low else highest
+            problem = f"a simulated {board.title} cannot have {name} {wrong:g}"
+            raise EpochwattError(problem, allowed=f"{low:g} to {high:g}")
+
+
+class Load(NamedTuple):
+    """The load of a board, as a mean over some time."""
+
+    busy_cores: Array  # CPU cores at work, 0 to cores
+    gpu_util: Array  # share of the time in which kernels execute, 0 to 1
+    bytes_per_s: Array  # moved in memory
+
+
+class Parts(NamedTuple):
+    """Power of the module's parts, W."""
+
+    soc_w: Array
+    cpu_w: Array
+    gpu_w: Array
+    memory_w: Array
+
+    @property
+    def module_w(self) -> Array:
+        """Power of the whole module, the sum of its sensors, W."""
+        return self.soc_w + self.cpu_w + self.gpu_w + self.memory_w
+
+
+def voltage(mhz: Array, limits_mhz: tuple[float, float], limits_v: tuple[float, float]) -> Array:
+    """Return the voltage at a clock, V: linear between the ends, which are not left."""
+    return np.interp(mhz, limits_mhz, limits_v)
+
+
+def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
+    """Return the power of each part of a module."""
+    cpu_v = voltage(clocks.cpu_mhz, board.cpu_mhz, board.cpu_v)
+    gpu_v = voltage(clocks.gpu_mhz, board.gpu_mhz, board.gpu_v)
+    core_w = p[f"{board.power}_core_w_per_ghz_v2"] * 1e-3 * clocks.cpu_mhz * cpu_v**2
+    per_core_w = p["gpu_mw_per_ghz_v2"] * 1e-6 * clocks.gpu_mhz * gpu_v**2
+    gpu_w = per_core_w * board.gpu_power * board.cuda_cores
+    idle, gpu_idle = p["core_idle_share"], p["gpu_idle_share"]
+    return Parts(
+        np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
+        core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
+        gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
+        1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
+        + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
+    )
+
+
+def socket_w(board: Board, module_w: Array, p: Values) -> Array:
+    """Return the power at the plug, W: carrier board and the adapter's loss added."""
+    return (module_w + p[f"{board.power}_carrier_w"]) / p["adapter_efficiency"]
+
+
+def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> Array:
+    """Return the mean power of a board that does not train, W.
+
+    `clocks`: of the power mode; with DVFS on they fall to the lowest.
+
+    Raises EpochwattError: a state or scope that there is not; Wake-on-LAN has no module power;
+    clocks that the board does not have.
+    """
+    check_clocks(board, clocks)
+    if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):
+        raise EpochwattError(
+            f"no idle power of state {state!r} in scope {scope!r}",
+            allowed=f"{', '.join(STATES)}; {', '.join(SCOPES)}; wol: socket only",
+        )
+    if state == "wol":
+        return np.asarray(p[f"{board.power}_suspend_w"])
+    if state == "logging_off_dvfs_on":
+        clocks = Clocks(clocks.cores, board.cpu_mhz[0], board.gpu_mhz[0], board.emc_mhz[0])
+    busy = p["monitor_cores"] / board.ipc if state == "logging_on_dvfs_off" else 0.0
+    module_w = parts(board, clocks, Load(busy, 0.0, 0.0), p).module_w
+    return module_w if scope == "module" else socket_w(board, module_w, p)
+
+
+def governed(
+    board: Board, top: Clocks, core_util: Array, gpu_util: Array, emc_util: Array, p: Values
+) -> Clocks:
+    """Return the clocks chosen below a power mode's.
+
+    `core_util`, `gpu_util`, `emc_util`: of the busiest core, GPU and memory at the mode's clocks,
+    0 to 1.
+    """
+    fastest_mhz = cpu_mhz(board, top, core_util)
+    for_gpu = emc_util / p["emc_governor_load"]
+    demand = np.maximum(for_gpu, fastest_mhz / top.cpu_mhz)
+    return Clocks(
+        top.cores,
+        fastest_mhz,
+        np.clip(gpu_util / p["gpu_governor_load"] * top.gpu_mhz, board.gpu_mhz[0], top.gpu_mhz),
+        np.clip(demand * top.emc_mhz, board.emc_mhz[0], top.emc_mhz),
+    )
+
+
+def cpu_mhz(board: Board, top: Clocks, core_util: Array) -> Array:
+    """Return the clock of a cluster, MHz.
+
+    `core_util`: of its busiest core at the mode's clock, 0 to 1.
+    """
+    return np.clip(SCHEDUTIL_MARGIN * core_util * top.cpu_mhz, board.cpu_mhz[0], top.cpu_mhz)

@@ -1,1 +1,0 @@
-"""Simulate runs and idle powers, and write them as a measurement would."""

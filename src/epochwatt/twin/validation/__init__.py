@@ -1,1 +1,0 @@
-"""Refit without some of the numbers and predict those: how far to trust a simulation."""

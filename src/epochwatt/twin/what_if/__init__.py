@@ -1,1 +1,0 @@
-"""`epochwatt what-if`: answer one question about a simulated board."""

@@ -1,0 +1,231 @@
+"""Folds refitted: what is left out, their files, their spread, one fold fitted anew, set-ups."""
+
+import csv
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.folds import GROUPINGS, POWER_MODES
+from epochwatt.twin.calibrate_twin import (
+    COSINE,
+    NEAR,
+    _cosines,
+    all_folds,
+    kinds_of_refits,
+    near_folds,
+)
+from epochwatt.twin.calibration import Calibration, fit_with_evidence
+from epochwatt.twin.parameters import write_parameters
+from epochwatt.twin.predicted import predict, seen_by_setups
+from epochwatt.twin.refits import (
+    ALL,
+    CLAIMS,
+    FILE,
+    FOLD,
+    PRIOR,
+    fit_setups,
+    load_prior_parameters,
+    load_refits,
+    load_setups,
+    parameter_draws,
+    refit,
+    spreads,
+    without,
+    write_refits,
+    write_setups,
+)
+
+KINDS = (FOLD, CLAIMS, PRIOR, *GROUPINGS, NEAR)
+CHEAP = "board agx"  # a fold that leaves few numbers: seconds
+WIDTHS = 0.05  # of the prior: what another machine's rounding may change
+SPARE = "hipcw2021_spare_mib"
+
+
+@pytest.fixture(scope="module")
+def committed(evidence):
+    return load_refits(evidence.folder, evidence.twin.parameters)
+
+
+def test_every_fold_that_takes_a_number_is_committed_with_what_it_saw(evidence, committed):
+    def taking(folds):
+        facts = evidence.facts
+        return [name for name, fold in folds.items() if len(without(facts, fold)) < len(facts)]
+
+    p, folds = evidence.twin.parameters, all_folds(evidence)
+    assert list(load_refits(evidence.folder, p, KINDS)) == [ALL, *taking(folds)]
+    assert list(committed) == [ALL, *taking(evidence.folds)]
+    claims = load_refits(evidence.folder, p, (CLAIMS,))
+    assert list(claims) == [ALL, *taking(evidence.claim_folds)]
+    assert evidence.claim_folds.keys() - claims.keys() == {"5.4.4"}
+    assert not committed.keys() & evidence.claim_folds.keys()
+    for kind, members in evidence.other_folds.items():
+        assert list(load_refits(evidence.folder, p, (kind,))) == [ALL, *taking(members)]
+    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
+        counted = {row["takeaway"]: int(row["n_facts"]) for row in csv.DictReader(handle)}
+    assert counted.pop(ALL) == len(evidence.facts)
+    assert counted == {name: len(without(evidence.facts, folds[name])) for name in counted}
+
+
+@pytest.mark.slow
+def test_committed_refit_is_what_a_refit_gives(evidence):
+    """One of them, which takes seconds; `make validate` makes them all."""
+    kept = without(evidence.facts, all_folds(evidence)[CHEAP])
+    committed = load_refits(evidence.folder, evidence.twin.parameters, KINDS)[CHEAP]
+    fit = fit_with_evidence(kept, evidence.leaks, evidence.twin)
+    off = {
+        name: math.log(fit.parameters[name] / value)
+        / math.log(fit.parameters.described[name].factor)
+        for name, value in committed.items()
+    }
+    assert 0 < len(fit.parameters.fitted) < len(off)
+    assert {name: by for name, by in off.items() if abs(by) > WIDTHS} == {}
+
+
+def test_committed_spread_is_that_of_the_folds(evidence, committed):
+    p = evidence.twin.parameters
+    assert spreads(committed, p.fitted) == {n: p.described[n].spread for n in p.fitted}
+
+
+def test_folds_are_fitted_side_by_side(evidence, only):
+    twin = only(evidence.twin, "sample_kcycles")
+    facts = [fact for fact in evidence.facts if fact.id[:6] in ("S5.2.1", "S5.1.3", "S5.6-0")]
+    folds = {name: evidence.folds[name] for name in ("5.1.3", "5.6.3", "5.6")}
+    lines = []
+    fits = refit(folds, facts, evidence.leaks, twin, lines.append)
+    assert list(fits) == ["5.1.3", "5.6"]  # 5.6.3 takes none of these numbers
+    assert len(lines) == 2
+    alone = fit_with_evidence(without(facts, folds["5.6"]), evidence.leaks, twin)
+    assert alone.parameters.fitted == ("sample_kcycles",)
+    assert dict(fits["5.6"].parameters) == dict(alone.parameters)
+
+
+def test_prior_of_power_modes_is_all_parameters_fitted_without_any(evidence):
+    p = evidence.twin.parameters
+    prior = load_prior_parameters(evidence.folder, p)
+    refits = load_refits(evidence.folder, p, (PRIOR,))
+    assert list(refits) == [ALL, POWER_MODES]
+    assert prior == {**p, **refits[POWER_MODES]} != dict(p)
+    assert kinds_of_refits(evidence)[POWER_MODES] == PRIOR
+
+
+class TestFile:
+    """cross_validation_fits.csv."""
+
+    @pytest.fixture
+    def fits(self, evidence, only):
+        p = only(evidence.twin, "sample_kcycles", "soc_factor").parameters
+        moved = {ALL: (470.0, 3.5), "5.1.1": (450.5, 3.25), "5.6": (500.0, 4.0)}
+        return {
+            name: Calibration(p.moved({"sample_kcycles": a, "soc_factor": b}), 12.345, 99)
+            for name, (a, b) in moved.items()
+        }
+
+    def test_is_read_back_kind_by_kind(self, fits, tmp_path):
+        write_refits(tmp_path, fits, {"5.1.1": CLAIMS, "5.6": PRIOR})
+        p = fits[ALL].parameters
+        assert list(load_refits(tmp_path, p)) == [ALL]
+        claims = load_refits(tmp_path, p, (CLAIMS,))
+        assert list(claims) == [ALL, "5.1.1"]
+        assert claims["5.1.1"] == {"sample_kcycles": 450.5, "soc_factor": 3.25}
+        assert list(load_refits(tmp_path, p, (CLAIMS, PRIOR))) == [ALL, "5.1.1", "5.6"]
+        with pytest.raises(ConfigError, match=r"no row 'power modes'\n.*make validate"):
+            load_prior_parameters(tmp_path, p)
+
+    def test_of_other_fitted_values_or_damaged_is_refused(self, fits, tmp_path):
+        write_refits(tmp_path, fits, {})
+        with pytest.raises(ConfigError, match=r"other fitted values(.|\n)*make validate"):
+            load_refits(tmp_path, fits["5.6"].parameters)
+        text = (tmp_path / FILE).read_text("utf-8")
+        (tmp_path / FILE).write_text(text.replace("450.5", "much"), "utf-8")
+        with pytest.raises(ConfigError, match=r"line 3(.|\n)*make validate"):
+            load_refits(tmp_path, fits[ALL].parameters)
+
+
+class TestDraws:
+    """Parameters drawn as the folds spread."""
+
+    def test_move_fitted_parameters_only_and_by_their_seed(self, evidence, committed):
+        p = evidence.twin.parameters
+        draws, again, other = (parameter_draws(p, committed, 20, seed) for seed in (1, 1, 2))
+        assert [dict(draw) for draw in draws] == [dict(draw) for draw in again]
+        assert dict(draws[0]) != dict(other[0])
+        for draw in draws:
+            assert {n for n in p if draw[n] != p[n]} <= set(p.fitted)
+            assert all(draw[name] > 0 for name in p.fitted)
+
+    def test_lie_around_the_fit_with_the_spread_and_correlation_of_the_folds(self, evidence):
+        p = evidence.twin.parameters
+        names = ["sample_kcycles", "soc_factor"]
+        logs = np.random.default_rng(5).normal(0, [0.02, 0.1], (12, 2)) @ [[1, 0], [0.5, 1]]
+        refits = {
+            str(i): {n: p[n] * math.exp(x) for n, x in zip(names, row, strict=True)}
+            for i, row in enumerate(logs)
+        }
+        refits[ALL] = {name: p[name] for name in names}
+        draws = parameter_draws(p, refits, 20_000, 0)
+        steps = np.log([[draw[name] / p[name] for name in names] for draw in draws])
+        assert steps.mean(axis=0) == pytest.approx([0, 0], abs=0.003)
+        assert np.cov(steps.T) == pytest.approx(np.cov(logs.T), rel=0.05)
+        expected = dict(zip(names, logs.std(axis=0, ddof=1), strict=True))
+        assert spreads(refits, names) == pytest.approx(expected, rel=1e-3)
+
+
+# -- what a paper's set-up has of its own ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def setups(evidence):
+    """The fit of the committed configuration."""
+    return fit_setups(evidence.published, evidence.rows, evidence.folds, evidence.twin)
+
+
+def test_planted_value_of_a_set_up_is_found_again(evidence):
+    """Numbers that the simulation itself would print lead back to what it printed them with."""
+    twin, planted = evidence.twin, {SPARE: 1234.0}
+    facts = {fact.id: fact for fact in seen_by_setups(evidence.published, evidence.rows)}
+    values = predict(facts.values(), twin, twin.parameters.moved(planted))
+    printed = dict(evidence.published.measurements)
+    for name in printed.keys() & values.keys():
+        if not printed[name].is_bound:
+            printed[name] = replace(printed[name], value=values[name][0])
+    published = replace(evidence.published, measurements=printed, relations={})
+    fitted, _ = fit_setups(published, evidence.rows, {}, twin)
+    assert fitted[ALL][SPARE] == pytest.approx(1234.0, rel=0.03)
+
+
+def test_committed_set_ups_are_refitted_without_each_takeaway(evidence, setups, tmp_path):
+    values, n_facts = setups
+    own = {name for name in evidence.folds if name.startswith("H-")}
+    assert set(values) == {ALL, *own}
+    assert all(n_facts[name] < n_facts[ALL] for name in own)
+    for name, fitted in load_setups(evidence.folder, evidence.twin.parameters).items():
+        assert fitted == pytest.approx(values[name], rel=0.02)
+    p = evidence.twin.parameters.moved(values[ALL])
+    write_parameters(tmp_path, p)
+    write_setups(tmp_path, values, n_facts)
+    assert load_setups(tmp_path, p) == {n: own for n, own in values.items() if n != ALL}
+    with pytest.raises(ConfigError, match="other values"):
+        load_setups(tmp_path, p.moved({SPARE: 1.0}))
+
+
+# -- numbers that ask the parameters nearly the same -----------------------------------------------
+
+
+def test_near_folds_keep_nothing_near_what_they_hold_out(evidence):
+    assert near_folds(evidence.folds, evidence.facts, evidence.twin) == evidence.other_folds[NEAR]
+    cosines = _cosines(evidence.facts, evidence.twin)
+    index = {fact.id: i for i, fact in enumerate(evidence.facts)}
+    more = 0
+    for fold in evidence.other_folds[NEAR].values():
+        plain = evidence.folds[fold.takeaway.removeprefix(f"{NEAR} ")]
+        assert fold.ids == plain.ids
+        assert fold.removed >= plain.removed
+        more += len(fold.removed - plain.removed)
+        own = [index[name] for name in fold.ids if name in index]
+        kept = [i for name, i in index.items() if name not in fold.removed]
+        if own and kept:
+            assert np.abs(cosines[np.ix_(kept, own)]).max() < COSINE, fold.takeaway
+    assert more > 20

@@ -1,0 +1,255 @@
+"""Validation: classes, errors, what is held out, the words about it, and the whole command."""
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up import assumed
+
+from benchmarks.calibration import (
+    CHOSEN,
+    N_SHIFTED,
+    SHIFTED,
+    WIDER,
+    one_run,
+    prior_rows,
+    write_leaks,
+)
+from epochwatt import cli
+from epochwatt.published.folds import LEAKS, points
+from epochwatt.published.numbers import Measurement, Published
+from epochwatt.tables import read_frame
+from epochwatt.twin import calibrate_twin, validation
+from epochwatt.twin.calibrate_twin import PRIORS, accuracy_lines, sum_up, write_validation
+from epochwatt.twin.parameters import load_parameters, write_parameters
+from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits, load_setups
+from epochwatt.twin.validation import (
+    CLASSES,
+    LEFT_OUT,
+    TAKE_AWAY,
+    TRANSFER,
+    accuracies,
+    summary_lines,
+)
+
+
+@pytest.fixture(scope="module")
+def rows(evidence):
+    return calibrate_twin.validate(evidence).set_index("published_id", drop=False)
+
+
+@pytest.fixture(scope="module")
+def fact(evidence):
+    return evidence.published.facts().__getitem__
+
+
+@pytest.fixture(scope="module")
+def refits(evidence):
+    kinds, p = (FOLD, *evidence.other_folds), evidence.twin.parameters
+    return {**load_refits(evidence.folder, p, kinds), **load_setups(evidence.folder, p)}
+
+
+def test_each_judged_number_has_a_row_or_is_named_as_lacking(evidence, rows):
+    judged = {name for name, row in evidence.rows.items() if row.is_simulable}
+    lacking = judged - set(rows.index)
+    text = "\n".join(accuracy_lines(evidence, rows.reset_index(drop=True)))
+    assert all(name in text for name in lacking)
+    assert len(lacking) < 0.05 * len(judged)
+    assert set(rows["class"].str.removeprefix("hipcw_")) <= set(CLASSES)
+
+
+def test_hipcw_is_seen_by_its_own_parameter_alone(evidence, rows):
+    """Without it the shared parameters say the same, whatever HiPCW prints."""
+    other = rows[rows.index.str.startswith(("H", "RH"))]
+    assert len(other)
+    assert other["class"].str.startswith("hipcw_").all()
+    assert (other["seen_by_fit"] == "yes").all()
+    assert not any(fact.paper == "hipcw2021" for fact in evidence.facts)
+    moves = other["fitted_prediction"] != other["held_out_prediction"]
+    assert moves[(other["device"] == "nx") & (other["takeaway"] == "H-III.A")].any()
+    assert not moves[other["device"] == "agx"].any()  # everything is cached there anyway
+
+
+def test_fold_changes_its_own_rows_only(evidence, refits, rows):
+    slower = {**refits, "5.1.3": {n: 1.5 * v for n, v in refits["5.1.3"].items()}}
+    again = validation.validate(
+        evidence.published, evidence.rows, evidence.twin, slower, evidence.groups
+    ).set_index("published_id")
+    changed = again["held_out_prediction"] != rows["held_out_prediction"]
+    assert set(again.index[changed]) == set(again.index[again["takeaway"] == "5.1.3"])
+
+
+def test_published_value_reaches_no_prediction(evidence, refits, rows):
+    """But through fitted parameters, which stay as committed here."""
+    published = evidence.published
+    other = Published(
+        {n: replace(m, value=2 * m.value) for n, m in published.measurements.items()},
+        {
+            n: replace(r, value=0.9 * r.value, value_hi=r.value_hi and 0.9 * r.value_hi)
+            for n, r in published.relations.items()
+        },
+    )
+    again = validation.validate(other, evidence.rows, evidence.twin, refits, evidence.groups)
+    for name in ("published_id", "fitted_prediction", "held_out_prediction"):
+        assert again[name].tolist() == rows[name].tolist()
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made_up(rows):
+    """Return a function that gives times with given errors."""
+
+    def call(errors):
+        row = rows.loc["S5.1.3-01"].to_dict() | {"metric": "compute_s"}
+        table = [{**row, "published_id": n, "held_out_error_pct": e} for n, e in errors.items()]
+        return pd.DataFrame(table)
+
+    return call
+
+
+def test_summary_has_median_worst_and_goal(made_up):
+    three = made_up({"S4": 4.0, "S12": 12.0, "S30": 30.0})
+    lines = summary_lines(three, 25, [])
+    text = "time: median held-out error 12.0 % (n = 3, worst 30.0 %); the goal of 10 % is missed"
+    assert text in lines
+    assert any("S30 30.0, S12 12.0, S4 4.0" in line for line in lines)
+    over = lines[lines.index("Times, energies and powers with a held-out error over 10 %:") :]
+    assert [line.split()[0] for line in over[1:]] == ["S30", "S12"]
+    met = summary_lines(three[:1], 25, [])
+    assert any(line.endswith("the goal of 10 % is met") for line in met)
+    assert met[-1] == "  none"
+
+
+# -- errors by what was left out -------------------------------------------------------------------
+
+
+def test_accuracies_are_medians_of_the_rows(evidence, rows):
+    accuracy = sum_up(evidence, rows.reset_index(drop=True)).set_index(["grouping", "class"])
+    for grouping in LEFT_OUT:
+        class_ = "hipcw_time" if grouping == TRANSFER else "time"
+        column = f"{grouping}_error_pct"
+        column = column if column in rows else "held_out_error_pct"
+        errors = rows.loc[rows["class"] == class_, column]
+        found = accuracy.loc[(grouping, "time")]
+        assert found["n"] == len(errors)
+        assert found["median_error_pct"] == median(errors)
+        assert errors[found["worst_id"]] == found["worst_error_pct"] == max(errors)
+
+
+def grouped(made_up, groups):
+    errors = {f"S{g}-{i}": e for g, own in groups.items() for i, e in enumerate(own)}
+    members = {name: name[1:].partition("-")[0] for name in errors}
+    return accuracies(made_up(errors), {TAKE_AWAY: members})
+
+
+def test_interval_covers_the_median_of_groups_that_are_off_together(made_up):
+    """90 % of intervals hold the true median; if numbers were drawn one by one, far fewer would."""
+    rng, held = np.random.default_rng(7), 0
+    for _ in range(60):
+        centres = rng.normal(10.0, 2.0, 25)
+        groups = {str(g): list(c + rng.normal(0.0, 0.3, 6)) for g, c in enumerate(centres)}
+        (row,) = grouped(made_up, groups).to_dict("records")
+        held += row["low_pct"] <= 10.0 <= row["high_pct"]
+    assert held > 60 * 0.75
+
+
+# -- what stands beside the calibration: runs that are one to the simulation, other priors ---------
+
+
+def test_committed_leaks_are_those_of_the_committed_simulation(evidence, tmp_path):
+    shutil.copy(evidence.folder / LEAKS, tmp_path)
+    write_leaks(tmp_path, evidence.published, evidence.twin)
+    written, committed = ((f / LEAKS).read_text("utf-8") for f in (tmp_path, evidence.folder))
+    assert written == committed, "do: make validate"
+    # what the simulation cannot tell apart leaves with its take-away
+    folds = evidence.folds
+    assert {"S5.5.1-02", "S5.5.1-04"} <= folds["5.6"].removed  # DVFS on: the same epoch
+    assert {"S5.3.1-02", "RS5.3.1-03"} <= folds["5.2.2"].removed  # 361 ms is twice 195 ms
+
+
+def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
+    """Whatever the paper prints: predictions of kept and removed numbers always differ."""
+    same = one_run(evidence.published, evidence.twin)
+    facts = evidence.published.facts()
+    values = {n: f for n, f in facts.items() if isinstance(f, Measurement) and not f.is_bound}
+    at = {name: {same.get(p, p) for p in points(fact)} for name, fact in values.items()}
+    for takeaway, fold in evidence.folds.items():
+        lost = set().union(*(at[name] for name in fold.removed if name in at))
+        kept = {name for name in values if name not in fold.removed and at[name] & lost}
+        assert kept == set(), takeaway
+
+
+def test_committed_priors_have_every_choice_and_the_held_out_errors(evidence, rows):
+    """With nothing fitted the chosen ones predict best: they were chosen with the papers."""
+    keys = ["priors", "fitted", "class"]
+    priors = read_frame(evidence.folder / PRIORS).set_index(keys)["median_error_pct"]
+    shifted = [f"{SHIFTED} {i}" for i in range(1, N_SHIFTED + 1)]
+    wanted = {(CHOSEN, "no"), (CHOSEN, "yes"), (WIDER, "yes")}
+    wanted |= {(name, fitted) for name in shifted for fitted in ("no", "yes")}
+    assert {key[:2] for key in priors.index} == wanted
+    for now in prior_rows(CHOSEN, "yes", rows):
+        then = priors[CHOSEN, "yes", now["class"]]
+        assert then == pytest.approx(now["median_error_pct"], abs=0.006)
+    chosen = priors[CHOSEN, "no", "time"]
+    assert all(priors[name, "no", "time"] > 2 * chosen for name in shifted)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+FITTED = ("sample_kcycles", "gpu_mw_per_ghz_v2")
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch, request):
+    """The configuration, of which two parameters are fitted and the others assumed."""
+    for folder in ("published", "twin", "devices"):
+        shutil.copytree(request.config.rootpath / "config" / folder, tmp_path / "config" / folder)
+    shutil.copy(request.config.rootpath / "config/claims.yaml", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    twin = Path("config/twin")
+    known = load_parameters(twin)
+    write_parameters(twin, assumed(known, [n for n in known.fitted if n not in FITTED]))
+    return twin
+
+
+@pytest.mark.thorough
+def test_calibrate_twin_refits_and_writes_the_same_again(checkout, workloads, capsys):
+    def contents():
+        return {path.name: path.read_bytes() for path in checkout.iterdir()}
+
+    before = contents()
+    command = ["calibrate-twin", "--workloads", str(Path(workloads[0]).parent)]
+    assert cli.main([*command, "--folds"]) == 0
+    out, after = capsys.readouterr().out, contents()
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"parameters.yaml", "cross_validation_fits.csv", "setups.csv"}
+    known = load_parameters(checkout)
+    assert known.fitted == FITTED
+    assert all(known.described[n].spread > 0 and known.described[n].serves for n in FITTED)
+    assert load_refits(checkout, known).keys() > {ALL, "5.1.1", "5.6.7"}
+    assert load_refits(checkout, known, (CLAIMS,)).keys() > {ALL, "5.6.1", "A.0.4"}
+    for line in ("2 parameters, ", "sample_kcycles ", "time: median held-out error "):
+        assert line in out
+    done = re.findall(r"\((\d+) of (\d+)\)", out)
+    assert [int(n) for n, _ in done] == list(range(1, len(done) + 1))
+
+    assert cli.main(command) == 0
+    assert contents() == after
+
+    write_validation(workloads, "validation.csv", "groupings.csv", "validation.txt")
+    assert Path("validation.txt").read_text("utf-8").strip() in out
+    assert Path("validation.csv").read_text("utf-8").count("\n") > 150
+
+
+def test_counts_that_are_not_there(checkout, capsys):
+    assert cli.main(["calibrate-twin"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: results/twin/workloads/lenet.json is not there")
+    assert "do: .venv/bin/snakemake workloads" in error

@@ -1,0 +1,401 @@
+"""What-if questions: answers, errors, warnings, bottlenecks, the nearest published numbers."""
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from epochwatt import cli
+from epochwatt.counting.kernel_counts import generic_kernel_counts
+from epochwatt.errors import EpochwattError
+from epochwatt.twin import nearest, resources
+from epochwatt.twin.boards import Clocks, SampleFacts
+from epochwatt.twin.epoch import Setting
+from epochwatt.twin.parameters import load_parameters, write_parameters
+from epochwatt.twin.predicted import Question
+from epochwatt.twin.what_if import mode_of
+
+ROOT = Path(__file__).resolve().parents[3]
+NUMBERS = {
+    "--flops": "3e9",
+    "--bytes": "2e8",
+    "--launches": "900",
+    "--parameters": "5e6",
+    "--sample-bytes": "602112",
+    "--file-bytes": "1e5",
+    "--pixels": "4e5",
+    "--samples": "20000",
+}
+BY_TOTALS = [word for pair in NUMBERS.items() for word in pair]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Make a checkout without results."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def counted(here, workloads):
+    """Make a checkout with counts of LeNet."""
+    folder = here / "results/twin/workloads"
+    folder.mkdir(parents=True)
+    shutil.copy(workloads[0], folder / "lenet.json")
+    return here
+
+
+@pytest.fixture
+def ask(capsys):
+    """Return a function that asks; it gives status, stdout and stderr."""
+
+    def call(*words):
+        status = cli.main(["what-if", *words])
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def table(out):
+    """Return name -> (asked, default, change) of the printed table."""
+    rows = [
+        re.split(r"\s{2,}", line.strip()) for line in out.partition("bottleneck:")[0].splitlines()
+    ]
+    start = next(i for i, row in enumerate(rows) if row[0] == "epoch s")
+    return {row[0]: (float(row[1]), float(row[2]), row[3]) for row in rows[start:] if len(row) == 4}
+
+
+def settings(out):
+    """Return title -> (asked, default) of the settings in the printed table."""
+    rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
+    return {row[0]: tuple(row[1:]) for row in rows if len(row) == 3 and row[0]}
+
+
+def test_parts_add_up(ask, here):
+    words = ("--device", "agx", "--storage", "hdd", "--workers", "1", "--cold")
+    status, out, err = ask(*words, *BY_TOTALS)
+    assert (status, err) == (0, "")
+    first = "SIMULATED, not measured: one epoch of generic on Jetson AGX Xavier"
+    assert out.splitlines()[0] == first
+    rows = table(out)
+    parts = ("wait for the loader s", "hand-over s", "copy s", "compute s", "overhead s")
+    for column in (0, 1):
+        e2e_s, energy_wh, power_w = (
+            rows[name][column] for name in ("epoch s", "energy Wh", "mean power W")
+        )
+        assert sum(rows[name][column] for name in parts) == pytest.approx(e2e_s, rel=2e-3)
+        assert energy_wh == pytest.approx(power_w * e2e_s / 3600, rel=2e-3)
+        for total, unit in ((energy_wh, "Wh"), (power_w, "W")):
+            names = ("CPU", "GPU", "memory", "rest of the module")
+            of_parts = [rows[f"{name} {unit}"][column] for name in names]
+            assert sum(of_parts) == pytest.approx(total, rel=2e-3)
+
+
+def test_settings_that_are_left_out_take_the_default(ask, here):
+    _, out, _ = ask("--device", "nano", *BY_TOTALS)
+    rows = settings(out)
+    assert all(value == default for value, default in rows.values())
+    assert rows["loader workers"] == ("4", "4")
+    assert [rows[name][1] for name in ("power mode", "CPU cores", "storage")] == ["MAXN", "4", "sd"]
+    assert {change for _, _, change in table(out).values()} == {"-"}
+    assert ask("--device", "nano-d1", *BY_TOTALS)[1] == out  # a unit is as its board
+
+
+def test_change_is_told_against_the_default(ask, here):
+    _, out, _ = ask("--device", "agx", "--power-mode", "b", *BY_TOTALS)
+    value, default, change = table(out)["epoch s"]
+    assert value > default
+    assert float(change.split()[0]) == pytest.approx(100 * (value / default - 1), abs=0.2)
+    assert table(out)["GPU utilisation %"][2].endswith(" points")
+
+
+def test_each_of_several_changes_is_told_alone_and_left_out(ask, here):
+    changes = {
+        "storage hdd": ("--storage", "hdd"),
+        "loader workers 0": ("--workers", "0"),
+        "empty page cache yes": ("--cold",),
+    }
+
+    def asked(names):
+        words = [word for name in names for word in changes[name]]
+        return ask("--device", "agx", *words, *BY_TOTALS)[1]
+
+    rows = [re.split(r"\s{2,}", line) for line in asked(changes).splitlines()]
+    rows = {row[0]: [float(cell) for cell in row[1:]] for row in rows if row[0] in changes}
+    assert rows.keys() == changes.keys()
+    for name, (alone_s, without_s, alone_wh, without_wh) in rows.items():
+        alone, without = (table(asked(names)) for names in ({name}, changes.keys() - {name}))
+        assert (alone["epoch s"][0], without["epoch s"][0]) == (alone_s, without_s)
+        assert (alone["energy Wh"][0], without["energy Wh"][0]) == (alone_wh, without_wh)
+    assert "one by one" not in asked({"loader workers 0"})
+
+
+def test_known_network_is_answered_from_its_counts_without_torch_or_pandas(counted):
+    code = (
+        "import sys\nfrom epochwatt import cli\n"
+        "assert cli.main(sys.argv[1:]) == 0\n"
+        "print(sorted({'torch', 'pandas'} & set(sys.modules)))"
+    )
+    words = ["what-if", "--device", "agx", "--model", "lenet", "--workers", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=counted,
+    )
+    out = done.stdout
+    assert out.splitlines()[-1] == "[]"
+    assert "kernel counts: results/twin/workloads/lenet.json; 3750 mini-batches" in out
+    assert "bottleneck: bound by compute, its limit is launches" in out
+    only = "loader workers 3 (only 0, 1, 2, 4, 8)"
+    assert f"WARNING: nothing is published anywhere with {only}" in out
+    assert "  nothing of lenet on agx with loader workers 3 (only 0, 1, 4)" in out
+
+
+def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeypatch):
+    status, out, _ = ask("--device", "agx", "--model", "lenet")
+    assert status == 0
+    assert "kernels counted just now; to keep the counts: .venv/bin/snakemake results/twin/" in out
+    assert not (here / "results").exists()
+    shutil.rmtree(here / ".cache")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
+    status, _, err = ask("--device", "agx", "--model", "lenet")
+    assert status == 1
+    assert "lenet.json does not exist, and this Python has no torch to make it" in err
+    assert "  do: run .venv/bin/snakemake results/twin/workloads/lenet.json where there" in err
+
+
+def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted):
+    _, out, _ = ask("--device", "orin", "--model", "lenet", "--storage", "emmc", "--scale", "3")
+    assert "WARNING: nothing is published anywhere with storage emmc (only hdd, sd, ssd)" in out
+    assert "WARNING: nothing is published anywhere with data set scale 3 (only 1)" in out
+    assert "WARNING: no number of orin was fitted: data sheet and assumptions only" in out
+    assert "nearest: storage ssd, data set scale 1, in 1 published number" in out
+    assert "assumed, supported by no published number: orin_soc_w" in out
+    assert "held-out errors: no results/twin/validation.csv yet (make validate)" in out
+
+
+def test_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted):
+    (counted / "results/twin/validation.csv").write_text(
+        "published_id,class,device,held_out_error_pct,judged_as\n"
+        "S5.5.2-01,share,agx,12.5,points\n"
+        "S5.5.1-01,time,agx,2.2,ratio\n"
+        "A,time,agx,,ratio\nB,time,nx,50,ratio\nC,hipcw_time,agx,99,ratio\n"
+    )
+    _, out, _ = ask("--device", "agx", "--model", "lenet")
+    line = next(line for line in out.splitlines() if "S5.5.2-01" in line)
+    assert re.search(r"GPU utilisation +about 7 % +[\d.]+ +12\.5 points$", line)
+    assert "median held-out error on agx: time 2.2 % (n = 1)" in out
+
+
+def test_network_that_did_not_fit_is_warned_of(ask, counted):
+    folder = counted / "results/twin/workloads"
+    text = (folder / "lenet.json").read_text().replace('"lenet"', '"vgg11"')
+    (folder / "vgg11.json").write_text(text)
+    _, out, _ = ask("--device", "nano", "--model", "vgg11")
+    warnings = [line for line in out.splitlines() if line.startswith("WARNING")]
+    assert warnings == [
+        "WARNING: vgg11 ran out of memory on this board in the papers",
+        "WARNING: nothing is published of vgg11 on nano (only of lenet)",
+    ]
+
+
+def test_interval_is_what_the_refits_say(ask, here):
+    (here / "config").unlink()
+    shutil.copytree(ROOT / "config", here / "config")
+    _, out, _ = ask("--device", "agx", *BY_TOTALS)
+    match = re.search(r"epoch ([\d.]+) to ([\d.]+) s, energy ([\d.]+) to ([\d.]+) Wh; ", out)
+    lowest_s, highest_s, lowest_wh, highest_wh = map(float, match.groups())
+    assert lowest_s <= table(out)["epoch s"][0] <= highest_s
+    assert lowest_wh < highest_wh
+    folder = here / "config/twin"
+    (folder / "cross_validation_fits.csv").unlink()
+    _, out, _ = ask("--device", "agx", *BY_TOTALS)
+    assert "uncertainty: no interval; config/twin/cross_validation_fits.csv cannot be read" in out
+    p = load_parameters(folder)
+    write_parameters(folder, p.moved({name: p.described[name].prior for name in p.fitted}))
+    _, out, _ = ask("--device", "agx", *BY_TOTALS)
+    assert "WARNING: config/twin/parameters.yaml was never calibrated" in out.splitlines()[1]
+    assert "uncertainty: no interval without a calibration" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--device", "pi", *BY_TOTALS],
+            "error: unknown --device 'pi'\n  allowed: agx, nx, nano, orin",
+        ),
+        (
+            ["--device", "agx-d9", *BY_TOTALS],
+            "unknown --device 'agx-d9'\n  allowed: agx, agx-d1, agx-d2",
+        ),
+        (
+            ["--device", "nx", "--batch-size", "20001", *BY_TOTALS],
+            "--batch-size 20001 is more than the samples of an epoch\n  allowed: 1 to 20000",
+        ),
+        (
+            ["--device", "agx", "--workers", "1000", *BY_TOTALS],
+            "1000 workers and generic with batch size 16 need 35",
+        ),
+        (["--device", "agx", *BY_TOTALS, "--scale", "1e300"], "one epoch would take "),
+        (
+            ["--device", "agx", "--power-mode", "8,50,1377,2133", *BY_TOTALS],
+            "a simulated Jetson AGX Xavier cannot have cpu_mhz 50\n  allowed: 115.2 to 2265.6",
+        ),
+        (
+            ["--device", "agx", "--model", "x"],
+            "unknown --model 'x'\n  allowed: lenet, mobilenet, resnet",
+        ),
+        (["--device", "agx"], "no network given\n  do: add --model, one of lenet, mobilenet"),
+        (["--device", "agx", "--flops", "3"], "needs all its totals; missing: --bytes, --launches"),
+        (
+            ["--device", "agx", "--model", "lenet", "--flops", "3"],
+            "give either --model or the totals of a network (--flops), not both",
+        ),
+        (
+            ["--device", "nx", "--storage", "tape", *BY_TOTALS],
+            "'tape' is not one of 'ssd', 'hdd', 'sd', 'emmc'",
+        ),
+        (["--device", "nx", "--workers", "-1", *BY_TOTALS], "-1 is not in the range x>=0"),
+        (["--device", "nx", "--scale", "0", *BY_TOTALS], "0.0 is not in the range x>0"),
+    ],
+)
+def test_option_that_cannot_be_is_refused(ask, here, words, message):
+    status, out, err = ask(*words)
+    assert (status, out) == (2 if err.startswith("Usage:") else 1, "")
+    assert message in err
+
+
+# -- power modes -----------------------------------------------------------------------------------
+
+
+def test_power_mode_is_given_by_its_label_or_by_numbers(twin):
+    assert mode_of("e", twin, "agx") == ("e", twin.modes["agx"]["e"])
+    assert mode_of("8,2265,1377,2133", twin, "agx") == ("g", twin.modes["agx"]["g"])
+    numbers = ("8,2000,1000,2133", (8, 2000, 1000, 2133))
+    assert mode_of("8,2000,1000,2133", twin, "agx") == numbers
+
+
+@pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "3.2,2000,900,2133", "nan,2000,900,2133"])
+def test_unknown_power_mode_is_refused_with_those_there_are(twin, mode):
+    with pytest.raises(EpochwattError, match="unknown --power-mode") as caught:
+        mode_of(mode, twin, "agx")
+    assert caught.value.allowed[:2] == ["g", "a"]
+    assert caught.value.allowed[-1].endswith("such as 8,2265,1377,2133")
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem", "possible"),
+    [
+        ("9,2265,1377,2133", "cannot have cores 9", "8,2265,1377,2133"),
+        ("8,50,1377,2133", "cannot have cpu_mhz 50", "8,115.2,1377,2133"),
+        ("8,2000,1500,2200", "cannot have gpu_mhz 1500", "8,2000,1377,2133"),
+        ("8,nan,900,2133", "cannot have cpu_mhz nan", "8,115.2,900,2133"),
+        ("8,inf,900,2133", "cannot have cpu_mhz inf", "8,2265.6,900,2133"),
+    ],
+)
+def test_power_mode_beyond_the_limits_is_refused_with_the_nearest(twin, mode, problem, possible):
+    with pytest.raises(EpochwattError, match=problem) as caught:
+        mode_of(mode, twin, "agx")
+    assert caught.value.do == f"try the nearest: {possible}"
+
+
+# -- resources -------------------------------------------------------------------------------------
+
+SMALL = 1e-4
+NO_FILES = SampleFacts(20000, 0, 1000, 0, "test")
+PHOTOGRAPHS = SampleFacts(20000, 100_000, 400_000, 2000, "test")
+
+
+@pytest.fixture
+def on_agx(twin):
+    """Return a function that makes a setting on an AGX Xavier."""
+
+    def make(samples=NO_FILES, medium="ssd", workers=4, cold=False, dvfs=False, **totals):
+        balanced = {"flops": 3e9, "moved_bytes": 2e8, "launches": 700}
+        totals = {**balanced, "parameters": 10**6, "sample_bytes": 3072, **totals}
+        clocks = Clocks(8.0, 2265.0, 1377.0, 2133.0)
+        work = generic_kernel_counts(**totals)
+        return Setting(twin.boards["agx"], work, samples, medium, 16, clocks, workers, cold, dvfs)
+
+    return make
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize(("medium", "cold"), [("ssd", False), ("hdd", True), ("sd", True)])
+@pytest.mark.parametrize("flops", [1e7, 3e9, 1e11])
+def test_shares_of_all_resources_add_up_to_one(on_agx, twin, workers, medium, cold, flops):
+    setting = on_agx(PHOTOGRAPHS, medium, workers, cold, flops=flops)
+    shorter = resources.shorter_pct(setting, twin.parameters, 1.0 + SMALL)
+    shares = {name: gain / (100.0 * SMALL) for name, gain in shorter.items()}
+    assert sum(shares.values()) == pytest.approx(1.0, abs=2e-3)
+    assert min(shares.values()) >= -1e-9
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"flops": 1e12}, "bound by compute, its limit is arithmetic"),
+        ({"moved_bytes": 1e11}, "bound by compute, its limit is memory"),
+        (
+            {"launches": 5000, "flops": 1e5, "moved_bytes": 1e6},
+            "bound by compute, its limit is launches",
+        ),
+        (
+            {"samples": PHOTOGRAPHS, "medium": "hdd", "cold": True, "workers": 2, "flops": 1e7},
+            "bound by the loader (storage medium)",
+        ),
+        (
+            {"samples": replace(PHOTOGRAPHS, pixels=1e8)},
+            "bound by the loader (decoding and transforming)",
+        ),
+        ({"sample_bytes": 10**9, "launches": 10}, "bound by copying to the GPU"),
+    ],
+)
+def test_extreme_network_is_bound_by_what_it_has_too_much_of(on_agx, twin, changes, words):
+    shorter = resources.shorter_pct(on_agx(**changes), twin.parameters)
+    assert resources.bottleneck_words(shorter).split(";")[0] == words
+
+
+def test_assumed_parameters_in_play_are_assumed_and_in_order(on_agx, twin):
+    setting = on_agx(PHOTOGRAPHS, "emmc", workers=1, cold=True)
+    moved = resources.assumed_in_play(setting, twin.parameters)
+    assert {twin.parameters.described[name].source for name in moved} == {"assumed"}
+    sizes = [max(map(abs, changes)) for changes in moved.values()]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] >= resources.IN_PLAY_PCT
+    assert "emmc_mb_per_s" in moved
+    assert not [name for name in moved if name.startswith(("noise_", "hdd_", "nano_"))]
+
+
+# -- the nearest published numbers -----------------------------------------------------------------
+
+DEFAULT = Question("agx", "mobilenet", "ssd", 4, 16, "g")
+
+
+@pytest.fixture(scope="module")
+def published():
+    return nearest.published_questions(ROOT)
+
+
+def test_published_questions_are_judged_rows_of_the_main_paper_that_have_words(published):
+    facts = [fact for row in published.values() for fact in row]
+    assert {fact.paper for fact in facts} == {nearest.MAIN_PAPER}
+    assert "S5.2.2-04" in {fact.id for fact in published[DEFAULT]}
+    assert "S5.1.2-01" not in {fact.id for fact in facts}  # a zero is not judged
+    assert {fact.metric for fact in facts} <= set(nearest.METRICS)
+    assert {fact.formula for fact in facts} <= {"", *nearest.FORMULAS}
+
+
+def test_nearest_differs_in_as_few_keys_as_can_be(published, twin):
+    asked = DEFAULT._replace(num_workers=5, dvfs="on")
+    near = nearest.nearest(asked, published, twin)
+    assert near._replace(num_workers=5, dvfs="on") == asked
