@@ -12,24 +12,29 @@ The records are those of the workflow: `measured/{run}/epoch-0/`, ... Nothing he
 training, and nothing is printed; what goes wrong is logged (logger `epochwatt`).
 """
 
-import atexit
+import _thread
 import hashlib
 import json
 import logging
+import math
+import numbers
 import os
 import platform
 import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import uuid
+import weakref
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import (
     Any,
     Callable,
+    ContextManager,
     Deque,
     Dict,
     Iterable,
@@ -49,6 +54,7 @@ ASK, GOT, COPY, COPIED, STEP, STEPPED, PAUSE, GOING_ON = range(8)  # what a stam
 OWN = "own"  # study, protocol and data set of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
 J_PER_WH = 3600.0
+ANSWER_S = 10.0  # of the sampler to a command; what takes longer is given up
 # Columns that this loop does not tell, and factors that only the workflow knows.
 _UNKNOWN = ("fetch_s", "preprocess_s", "loss", "cache_policy", "seed", "torch_threads")
 
@@ -151,7 +157,7 @@ class EpochMonitor:
 
     Attributes
     ----------
-    last : the latest `Epoch`; None: there is none yet
+    last : the latest `Epoch`; None: there is none yet, or the latest loop could not be measured
     run : id of the run, its folder's name
 
     Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
@@ -166,13 +172,13 @@ class EpochMonitor:
         resume: bool = False,
         power: str = "auto",
         gpu_timing: str = "pooled",
-        log_to: Sequence[Union[str, Callable[[Epoch], Any]]] = (),
+        log_to: Union[str, Sequence[Union[str, Callable[[Epoch], Any]]], None] = (),
         **settings: Any,
     ) -> None:
         self.last: Optional[Epoch] = None
         self.run = ""
-        self._name, self._folder, self._resume = str(name), str(folder), resume
-        self._power, self._gpu_timing, self._settings = power, gpu_timing, settings
+        self._name, self._folder, self._resume = str(name), os.path.abspath(str(folder)), resume
+        self._power, self._settings = power, settings
         self._pid = os.getpid()
         self._rank, self._local_rank = (_number(n) for n in ("RANK", "LOCAL_RANK"))
         self._sampler: Any = None
@@ -184,9 +190,21 @@ class EpochMonitor:
         self._loop: Optional["_Loop"] = None
         self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
         self._told: Dict[str, None] = {}
-        self._log_to = list(log_to)
+        self._log_to = [log_to] if isinstance(log_to, str) else list(log_to or ())
         self._sinks: List[Callable[[Epoch], Any]] = []
-        atexit.register(self.close)
+        self._gpu_timing = gpu_timing
+        if gpu_timing not in ("pooled", "synchronised"):
+            self._warn(f"gpu_timing is {gpu_timing!r}: pooled is taken; there is synchronised")
+            self._gpu_timing = "pooled"
+        self._begins = threading.Lock()
+        self._running: List[Any] = []  # the sampler; ended with this object or the process
+        weakref.finalize(self, _stop, self._running, self._pid)
+
+    def __deepcopy__(self, memo: Any) -> "EpochMonitor":
+        return self  # of a module that has it: there is one process to measure
+
+    def __reduce__(self) -> Any:
+        return _elsewhere, (self._name,)
 
     # -- the loop ----------------------------------------------------------------------------------
 
@@ -198,39 +216,47 @@ class EpochMonitor:
         """
         return _Minibatches(self, loader)
 
-    @contextmanager
-    def copy(self) -> Iterator[None]:
+    def copy(self) -> ContextManager[None]:
         """Tell the block's time, moving a mini-batch to the device, apart as `copy_s`."""
-        loop = self._loop
-        if loop is None or os.getpid() != self._pid:
-            yield
-            return
-        loop.stamp(COPY)
-        try:
-            yield
-        finally:
-            loop.stamp(COPIED)
+        return self._within(COPY, COPIED)
+
+    def step(self) -> ContextManager[None]:
+        """Tell the block's time as `compute_s`; what else the loop does is overhead then."""
+        return self._within(STEP, STEPPED)
 
     @contextmanager
-    def step(self) -> Iterator[None]:
-        """Tell the block's time as `compute_s`; what else the loop does is overhead then."""
+    def _within(self, begin: int, end: int) -> Iterator[None]:
+        """Stamp the block, unless it lies in another, in another thread or outside of a loop."""
         loop = self._loop
-        if loop is None or os.getpid() != self._pid:
+        is_own = loop is not None and os.getpid() == self._pid and loop.is_own()
+        if loop is None or not is_own or loop.is_within:
             yield
             return
-        loop.stamp(STEP)
+        loop.is_within = True
+        loop.stamp(begin)
         try:
             yield
         finally:
-            loop.stamp(STEPPED)
+            loop.stamp(end)
+            loop.is_within = False
 
     def _begin(self, loader: Iterable[Any]) -> Optional["_Loop"]:
         """Start to measure a loop; None: it is not measured."""
         if os.getpid() != self._pid:
             return None  # a fork of the process that measures
+        if not self._begins.acquire(blocking=False):
+            self._warn("a loop that begins while another does is not measured")
+            return None
+        try:
+            return self._begun(loader)
+        finally:
+            self._begins.release()
+
+    def _begun(self, loader: Iterable[Any]) -> Optional["_Loop"]:
         if self._loop is not None:
             self._warn("a loop within a measured loop is not measured by itself")
             return None
+        self.last = None
         with self._harmless("this epoch is not measured"):
             self._start()
             folder = self._attempt(loader)
@@ -246,6 +272,8 @@ class EpochMonitor:
 
         if self._runs is None:
             self._open_run(loader)
+        while self._runs.has(self._next):  # another process was faster
+            self._next += 1
         try:
             self._runs.begin(self._next)
             return str(self._runs.attempt_path(self._next))
@@ -266,12 +294,12 @@ class EpochMonitor:
             rank = f".rank{self._rank}" if self._rank else ""
             self.run = f"{slug}{'' if n == 1 else f'.{n}'}-{digest}{rank}"
             runs = RunFolder(self._folder, self.run)
-            measured = runs.measured()
-            if not measured or self._resume:
+            if self._resume or self._claims(runs.path):
                 break
             n += 1
+        measured = runs.measured()
         if n > 1:
-            log.warning("%s has epochs already: this start is the run %s", slug, self.run)
+            log.warning("there is a run %s already: this start is the run %s", slug, self.run)
         self._next = self._count = measured[-1] + 1 if measured else 0
         if measured:
             log.info("the run %s goes on with epoch %d", self.run, self._next)
@@ -284,6 +312,17 @@ class EpochMonitor:
             "canonical": canonical,
         }
         self._unknown = unknown
+
+    @staticmethod
+    def _claims(folder: str) -> bool:
+        """Return whether a run's folder is ours, or cannot be made at all."""
+        try:
+            os.makedirs(folder)
+        except FileExistsError:
+            return not os.path.isdir(folder)
+        except OSError:
+            pass
+        return True
 
     def _factors(self, loader: Iterable[Any]) -> Tuple[Dict[str, Any], List[str]]:
         """Return the run's factors, and which of them are not known."""
@@ -306,18 +345,20 @@ class EpochMonitor:
         unknown = set(_UNKNOWN)
         for name in ("num_workers", "batch_size", "prefetch_factor"):
             value = self._settings.get(name, getattr(loader, name, None))
-            if isinstance(value, int) and not isinstance(value, bool):
+            value = _plain(value)
+            if type(value) is int:
                 told[name] = value
             else:
                 unknown.add(name)
         others = {}
         for name, value in self._settings.items():
+            value = _plain(value)
             fits = {"str": (str,), "int": (int,), "float": (int, float)}
             if type(value) in fits.get(kinds.get(name, ""), ()):
                 told[name] = value
                 unknown.discard(name)
             else:
-                others[name] = value if isinstance(value, (str, int, float)) else repr(value)
+                others[name] = value
         factors = columns.with_defaults(told)
         if others:
             factors["settings"] = others
@@ -325,6 +366,8 @@ class EpochMonitor:
 
     def _end(self, loop: "_Loop", is_whole: bool) -> None:
         """Measure the end of a loop, keep its record, and make `last` of it."""
+        if os.getpid() != self._pid:
+            return  # a fork of the process that measures
         self._loop = None
         with self._harmless("an epoch's record is lost"):
             stamps = loop.stamps
@@ -343,7 +386,7 @@ class EpochMonitor:
             meta["tail_s"] = max(0.0, loop.t_end_mono_s - meta["placement"]["starts"][-1][1])
             meta["timing_method"], meta["host_wait_s"] = stamps.method, stamps.host_wait_s()
             meta["unknown"] = self._unknown + ([] if has_copy else ["copy_s"])
-            flags = {"cold_process": self.last is None, "sampler_lost": statistics["lost"]}
+            flags = {"cold_process": self._count == 0, "sampler_lost": statistics["lost"]}
             flags["left_early"] = not is_whole
             flags["power_elsewhere"] = self._local_rank > 0
             meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
@@ -365,7 +408,10 @@ class EpochMonitor:
                 self._sinks.append(open_sink(sink, self.run))
         for tell in self._sinks:
             with self._harmless("an epoch is not logged"):
-                tell(epoch)
+                try:
+                    tell(epoch)
+                except SystemExit as error:
+                    raise RuntimeError("a sink wants to end the program") from error
 
     def _keep(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
         """Write the record of an epoch; return its folder, None: it cannot be written."""
@@ -413,7 +459,7 @@ class EpochMonitor:
             "t_end_mono_s": loop.t_end_mono_s,
             "t_start_unix_s": loop.t_start_unix_s,
             "t_end_unix_s": loop.t_end_mono_s + ahead_s,
-            "cold_process": self.last is None,
+            "cold_process": self._count == 0,
             "events": {"before": loop.events, "after": self._machine.events()},
             "telemetry_lost": statistics["lost"],
             "power_refused": self._sampler.refused,
@@ -462,6 +508,7 @@ class EpochMonitor:
         """Begin to measure time and energy; windows may lie in epochs and in one another."""
         if os.getpid() != self._pid:
             return
+        name = str(name)
         if name in self._windows:
             self._warn(f"the window {name} is begun again before it was ended")
             self._drop_window(name)
@@ -474,7 +521,9 @@ class EpochMonitor:
 
     def end_window(self, name: str) -> Window:
         """End a window; return its time, energy and flags."""
-        end_s = time.perf_counter()
+        end_s, name = time.perf_counter(), str(name)
+        if os.getpid() != self._pid:
+            return Window(name, 0.0, None, None, None, None, ("sampler_lost",))
         if name not in self._windows:
             self._warn(f"the window {name} was not begun")
             return Window(name, 0.0, None, None, None, None, ("not_begun",))
@@ -549,7 +598,15 @@ class EpochMonitor:
         # the other ranks are children of the same launcher
         tree = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
         power = self._power if kind else "none"
-        self._sampler = Sampler.start(tree, os.getcwd(), 0, power=power, gpu=_gpu())
+
+        running = self._running  # a thread that stays must not hold this object
+
+        def start() -> None:
+            options = {"timeout_s": ANSWER_S, "power": power, "gpu": _gpu()}
+            running.append(Sampler.start(tree, os.getcwd(), 0, **options))
+
+        _start_in_a_thread_that_stays(start)
+        self._sampler = running[-1]
 
     def close(self) -> None:
         """End the sampler; a process that ends does it by itself."""
@@ -558,7 +615,7 @@ class EpochMonitor:
         for name in list(self._windows):
             self._drop_window(name)
         with self._harmless("the sampler cannot be ended"):
-            self._sampler.stop()
+            _stop(self._running, self._pid)
         self._sampler = None
 
     def __enter__(self) -> "EpochMonitor":
@@ -616,16 +673,21 @@ class _Minibatches:
         if loop is None:
             yield from self._loader
             return
-        stamp, is_whole = loop.stamp, False
+        stamp, is_whole, given = loop.stamp, False, []
         try:
             stamp(ASK)
             for minibatch in self._loader:
                 stamp(GOT)
-                yield minibatch
+                given.append(minibatch)
+                del minibatch  # the loop's body may free it
+                yield given.pop()
                 stamp(ASK)
             is_whole = True
         finally:
-            self._monitor._end(loop, is_whole)
+            try:
+                self._monitor._end(loop, is_whole)
+            except KeyboardInterrupt:  # Python drops what a generator raises while it is closed
+                threading.Timer(0.05, _thread.interrupt_main).start()
 
 
 class _Loop:
@@ -634,7 +696,13 @@ class _Loop:
     def __init__(self, folder: str, events: Dict[str, int], stamps: "_HostStamps") -> None:
         self.folder, self.events, self.stamps = folder, events, stamps
         self.stamp: Callable[[int], None] = stamps.stamp
+        self.is_within = False  # a block of `copy` or `step`
+        self._thread = threading.get_ident()
         self.t_start_mono_s = self.t_end_mono_s = self.t_start_unix_s = 0.0
+
+    def is_own(self) -> bool:
+        """Return whether it runs in this thread."""
+        return self._thread == threading.get_ident()
 
 
 class _HostStamps:
@@ -803,6 +871,54 @@ def _best_anchor(cuda: Any) -> Tuple[Any, float, float]:
         after_s = time.perf_counter()
         anchors.append((event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
     return min(anchors, key=lambda anchor: anchor[2])
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON holds it; what is no text and no finite number is told in words."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value) if math.isfinite(value) else str(float(value))
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except Exception:  # noqa: BLE001  of a stranger's object
+        text = ""
+    if not isinstance(value, str) and (not text or " at 0x" in text):
+        text = f"a {type(value).__name__}"  # an address would be another one at the next start
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _elsewhere(name: str) -> EpochMonitor:
+    """Return a monitor that measures nothing: it was sent to another process."""
+    monitor = EpochMonitor(name)
+    monitor._pid = -1
+    return monitor
+
+
+def _stop(running: List[Any], pid: int) -> None:
+    """End the samplers of a process, unless this is a fork of it."""
+    while running and os.getpid() == pid:
+        running.pop().stop()
+
+
+def _start_in_a_thread_that_stays(start: Callable[[], None]) -> None:
+    """Start a sampler, which dies with the thread that started it."""
+    if threading.current_thread() is threading.main_thread():
+        start()
+        return
+    started = threading.Event()
+
+    def keep() -> None:
+        try:
+            start()
+        finally:
+            started.set()
+        threading.Event().wait()
+
+    threading.Thread(target=keep, daemon=True).start()
+    started.wait()
 
 
 def _number(variable: str) -> int:

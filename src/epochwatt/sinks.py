@@ -4,9 +4,8 @@ Each library is imported when it is named.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Callable, Dict, Union
 
 Epoch = Any  # epochwatt.Epoch, whose module imports this one
 Sink = Callable[[Epoch], Any]
@@ -23,7 +22,7 @@ METRICS = (
 )
 
 
-def open_sink(sink: str | Sink, run: str) -> Sink:
+def open_sink(sink: Union[str, Sink], run: str) -> Sink:
     """Return a function that is called with each epoch; raises ValueError, ImportError.
 
     Parameters
@@ -39,7 +38,7 @@ def open_sink(sink: str | Sink, run: str) -> Sink:
     return _SINKS[name](rest, run)
 
 
-def metrics(epoch: Epoch) -> dict[str, float]:
+def metrics(epoch: Epoch) -> Dict[str, float]:
     """Return `epochwatt/energy_wh` and the like of what was measured."""
     values = ((name, getattr(epoch, name)) for name in METRICS)
     return {f"epochwatt/{name}": value for name, value in values if value is not None}
@@ -103,7 +102,7 @@ def _jsonl(path: str, run: str) -> Sink:
     return tell
 
 
-_SINKS: dict[str, Callable[[str, str], Sink]] = {
+_SINKS: Dict[str, Callable[[str, str], Sink]] = {
     "tensorboard": _tensorboard,
     "mlflow": _mlflow,
     "wandb": _wandb,

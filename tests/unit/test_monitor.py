@@ -1,15 +1,21 @@
 """EpochMonitor on loops that others may write, with planted times, powers and faults."""
 
+import copy
 import functools
+import gc
 import itertools
 import json
+import math
 import os
+import pickle
 import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +177,76 @@ def test_loop_in_a_loop_is_a_part_of_it(make):
     assert watch.last.compute_s >= 3 * 4 * 0.01
 
 
+def test_blocks_count_once_and_in_the_loops_own_thread_only(make):
+    watch = make()
+
+    def elsewhere():
+        with watch.step():
+            time.sleep(0.01)
+
+    for _ in watch.epoch(minibatches(10)):
+        other = threading.Thread(target=elsewhere)
+        other.start()
+        with watch.step(), watch.step(), watch.copy():
+            time.sleep(0.005)
+        other.join()
+        time.sleep(0.01)
+    last = watch.last
+    assert (last.copy_s, last.n_minibatches) == (None, 10)
+    assert 0.05 <= last.compute_s < last.e2e_s - last.wait_s - 0.09
+    assert last.wait_s + last.compute_s + last.overhead_s == pytest.approx(last.e2e_s)
+
+
+def test_it_may_be_a_part_of_what_is_copied_and_sent(make):
+    watch = make()
+    assert copy.deepcopy({"monitor": watch})["monitor"] is watch
+    sent = pickle.loads(pickle.dumps(watch))
+    assert list(sent.epoch([1, 2])) == [1, 2]
+    assert sent.last is None
+
+
+def test_minibatch_is_freed_by_the_loop(make):
+    class Minibatch:
+        pass
+
+    watch, seen = make(), []
+    for minibatch in watch.epoch(Minibatch() for _ in range(3)):
+        seen.append(weakref.ref(minibatch))
+        del minibatch
+        assert seen[-1]() is None
+    assert len(seen) == 3
+
+
+def test_samplers_end_with_their_monitors_and_not_with_a_thread(tmp_path, powered):
+    def begun_in_a_thread():
+        watch = EpochMonitor("r", folder=str(tmp_path))
+        thread = threading.Thread(target=lambda: list(watch.epoch([1, 2])))
+        thread.start()
+        thread.join()
+        time.sleep(0.1)
+        assert list(watch.epoch([1, 2])) == [1, 2]
+        assert "sampler_lost" not in watch.last.flags
+        return watch._sampler.pid
+
+    pid = begun_in_a_thread()
+    gc.collect()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_processes_of_one_name_have_runs_of_their_own(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    code = f"from epochwatt import EpochMonitor; m = EpochMonitor('one', folder={str(tmp_path)!r})"
+    words = [sys.executable, "-c", f"{code}; list(m.epoch(range(3)))"]
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    for each in [subprocess.Popen(words, env=environment) for _ in range(3)]:
+        assert each.wait() == 0
+    runs = [path.name for path in tmp_path.iterdir()]
+    assert len(runs) == 3
+    for run in runs:
+        assert RunFolder(str(tmp_path), run).verify(0).meta["n_minibatches"] == 3
+
+
 def test_empty_loader_is_no_epoch(make, tmp_path):
     watch = make()
     assert list(watch.epoch([])) == []
@@ -284,7 +360,8 @@ def test_ranks_of_one_machine_have_one_energy(tmp_path):
 
 
 def test_odd_use_is_told_and_harms_nothing(make, caplog):
-    watch = make("a/b c", model=3, batch_size="many", odd={1, 2}, seed=7)
+    settings = {"clip": math.inf, "text": "\ud800", "thing": object(), "lr": np.float32(0.5)}
+    watch = make("a/b c", model=3, batch_size=np.int64(64), odd={1, 2}, seed=7, **settings)
     assert watch.end_window("never").flags == ("not_begun",)
     watch.begin_window("twice")
     watch.begin_window("twice")
@@ -294,6 +371,12 @@ def test_odd_use_is_told_and_harms_nothing(make, caplog):
     for _ in watch.epoch(minibatches(2)):
         pass
     assert watch.run.startswith("a-b-c-")
+    told = RunFolder(watch._folder, watch.run).read(0).meta["factors"]
+    assert (told["batch_size"], told["seed"]) == (64, 7)
+    assert told["settings"] == {
+        **{"clip": "inf", "text": "\\ud800", "thing": "a object", "lr": 0.5},
+        **{"model": 3, "odd": "{1, 2}"},
+    }
     assert "begun again" in caplog.text
 
 

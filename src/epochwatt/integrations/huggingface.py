@@ -24,10 +24,16 @@ class EpochwattCallback(TrainerCallback):
         self.monitor = monitor
         self._loop: Any = None
         self._is_paused = False
+        self._n_steps = self._n_wanted = 0  # of the epoch
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Begin an epoch."""
-        self._loop = self.monitor._begin(more.get("train_dataloader") or ())
+        """Begin an epoch; one that an error has left open ends."""
+        self._end(is_whole=False)
+        loader: Any = more.get("train_dataloader")
+        self._loop = self.monitor._begin(() if loader is None else loader)
+        self._n_steps, self._n_wanted = 0, 0
+        if hasattr(loader, "__len__"):
+            self._n_wanted = len(loader) // args.gradient_accumulation_steps
         self._stamp(ASK)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -40,13 +46,14 @@ class EpochwattCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a step is done, and whether something else comes before the next."""
         self._stamp(ASK)
+        self._n_steps += 1
         if control.should_evaluate or control.should_save:
             self._stamp(PAUSE)
             self._is_paused = True
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch."""
-        self._end(is_whole=True)
+        self._end(is_whole=self._n_steps >= self._n_wanted)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch that was left early."""

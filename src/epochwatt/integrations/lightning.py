@@ -28,9 +28,11 @@ class EpochwattCallback(Callback):
     def __init__(self, monitor: EpochMonitor) -> None:
         self.monitor = monitor
         self._loop: Any = None
+        self._logged: Any = None
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin an epoch."""
+        """Begin an epoch; one that an error has left open ends."""
+        self._end(is_whole=False)
         self._loop = self.monitor._begin(trainer.train_dataloader)
         self._stamp(ASK)
 
@@ -54,9 +56,11 @@ class EpochwattCallback(Callback):
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """End an epoch and log it."""
-        self._end(is_whole=True)
-        if self.monitor.last is not None and trainer.logger is not None:
-            trainer.logger.log_metrics(metrics(self.monitor.last), step=trainer.global_step)
+        self._end(is_whole=trainer.fit_loop.epoch_loop.batch_progress.is_last_batch)
+        last = self.monitor.last
+        if last is not None and last is not self._logged and trainer.logger is not None:
+            trainer.logger.log_metrics(metrics(last), step=trainer.global_step)
+            self._logged = last
 
     def on_exception(self, *_: Any) -> None:
         """End an epoch that was left early."""
