@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import gpu_parts
 from benchmarks.gpu_work import RealGpu
-from benchmarks.results import REPOSITORY, Result, Row, save, table
+from benchmarks.results import REPOSITORY, Result, save, table_lines
 from epochwatt.board.device.locks import machine_lock
 
 OUT = REPOSITORY / "benchmarks/gpu"
@@ -104,7 +104,16 @@ def main(argv: list[str] | None = None) -> int:
     versions = {"torch": gpu.torch.__version__, "cuda": gpu.torch.version.cuda}
     write(arguments.out, card, versions, results, notes)
     rows = [row for result in results.values() for row in result.rows]
-    show(card, rows, notes)
+    lines = table_lines(rows, "checks")
+    print(
+        "",
+        card,
+        "",
+        *lines[:-2],
+        *(f"{n} {note}" for n, note in notes.items()),
+        *lines[-2:],
+        sep="\n",
+    )
     return int(bool(failed) or any(row.met is False for row in rows))
 
 
@@ -141,17 +150,6 @@ def _line(told: dict[str, Any]) -> str:
     met = f"{len(judged) - len(missed)} of {len(judged)}"
     date = found["time"][:10]
     return f"| {details['card']} | {date} | {details['torch']} | {met} | {against} |\n"
-
-
-def show(card: str, rows: list[Row], notes: dict[str, str]) -> None:
-    """Print the table and what was left out."""
-    print(f"\n{card}\n")
-    print("\n".join(table(rows)))
-    for name, note in notes.items():
-        print(f"{name} {note}")
-    missed = sum(row.met is False for row in rows)
-    judged = sum(row.met is not None for row in rows)
-    print(f"\n{judged - missed} of {judged} checks met" + (f", {missed} NOT MET" if missed else ""))
 
 
 def _say(text: str) -> None:

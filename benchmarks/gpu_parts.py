@@ -310,7 +310,7 @@ def study(gpu: Any) -> Result:
     missing = [name for name in ("snakemake", "yaml") if importlib.util.find_spec(name) is None]
     if missing:
         raise Skipped(f"{', '.join(missing)} cannot be imported: only the workflow's .venv has it")
-    from benchmarks.workplace import Workplace
+    from benchmarks.workflow import Workplace
 
     with tempfile.TemporaryDirectory() as name:
         workplace = Workplace(Path(name), STUDY, epochs=2)

@@ -7,13 +7,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import dry_run, fleet, instrument, orchestration, planted, results
+from benchmarks import fleet, instrument, planted, results, workflow
 from benchmarks.results import Result, Row, at_most, near
 from benchmarks.turns import MINIBATCHES, take_turns
-from benchmarks.workplace import Workplace
+from benchmarks.workflow import Workplace
 from epochwatt.errors import EpochwattError
 
 
@@ -107,11 +108,11 @@ def test_loop_that_fails_lets_the_other_end_and_is_an_error():
 
 
 def test_cost_of_a_job_is_all_but_its_epoch_and_warm_up():
-    jobs = [
-        {"start_s": 100.0, "end_s": 105.0, "e2e_s": 3.0, "warmup_s": 0.0},
-        {"start_s": 105.5, "end_s": 111.0, "e2e_s": 3.0, "warmup_s": 1.0},
-    ]
-    assert orchestration.costs(jobs) == [{"cost_s": 2.0, "between_s": 0.5, "inside_s": 1.5}]
+    jobs = pd.DataFrame(
+        {"start_s": [100.0, 105.5], "end_s": [105.0, 111.0], "e2e_s": 3.0, "warmup_s": [0.0, 1.0]}
+    )
+    costs = workflow.job_costs(jobs).to_dict("records")
+    assert costs == [{"cost_s": 2.0, "between_s": 0.5, "inside_s": 1.5}]
 
 
 def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
@@ -120,7 +121,7 @@ def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
     job = {"rule": "train_epoch", "log": ["part-0-0.log"], "starttime": 1.5, "endtime": 4.5}
     (metadata / "a/b").write_text(json.dumps(job))
     (metadata / "c").write_text(json.dumps({**job, "rule": "make_dataset"}))
-    assert orchestration.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
+    assert workflow.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
 
 
 def test_instrumented_and_bare_epoch_train_alike():
@@ -138,7 +139,7 @@ def test_planted_epochs_give_a_row_for_each_value():
 @pytest.mark.thorough
 @pytest.mark.workflow
 def test_dry_run_counts_its_jobs():
-    assert len(dry_run.run(quick=True).rows) == 1
+    assert len(workflow.dry_run(quick=True).rows) == 1
 
 
 @pytest.mark.workflow
@@ -155,14 +156,11 @@ def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tm
         raise EpochwattError("no such thing")
 
     monkeypatch.setattr(planted, "run", fail)
-    monkeypatch.setattr(dry_run, "run", lambda quick: Result([Row("a thing", [1.0], "s", 1)]))
+    monkeypatch.setattr(workflow, "dry_run", lambda quick: Result([Row("a thing", [1.0], "s", 1)]))
     assert command.main(["planted", "dry_run"]) == 1
     told = capsys.readouterr()
     assert "error: planted: no such thing" in told.err
     assert "a thing" in told.out
-
-
-# -- fleet -----------------------------------------------------------------------------------------
 
 
 def test_a_board_waits_from_one_job_of_a_chain_to_the_next():

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from benchmarks import bound_lengths, bounds, energy, power_sensors, signals
+from benchmarks import bounds, energy, power_sensors, signals
 
 
 @pytest.mark.parametrize("name", energy.SIGNALS)
@@ -52,11 +52,12 @@ def test_drawn_signals_have_the_energy_they_say():
 
 
 def test_every_sensor_is_judged_at_a_length_and_a_counter_is_exact():
-    seen = bound_lengths.judged(np.random.default_rng(3), 10.0, 1)
-    assert set(seen) == {*bound_lengths.SENSORS, bound_lengths.RAPL}
-    assert {len(pairs) for pairs in seen.values()} == {len(bound_lengths.NAMES)}
-    for error_pct, bound_pct in seen[bound_lengths.RAPL]:
-        assert abs(error_pct) <= bound_pct < 5
+    seen = bounds.judged_at(np.random.default_rng(3), 10.0, 1)
+    assert set(seen.sensor) == {*bounds.SENSORS, bounds.RAPL}
+    assert set(seen.sensor.value_counts()) == {len(bounds.NAMES)}
+    counter = seen[seen.sensor.eq(bounds.RAPL)]
+    assert (counter.error_pct.abs() <= counter.bound_pct).all()
+    assert (counter.bound_pct < 5).all()
 
 
 def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():
@@ -71,17 +72,13 @@ def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():
 
 
 def test_bounds_run_and_a_seed_repeats_them():
+    sensors = {"10 Hz": power_sensors.instants}
     first, again = (
-        bounds.cells(
-            "energy",
-            {"10 Hz": power_sensors.instants},
-            bounds.windows(rng, 1),
-            bounds.energy_judged,
-            rng,
-        )
+        bounds.judge_all("energy", sensors, bounds.windows(rng, 1), bounds.energy_judged, rng)
         for rng in (np.random.default_rng(5), np.random.default_rng(5))
     )
-    assert first == again
-    assert all(cell.covered_pct in (0.0, 100.0) for cell in first)
-    assert {row.unit for row in bounds.rows_of(first)} == {"%"}
+    assert first.equals(again)
+    cells = bounds.summed_up(first, ["what", "sensor", "signal"])
+    assert set(cells.covered_pct) <= {0.0, 100.0}
+    assert {row.unit for row in bounds.rows_of(cells)} == {"%"}
     assert bounds.wilson(190, 200) == pytest.approx((0.910, 0.973), abs=0.001)
