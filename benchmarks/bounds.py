@@ -125,9 +125,8 @@ def judge_all(
 def summed_up(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return a row per group: how often the bound holds, how great error and bound are.
 
-    `void_pct` of the n windows have no bound; `covered_pct` of the other bounds hold, `low_pct`
-    and `high_pct` are its 95 % interval; `rms_error_pct` and `mean_bound_pct`, % of the true energy,
-    are of the others.
+    `void_pct` of the n windows have no bound. Of the others: `covered_pct` by their bounds, its
+    95 % interval, `low_pct` to `high_pct`. `rms_error_pct` and `mean_bound_pct` of the true energy.
     """
 
     def summary(part: pd.DataFrame) -> pd.Series:

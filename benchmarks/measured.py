@@ -152,7 +152,7 @@ def orin(folder: Path, share_told: bool) -> dict[str, list[Observations]]:
     """
     modes = [Mode(*(numbers if share_told else numbers[:4])) for numbers in ORIN.values()]
     time_s, power_w = zip(*(TRAINING[name] for name in ORIN), strict=True)
-    rows = pd.read_csv(folder / SUBGRAPHS)
+    rows = pd.read_csv(folder / SUBGRAPHS, usecols=["hardware_id", "file", "latency_ms_mean"])
     rows = rows[rows.hardware_id.str.startswith("jetson_orin_")]
     mode = rows.hardware_id.str.rpartition("_")[2]
     sums = (rows.latency_ms_mean / 1e3).groupby([rows.file, mode], sort=False).sum().unstack()
