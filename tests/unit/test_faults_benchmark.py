@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from benchmarks import template
 from benchmarks.faults import __main__ as campaign
-from benchmarks.faults import damage, invariants, place
+from benchmarks.faults import injections, invariants, place
 from benchmarks.faults.place import Place
 from epochwatt.board.records.run_folder import RunFolder
 
@@ -137,23 +138,24 @@ def test_a_process_left_behind_is_seen_and_ended(in_child, monkeypatch):
 
 
 def test_each_fault_of_files_can_do_harm(here):
-    done = {name for name, _, _ in damage.faults()}
-    assert len(done) == len(list(damage.faults()))
+    done = {name for name, _, _ in injections.file_faults()}
+    assert len(done) == len(list(injections.file_faults()))
     before = here.digests()
-    import random
-
-    for operation in damage.OPERATIONS:
-        damage.of_epoch("record.json", operation, here, random.Random(operation))
+    for operation in injections.OPERATIONS:
+        injections.of_epoch("record.json", operation, here, random.Random(operation))
     assert here.digests() != before
 
 
 def test_injections_are_those_of_the_seed_and_name_what_repeats_them(tmp_path):
     faults = campaign.known_faults(tmp_path)
-    drawn = campaign.injections(faults, 3, 500)
-    assert drawn == campaign.injections(faults, 3, 500)
-    assert drawn != campaign.injections(faults, 4, 500)
-    assert len(set(drawn)) == 500
-    assert len({name for name, _ in drawn}) > 0.7 * len(faults)
+    shares = [share for _, share in faults.values()]
+    drawn, again, other = (
+        campaign.drawn_injections([*faults], shares, seed, 500) for seed in (3, 3, 4)
+    )
+    assert drawn.equals(again)
+    assert not drawn.equals(other)
+    assert len(drawn.drop_duplicates()) == 500
+    assert drawn.fault.nunique() > 0.7 * len(faults)
 
 
 def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):
