@@ -108,7 +108,7 @@ def test_errors_of_the_roofline_are_those_of_the_table_of_times():
 
 
 def assert_tuning(sweeps, origin, tmp_path):
-    """Compare the rows of the table of tuned modes that come from sweeps with the committed ones."""
+    """Compare the rows of the table of tuned modes of some sweeps with the committed ones."""
     path = tmp_path / "tuning.csv"
     write_tuning(map(str, sweeps), [], str(path), str(tmp_path / "balances.csv"))
     made = tables.tuning_tables(path)["tuning"].to_numpy().tolist()

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from fake_gpu import FakeGpu
 
 from benchmarks import gpu_check
-from benchmarks.gpu_check import Plan, Sampled, Skipped, timed_epoch
+from benchmarks.gpu_check import Sampled, Skipped, timed_epoch
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt.board.training import loop, timing
 from epochwatt.board.training.timing import PooledCudaEventTimer, placed
@@ -76,12 +75,6 @@ def test_stalls_placed_by_the_hosts_clock_are_noticed(gpu, monkeypatch):
     assert "loader-bound, pooled: end of a wait, off by" in missed(gpu_check.timers(gpu, 1).rows)
 
 
-def test_clock_of_the_gpu_that_is_read_wrong_is_noticed(gpu, monkeypatch):
-    told = timing.intervals_s
-    monkeypatch.setattr(timing, "intervals_s", lambda events: [1.1 * s for s in told(events)])
-    assert len(missed(gpu_check.timers(gpu, 1).rows)) >= 4
-
-
 def test_timer_that_costs_too_much_is_noticed(gpu, monkeypatch):
     stamp = PooledCudaEventTimer.stamp
 
@@ -137,22 +130,6 @@ def test_energy_of_planted_stalls_is_compared_with_the_counter(gpu, kind, gain, 
     assert len(missed(gpu_check.power_rows(told.table, window))) == n_missed
 
 
-@pytest.mark.parametrize("kind", gpu_check.TIMINGS)
-def test_energy_of_planted_stalls_is_what_was_planted(gpu, kind):
-    """Not within the budget for a real card: 10 % too much in either number is an error of ours.
-
-    The counter is read each 20 ms, so where a stall ends it is off by a part of that.
-    """
-    plan = gpu_check.STALLING[kind]
-    epoch = timed_epoch(gpu, plan, kind)
-    window = epoch.bounds.t_start_mono_s, epoch.bounds.t_end_mono_s
-    result = gpu_check.stall_rows(kind, sampled(gpu, window), epoch)
-    truth_j = IDLE_W * epoch.minibatch_s[:, :2].sum()
-    assert truth_j == pytest.approx(IDLE_W * plan.n * gpu_check.STALL_S, rel=0.1)
-    assert result.details["stall_energy_j"] == pytest.approx(truth_j, rel=0.02)
-    assert result.details["counted_j"] == pytest.approx(truth_j, rel=0.06)
-
-
 def test_sensor_that_cannot_tell_stalls_has_to_say_so(gpu):
     """An average over more than a stall gives no number; then a flag is all that is asked for."""
     epoch = timed_epoch(gpu, gpu_check.STALLING["pooled"], "pooled")
@@ -172,80 +149,6 @@ def test_card_without_a_counter_that_counts_is_skipped(counter):
         gpu_check.power_rows(table, (2.0, 8.0))
 
 
-PYNVML = """
-import time
-NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 0, 2, 0
-
-class NVMLError(Exception):
-    value = 3
-
-def nvmlInit():
-    pass
-
-nvmlShutdown = nvmlInit
-
-def nvmlDeviceGetCount():
-    return 2
-
-def nvmlDeviceGetHandleByIndex(index):
-    return index
-
-def nvmlDeviceGetUUID(handle):
-    return ["GPU-00000000-0000-0000-0000-000000000bad", "GPU-UUID"][handle]
-
-def nvmlDeviceGetName(handle):
-    return ["another", "NVIDIA Test"][handle]
-
-def nvmlDeviceGetPowerUsage(handle):
-    return [99000, 50000 + int(1e3 * time.monotonic()) % 7][handle]
-
-def nvmlDeviceGetTotalEnergyConsumption(handle):
-    return int(5e4 * (time.monotonic() // 0.02 * 0.02))
-
-def nvmlDeviceGetMigMode(handle):
-    raise NVMLError
-"""
-UUID = "1a2b3c4d-0000-0000-0000-00000000000f"
-
-
-@pytest.fixture
-def second_card(tmp_path, monkeypatch):
-    """A GPU in real time that only sleeps: NVML's second, found by its UUID in another process."""
-    (tmp_path / "pynvml.py").write_text(PYNVML.replace('UUID"', f'{UUID}"'), encoding="ascii")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("epochwatt.board.telemetry.which_gpu.DRIVER", "libno-such-driver.so.1")
-    properties = SimpleNamespace(name="NVIDIA Test", uuid=UUID)
-    cuda = SimpleNamespace(get_device_properties=lambda index: properties, synchronize=lambda: None)
-    yield SimpleNamespace(
-        torch=SimpleNamespace(cuda=cuda),
-        cuda=cuda,
-        device=SimpleNamespace(type="cuda", index=None),
-        now=time.perf_counter,
-        sleep=lambda seconds: time.sleep(seconds / 10),
-        burn=lambda seconds: time.sleep(seconds / 10),
-    )
-    sys.modules.pop("pynvml", None)
-
-
-def test_the_card_that_trains_is_found_by_the_check_and_by_the_sampler(second_card):
-    result = gpu_check.device(second_card)
-    assert missed(result.rows) == []
-    assert result.details["gpu"] == "NVIDIA Test"
-    told = gpu_check.power(second_card, load_s=1.0)
-    assert told.details["about"]["settings"]["uuid"] == f"GPU-{UUID}"
-    assert told.details["about"]["settings"]["sensor"]["counter_update_s"] < 0.2
-    assert told.rows[0].median == pytest.approx(50.0, rel=0.01)
-
-
-def test_work_for_a_real_gpu_runs(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(gpu_check, "CALIBRATION_S", 0.02)
-    gpu = gpu_check.RealGpu(torch, "cpu")
-    assert gpu_check.bare_epoch_s(gpu, Plan(3, load_s=0.002, compute_s=0.001)) > 0.006
-
-
 # -- arithmetic, the study, the whole ------------------------------------------------------------
 
 
@@ -257,36 +160,6 @@ def test_torch_counts_the_operations_that_hand_and_twin_count():
         "FLOPs of lenet",
     ]
     assert missed(result.rows) == []
-
-
-GOOD = {
-    "valid": "True",
-    "power_scope": "gpu",
-    "energy_wh": "0.01",
-    "flags": "cold_process cache_advised",
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "n_missed"),
-    [
-        ({}, 0),
-        ({"valid": "False"}, 1),
-        ({"power_scope": "cpu_package"}, 1),
-        ({"energy_wh": ""}, 1),
-        ({"flags": "gpu_power_unknown"}, 1),
-    ],
-)
-def test_what_a_study_has_to_show(change, n_missed):
-    methods = ["cuda_events_synchronised", "cuda_events_pooled"]
-    rows = [{**GOOD, "timing_method": method} for method in methods]
-    rows[1].update(change)
-    assert len(missed(gpu_check.study_rows(rows))) == n_missed
-    assert missed(gpu_check.study_rows(rows[:1])) == ["study: timed by events, both ways"]
-
-
-def skipped(gpu):
-    raise Skipped("no counter")
 
 
 def broken(gpu):
@@ -308,7 +181,7 @@ def test_machine_without_a_gpu_says_so(monkeypatch, capsys, tmp_path, built, rea
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("parts", "status"), [([fine], 0), ([fine, skipped], 0), ([broken], 1)])
+@pytest.mark.parametrize(("parts", "status"), [([fine], 0), ([broken], 1)])
 def test_whole_command_on_a_gpu(gpu, monkeypatch, capsys, tmp_path, parts, status):
     gpu.torch = SimpleNamespace(__version__="9.9", version=SimpleNamespace(cuda="99"))
     gpu.cuda.get_device_name = lambda index: "NVIDIA Simulated"

@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import __main__ as command
 from benchmarks import measured, prediction
-from benchmarks.results import REPOSITORY, Result
+from benchmarks.results import REPOSITORY
 from benchmarks.synthetic_truth import World
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.prediction.models import physical
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.twin.twin import load_twin
@@ -87,37 +85,6 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
     assert asked == {"power_w": pytest.approx(10, rel=0.02)}
 
 
-def test_beliefs_are_changed_one_after_another_and_put_back(folder):
-    others = measured._other_beliefs()
-    before = {(owner, name): getattr(owner, name) for owner, name, _ in others.values()}
-    assert others["`SHARE_SD` x 2"] == (physical, "SHARE_SD", 2 * physical.SHARE_SD)
-    for owner, name, value in others.values():
-        if name.endswith("SHARES"):
-            assert len(value) == len(before[owner, name])
-            assert sum(value) == pytest.approx(sum(before[owner, name]))
-    table = measured._beliefs_table(measured.yolo(folder))
-    assert len(table) == 2 + len(others)
-    assert {each: getattr(*each) for each in before} == before
-
-
-def test_measured_modes_that_are_absent_are_skipped_and_said(twin, tmp_path, capsys):
-    assert measured.measured_tables(twin, tmp_path / "none") == {}
-    assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
-
-
-def test_command_hands_the_folder_on(monkeypatch, capsys, tmp_path):
-    told = []
-
-    def run(quick, folder):
-        told.append((quick, folder))
-        return Result([])
-
-    monkeypatch.setattr(prediction, "run", run)
-    assert command.main(["prediction", "--quick", "--measured", str(tmp_path)]) == 0
-    assert command.main(["prediction", "--quick"]) == 0
-    assert told == [(True, tmp_path), (True, measured.FOLDER)]
-
-
 def test_measured_modes_have_the_numbers_of_their_tables(folder):
     """Mode 0 of the generic kernel: 8 cores, MAXN, 0.12687 s, 32,986.6 mW."""
     yolo = measured.yolo(folder)["YOLOv3, generic kernel"]
@@ -127,23 +94,6 @@ def test_measured_modes_have_the_numbers_of_their_tables(folder):
     assert yolo.processes == 1
     assert {of.processes for of in measured.krai(folder).values()} == {8}
     assert {len(of.distinct()) for of in measured.krai(folder).values()} == {5}
-
-
-@pytest.mark.skipif(
-    not (measured.FOLDER / measured.TX2).exists(), reason="the table of TX2 has no licence"
-)
-def test_tx2_has_the_modes_of_its_table(folder):
-    assert {table.processes for table in measured.tx2(folder).values()} == {1}
-    assert {len(table.distinct()) for table in measured.tx2(folder).values()} == {52}
-
-
-def test_mode_of_10_w_is_read_in_three_ways(folder):
-    listed = measured.yolo(folder)
-    six, told = measured.without_gated_mode(listed), measured.with_gpu_share(listed)
-    assert {len(of.distinct()) for of in six.values()} == {6}
-    clocks = [of.modes[:, 2].min() for of in (*listed.values(), *told.values())]
-    assert clocks == [522.0] * 4
-    assert [of.modes[:, 4].min() for of in told.values()] == [0.5, 0.5]
 
 
 def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder, twin):
