@@ -41,6 +41,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.roofline.tuning import FASTEST, LEAST
 from epochwatt.schedule.summary import summarised
+from epochwatt.tables import read_frame
 
 Tables = dict[str, pd.DataFrame]
 FOLDER = REPOSITORY / "benchmarks/tables"
@@ -408,11 +409,10 @@ def subset_tables(path: Path) -> Tables:
 def schedule_tables(path: Path) -> Tables:
     """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
     scores, arrivals, mean = (
-        read_rows(str(path.parent / f"{name}.csv"))
-        for name in ("scores", "arrivals", "scores-mean")
+        read_frame(path.parent / f"{name}.csv") for name in ("scores", "arrivals", "scores-mean")
     )
-    rows, means = (pd.DataFrame(of) for of in (summarised(scores, arrivals), summarised(mean)))
-    late = rows[rows.late_pct.ne("")]
+    rows, means = summarised(scores, arrivals), summarised(mean)
+    late = rows[rows.late_pct.notna()]
     shown = ["claim", "sentence", "paper_value", "provenance", "our_value", "status"]
     return {
         "solvers": _solvers(rows[rows.provenance.eq("simulated")]),
@@ -434,7 +434,7 @@ def schedule_tables(path: Path) -> Tables:
 
 def _solvers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return profiles, and by kind of jobs the share answered within budgets and its mean loss."""
-    rows = rows.assign(loss_pct=pd.to_numeric(rows.loss_pct)).set_index(["solver", "jobs"])
+    rows = rows.set_index(["solver", "jobs"])
     cells = _texts(rows.kept_pct, 1) + " / " + _texts(rows.loss_pct, 1)
     table = wide(cells, "jobs", "-").set_index("solver")
     table = table[[name for name in schedules.JOBS if name in table]].rename(columns=schedules.JOBS)

@@ -46,7 +46,7 @@ from epochwatt import columns
 log = logging.getLogger("epochwatt")
 
 ASK, GOT, COPY, COPIED, STEP, STEPPED, PAUSE, GOING_ON = range(8)  # what a stamp says
-OWN = "own"  # protocol, data set and backend of runs that are not of the workflow
+OWN = "own"  # study, protocol and data set of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
 J_PER_WH = 3600.0
 # Columns that this loop does not tell, and factors that only the workflow knows.
@@ -97,7 +97,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Window:
-    """What `end_window` returns: time and energy between two points of a program.
+    """Time and energy between two points of a program, from `end_window`.
 
     Attributes
     ----------
@@ -179,7 +179,8 @@ class EpochMonitor:
         self._machine: Any = None
         self._runs: Any = None  # RunFolder
         self._first_meta: Optional[Dict[str, Any]] = None
-        self._next = 0
+        self._next = 0  # epoch to be recorded
+        self._count = 0  # epoch of the loop: one whose record is lost leaves no gap
         self._loop: Optional["_Loop"] = None
         self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
         self._told: Dict[str, None] = {}
@@ -271,7 +272,7 @@ class EpochMonitor:
             n += 1
         if n > 1:
             log.warning("%s has epochs already: this start is the run %s", slug, self.run)
-        self._next = measured[-1] + 1 if measured else 0
+        self._next = self._count = measured[-1] + 1 if measured else 0
         if measured:
             log.info("the run %s goes on with epoch %d", self.run, self._next)
         self._runs = runs
@@ -290,7 +291,7 @@ class EpochMonitor:
         machine = self._machine.settings
         told: Dict[str, Any] = {
             "setup": OWN,
-            "backend": OWN,
+            "backend": self._machine.backend,
             "device": machine["kind"] or "host",
             "instance": platform.node() or "local",
             "model": self._name,
@@ -300,6 +301,7 @@ class EpochMonitor:
             "power_mode": "asis",
             "dvfs": "on",
             "gpu_timing": self._gpu_timing,
+            "imported": "EpochMonitor",
         }
         unknown = set(_UNKNOWN)
         for name in ("num_workers", "batch_size", "prefetch_factor"):
@@ -347,7 +349,8 @@ class EpochMonitor:
             meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
             folder = self._keep(meta, minibatch_s)
             self.last = self._reduced(meta, minibatch_s, statistics, folder or loop.folder, folder)
-            self._next += 1
+            self._count += 1
+            self._next += folder is not None
             if folder is None:
                 shutil.rmtree(loop.folder, ignore_errors=True)
             self._tell(self.last)
@@ -392,7 +395,7 @@ class EpochMonitor:
         meta = {
             "schema_version": columns.SCHEMA_VERSION,
             "protocol": columns.PROTOCOL,
-            "backend": OWN,
+            "backend": self._machine.backend,
             "boot_id": host.boot_id(),
             "measurement_id": uuid.uuid4().hex,
             "run": self.run,
@@ -438,7 +441,7 @@ class EpochMonitor:
         record = EpochRecord(meta, minibatch_s.astype("float32"), statistics, samples_in)
         row, _ = epoch_row(record, read_all(record), self._first_meta, columns.FLAG_EFFECTS)
         return Epoch(
-            epoch=meta["epoch"],
+            epoch=self._count,
             e2e_s=row["e2e_s"],
             wait_s=row["wait_s"],
             copy_s=row["copy_s"],

@@ -86,7 +86,7 @@ def test_copy_that_is_not_told_apart_is_empty_and_not_zero(make, tmp_path):
     header, row = (line.split(",") for line in out.read_text("utf-8").splitlines())
     cells = dict(zip(header, row, strict=True))
     assert cells["copy_s"] == cells["loss"] == cells["seed"] == ""
-    assert cells["backend"] == cells["setup"] == "own"
+    assert (cells["setup"], cells["imported"]) == ("own", "EpochMonitor")
     assert float(cells["compute_s"]) == pytest.approx(watch.last.compute_s)
     assert float(cells["energy_wh"]) == pytest.approx(watch.last.energy_wh)
 

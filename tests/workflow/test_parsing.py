@@ -33,7 +33,7 @@ def _unknown_study(checkout):
     checkout.write_yaml("config/config.yaml", {"studies": ["host-pipelines"]})
     return (
         "no study is called 'host-pipelines'",
-        "allowed: auto, starter, paper, simulated, imported; config/studies.yaml has: host",
+        "allowed: auto, starter, paper, simulated, imported, own; config/studies.yaml has: host",
     )
 
 

@@ -249,7 +249,7 @@ def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) ->
     boards: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in table.epochs:
         boards[tuple(str(row[name]) for name in BOARD)].append(row)
-    names = case_names([], {}, terms, frozenset(), expression.Log(), set())
+    names = case_names([], {}, terms, frozenset(), expression.Log())
     forms = [
         (c, expression.parse(c.general_form, f"{TAKEAWAYS}, {c.id}, general_form", names))
         for c in claims
@@ -268,38 +268,38 @@ def _on_board(
     """Return what one board says about a general form."""
     nodes = list(ast.walk(ast.parse(claim.general_form, mode="eval")))
     named = {node.id for node in nodes if isinstance(node, ast.Name)}
-    held: list[tuple[Row, Judgement]] = []
+    judged: list[tuple[Row, Judgement]] = []
     missing: list[tuple[str, ...]] = []
     inputs: set[str] = set()
     for factors, case_rows in _cases(nodes, rows):
-        log, read = expression.Log(), set[str]()
-        names = case_names(case_rows, modes, terms, named, log, read)
+        log = expression.Log()
+        names = case_names(case_rows, modes, terms, named, log)
         judgement, needed = expression.judge(form, names, log)
         if judgement is None:
             words = [factors[k] for k in ("model", "storage", "power_mode") if k in factors]
             where = f" ({', '.join(words)})" if words else ""
             missing.append(tuple(f"{what}{where}" for what in needed))
         else:
-            held.append((factors, judgement))
-            inputs |= read
+            judged.append((factors, judgement))
+            inputs |= {read.factors["run"] for read in log.reads}
     board = " ".join(str(rows[0][name]) for name in BOARD)
-    if not held:
+    if not judged:
         return _verdict(claim, board, None, min(missing, key=len), ())
-    told = [  # the network, and what the cases of the board differ in
+    factors_shown = [  # the network, and what the cases of the board differ in
         name
-        for name in held[0][0]
+        for name in judged[0][0]
         if name == "model"
-        or (name not in FOLLOWING and any(f[name] != held[0][0][name] for f, _ in held))
+        or (name not in FOLLOWING and any(f[name] != judged[0][0][name] for f, _ in judged))
     ]
     placed = []
-    for factors, judgement in held:
-        case_words = [f"{name}={factors[name]}" for name in told]
+    for factors, judgement in judged:
+        case_words = [f"{name}={factors[name]}" for name in factors_shown]
         comparisons = tuple(
             c._replace(where=", ".join([*filter(None, [c.where]), *case_words]))
             for c in judgement.comparisons
         )
         placed.append(judgement._replace(comparisons=comparisons))
-    return _verdict(claim, board, all_of(placed), (), inputs, len(held))
+    return _verdict(claim, board, all_of(placed), (), inputs, len(judged))
 
 
 def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Row, list[Row]]]:
@@ -323,14 +323,13 @@ def case_names(
     terms: Terms,
     named: Set[str],
     log: expression.Log,
-    inputs: set[str],
 ) -> Names:
     """Return every name that a general form may use of the runs of one case, with its meaning.
 
     Parameters
     ----------
     named : all names of the form, the models that it is about among them
-    log, inputs : get what is read, and of which runs
+    log : gets what is read
     """
     runs: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -350,9 +349,9 @@ def case_names(
                 raise NotEvaluable(f"one run with {wish} ({len(found)} are there)")
             if name in ENERGIES and len(scopes) > 1:
                 raise NotEvaluable(f"one power scope, not {' and '.join(sorted(scopes))}")
-            value = statistic(name, runs[found[0]], epoch)
-            inputs.add(found[0])
-            log.reads.append(Read(name, {**runs[found[0]][0], "epoch": epoch}))
+            run_rows = runs[found[0]]
+            value = statistic(name, run_rows, epoch)
+            log.reads.append(Read(name, {**run_rows[0], "epoch": epoch}))
             return value
 
         return number

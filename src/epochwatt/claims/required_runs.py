@@ -13,7 +13,7 @@ from epochwatt.study.runs import Run, RunTable
 
 
 class Questions(NamedTuple):
-    """What predicates ask for; runs by `number_sources.key_of`."""
+    """Runs and numbers that predicates ask for; runs by `number_sources.key_of`."""
 
     runs: set[tuple[Any, ...]]  # those that predictions are made from among them
     clocks: set[tuple[Any, ...]]  # those whose clocks are asked for, which are not in epochs.csv

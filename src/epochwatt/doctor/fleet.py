@@ -148,7 +148,7 @@ class Board:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its jobs are told of the machine."""
+        """Settings of the machine for its jobs."""
         return settings_of(self.device, self.instance)
 
 
@@ -432,9 +432,12 @@ def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     looked_at = {board.name for board in boards}
     n_boards = counted(len(looked_at | {node.name for node in nodes}), "boards")
     wrong = {finding.topic for finding in findings if finding.level == "problem"}
-    title = f"epochwatt {__version__} fleet-check: {n_boards}"
-    end = f"ready to measure: {len(looked_at - wrong)} of {n_boards}"
-    return [title, "", *finding_lines(findings), end], int(bool(wrong))
+    return [
+        f"epochwatt {__version__} fleet-check: {n_boards}",
+        "",
+        *finding_lines(findings),
+        f"ready to measure: {len(looked_at - wrong)} of {n_boards}",
+    ], int(bool(wrong))
 
 
 def _runs_of(settings: Settings, devices: Collection[str]) -> list[Run]:

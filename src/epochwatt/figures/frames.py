@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,10 +21,11 @@ from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
 
 CAPTION_COLUMNS = 88
+Strokes = dict[str, Any]  # how matplotlib draws something: keyword arguments
 
 
 class Words(NamedTuple):
-    """What a figure says of itself."""
+    """Title and remarks of a figure."""
 
     title: str
     origin: str  # of its numbers, in a word or two: begins the title of the picture

@@ -72,7 +72,8 @@ def explorer(
     clocks = [
         clocks_of(records.get(run, ""), int(rows.epoch.iloc[0])) for run, rows in by_run.items()
     ]
-    table = table.assign(**{name: [mode.get(name) for mode in clocks] for name in cols.CLOCKS})
+    for name in cols.CLOCKS:
+        table[name] = [mode.get(name) for mode in clocks]
     lines = {run: timelines(by_run[run], records.get(run, "")) for run in epochs_shown(table)}
     later = epochs[epochs.valid & (epochs.epoch >= 1)].groupby("run")
     return {
@@ -110,12 +111,9 @@ def run_table(epochs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     means = means.set_index("run").reindex(first.index)
     scopes = epochs[epochs.valid & (epochs.epoch >= 1)].groupby("run").power_scope
     joined = scopes.agg(lambda cells: "+".join(sorted({*cells} - {""})))
-    table = first[list(cols.FACTOR_NAMES)].join(means[["n_epochs", "n_invalid", *MEANS]])
-    kinds = map(kind_of, first.backend, first.imported)
-    table.insert(0, "kind", list(kinds))
-    table.insert(
-        table.columns.get_loc("n_epochs"), "power_scope", joined.reindex(first.index, fill_value="")
-    )  # type: ignore[arg-type]
+    table = first[list(cols.FACTOR_NAMES)].assign(power_scope=joined).fillna({"power_scope": ""})
+    table.insert(0, "kind", list(map(kind_of, first.backend, first.imported)))
+    table = table.join(means[["n_epochs", "n_invalid", *MEANS]])
     return table.assign(stall_pct=100.0 * table.stall_s / table.e2e_s).reset_index()
 
 

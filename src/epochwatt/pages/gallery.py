@@ -5,10 +5,11 @@ import gzip
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
 from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
+from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES
 from epochwatt.tables import read_cells
@@ -36,19 +37,6 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 OWN = "Own figures"
 SIZE = (468, 252)  # of a figure whose file does not tell
-
-
-class FigureEntry(TypedDict):
-    """A figure as the rules name it."""
-
-    stem: str  # path of its files without ending
-    backend: str
-    paper: str
-    section: str
-    title: str
-    caption: str
-    claims: list[str]  # of its panel
-    words: list[str]  # that a search finds it by
 
 
 class Panel(NamedTuple):

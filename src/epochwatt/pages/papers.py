@@ -350,17 +350,14 @@ def _entry(
     backend = cells.get("backend") or folder  # what is of two runs names none
     statistic = cells.get("statistic", "")
     joint, seen, is_figure = " to ", "", True
+    qualifier: str = fact.qualifier
     if "learned_from" in cells:  # what the paper counts of its predictions: `31 of 40`
         if (cells["method"], cells["learned_from"], cells["modes"]) != JUDGED_METHOD:
             return None
-        run, qualifier, panel = (
-            _networks(cells, titles),
-            fact.qualifier,
-            COUNTED_IN[cells["target"]],
-        )
+        run, panel = _networks(cells, titles), COUNTED_IN[cells["target"]]
         quantity = f"{PREDICTED[cells['target']]}: {statistic.removesuffix(', %')}"
         ours, theirs, joint = ("value", "n_predictions"), ("published", "n_published"), " of "
-        compared = ours[:1], theirs[:1]
+        compared: tuple[tuple[str, ...], tuple[str, ...]] = ours[:1], theirs[:1]
     else:
         run, qualifier = _run_of(fact, cells, titles), cells["published_qualifier"]
         quantity = quantity_words(fact, statistic)

@@ -19,9 +19,10 @@ from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.errors import RecordError
+from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies
 from epochwatt.pages.explorer import explorer, library
-from epochwatt.pages.gallery import FigureEntry, gallery
+from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.summary import missing_runs, summarise
@@ -134,10 +135,12 @@ def write_index(
     epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
     explored = None
     measured = dict[str, str]()  # run -> folder of its records
-    if epochs is not None and inputs.get("runs") and records is not None:
-        explored = explorer(epochs, read_frame(inputs["runs"]), records, titles, palette, specs)
-        runs = epochs[epochs.backend.ne(TWIN)].run.unique()
-        measured = {run: records[run] for run in runs if run in records}
+    if epochs is not None and records is not None:
+        ids = epochs[epochs.backend.ne(TWIN)].run.unique()
+        measured = {run: records[run] for run in ids if run in records}
+        if inputs.get("runs"):
+            runs = read_frame(inputs["runs"])
+            explored = explorer(epochs, runs, records, titles, palette, specs)
     content = {
         "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
         "machine": Machine(inputs, titles).shown(),

@@ -236,7 +236,7 @@ def fulcrum(tables: Mapping[str, str]) -> dict[str, object]:
     lines = [_fulcrum_line(table, n) for n in range(len(table.rows))]
     return {
         "title": FULCRUM,
-        "sentences": list(_sentences(table)),
+        "answers": list(_answers(table)),
         "lead": in_short(claims),
         # of tables of others something is assumed
         "has_assumed": any(row["provenance"] == "public" for row in table.rows),
@@ -245,28 +245,15 @@ def fulcrum(tables: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _sentences(table: Table) -> Iterator[list[str | Number]]:
-    """Yield the key sentence of each provenance: texts, and numbers that name their cells."""
+def _answers(table: Table) -> Iterator[dict[str, str | Number | None]]:
+    """Yield what the key solver answers, for each provenance: numbers that name their cells."""
     for n, row in enumerate(table.rows):
-        kept, loss, late = (
-            table.number(n, name, "%") for name in ("kept_pct", "loss_pct", "late_pct")
-        )
+        names = {"kept": "kept_pct", "loss": "loss_pct", "late": "late_pct"}
+        numbers = {key: table.number(n, name, "%") for key, name in names.items()}
         is_key = (row["solver"], row["jobs"]) == (KEY_SOLVER, KEY_JOBS)
-        if not is_key or kept is None or loss is None:
-            continue
-        where = looks.PROVENANCES[row["provenance"]]
-        sentence: list[str | Number] = [
-            f"{where[:1].upper()}{where[1:]}: training beside inference, our reading of GMD "
-            "answers ",
-            kept,
-            " of the problems within their budgets; its plans train ",
-            loss,
-            " less than the best.",
-        ]
-        if late is not None:
-            sentence += [" Played with random arrivals, ", late]
-            sentence.append(" of requests are late; with steady ones none.")
-        yield sentence
+        if is_key and numbers["kept"] and numbers["loss"]:
+            where = looks.PROVENANCES[row["provenance"]]
+            yield {"where": f"{where[:1].upper()}{where[1:]}", **numbers}
 
 
 def _fulcrum_line(table: Table, n: int) -> Line:

@@ -152,7 +152,11 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     if n_shared:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
-        lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
+        n_runs = counted(runs.nunique(), "runs")
+        is_own = program == "EpochMonitor"
+        lines.append(
+            f"{n_runs} {'of your own loop' if is_own else f'imported from logs of {program}'}."
+        )
     without = set(epochs.run) - set(means.run)
     if without:
         lines.append(
@@ -224,7 +228,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
             "E2E s": f"{run['e2e_s']:.2f}",
             **_power(run),
             "stall": f"{100 * run['stall_s'] / run['e2e_s']:.0f} %",
-            "bound by": find_longest_part(run).bound_by,
+            "bound by": _bound(run),
         }
         rows.append(row)
     return rows
@@ -258,12 +262,16 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
                 **{part: f"{share:.1f} %" for part, share in shares.items()},
-                "bound by": find_longest_part(run).bound_by,
+                "bound by": _bound(run),
                 **_power(run),
             }
         )
     same = {name for name in PLACE if len({row[name] for row in rows}) == 1}
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
+
+
+def _bound(run: Run) -> str:
+    return find_longest_part({str(name): cell for name, cell in run.items()}).bound_by
 
 
 def _power(run: Run) -> dict[str, str]:

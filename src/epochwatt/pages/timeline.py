@@ -6,7 +6,7 @@ samples than that keeps the least and the greatest of each piece, at the moments
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,8 @@ def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
     """
     meta = record.meta
     groups, is_placed = minibatch_groups(record)
-    series = _without_repeats(_series(meta, samples))
-    lanes = {line["lane"] for line in series}
+    series = _series(record, samples)
+    lanes = {line.lane for line in series}
     return {
         "epoch": meta["epoch"],
         "e2e_s": round(meta["e2e_s"], 6),
@@ -76,7 +76,7 @@ def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
         "together": _together(meta["n_minibatches"]),
         "is_placed": is_placed,
         "minibatches": {name: _short(column) for name, column in groups.items()},
-        "series": series,
+        "series": [line._asdict() for line in series],
         "missing": [lane for lane in LANES if lane not in lanes],
     }
 
@@ -118,29 +118,40 @@ def _together(n: int) -> int:
     return max(1, -(-n // MOST))
 
 
-def _series(meta: dict[str, Any], samples: Samples) -> list[dict[str, Any]]:
-    """Return what was read within the epoch, and once before and after it."""
-    start_s, lines = meta["t_start_mono_s"], []
+class Series(NamedTuple):
+    """A column of a source, as it is drawn."""
+
+    lane: str
+    name: str
+    source: str
+    is_rate: bool
+    t_s: list[float]
+    value: list[float]
+
+
+def _series(record: EpochRecord, samples: Samples) -> list[Series]:
+    """Return what was read within the epoch, and once before and after it.
+
+    Of cores whose clocks are the same all the time, there is one for all of them.
+    """
+    start_s, end_s = record.meta["t_start_mono_s"], record.meta["e2e_s"]
+    seen: dict[object, Series] = {}
     for source, table in samples.items():
         t_s = table["t_mono_s"] - start_s
         for column, values in table.items():
-            lane = lane_of(column)
-            is_read = np.isfinite(values)
+            lane, is_read = lane_of(column), np.isfinite(values)
             if not lane or not is_read.any():
                 continue
-            t, v = around(t_s[is_read], values[is_read], meta["e2e_s"])
-            t, v = thinned(t, v)
-            lines.append(
-                {
-                    "lane": lane,
-                    "name": _name(column, lane),
-                    "source": source,
-                    "is_rate": column in RATES,
-                    "t_s": _short(t),
-                    "value": _short(v, 5),
-                }
-            )
-    return lines
+            t, v = thinned(*around(t_s[is_read], values[is_read], end_s))
+            name, is_rate = _name(column, lane), column in RATES
+            line = Series(lane, name, source, is_rate, _short(t), _short(v, 5))
+            stem = re.sub(r"\d+$", "", name)
+            key = repr((lane, stem, line.t_s, line.value))
+            if key in seen and stem != name:
+                seen[key] = seen[key]._replace(name=f"{stem}, all alike")
+            else:
+                seen[key] = line
+    return list(seen.values())
 
 
 def lane_of(column: str) -> str:
@@ -158,19 +169,6 @@ def _name(column: str, lane: str) -> str:
         return "disk"
     end = next(end for end in ENDINGS if column.endswith(end))
     return re.sub("^(power|rail|temp)_", "", column.removesuffix(end)).replace("_", " ") or lane
-
-
-def _without_repeats(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the series; of cores whose clocks are the same all the time, one for all of them."""
-    seen: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        stem = re.sub(r"\d+$", "", line["name"])
-        key = repr((line["lane"], stem, line["t_s"], line["value"]))
-        if key in seen and stem != line["name"]:
-            seen[key]["name"] = f"{stem}, all alike"
-        else:
-            seen[key] = line
-    return list(seen.values())
 
 
 def around(t_s: Numbers, values: Numbers, end_s: float) -> tuple[Numbers, Numbers]:

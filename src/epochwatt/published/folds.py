@@ -28,7 +28,7 @@ and the file says the arithmetic.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args
@@ -127,6 +127,21 @@ class NumbersRead:
     why: Filled
 
 
+IDLE = "idle"  # in place of a network
+
+
+# name of a grouping -> what a number belongs to
+GROUPINGS: dict[str, Callable[[Fact], set[str]]] = {
+    "section": lambda fact: {".".join(fact.section.split(".")[:2])},
+    "board": lambda fact: {run["device"] for run in fact.runs if "device" in run},
+    "network": lambda fact: {
+        run.get("model", IDLE) for run in fact.runs if "device" in run or "model" in run
+    },
+    "board_network": lambda fact: {
+        f"{run['device']} {run.get('model', IDLE)}" for run in fact.runs if "device" in run
+    },
+}
+
 IdSet = TypeVar("IdSet", Leak, NumbersRead)
 
 
@@ -180,6 +195,40 @@ def power_mode_fold(published: Published) -> Fold:
         )
     )
     return Fold(POWER_MODES, frozenset(), frozenset(ids))
+
+
+def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
+    """Return folds by board, network or section instead of by take-away, for each of `GROUPINGS`.
+
+    A take-away left out is still beside numbers of the same board and network. How well a board, a
+    network or a section of the paper is predicted of which a fit has seen nothing is another
+    question, and each has its own answer: the headline is the range of them all. A number belongs
+    to the group of all the boards (networks, both) that it speaks of. The fit that predicts it has
+    seen no number of any of them, nor what gives those away. Only of the main paper: nothing else
+    is fitted. Errors as of `folds`.
+    """
+    rows = judged(folder)
+    leaks = load_leaks(folder, rows)
+    facts = [f for f in published.facts().values() if f.paper == PAPERS[0]]
+    by_grouping: dict[str, dict[str, Fold]] = {}
+    for grouping, keys in GROUPINGS.items():
+        keys_of = {fact.id: frozenset(keys(fact)) for fact in facts}
+        groups: dict[frozenset[str], set[str]] = defaultdict(set)
+        for fact in facts:
+            if rows[fact.id].is_simulable and keys_of[fact.id]:
+                groups[keys_of[fact.id]].add(fact.id)
+        by_grouping[grouping] = {}
+        for group, ids in groups.items():
+            name = f"{grouping} {' + '.join(sorted(group))}"
+            touched = {i for i, fact_keys in keys_of.items() if fact_keys & group}
+            removed = giving_away(touched, leaks, rows)
+            by_grouping[grouping][name] = Fold(name, frozenset(ids), removed)
+    return by_grouping
+
+
+def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
+    """Return the name of its fold by published id."""
+    return {id_: name for name, fold in folds.items() for id_ in fold.ids}
 
 
 def judged(folder: Path) -> dict[str, Judged]:

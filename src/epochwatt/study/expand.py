@@ -15,7 +15,7 @@ from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device, Exclusion, FactorValues, Pairs, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
-from epochwatt.study.imported import IMPORTED, imported_runs
+from epochwatt.study.imported import IMPORTED, OWN, imported_runs
 from epochwatt.study.place import absence, is_measured
 from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
@@ -44,8 +44,9 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
         for run in expanded(name, study, devices, workloads):
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
     table = _table(_grouped(merged.values()), exclusions, devices)
-    if IMPORTED in names:
-        table.runs.update(imported_runs(root))
+    if {IMPORTED, OWN} & {*names}:
+        others = imported_runs(root).values()
+        table.runs.update((run.id, run) for run in others if run.studies[0] in names)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Read the runs whose records were made from logs of another program.
+"""Read runs that the workflow has not measured: imported from logs, or of somebody's own loop.
 
 Their records lie in `measured/` like all others; `source.json` beside them says what they are.
 """
@@ -14,19 +14,22 @@ from epochwatt.errors import ConfigError, RecordError
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 
-IMPORTED = "imported"  # the name that selects them in config/config.yaml
+IMPORTED, OWN = "imported", "own"  # the names that select them in config/config.yaml
 SOURCE = "source.json"
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,
     "factors": {name: FACTORS[name + "?"] for name in columns.FACTOR_NAMES},
     "canonical": TEXT,
+    "study?": WORD,
 }
-_AGAIN = "import its logs again, or remove its folder"
+_AGAIN = "import its logs again, or move its folder away"
 
 
 def imported_runs(root: Path = Path()) -> dict[str, Run]:
-    """Return the imported runs of a checkout by id; none of them is ever measured here.
+    """Return the runs of a checkout by id that are imported or of `EpochMonitor`.
+
+    None of them is ever measured by the workflow.
 
     Raises RecordError when one is damaged or renamed, ConfigError for those of an older version.
     """
@@ -49,7 +52,7 @@ def imported_runs(root: Path = Path()) -> dict[str, Run]:
             factors=source["factors"],
             canonical=source["canonical"],
             epochs=len(epochs),
-            studies=(IMPORTED,),
+            studies=(source.get("study", IMPORTED),),
             data_root="",
             python=(),
             machine="{}",

@@ -14,7 +14,7 @@ from epochwatt.board.device.identity import identify
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, Device, PowerMode, Study
 from epochwatt.study.devices import DEVICES, Devices, read_rows
-from epochwatt.study.imported import IMPORTED
+from epochwatt.study.imported import IMPORTED, OWN
 from epochwatt.study.place import board_at_hand, medium_is_here, no_medium
 from epochwatt.study.runs import TWIN
 from epochwatt.study.validation import validated
@@ -24,7 +24,7 @@ HOST_STUDIES = ("host-pipeline", "host-photographs")  # with SIMULATED what `aut
 STARTER = "starter"
 PAPER = "paper"
 SIMULATED = "simulated"
-GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED)  # names that stand for several studies
+GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED, OWN)  # names that stand for several studies
 
 
 def asked_names(config: dict[str, Any]) -> list[str]:
@@ -33,7 +33,7 @@ def asked_names(config: dict[str, Any]) -> list[str]:
     Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     studies = validated(Config, config, "config/config.yaml").studies
-    auto = [STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]
+    auto = [*([STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]), OWN]
     names: list[str] = []
     for name in [studies] if isinstance(studies, str) else studies:
         names += auto if name == "auto" else [name]
@@ -62,7 +62,7 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
             ]
         elif name in studies:
             chosen.append((name, studies[name]))
-        elif name != IMPORTED:  # whose runs are no rows of a study
+        elif name not in (IMPORTED, OWN):  # whose runs are no rows of a study
             near = difflib.get_close_matches(name, [*GROUPS, *studies], 1)
             raise ConfigError(
                 f"no study is called {name!r}",

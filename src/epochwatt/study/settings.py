@@ -19,7 +19,7 @@ from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
 from epochwatt.study.idle import FILE, IdleStudy
-from epochwatt.study.imported import IMPORTED
+from epochwatt.study.imported import IMPORTED, OWN
 from epochwatt.study.runs import TWIN, Run, RunTable
 from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
 from epochwatt.study.validation import validated
@@ -218,7 +218,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
         for factor in figure.where:
             _check_key(f"figures.{name}.where", factor, columns.FACTOR_NAMES)
         for study in figure.studies:
-            if study not in (*studies, STARTER, IMPORTED):
+            if study not in (*studies, STARTER, IMPORTED, OWN):
                 raise ConfigError(
                     f"figures.{name}.studies names {study!r}", where=PLOTTING, allowed=studies
                 )

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from epochwatt.errors import EpochwattError
 from epochwatt.published import folds as published_folds
-from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak
-from epochwatt.published.groupings import fold_of, groupings
+from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak, fold_of, groupings
 from epochwatt.published.numbers import Fact, Published, load_published
 from epochwatt.tables import read_frame
 from epochwatt.twin import refits, validation
@@ -43,7 +42,7 @@ class Evidence:
     rows: dict[str, Judged]
     folds: dict[str, Fold]  # of the cross-validation, by take-away
     claim_folds: dict[str, Fold]  # of the take-aways that claims alone judge
-    # by grouping (`published/groupings.py`, `near`), then by name
+    # by grouping (`published/folds.py`, `near`), then by name
     other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin

@@ -3,7 +3,7 @@
 For each take-away (`published/folds.py`) the parameters are fitted anew, from their priors, without
 the numbers that it removes; which ones are fitted at all is decided on the numbers that are left.
 The spread of the values over the folds says how much hangs on any one take-away. Other kinds of
-refits count for nothing but what they are made for: the other groupings (`published/groupings.py`,
+refits count for nothing but what they are made for: the other groupings (`published/folds.py`,
 `near`), those of take-aways that claims alone judge, and one without any number of a power mode or
 of DVFS, which is what the simulation knows of modes by its mechanisms.
 

@@ -91,23 +91,17 @@ def test_title_says_simulated(pytestconfig, tmp_path, advice):
 
 def test_budgets_are_named_and_why_the_mode_may_lie_off_the_front(drawn):
     assert "recommended, 90 % intervals" in labels(drawn())
-    assert {"budget: 9 W", "recommended: best within the budget, 90 % intervals"} <= labels(
-        drawn(power_w=9.0)
-    )
+    axes = drawn(power_w=9.0)
+    assert {"budget: 9 W", "recommended: best within the budget, 90 % intervals"} <= labels(axes)
+    (line,) = [of for of in axes.lines if of.get_label() == "budget: 9 W"]
+    energy_wh, epoch_s = (np.asarray(of) for of in (line.get_xdata(), line.get_ydata()))
+    assert 3600 * energy_wh / epoch_s == pytest.approx(9.0)
     several = labels(drawn(power_w=9.0, epoch_s=1e5))
     assert {"budget: 9 W", "budget: 100000 s (outside)"} <= several
     assert "recommended: best within the budgets, 90 % intervals" in several
 
 
-def test_line_of_a_power_budget_is_where_energy_over_time_is_that_power(drawn):
-    (line,) = [of for of in drawn(power_w=9.0).lines if of.get_label() == "budget: 9 W"]
-    energy_wh, epoch_s = (np.asarray(of) for of in (line.get_xdata(), line.get_ydata()))
-    assert 3600 * energy_wh / epoch_s == pytest.approx(9.0)
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(0.09, 0.15), (1.8, 3.6), (37, 75), (1, 30), (300, 3800)]
-)
+@pytest.mark.parametrize(("low", "high"), [(0.09, 0.15), (37, 75), (1, 30), (300, 3800)])
 def test_several_ticks_are_labelled_on_any_span(low, high):
     _, axes = plt.subplots()
     axes.set_xscale("log")
@@ -122,18 +116,16 @@ def test_several_ticks_are_labelled_on_any_span(low, high):
 def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):
     answer = advice()
     about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
-    about = columns.with_defaults(about)
     later = {"e2e_s": 123.456789, "energy_wh": 0.25, "energy_paper_wh": 0.2}
-    energy = {"power_scope": "module"}
-    write_epochs(answer.fitted.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
+    later |= {"power_scope": "module"}
+    factors = columns.with_defaults(about)
+    write_epochs(answer.fitted.runs[1], factors, {}, later, later, root=tmp_path)
     rows = write_front(answer, tmp_path)
-    profiled = {Mode(row["cores"], *(row[f"{of}_mhz"] for of in ("cpu", "gpu", "emc"))): row
+    profiled = {tuple(row[n] for n in ("cpu_mhz", "gpu_mhz", "emc_mhz")): row
                 for row in rows if row["what"] == "profiled"}  # fmt: skip
-    seen = profiled[Mode(2, *CLOCKS["b"])]
-    assert seen["observed_epoch_s"] == 123.46
-    assert seen["observed_energy_wh"] == 0.25
+    seen = profiled[CLOCKS["b"]]
+    assert (seen["observed_epoch_s"], seen["observed_energy_wh"]) == (123.46, 0.25)
     assert seen["observed_power_w"] == pytest.approx(3600 * 0.25 / 123.456789, rel=1e-4)
     assert seen["epoch_s"] != 123.46
-    assert profiled[Mode(2, *CLOCKS["a"])]["observed_epoch_s"] == ""
+    assert profiled[CLOCKS["a"]]["observed_epoch_s"] == ""
     assert all(isinstance(row["cores"], int) for row in rows)
-    assert all(len(str(row["epoch_s"]).replace(".", "")) <= 6 for row in rows)

@@ -17,7 +17,7 @@ from epochwatt.figures.pairs import draw_pairs
 from epochwatt.figures.powertrain import looks
 from epochwatt.pages.site import write_pairs, write_powertrain
 from epochwatt.pages.studies import fulcrum, methods_rows, powertrain
-from epochwatt.schedule.summary import COLUMNS
+from epochwatt.schedule.summary import SUMMARY_COLUMNS
 
 STYLE = str(Path(__file__).resolve().parents[3] / "config/paper.mplstyle")
 NUMBER = dict.fromkeys(Beside._fields, "") | {
@@ -31,7 +31,7 @@ CLAIM = dict.fromkeys(TableClaimRow._fields, "") | {
     **{"claim": "PT-C1", "provenance": "simulated", "status": "holds", "sentence": "a < b"},
     **{"section": "abstract", "paper_value": "> 97 %", "our_value": "worst = 10 %"},
 }
-SOLVER = dict.fromkeys(COLUMNS, "") | {
+SOLVER = dict.fromkeys(SUMMARY_COLUMNS, "") | {
     **{"provenance": "simulated", "jobs": "train_and_infer", "solver": "gmd", "n_rows": "5"},
     **{"n_profiles": "29.5", "kept_pct": "90.31", "kept_least_pct": "80", "kept_most_pct": "100"},
     **{"loss_pct": "26.2", "loss_least_pct": "3", "loss_most_pct": "61", "late_pct": "8.46"},
@@ -150,10 +150,10 @@ def test_fulcrum_is_on_the_landing_page_where_it_was_made(checkout, fulcrum_tabl
     assert "Training beside a stream of requests, over power budgets" in text
     assert "one of inference takes and draws what one of training does" in text
     shown = fulcrum(fulcrum_tables)
-    (sentence,) = shown["sentences"]  # the public row has no loss
-    text = "".join(piece if isinstance(piece, str) else piece.text for piece in sentence)
-    assert "answers 90.3 of the problems" in text
-    assert "8.5 of requests are late" in text
+    (answer,) = shown["answers"]  # the public row has no loss
+    assert (answer["kept"].text, answer["late"].text) == ("90.3", "8.5")
+    assert "our reading of GMD answers " in text
+    assert " of requests are late; with steady ones none." in text
     assert shown["table"].lines[1].cells["solver"].startswith("physical terms, verified")
 
 

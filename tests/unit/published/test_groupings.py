@@ -2,8 +2,7 @@
 
 import pytest
 
-from epochwatt.published.folds import judged, load_leaks
-from epochwatt.published.groupings import GROUPINGS, fold_of, groupings
+from epochwatt.published.folds import GROUPINGS, fold_of, groupings, judged, load_leaks
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from epochwatt.study.runs import pairs_of
+
 
 def pairs(factor="container", values=("none", "box"), margin_pct=3):
     return {"factor": factor, "values": list(values), "margin_pct": margin_pct}
@@ -74,3 +76,23 @@ def test_sides_of_a_pair_follow_each_other_and_their_order_alternates(checkout):
 def test_pairs_that_cannot_be_are_refused(wrong, checkout, refused):
     checkout.sweep({"seed": [0]}, pairs=wrong)
     refused()
+
+
+SIDES = {"factor": "container", "values": ["none", "box"], "margin_pct": 3}
+
+
+def test_sides_differ_in_what_is_compared_alone(checkout):
+    checkout.sweep({"seed": [0, 1], "batch_size": [16, 32]}, pairs=SIDES)
+    pairs = pairs_of(checkout.runs, "small", SIDES)
+    assert len(pairs) == 4
+    for a, b in pairs:
+        assert (a.factors["container"], b.factors["container"]) == ("none", "box")
+        assert a.factors["seed"] == b.factors["seed"]
+        assert a.factors["batch_size"] == b.factors["batch_size"]
+
+
+def test_a_side_alone_and_other_studies_are_left_out(checkout):
+    checkout.sweep({"seed": [0, 1]}, pairs=SIDES)
+    runs = checkout.runs
+    assert len(pairs_of(runs[1:], "small", SIDES)) == 1
+    assert pairs_of(runs, "another", SIDES) == []

@@ -53,7 +53,7 @@ class TestSelected:
         found, allowed, do = str(told.value).split("\n")
         assert found == "no study is called 'papers'"
         assert do == "  do: did you mean paper?"
-        assert "auto, starter, paper, simulated, imported; config/studies.yaml has: ho" in allowed
+        assert "auto, starter, paper, simulated, imported, own; config/" in allowed
 
 
 class TestStarters:

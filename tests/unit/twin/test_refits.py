@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.published.folds import POWER_MODES
-from epochwatt.published.groupings import GROUPINGS
+from epochwatt.published.folds import GROUPINGS, POWER_MODES
 from epochwatt.twin.calibrate_twin import (
     COSINE,
     NEAR,

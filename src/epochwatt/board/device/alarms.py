@@ -13,7 +13,7 @@ from epochwatt.board.device.board_files import text
 
 
 class Alarm(NamedTuple):
-    """How often a board was slowed down, or is."""
+    """Counts of slowing down, or its states."""
 
     events: int  # counted by the kernel since the start of the board
     active: int  # states and alarms that are set now

@@ -8,7 +8,7 @@ from epochwatt.board.device.board_files import board_kind, text
 
 
 class Identity(NamedTuple):
-    """What a board says of itself."""
+    """Kind, model and releases of a board, as it names them."""
 
     kind: str  # a name of `kinds.KINDS`, or `unknown`
     model: str  # as the device tree names it

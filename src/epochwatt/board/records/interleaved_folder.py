@@ -47,7 +47,7 @@ SHAPE = {
 
 
 class InterleavedRecord(NamedTuple):
-    """What is kept of training beside requests."""
+    """Record of training beside requests."""
 
     meta: Document  # record.json
     requests: Dict[str, np.ndarray]  # REQUESTS -> (n,) float64 s, or bool

@@ -73,7 +73,7 @@ class SweepFolder(ModeFolders):
 
 
 class CeilingRecord(NamedTuple):
-    """What is kept of the ceilings of a device in one mode."""
+    """Record of the ceilings of a device in one mode."""
 
     meta: Document  # mode.json
     telemetry: Document  # telemetry.json, the sampler's statistics; empty: none

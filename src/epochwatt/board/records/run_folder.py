@@ -47,7 +47,7 @@ Sums = Optional[Dict[str, str]]  # of a folder (`checksums.read_sums`)
 
 
 class EpochRecord(NamedTuple):
-    """What is kept of an epoch, or of a mode of a sweep."""
+    """Record of an epoch, or of a mode of a sweep."""
 
     meta: Document  # record.json
     minibatch_s: np.ndarray  # (n, 3) float32: wait, copy, compute
@@ -56,7 +56,7 @@ class EpochRecord(NamedTuple):
 
 
 class MeasuredFolder:
-    """What was measured of one run, sweep or device, and the attempt under way.
+    """Measurements of one run, sweep or device, and the attempt under way.
 
     Each measurement has a key: the number of an epoch, a mode, or a name.
 

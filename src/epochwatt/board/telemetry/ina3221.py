@@ -38,7 +38,7 @@ _ADDRESS = 5  # place of the chip's address in the path of its folder
 
 
 class Layout(NamedTuple):
-    """How a chip's files are named.
+    """Names of a chip's files.
 
     The number of a hwmon or iio folder changes from boot to boot.
     """

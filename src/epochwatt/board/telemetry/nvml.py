@@ -24,7 +24,7 @@ FEWEST = 3  # times between new values say how long these last
 
 
 class Sensor(NamedTuple):
-    """How often a card renews its power, and over what time before that it averages.
+    """Times by which a card renews its power, and over which it averages.
 
     Where the second is the shorter one, the rest of the time is not seen by the sensor at all.
     """

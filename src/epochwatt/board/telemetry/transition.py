@@ -30,7 +30,7 @@ DRIFT_ERRORS = 2.0  # standard errors of the drift before: so much may be a drif
 
 
 class Transition(NamedTuple):
-    """When power had followed a change of load, and by how much."""
+    """Delay and size of the change of power that a change of load causes."""
 
     followed_s: float  # from when on power is at its new level
     seen_s: float  # the reading that showed it

@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterable, NamedTuple
 
 
 class Bounds(NamedTuple):
-    """When a loop ran."""
+    """Begin and end of a loop."""
 
     t_start_mono_s: float
     t_end_mono_s: float

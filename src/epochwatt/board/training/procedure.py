@@ -11,7 +11,7 @@ from epochwatt.errors import ConfigError
 
 
 class Procedure(NamedTuple):
-    """How long a mode is measured."""
+    """Lengths of a mode's measurement."""
 
     minibatches: int = 40  # clean ones, at least
     power_readings: int = 10  # within them, at least

@@ -264,12 +264,7 @@ def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) 
 
 
 def legend(axes: Axes, rows: Sequence[Row], job: Job, **more: Any) -> None:
-    """Draw the legend of a panel: each kind of bar that axes have, and what is published.
-
-    Parameters
-    ----------
-    more : as of `Job.legend`
-    """
+    """Draw the legend of a panel: each kind of bar that axes have, then as `Job.legend`."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     job.legend(figure, axes.get_legend_handles_labels()[0], rows, **more)
@@ -421,31 +416,6 @@ def draw_brackets(over: Sequence[tuple[Axes, Sequence[Bracket]]]) -> None:
     for axes in figure.axes:
         if pad_pt := pads_pt.get(_row_of(axes)):
             axes.set_title(axes.get_title(), pad=pad_pt, fontsize=axes.title.get_fontsize())
-
-
-def finish(
-    job: Job,
-    figure: Figure,
-    panel: str,
-    facets: Sequence[tuple[Axes, Sequence[Bar]]],
-    rows: Sequence[Plotted],
-    changes: Sequence[Related] = (),
-    words: Mapping[str, str] | None = None,
-    offset: float = 0.0,
-) -> None:
-    """Draw a panel's legend and brackets over the bars of its axes, and save it.
-
-    Parameters
-    ----------
-    words : as of `brackets_of`
-    offset : of the bars from their places
-    """
-    legend(facets[0][0], [*rows, *changes], job)
-    draw_brackets([
-        (facet, brackets_of(changes, places(bars, offset), job, words or {}))
-        for facet, bars in facets
-    ])  # fmt: skip
-    job.save(figure, panel, [*rows, *changes])
 
 
 def _row_of(axes: Axes) -> int:

@@ -10,7 +10,6 @@ it does not copy is how the drawn panel looks: scales and groups may differ.
 import csv
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from epochwatt import columns
 from epochwatt.figures.common import vega
@@ -57,14 +56,7 @@ def write_spec(
     palette: Mapping[str, str],
     verdict: str = "",
 ) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
-
-    Parameters
-    ----------
-    titles : model or device -> name for people
-    palette : thing -> colour
-    verdict : what of the panel does not hold: red below the title
-    """
+    """Write `stem`.vl.json from the rows of `stem`.csv; a verdict stands red below the title."""
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         cells = list(csv.DictReader(handle))
     relations = [row for row in cells if row.get("is_relation") == "True"]
@@ -315,7 +307,7 @@ class Panel:
         if self.has_marks:
             yield self._mark_layer(at, "isValid(datum.published)", tooltip)
         if any(row.get("published_hi") for row in self.rows):
-            ends: dict[str, Any] = {**at, "y2": {"field": "published_hi"}}
+            ends: Spec = {**at, "y2": {"field": "published_hi"}}
             rod = {"type": "rule", "color": self.black}
             yield layer(rod, "isValid(datum.published_hi)", **ends)
 

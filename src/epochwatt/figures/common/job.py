@@ -134,12 +134,7 @@ class Job:
         return seen_ids(self.twin, self.backend)
 
     def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
-        """Return the relations of these metrics whose runs are drawn, with what they are here.
-
-        Parameters
-        ----------
-        number_of : finds a number that the runs' tables of epochs do not have
-        """
+        """Return the relations of these metrics whose runs are drawn, with what they are here."""
         find = number_of or numbers_of(self.runs)
         return [
             Related(relation, here, relation.id in self.seen, self.ink(relation.id))

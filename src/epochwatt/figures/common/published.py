@@ -1,4 +1,4 @@
-"""What the papers print beside our numbers: single numbers as marks, relations of several.
+"""Show the papers' numbers beside ours: single ones as marks, relations of several.
 
 `config/published/` has the numbers. What is printed is black where it holds and red where
 `results/tables/comparisons.csv` says that it does not; filled and solid where the simulation was
@@ -126,13 +126,7 @@ def seen_ids(twin: str, backend: str) -> frozenset[str]:
 
 
 def mark(marks: Marks, factors: Cells, quantity: str, epoch_set: str = "1+") -> Mark | None:
-    """Return what is published of a run; None: nothing.
-
-    Parameters
-    ----------
-    quantity : a column of epochs.csv, or a metric of measurements.csv
-    epoch_set : 0, 1+ or all
-    """
+    """Return what is published of a quantity of a run; None: nothing."""
     if not trains_as_published(factors):
         return None
     return marks.get((*_key(factors, epoch_set), METRICS.get(quantity, quantity)))

@@ -109,13 +109,7 @@ def read_runs(paths: Iterable[str], missing: Iterable[Cells]) -> list[RunData]:
 def csv_row(
     run: RunData, quantity: str, number: Number, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
-    """Return a plotted number as a row of the CSV beside its panel.
-
-    Parameters
-    ----------
-    quantity : name of what was drawn, which ends in its unit
-    more : columns of this figure alone
-    """
+    """Return a plotted number as a row of the CSV beside its panel."""
     return {
         "run": run.id,
         **{name: run.factors[name] for name in SHOWN},
@@ -129,12 +123,7 @@ def csv_row(
 
 
 def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
-    """Say where runs are from: which boards, how many epochs, what is left out.
-
-    Parameters
-    ----------
-    lacking : studies that would belong to the figure and are not selected
-    """
+    """Say where runs are from: which boards, how many epochs, which studies are not selected."""
     drawn = [run for run in runs if run.epochs]
     if not drawn:
         return "no epochs"
@@ -155,12 +144,7 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
 
 
 def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
-    """Say what measured runs ran on, and what their whiskers are; nothing of simulated ones.
-
-    Parameters
-    ----------
-    records : run -> folder with the records of its epochs
-    """
+    """Say what measured runs ran on, and what their whiskers are; nothing of simulated ones."""
     drawn = [run for run in runs if run.epochs and run.is_measured]
     if not drawn:
         return ""

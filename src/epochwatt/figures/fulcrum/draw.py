@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,10 +11,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.common.vega import Spec
-from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
+from epochwatt.figures.common.vega import Cells, Spec
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
-from epochwatt.schedule.summary import summarised
+from epochwatt.schedule.summary import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
@@ -67,7 +74,8 @@ def _opened(
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
-    summary = [r for r in summarised(records(scores)) if r["provenance"] == _provenance(stem)]
+    typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
+    summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
     sampled = "; expected gain on a sample of the problems"
@@ -98,12 +106,12 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
             Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
             for words, colour, mark in dict.fromkeys(map(look, rows.solver))
         ]
-        hollow: dict[str, Any] = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
+        hollow: Strokes = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
         handles.append(Line2D([], [], marker="^", label="hollow: verified", **hollow))
         style.legend(figure, handles)
 
 
-def _solver_spec(summary: list[dict[str, Any]]) -> Spec:
+def _solver_spec(summary: list[Cells]) -> Spec:
     """Return loss over profiles, the share answered as size."""
     shown = [row for row in summary if row["loss_pct"] != ""]
     points = vega.layer(
@@ -182,7 +190,7 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
             for name in solvers:
                 line = pair[pair.solver.eq(name)]
-                steps: dict[str, Any] = {"drawstyle": "steps-post", **_strokes(name)}
+                steps: Strokes = {"drawstyle": "steps-post", **_strokes(name)}
                 if len(line):
                     place.plot(line.max_power_w, line.throughput_per_s, **steps)
             place.set_xlabel("power budget (W)")
@@ -207,7 +215,7 @@ def shown_solvers(names: Iterable[str]) -> list[str]:
     return chosen + [name for name in every if name.endswith(HOLLOW)][:1]
 
 
-def _strokes(solver: str) -> dict[str, Any]:
+def _strokes(solver: str) -> Strokes:
     _, colour, _ = look(solver)
     line, width = LINES.get(solver, ("--", 1.2))
     pale = style.pale(colour) if solver == "exhaustive" else colour
@@ -258,9 +266,10 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.yaxis.set_minor_locator(NullLocator())
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
-        looks = [(*ARRIVALS[name], "-") for name in rows.arrivals.unique()]
-        looks.append(("latency budget", "#555555", ":"))
-        style.legend(figure, [Line2D([], [], label=w, color=c, linestyle=s) for w, c, s in looks])
+        looks = [ARRIVALS[name] for name in rows.arrivals.unique()]
+        lines = [Line2D([], [], label=words, color=colour) for words, colour in looks]
+        budget = Line2D([], [], label="latency budget", color="#555555", linestyle=":")
+        style.legend(figure, [*lines, budget])
 
 
 # -- rates that change: rate and plan, longest latency and training, on one time axis -------------
@@ -314,7 +323,7 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
                     if column == "worst_s" and way == "oracle":
                         place.axhline(line.max_latency_s.iloc[0], color=LATEST, linewidth=0.8)
                     ink = RATE if column == "rate_per_s" else colour  # the same whoever plans
-                    steps: dict[str, Any] = {"where": "post", "color": ink, "linewidth": width}
+                    steps: Strokes = {"where": "post", "color": ink, "linewidth": width}
                     place.step(line.t_s / 60, line[column], **steps)
                 place.grid(visible=True, axis="both")
             places[0].set_title(name, fontsize="small")

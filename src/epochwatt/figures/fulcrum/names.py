@@ -5,13 +5,15 @@ Without what draws, so rules and pages may ask.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from epochwatt.figures.entries import FigureEntry, study_entries
 
 STUDY = "Fulcrum (arXiv 2509.20205)"
 
 
 class Origin(NamedTuple):
-    """How figures say where their numbers are from."""
+    """Words for where a figure's numbers are from."""
 
     provenance: str  # of the rows that they draw
     first: str  # begins a title
@@ -82,19 +84,9 @@ def stems(has_public: bool, has_records: bool) -> list[str]:
     return [*drawn, "host/fulcrum_latency"] if has_records else drawn
 
 
-def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
+def gallery_entries(drawn: Iterable[str]) -> list[FigureEntry]:
     """Return figures as the gallery takes them."""
-    shared = {"paper": "fulcrum", "section": STUDY, "caption": "", "claims": []}
-    return [
-        {
-            **shared,
-            "stem": str(path),
-            "backend": path.parent.name,
-            "title": TITLES[path.name],
-            "words": ["fulcrum", path.parent.name],
-        }
-        for path in map(Path, drawn)
-    ]
+    return study_entries("fulcrum", STUDY, {stem: TITLES[Path(stem).name] for stem in drawn})
 
 
 def look(solver: str) -> tuple[str, str, str]:

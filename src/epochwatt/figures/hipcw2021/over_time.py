@@ -79,7 +79,7 @@ class Bin(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What a figure draws over what: names in the CSV, labels, and how to get it of a run."""
+    """Axes of a figure: names in the CSV, labels, and how to get them of a run."""
 
     quantity: str
     label: str

@@ -17,7 +17,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
-from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.powertrain import looks, specs
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
@@ -65,6 +73,11 @@ def draw_powertrain(
     draw_example(f"{stem}example", read_texts(modes), frames["fronts"], example, paper, style_file)
 
 
+def _provenance(stem: str) -> str:
+    folder = Path(stem).parent.name
+    return next(key for key, place in looks.FOLDERS.items() if place == folder)
+
+
 def _opened(
     stem: str,
     style_file: str,
@@ -82,7 +95,7 @@ def _opened(
     told : what its caption says of the rows
     """
     folder, name = Path(stem).parts[-2:]
-    provenance = next(key for key, place in looks.FOLDERS.items() if place == folder)
+    provenance = _provenance(stem)
     kind = name.removesuffix("_time").removesuffix("_power")
     words = Words(
         looks.FIGURES[f"{folder}/{name}"],
@@ -114,9 +127,7 @@ def _of_field(rows: pd.DataFrame, field: Field) -> pd.DataFrame:
 
 
 def _title(field: Field, every: Sequence[Field], is_marked: bool) -> str:
-    """Return a field's title: what the paper ran, where it is marked; where there are several, the
-    reference.
-    """
+    """Return a field's workload, with the paper's where it is marked; of several its reference."""
     name, reference = field
     title = looks.workload(name)
     if is_marked and name in looks.STAND_INS:
@@ -152,9 +163,8 @@ def draw_learning(
     n_numbers = ours.groupby(["workload", "reference"]).n_profiled.nunique()
     shown = [field for field in _fields(ours) if n_numbers[field] >= LEAST]
     drawn = [(_of_field(ours, f), marks[marks.workload.eq(f[0])][MARK_COLUMNS]) for f in shown]
-    provenance = "public" if paper.empty else "simulated"
     rows = [
-        {"provenance": provenance, **row}
+        {"provenance": _provenance(stem), **row}
         for pair in drawn
         for part in pair
         for row in records(part)
@@ -164,7 +174,7 @@ def draw_learning(
     with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
         figure, axes = opened
         if not shown:
-            style.notice(figure, f"No curve of {looks.note(provenance)}.")
+            style.notice(figure, f"No curve of {looks.note(_provenance(stem))}.")
             return
         names = looks.looks(ours.method)
         places = style.facets(figure, axes, len(shown))
@@ -178,7 +188,7 @@ def draw_learning(
             place.set_ylabel("" if n % style.COLUMNS else "mean absolute error (MAPE, %)")
         handles = _method_handles(looks.looks(row["method"] for row in rows).values())
         if any(row["source"] == "paper" for row in rows):
-            open_mark: dict[str, Any] = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
+            open_mark: Strokes = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
             label = "black, open: the paper's, on a real board"
             handles.append(Line2D([], [], color=looks.PAPER, label=label, **open_mark))
         style.legend(figure, handles)
@@ -242,8 +252,7 @@ def draw_limits(
     drawn = {field: _of_field(ours, field) for field in shown}
     marks = paper[paper.group.eq("limits") & paper.workload.isin([name for name, _ in shown])]
     marks = marks.assign(quantity=marks.statistic)[[*LIMIT_COLUMNS, "exactness"]]
-    provenance = "public" if paper.empty else "simulated"
-    rows = [{"provenance": provenance, **row} for row in (*records(ours), *records(marks))]
+    rows = [{"provenance": _provenance(stem), **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
     watts = numbers(choices.limit_w)
     note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
@@ -252,10 +261,10 @@ def draw_limits(
         axes,
     ):
         if not shown:
-            style.notice(figure, f"No choice of {looks.note(provenance)}.")
+            style.notice(figure, f"No choice of {looks.note(_provenance(stem))}.")
             return
         axes.remove()
-        shape: dict[str, Any] = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
+        shape: Strokes = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
         shape["height_ratios"] = [len(mine) + FIELD_IN / LINE_IN for mine in drawn.values()]
         grid = figure.subplots(len(drawn), 2, squeeze=False, **shape)
         for (left, right), (field, mine) in zip(grid, drawn.items(), strict=True):
@@ -271,7 +280,7 @@ def draw_limits(
             Patch(facecolor=BROKEN, label="below zero: only by breaking the limit"),
         ]
         if len(marks):
-            diamond: dict[str, Any] = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
+            diamond: Strokes = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
             handles.append(
                 Line2D([], [], marker="D", label="the paper's, on a real board", **diamond)
             )
@@ -300,12 +309,12 @@ def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFram
             right.text(at, y + step, f"{row[column]:.3g}", va="center", fontsize=6)
         if row["unanswered_pct"] not in ("", 0.0):
             words = f"no answer: {row['unanswered_pct']:.2g} %"
-            look_of_text: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6}
+            look_of_text: Strokes = {"ha": "right", "va": "center", "fontsize": 6}
             right.text(100, y + BAR / 2, words, color="#555555", **look_of_text)
     for mark in records(marks[marks.method.isin(lines)]):
         axes = left if mark["quantity"] == "penalty_pct" else right
-        y = lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
-        axes.plot(mark["value"], y, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
+        at = mark["value"], lines[mark["method"]] + steps.get(mark["quantity"], 0.0)
+        axes.plot(*at, "D", color=looks.PAPER, mfc="white", ms=4, zorder=5)
     titles = [look.title for look in names.values()]
     left.set_yticks(list(lines.values()), titles, fontsize="x-small")
     left.set_ylim(len(lines) - 0.4, -0.6)
@@ -331,7 +340,7 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
     low, high = EDGE_PCT
     if low <= row["value"] <= high:
         return
-    side: dict[str, Any] = {"color": look.colour, "va": "center", "fontsize": 6}
+    side: Strokes = {"color": look.colour, "va": "center", "fontsize": 6}
     side["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     words = f"median {row['value']:.3g} %"
     if row["value"] < low:
@@ -360,7 +369,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
         )
         for target in looks.TARGETS
     ]
-    names = _ordered(theirs[["reference", "workload"]].stack()) if len(ours) else []
+    names = _ordered([*theirs.reference, *theirs.workload]) if len(ours) else []
     rows = [
         {"provenance": "simulated", **row}
         for row in records(pd.concat(cells))
@@ -392,7 +401,7 @@ def _draw_cells(
 ) -> None:
     """Draw a matrix: a square for each pair, with its number."""
     cells = {(row["reference"], row["workload"]): row for row in rows}
-    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    centred: Strokes = {"ha": "center", "va": "center"}
     for y, reference in enumerate(names):
         for x, name in enumerate(names):
             cell = cells.get((reference, name))
@@ -540,7 +549,7 @@ def _draw_choice(axes: Axes, rows: Sequence[Cells], look: Look) -> None:
         watts, seconds = taken
         if not (left <= watts <= right and low <= seconds <= high):
             words = f"{look.title}: {watts:.3g} W, {seconds:.3g} s"
-            at: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
+            at: Strokes = {"xycoords": "axes fraction", "ha": "right"}
             words = f"{words} \u2192" if watts > right else words
             axes.annotate(words, (0.99, 0.03), fontsize="x-small", color=look.colour, **at)
             continue

@@ -4,7 +4,9 @@ Which figures there are is here too, for rules and pages that draw nothing.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from epochwatt.figures.entries import FigureEntry, study_entries
 
 STUDY = "PowerTrain (FGCS 2024)"
 PAPER = "#000000"  # of published numbers; nothing else is black
@@ -94,15 +96,7 @@ def note(provenance: str, *more: str) -> str:
     return "; ".join((PROVENANCES.get(provenance, provenance), *filter(None, more)))
 
 
-def gallery_entries(stems: Iterable[str]) -> list[dict[str, Any]]:
+def gallery_entries(stems: Iterable[str]) -> list[FigureEntry]:
     """Return the study's figures as the gallery takes them."""
-    shared = {"paper": "powertrain", "section": STUDY, "caption": "", "claims": []}
-    entries = []
-    for stem in stems:
-        name = "/".join(stem.split("/")[-2:])
-        folder = name.partition("/")[0]
-        words = ["powertrain", folder]
-        entries.append(
-            {**shared, "stem": stem, "backend": folder, "title": FIGURES[name], "words": words}
-        )
-    return entries
+    titles = {stem: FIGURES["/".join(stem.split("/")[-2:])] for stem in stems}
+    return study_entries("powertrain", STUDY, titles)

@@ -35,7 +35,7 @@ Kind = Callable[[list[Cells], Methods], Spec]
 
 def spec_of(rows: Sequence[Cells], kind: Kind) -> Spec:
     """Return the interactive form of the rows of a figure's CSV."""
-    shown = [
+    shown: list[Cells] = [
         {k: float(v) if k in NUMBERS else v for k, v in row.items() if v not in ("", None)}
         for row in rows
     ]

@@ -1,7 +1,6 @@
-"""Place names of workloads beside their marks: none on another name or near another mark."""
+"""Put names of workloads beside their marks: none on another name or near another mark."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +11,7 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
 from epochwatt.figures.common.style import lay_out
+from epochwatt.figures.frames import Strokes
 from epochwatt.roofline.model import Ceilings
 
 PEAK = "#777777"  # of what a data sheet promises, and of lines to names
@@ -22,12 +22,12 @@ MOVES, ASIDE_PT = 60, 4.0  # steps at most; what a name at the left or right is 
 MARK_PT, RIVAL_PT = 4.0, 12.0  # a mark is as wide and high; what other marks' names keep clear of
 SIZE_PT = 7
 CEILING, ABOVE = "ceiling", 1.4  # gid of the texts at a roof; times: the room above it
-JOIN: dict[str, Any] = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
+JOIN: Strokes = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
 format_rate = EngFormatter(places=0)
 
 
 def add_name(
-    axes: Axes, name: str, places: Sequence[tuple[float, float]], *, are_runs: bool
+    axes: Axes, name: str, marks: Sequence[tuple[float, float]], *, are_runs: bool
 ) -> None:
     """Write the name of a workload beside its marks, once for those of about one intensity.
 
@@ -35,21 +35,21 @@ def add_name(
 
     Parameters
     ----------
-    places : of its marks
+    marks : intensity and rate of each
     are_runs : whether each mark is a run of the same, so that their number is said
     """
     groups: list[list[tuple[float, float]]] = []
-    for place in sorted(places):
-        if groups and place[0] < ALIKE * groups[-1][-1][0]:
-            groups[-1].append(place)
+    for mark in sorted(marks):
+        if groups and mark[0] < ALIKE * groups[-1][-1][0]:
+            groups[-1].append(mark)
         else:
-            groups.append([place])
+            groups.append([mark])
     for group in groups:
         words = f"{name} ({len(group)} runs)" if are_runs and len(group) > 1 else name
         if are_runs and len(group) > 1:
-            axes.plot(*zip(*sorted(group, key=lambda place: place[1]), strict=True), **JOIN)
+            axes.plot(*zip(*sorted(group, key=lambda mark: mark[1]), strict=True), **JOIN)
         text = axes.annotate(
-            words, min(group, key=lambda place: place[1]), xytext=(0.0, BELOW_PT),
+            words, min(group, key=lambda mark: mark[1]), xytext=(0.0, BELOW_PT),
             textcoords="offset points", ha="center", va="top", fontsize=SIZE_PT, zorder=5,
             path_effects=[withStroke(linewidth=2.0, foreground="white")],
             arrowprops={"arrowstyle": "-", "color": PEAK, "linewidth": 0.5, "shrinkB": 2.5},
@@ -77,7 +77,7 @@ def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> 
 
 
 def part_names(figure: Figure) -> None:
-    """Give each name a place clear of marks and other names; a line leads to its mark."""
+    """Move each name clear of marks and other names; a line leads to its mark."""
     named = [axes for axes in figure.axes if axes.texts]
     if named:
         lay_out(figure)
@@ -88,8 +88,8 @@ def part_names(figure: Figure) -> None:
         for text in sorted(names, key=lambda text: -_box(text).y0):
             mark = axes.transData.transform(text.xy)  # type: ignore[attr-defined]
             rivals = [box for box in _marks(axes, RIVAL_PT) if not box.contains(*mark)]
-            for place in _places():
-                text.set(**place)
+            for position in _positions():
+                text.set(**position)
                 box = _box(text)
                 is_inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
                 if is_inside and not any(box.overlaps(other) for other in (*taken, *rivals)):
@@ -97,7 +97,7 @@ def part_names(figure: Figure) -> None:
             taken.append(_box(text))
 
 
-def _places() -> Iterator[dict[str, Any]]:
+def _positions() -> Iterator[Strokes]:
     """Yield where a name may be: right or left of its mark, below it, then lower."""
     yield {"position": (BESIDE_PT, 0.0), "ha": "left", "va": "center"}
     yield {"position": (-BESIDE_PT, 0.0), "ha": "right", "va": "center"}

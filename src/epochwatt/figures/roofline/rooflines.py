@@ -18,7 +18,7 @@ from epochwatt import columns
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells, Spec
-from epochwatt.figures.frames import Words, caption, study_figure
+from epochwatt.figures.frames import Strokes, Words, caption, study_figure
 from epochwatt.figures.roofline.names import CEILING, PEAK, add_name, name_ceilings, part_names
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
@@ -328,10 +328,10 @@ def _dress(
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
     handles = []
     for label, (colour, dash, width) in of_modes.items():
-        handle = Line2D([], [], color=colour, label=label, linestyle=dash, linewidth=width)
+        strokes: Strokes = {"linestyle": dash, "linewidth": width}
         if not field.modes:  # as its marks: there is no line
-            handle.set(linestyle="", linewidth=1.5, marker="s", markersize=4)
-        handles.append(handle)
+            strokes = {"linestyle": "", "marker": "s", "markersize": 4}
+        handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
     axes.legend(
@@ -345,7 +345,7 @@ def _dress(
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     """Return the legend of what all fields share."""
     tasks = {point.task for field in fields for of in field.points.values() for point in of}
-    mark: dict[str, Any] = {"color": GREY, "linestyle": "", "markersize": 4}
+    mark: Strokes = {"color": GREY, "linestyle": "", "markersize": 4}
     handles = [
         Line2D([], [], marker=MARKS[task], label=word, **mark)
         for task, word in TASKS.items()
@@ -417,7 +417,7 @@ def _marks(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) ->
     places: dict[str, list[tuple[float, float]]] = {}
     for point, label, x, rate in drawn:
         colour = of_modes[label].colour
-        look: dict[str, Any] = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
+        look: Strokes = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
         axes.plot([x], [rate], MARKS[point.task], **look)
         name = f"{point.workload}, batch {point.batch_size}" if several else point.workload
         places.setdefault(name, []).append((x, rate))

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +9,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.figures.frames import Words, caption, numbers, read_texts, records, study_figure
+from epochwatt.figures.frames import (
+    Strokes,
+    Words,
+    caption,
+    numbers,
+    read_texts,
+    records,
+    study_figure,
+)
 from epochwatt.figures.roofline.names import PEAK
 from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, TASKS, points_and_lines
 from epochwatt.text import PROVENANCES
@@ -60,7 +67,7 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
         for place, origin in zip(places, FIELDS, strict=True):
             _draw_origin(place, shown[shown.provenance.eq(origin)], origin)
             place.set_ylim(-2, 1.05 * top + 2)
-        grey: dict[str, Any] = {"color": "#555555", "markersize": 4, "linewidth": 1}
+        grey: Strokes = {"color": "#555555", "markersize": 4, "linewidth": 1}
         tasks = [
             Line2D([], [], marker=MARKS[task], ls=DASHES[task], label=word, **grey)
             for task, word in TASKS.items()

@@ -21,7 +21,6 @@ from epochwatt.figures.common.bars import (
     draw_brackets,
     draw_missing,
     draw_stacks,
-    finish,
     grouped,
     legend,
     model_facets,
@@ -65,7 +64,10 @@ def draw(job: Job) -> None:
                 job.remark(panel, f"There is no run with the paper's {FOUR} workers.")
             facets = model_facets(figure, axes, shown, job, (label, y_label))
             rows = [row for at, of in facets for row in draw_pairs(of, at, job, quantity)]
-            finish(job, figure, panel, facets, rows, changes, TIMES, HALF)
+            legend(facets[0][0], [*rows, *changes], job)
+            over = [(at, brackets_of(changes, places(of, HALF), job, TIMES)) for at, of in facets]
+            draw_brackets(over)
+            job.save(figure, panel, [*rows, *changes])
 
 
 def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:

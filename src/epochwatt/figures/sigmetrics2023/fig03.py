@@ -11,13 +11,16 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common.bars import (
     Bar,
+    brackets_of,
     draw_bars,
+    draw_brackets,
     draw_missing,
     draw_stacks,
-    finish,
     grouped,
+    legend,
     model_facets,
     of_epochs,
+    places,
     x_of,
 )
 from epochwatt.figures.common.job import Job
@@ -53,7 +56,10 @@ def draw(job: Job) -> None:
                     if metric
                     else draw_energy(of_model, facet, job)
                 )
-            finish(job, figure, panel, facets, rows, changes, SHARE)
+            legend(facets[0][0], [*rows, *changes], job)
+            over = [(at, brackets_of(changes, places(of), job, SHARE)) for at, of in facets]
+            draw_brackets(over)
+            job.save(figure, panel, [*rows, *changes])
 
 
 def bars_of(job: Job, workers: int, epoch_set: str = "all") -> list[Bar]:

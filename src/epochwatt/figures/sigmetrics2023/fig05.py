@@ -49,7 +49,7 @@ NUMBER: style.Look = {  # above a dot
 
 
 class Panel(NamedTuple):
-    """What a panel shows."""
+    """Content of a panel."""
 
     name: str
     quantity: str

@@ -159,11 +159,13 @@ def draw_dvfs(
 
 def as_long(runs: Sequence[RunData]) -> list[RunData]:
     """Return the runs with as many epochs as all of their network have: some go on for 15 hours."""
-    least = {
+    n_epochs = {
         model: min(len(run.epochs) for run in runs if run.epochs and run.factors["model"] == model)
         for model in models_of([run for run in runs if run.epochs])
     }
-    return [replace(run, epochs=run.epochs[: least.get(run.factors["model"], 0)]) for run in runs]
+    return [
+        replace(run, epochs=run.epochs[: n_epochs.get(run.factors["model"], 0)]) for run in runs
+    ]
 
 
 def draw_gpu_clock(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Plotted]:

@@ -41,7 +41,7 @@ Predictions = Mapping[tuple[str, str], Cells]  # target, run -> row
 
 
 class Panel(NamedTuple):
-    """What a panel shows."""
+    """Content of a panel."""
 
     name: str
     column: str  # of epochs.csv

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -40,7 +41,7 @@ def write_page(folder: str, backend: str, path: str) -> None:
     Path(path).write_text(text, "utf-8")
 
 
-def _by_group(rows: pd.DataFrame, shown: Callable[[Row], Cells]) -> list[dict[str, object]]:
+def _by_group(rows: pd.DataFrame, shown: Callable[[Row], Cells]) -> list[dict[str, Any]]:
     """Return for each board group a heading, what all rows share, and a table of the rest."""
     parts = []
     for group, members in rows.groupby("board_group", sort=False) if len(rows) else ():

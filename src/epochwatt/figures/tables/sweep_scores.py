@@ -1,9 +1,9 @@
 """Show how methods learn on real sweeps: drawings, and sweep_scores.html with them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.common.vega import Cells
 from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     LEFT_OUT,
@@ -46,7 +47,7 @@ Looks = Mapping[str, tuple[str, str]]
 
 
 class Curve(NamedTuple):
-    """What a drawing of curves shows."""
+    """Content of a drawing of curves."""
 
     title: str
     target: str
@@ -107,7 +108,7 @@ def _words(scores: pd.DataFrame) -> tuple[str, str]:
     return whose, f"{whose}; {n_draws} draws of profiled modes; bars: bootstrap, 95 %"
 
 
-def _in_order(rows: pd.DataFrame, statistic: str) -> list[dict[str, Any]]:
+def _in_order(rows: pd.DataFrame, statistic: str) -> list[Cells]:
     """Return the rows of a statistic by sweep, each method's together, with the columns drawn."""
     groups = [rows[rows.statistic.eq(statistic)] for _, rows in rows.groupby(UNIT, sort=False)]
     parts = [part for group in groups for _, part in group.groupby("method", sort=False)]
@@ -167,7 +168,7 @@ def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) ->
     facet.yaxis.set_major_formatter(PLAIN)
 
 
-def _legend(figure: Figure, names: Sequence[str], looks: Looks) -> None:
+def _legend(figure: Figure, names: Iterable[str], looks: Looks) -> None:
     of_names = ((name, *looks.get(name, BASE)) for name in names)
     style.legend(
         figure,
@@ -183,14 +184,13 @@ def _draw_four_modes(
 ) -> None:
     """Draw errors of all sweeps from four random modes: median with its bootstrap."""
     title = "Error of new modes from four random ones, on every sweep"
-    units = [
-        (unit.sweep, unit.device, unit.workload)
-        for unit in scores[UNIT].drop_duplicates().itertuples()
-    ]
+    cells = scores[UNIT].drop_duplicates().astype(str)
+    units = [(unit.sweep, unit.device, unit.workload) for unit in cells.itertuples()]
+    places: dict[object, int] = {unit: n for n, unit in enumerate(units)}
     whose, note = _words(scores)
     settings = {"title": style.titled(title, whose), "width_in": WIDTH_IN}
     settings["height_in"] = 1.6 + ROW_IN * max(len(units), 1)
-    rows = list[dict[str, Any]]()
+    rows = list[Cells]()
     with style.panel(style_file, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(1, len(TITLES), sharey=True)
@@ -201,7 +201,7 @@ def _draw_four_modes(
                 medians = unit[unit.statistic.eq(MEDIAN) & unit.n_profiled.eq(N_PROFILED[0])]
                 for n, method in enumerate(methods):
                     colour, mark = looks.get(method, BASE)
-                    y = units.index(key) + 0.7 * ((n + 0.5) / len(methods) - 0.5)
+                    y = places[key] + 0.7 * ((n + 0.5) / len(methods) - 0.5)
                     for cell in medians[medians.method.eq(method)].itertuples():
                         facet.hlines(y, cell.low, cell.high, color=colour, linewidth=0.8)
                         facet.plot([cell.value], [y], mark, color=colour, markersize=3.5)

@@ -13,6 +13,7 @@ from typing import Any
 from epochwatt.board.device.frequencies import resolve
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import CLOCKS
+from epochwatt.figures.common.vega import Cells
 from epochwatt.study.devices import Devices
 from epochwatt.tables import read_cells
 from epochwatt.templates import save_tables
@@ -43,7 +44,7 @@ OF_MODES = (
     "clocks are the paper's; where config/devices/ has others, they stand in brackets."
 )
 
-Rows = list[dict[str, Any]]
+Rows = list[Cells]
 
 
 def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
@@ -84,7 +85,7 @@ def side_by_side(rows: Rows) -> Rows:
     shown = []
     for n in range(0, len(rows), N_SOURCES):
         published, here, steps = rows[n : n + N_SOURCES]
-        row: dict[str, Any] = {"device": published["device"], "mode": published["power_mode"]}
+        row: Cells = {"device": published["device"], "mode": published["power_mode"]}
         for name in CLOCKS:
             same = float(published[name]) == float(here[name])
             row[name] = f"{published[name]}{'' if same else f' ({here[name]:g})'}"
@@ -125,7 +126,7 @@ def networks(config: Path, workloads: Iterable[Path]) -> Rows:
     rows: Rows = []
     for row in read_cells(config / "published/table2.csv"):
         model, data = row["model"], samples[row["dataset"]]
-        here: dict[str, Any] = {"model": model, "source": HERE}
+        here: Cells = {"model": model, "source": HERE}
         if work := counts.get(model):  # millions, of multiply-adds of a sample's forward pass
             kernels = work["kernels"]
             flop = zip(kernels["flops_per_sample"], kernels["phase"], strict=True)

@@ -14,6 +14,7 @@ of a row, and `left_out` says why.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -183,52 +184,52 @@ def scores(
     observed = [workload.observed.only(every) for workload in workloads]
     answers = cross_validate(scored, observed, splits, simulated)
     trial = ["table", "draw"]
-    medians = {
-        key: part.groupby(trial)["error_pct"].median()
-        for key, part in answers.groupby(["target", "method"])
+    by_method = dict(list(answers.groupby(["target", "method"], sort=False)))
+    medians = {key: part.groupby(trial)["error_pct"].median() for key, part in by_method.items()}
+    costs = {
+        rows.workload: {mode: board_minutes(rows, [mode]) for mode in rows.distinct()}
+        for rows in observed
     }
     minutes = pd.Series(
         {
-            (rows.workload, draw): sum(cost[mode] for mode in one.train)
-            for rows in observed
-            for cost in [{mode: board_minutes(rows, [mode]) for mode in rows.distinct()}]
+            (network, draw): sum(cost[mode] for mode in one.train)
+            for network, cost in costs.items()
             for draw, one in enumerate(splits)
         }
     )
     rows = []
-    for (target, name), of_method in answers.groupby(["target", "method"], sort=False):
-        method = next(method for method in scored if method.name == name)
+    for (target, method), (label, some) in product(product(TARGETS, scored), subsets.items()):
+        key = target, method.name
+        if key not in by_method:
+            continue
+        part = by_method[key]
+        part = part[part["draw"].isin([splits.index(one) for one in some])]
+        trials = pd.MultiIndex.from_frame(part[trial].drop_duplicates())
+        quartiles: list[float | None] = [None] * 3
+        if (target, REFERENCE) in medians:
+            papers = medians[target, REFERENCE].reindex(trials)
+            ratios = (medians[key].reindex(trials) / papers)[papers > 0]
+            if len(ratios):
+                quartiles = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
         no_energy = {w.name: w.no_energy for w in workloads if target != TIME}
         left_out = reasons | no_energy | (no_prior if method.needs_prior else {})
-        for label, some in subsets.items():
-            part = of_method[of_method["draw"].isin([splits.index(one) for one in some])]
-            trials = pd.MultiIndex.from_frame(part[trial].drop_duplicates())
-            quartiles: list[float | None] = [None] * 3
-            if (target, REFERENCE) in medians:
-                papers = medians[target, REFERENCE].reindex(trials)
-                ratios = (medians[target, name].reindex(trials) / papers)[papers > 0]
-                if len(ratios):
-                    quartiles = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
-            cost = minutes[trials]
-            rows.append(
-                {
-                    **{name: group.factors[name] for name in PLACE},
-                    "target": target,
-                    "method": name,
-                    "learned_from": label,
-                    "networks": " ".join(part["table"].unique()),
-                    "n_subsets": part["draw"].nunique(),
-                    **score(part["error_pct"])._asdict(),
-                    **{f"error_ratio_to_paper_q{q}": quartiles[q // 25 - 1] for q in (25, 50, 75)},
-                    "board_minutes_low": cost.min(),
-                    "board_minutes_median": cost.median(),
-                    "board_minutes_high": cost.max(),
-                    "by_construction": group.factors["backend"] == TWIN and method.needs_prior,
-                    "left_out": "; ".join(f"{k}: {why}" for k, why in left_out.items() if why),
-                }
-            )
-    order = {name: number for number, name in enumerate([*TARGETS, *(m.name for m in scored)])}
-    rows.sort(key=lambda row: (order[row["target"]], order[row["method"]]))
+        rows.append(
+            {
+                **{name: group.factors[name] for name in PLACE},
+                "target": target,
+                "method": method.name,
+                "learned_from": label,
+                "networks": " ".join(part["table"].unique()),
+                "n_subsets": part["draw"].nunique(),
+                **score(part["error_pct"])._asdict(),
+                **{f"error_ratio_to_paper_q{q}": quartiles[q // 25 - 1] for q in (25, 50, 75)},
+                "board_minutes_low": minutes[trials].min(),
+                "board_minutes_median": minutes[trials].median(),
+                "board_minutes_high": minutes[trials].max(),
+                "by_construction": group.factors["backend"] == TWIN and method.needs_prior,
+                "left_out": "; ".join(f"{k}: {why}" for k, why in left_out.items() if why),
+            }
+        )
     return pd.DataFrame(rows, dtype=object)
 
 

@@ -88,7 +88,6 @@ class Judged:
         self.key = key  # sweep, device, workload
         scored = [row for row in rows if row["statistic"] != LEFT_OUT]
         self.shared = scored[0] if scored else rows[0]  # for what all rows share
-        self.n_draws = max((int(row["n_draws"]) for row in scored), default=0)
         self._cells: dict[tuple[Column, str, str, str], Cell] = {}
         for row in scored:
             column = row["learned_from"], int(row["n_profiled"])

@@ -91,7 +91,7 @@ def write_job(
 
 @dataclass(frozen=True)
 class Answer:
-    """What one method, or baseline, answers from one draw of profiled modes."""
+    """Answers of one method, or baseline, from one draw of profiled modes."""
 
     method: str
     n_profiled: int = 0

@@ -6,7 +6,6 @@ import pytest
 from epochwatt.figures.common.bars import (
     SETUP,
     THIN,
-    Bar,
     Bracket,
     draw_brackets,
     draw_missing,
@@ -195,8 +194,3 @@ def test_brackets_that_would_lie_on_one_another_stand_one_above_the_other():
     heights = {text.get_text(): text.get_position()[1] for text in axes.texts}
     assert heights["0 to 1"] == heights["3 to 4"] < heights["0 to 4"]
     plt.close(figure)
-
-
-def test_bars_need_no_runs_to_have_places():
-    assert x_of([]).size == 0
-    assert x_of([Bar(None, group, "") for group in "aabb"]).tolist() == [0.0, 1.0, 3.0, 4.0]

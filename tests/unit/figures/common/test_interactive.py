@@ -16,22 +16,22 @@ from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
-PALETTE = {"lenet": "#D55E00", "stall": "#00441B", "compute": "#8FBC5A", "published": "#000000"}
-PALETTE |= {
-    "warning": "#B2182B",
-    "overhead": "#8C8C8C",
-    "epoch_0": "#44546A",
+PALETTE = {
+    **{"lenet": "#D55E00", "stall": "#00441B", "compute": "#8FBC5A", "published": "#000000"},
+    **{"warning": "#B2182B", "overhead": "#8C8C8C", "epoch_0": "#44546A"},
     "epoch_1_plus": "#A9BCCB",
 }
 TITLES = {"lenet": "LeNet-5", "agx": "AGX Xavier"}
-RUN = {"run": "r", "backend": "twin", "device": "agx", "instance": "d1", "model": "lenet"}
-RUN |= {"num_workers": "0", "power_mode": "g", "missing": "", "published": "", "published_hi": ""}
-RUN |= {"published_qualifier": "", "seen_by_fit": ""}
+RUN = {
+    **{"run": "r", "backend": "twin", "device": "agx", "instance": "d1", "model": "lenet"},
+    **{"num_workers": "0", "power_mode": "g", "missing": "", "published": "", "published_hi": ""},
+    **{"published_qualifier": "", "seen_by_fit": ""},
+}
 
 
 @pytest.fixture
 def spec_of(tmp_path):
-    """Return a function that gives the spec of rows, after Vega-Lite has taken and drawn it."""
+    """Return a function that gives the spec of rows."""
 
     def make(*rows, backend="twin", verdict=""):
         stem = tmp_path / "fig"
@@ -71,66 +71,43 @@ def cells(spec):
     return list(csv.DictReader(io.StringIO(spec["data"]["values"])))
 
 
-def test_data_are_the_cells_of_the_csv(spec_of):
+def test_data_are_the_cells_of_the_csv_and_parts_of_an_epoch_a_stack(spec_of):
     rows = stack(num_workers="0") + stack(num_workers="2")
     spec = spec_of(*rows)
-    assert [{name: cell[name] for name in RUN} for cell in cells(spec)] == [
-        {name: r[name] for name in RUN} for r in rows
+    names = (*RUN, "value")
+    assert [{n: cell[n] for n in names} for cell in cells(spec)] == [
+        {n: r[n] for n in names} for r in rows
     ]
-    assert [cell["value"] for cell in cells(spec)] == [r["value"] for r in rows]
+    assert n_marks(spec, "bar") == 6  # without their sum
 
 
-def test_title_says_whether_it_was_measured(spec_of):
-    assert spec_of(*stack())["title"]["subtitle"] == "simulated, not measured"
+def test_title_says_whether_it_was_measured_and_in_red_what_does_not_hold(spec_of):
+    title = spec_of(*stack())["title"]
+    assert title["subtitle"] == "simulated, not measured"
+    assert "subtitleColor" not in title
     assert spec_of(*stack(), backend="host")["title"]["subtitle"] == "measured, host"
     assert "not measured" in spec_of(*stack(), backend="fake")["title"]["subtitle"]
-
-
-def test_claims_that_do_not_hold_are_red_below_the_title(spec_of):
-    claim = "Does not hold here: One worker is enough for LeNet and ResNet (T5.1.6a)"
-    title = spec_of(*stack(), verdict=claim)["title"]
-    assert title["subtitle"] == ["simulated, not measured", claim]
+    title = spec_of(*stack(), verdict="1 of 2")["title"]
+    assert title["subtitle"] == ["simulated, not measured", "1 of 2"]
     assert title["subtitleColor"] == PALETTE["warning"]
-    assert "subtitleColor" not in spec_of(*stack())["title"]
 
 
-def test_parts_of_an_epoch_are_stacked_without_their_sum(spec_of):
-    spec = spec_of(*stack(num_workers="0"), *stack(num_workers="2"))
-    assert n_marks(spec, "bar") == 6
-
-
-def test_factors_that_differ_make_small_multiples(spec_of):
-    rows = [
-        line
-        for device in ("agx", "nx")
-        for workers in ("0", "1", "2")
-        for line in stack(device=device, num_workers=workers)
-    ]
+def test_factors_that_differ_and_units_make_small_multiples(spec_of):
+    places = itertools.product(("agx", "nx"), "012")
+    rows = [line for d, w in places for line in stack(device=d, num_workers=w)]
     spec = spec_of(*rows)
     assert spec["facet"]["sort"] == ["AGX Xavier", "nx"]
     assert n_marks(spec, "bar") == 18
-
-
-def test_a_factor_that_follows_from_another_is_none_of_its_own(spec_of):
-    boards = (("agx", "g"), ("nx", "15W"))
-    rows = [
-        row(device=device, power_mode=mode, quantity="e2e_s", value="1") for device, mode in boards
-    ]
-    assert "facet" not in spec_of(*rows)
-
-
-def test_units_are_not_mixed_on_an_axis(spec_of):
+    boards = (("agx", "g"), ("nx", "15W"))  # a factor that follows from another is none of its own
+    follow = [row(device=d, power_mode=m, quantity="e2e_s", value="1") for d, m in boards]
+    assert "facet" not in spec_of(*follow)
     values = {"e2e_s": "4", "predicted_e2e_s": "5", "mape_pct": "20"}
-    rows = [
-        row(power_mode=mode, quantity=name, value=value)
-        for mode in "ab"
-        for name, value in values.items()
-    ]
-    spec = spec_of(*rows)
-    assert spec["facet"]["sort"] == ["epoch time (s)", "mean error (%)"]
+    units = itertools.product("ab", values.items())
+    mixed = [row(power_mode=mode, quantity=name, value=value) for mode, (name, value) in units]
+    assert spec_of(*mixed)["facet"]["sort"] == ["epoch time (s)", "mean error (%)"]
 
 
-def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
+def test_published_numbers_are_marks_ranges_rods_and_what_is_missing_a_cross(spec_of):
     spec = spec_of(
         row(quantity="stall_s", value="1", published="1.5", seen_by_fit="True"),
         row(
@@ -141,11 +118,12 @@ def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
     )  # fmt: skip
     svg = drawn(spec)
     assert "black marks: published" in spec["title"]["subtitle"]
-    assert n_marks(spec, "bar") == 2
-    assert n_marks(spec, "point") == 2
+    assert (n_marks(spec, "bar"), n_marks(spec, "point")) == (2, 2)
     assert "published: 1.5" in svg
     assert "missing: out of memory" in svg
     assert {cell["shape"] for cell in cells(spec)} == {"diamond", "triangle-down"}
+    ends = spec_of(row(quantity="stall_s", value="1", published="1", published_hi="2"))
+    assert n_marks(ends, "rule mark") == 1
 
 
 def test_idle_states_are_told_in_words_and_bounds_are_no_published_heights(spec_of):
@@ -158,16 +136,10 @@ def test_idle_states_are_told_in_words_and_bounds_are_no_published_heights(spec_
 
 def test_relations_between_runs_are_listed_and_not_drawn(spec_of):
     relation = {"quantity": "stall_s A/B", "value": "2.1", "published": "2.5"}
-    rows = [row(quantity="stall_s", value="1"), {**relation, "is_relation": "True"}]
-    spec = spec_of(*rows)
+    spec = spec_of(row(quantity="stall_s", value="1"), {**relation, "is_relation": "True"})
     assert spec["usermeta"]["relations"] == [{**relation, "is_relation": "True"}]
     assert "facet" not in spec
     assert n_marks(spec, "point") == 0
-
-
-def test_a_range_is_a_rod(spec_of):
-    spec = spec_of(row(quantity="stall_s", value="1", published="1", published_hi="2"))
-    assert n_marks(spec, "rule mark") == 1
 
 
 def test_a_plane_has_a_point_for_each_run_and_the_front(spec_of):
@@ -187,24 +159,15 @@ def test_a_plane_has_a_point_for_each_run_and_the_front(spec_of):
 def test_time_makes_lines_with_their_range(spec_of, over):
     same = {"quantity": "read_iops", "low": "0", "high": "9"}
     rows = [row(epoch=str(n // 3), value=str(n), **{over: str(n)}, **same) for n in range(6)]
-    rows.append(row(epoch="0", quantity="read_iops", value="", published="5"))
-    spec = spec_of(*rows)
-    assert n_marks(spec, "line mark") == 2
-    assert n_marks(spec, "rule mark") == 1
+    spec = spec_of(*rows, row(epoch="0", quantity="read_iops", value="", published="5"))
+    assert (n_marks(spec, "line mark"), n_marks(spec, "rule mark")) == (2, 1)
 
 
-def test_epochs_make_a_strip_for_each_unit(spec_of):
-    rows = [
-        row(instance=unit, epoch=str(n), quantity="e2e_s", value=str(10 + n))
-        for unit in ("d1", "d2")
-        for n in range(4)
-    ]
-    spec = spec_of(*rows)
-    assert n_marks(spec, "tick") == 8
-    assert n_marks(spec, "point") == 2  # medians
-
-
-def test_a_panel_without_numbers_says_so(spec_of):
+def test_epochs_make_a_strip_for_each_unit_and_no_number_a_sentence(spec_of):
+    units = itertools.product(("d1", "d2"), range(4))
+    strips = [row(instance=u, epoch=str(n), quantity="e2e_s", value=str(n)) for u, n in units]
+    spec = spec_of(*strips)
+    assert (n_marks(spec, "tick"), n_marks(spec, "point")) == (8, 2)  # points are medians
     assert "no numbers" in drawn(spec_of({"note": "nothing"}))
 
 
@@ -215,19 +178,18 @@ def test_every_panel_of_epochs_alone_has_a_spec_that_is_drawn(job_of, made_up, p
     power = {"energy_wh": 0.02, "energy_paper_wh": 0.02, "power_mean_w": 9.0, "read_iops": 3.0}
     power |= {"gpu_util_pct": 40.0, "cached_after_pct": 90.0}
     epochs = [{"e2e_s": 4.0 + 0.1 * n, **power} for n in range(3)]
-    runs = []
-    for device, mode, workers in itertools.product(("agx", "nx"), ("g", "a"), (0, 4)):
-        where = {"device": device, "power_mode": mode, "num_workers": workers, "batch_size": 16}
-        runs += [made_up(*epochs, **where, storage=medium) for medium in ("ssd", "hdd")]
+    where = itertools.product(("agx", "nx"), ("g", "a"), (0, 4), ("ssd", "hdd"))
+    runs = [
+        made_up(*epochs, device=d, power_mode=m, num_workers=w, storage=s) for d, m, w, s in where
+    ]
     n_panels = 0
     for name, figure in figures.items():
-        if set(figure.reads) != {"epochs"}:
-            continue
-        job = job_of(name, *runs)
-        draw_figure(job)
-        for panel in figure.panels:
-            spec = json.loads(Path(f"{job.folder}/{panel}.vl.json").read_text("utf-8"))
-            assert spec["title"]["text"] == figure.panels[panel].title
-            drawn(spec)
-            n_panels += 1
+        if set(figure.reads) == {"epochs"}:
+            job = job_of(name, *runs)
+            draw_figure(job)
+            for panel in figure.panels:
+                spec = json.loads(Path(f"{job.folder}/{panel}.vl.json").read_text("utf-8"))
+                assert spec["title"]["text"] == figure.panels[panel].title
+                drawn(spec)
+                n_panels += 1
     assert n_panels > 20

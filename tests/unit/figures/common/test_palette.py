@@ -105,12 +105,8 @@ def test_what_meets_is_told_apart(palette, keys, vision):
 
 @pytest.mark.parametrize("vision", VISION)
 def test_marks_are_seen_on_what_they_stand_on(palette, vision):
-    near = [
-        key
-        for key in MARKED
-        if distance(palette[key], palette["published"], VISION[vision]) < 2 * APART
-    ]
-    assert near == []
+    seen = {key: distance(palette[key], palette["published"], VISION[vision]) for key in MARKED}
+    assert {key for key, apart in seen.items() if apart < 2 * APART} == set()
 
 
 @pytest.mark.parametrize("vision", VISION)

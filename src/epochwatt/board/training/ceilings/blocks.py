@@ -7,7 +7,7 @@ from epochwatt.board.telemetry.client import Power
 
 
 class Limits(NamedTuple):
-    """How long a kernel is timed."""
+    """Lengths of timing a kernel."""
 
     blocks: int = 10  # at least
     block_s: float = 0.004  # each, at least: short, so that some are not interrupted by others
@@ -22,7 +22,7 @@ LIMITS = Limits()
 
 
 class Blocks(NamedTuple):
-    """What the blocks of a kernel took."""
+    """Times of the blocks of a kernel."""
 
     n_calls: int  # in each block
     start_s: float  # of the first, on the monotonic clock
