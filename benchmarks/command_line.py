@@ -20,10 +20,11 @@ from epochwatt.board.device.kinds import KINDS
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
-from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import modes_to_measure
-from epochwatt.prediction.registry import RECOMMENDED
+from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.sweeps.grids import NAMED, named_grid, steps_of_kind
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.twin.power_modes import CONFIG
@@ -108,10 +109,10 @@ def write_models(folder: Path) -> dict[str, int]:
         }
         del workload["power_mode"]
         runs = [f"{device}-{n}" for n in range(len(modes))]
-        fits = (TIME_FILE, "time_s", fit_physical_time), (ENERGY_FILE, "power_w", fit_power)
-        for name, target, fit in fits:
+        method = load_method(RECOMMENDED)
+        for name, target in ((TIME_FILE, TIME), (ENERGY_FILE, POWER)):
             model = {"method": RECOMMENDED, "learned_from": "all", "target": target}
-            model |= {"model": fit(seen).to_json()}
+            model |= {"model": method.fit(seen, Context(target)).to_json()}
             stored[name].append({"workload": workload, "runs": runs, "fits": [model]})
     place = folder / "results/models/twin"
     place.mkdir(parents=True)
