@@ -13,37 +13,36 @@ from pathlib import Path
 
 from benchmarks import tables
 from benchmarks.measured import FOLDER
-from benchmarks.results import REPOSITORY, Result, Row, save, table
+from benchmarks.results import REPOSITORY, Result, Row, save, table_lines
 from epochwatt.board.device import host
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.errors import EpochwattError
 
-# in the order in which they run
-NAMES = (
-    "instrument",
-    "monitor",
-    "planted",
-    "effects",
-    "sampler",
-    "energy",
-    "bounds",
-    "orchestration",
-    "dry_run",
-    "command_line",
-    "papers",
-    "simulated_sweeps",
-    "prediction",
-    "recommend",
-    "interleaver",
-    "fleet",
-)
+BENCHMARKS = {  # in the order in which they run -> module and function
+    "instrument": ("instrument", "run"),
+    "monitor": ("monitor", "run"),
+    "planted": ("planted", "run"),
+    "effects": ("planted", "effects"),
+    "sampler": ("sampler", "run"),
+    "energy": ("energy", "run"),
+    "bounds": ("bounds", "run"),
+    "orchestration": ("workflow", "orchestration"),
+    "dry_run": ("workflow", "dry_run"),
+    "command_line": ("command_line", "starts"),
+    "papers": ("workflow", "papers"),
+    "simulated_sweeps": ("command_line", "simulated_sweeps"),
+    "prediction": ("prediction", "run"),
+    "recommend": ("command_line", "recommend"),
+    "interleaver": ("interleaver", "run"),
+    "fleet": ("fleet", "run"),
+}
 OUT = REPOSITORY / "results/benchmarks.json"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; return 0 when every benchmark came to an end, within its budget or not."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
     parser.add_argument(
         "--quick", action="store_true", help="only show that they work; nothing is written"
     )
@@ -55,19 +54,19 @@ def main(argv: list[str] | None = None) -> int:
         help="power modes that others measured, for prediction; skipped where absent",
     )
     arguments = parser.parse_args(argv)
-    unknown = [name for name in arguments.names if name not in NAMES]
-    if unknown:
-        parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}")
+    if unknown := [name for name in arguments.names if name not in BENCHMARKS]:
+        parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
     rows: list[Row] = []
     failed = []
     with machine_lock().acquire({"benchmarks of": os.getcwd()}, on_wait=_say_waiting):
-        for name in arguments.names or NAMES:
+        for name in arguments.names or BENCHMARKS:
+            module, function = BENCHMARKS[name]
             start_s = time.perf_counter()
             _say(f"{name}: running")
             try:
                 options = {"folder": arguments.measured} if name == "prediction" else {}
-                module = importlib.import_module(f"benchmarks.{name}")
-                result: Result = module.run(arguments.quick, **options)
+                run = getattr(importlib.import_module(f"benchmarks.{module}"), function)
+                result: Result = run(arguments.quick, **options)
             except EpochwattError as error:
                 _say(f"error: {name}: {error}")
                 failed.append(name)
@@ -77,19 +76,11 @@ def main(argv: list[str] | None = None) -> int:
             if not arguments.quick:
                 save(OUT, name, result)
                 tables.write_timed({name: json.loads(OUT.read_text("utf-8"))[name]})
-    _show(rows, arguments.quick)
-    return 1 if failed else 0
-
-
-def _show(rows: list[Row], quick: bool) -> None:
-    print()
-    print("\n".join(table(rows)))
     machine = host.describe()["machine"]
-    print(f"\non {machine['n_cpus']} x {machine['cpu_model']}, {machine['ram_gib']} GiB")
-    missed = sum(row.met is False for row in rows)
-    judged = sum(row.met is not None for row in rows)
-    print(f"{judged - missed} of {judged} budgets met" + (f", {missed} NOT MET" if missed else ""))
-    print("quick: the numbers mean nothing" if quick else f"all values: {OUT}")
+    print("", *table_lines(rows, "budgets"), sep="\n")
+    print(f"on {machine['n_cpus']} x {machine['cpu_model']}, {machine['ram_gib']} GiB")
+    print("quick: the numbers mean nothing" if arguments.quick else f"all values: {OUT}")
+    return 1 if failed else 0
 
 
 def _say(text: str) -> None:

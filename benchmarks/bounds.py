@@ -3,24 +3,27 @@
 Each window is of 20 to 60 s. A bound that is empty (void) is none that fails; how often that
 happens stands beside. The random numbers come from the machine, and the seed is said, so that a run
 can be repeated: `python -m benchmarks.bounds [WINDOWS [SEED]]` writes benchmarks/bounds.csv.
+
+`python -m benchmarks.bounds lengths [SEED]` prints coverage and width by the length of an epoch
+for the sensors that people have, as the code is; of two versions, of one seed, they stand in
+benchmarks/tables/instrument/energy-bounds-by-length.csv. One sensor more counts energy.
 """
 
-import csv
 import math
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from benchmarks import power_sensors, signals
 from benchmarks.measured import FOLDER
 from benchmarks.power_sensors import Samples
 from benchmarks.results import REPOSITORY, Budget, Result, Row
 from benchmarks.signals import Numbers, Signal
-from epochwatt.epochs.energy import Energy, trapezoid
+from epochwatt.epochs.energy import Energy, counted, trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.stalls import stall_energy
 
@@ -30,22 +33,26 @@ STALL_LENGTH_S = (20.0, 120.0)
 SIGNALS = (*signals.LOOPS, signals.IDLE_TRAIN_TAIL, *signals.OTHERS)
 TABLE = REPOSITORY / "benchmarks/bounds.csv"
 Z = 1.96
-
-
-class Cell(NamedTuple):
-    """What was found of one sensor with one signal."""
-
-    what: str
-    sensor: str
-    signal: str
-    n: int
-    void_pct: float  # of the windows, without a bound
-    covered_pct: float  # of the others; `low_pct` and `high_pct`: its 95 % interval
-    low_pct: float
-    high_pct: float
-    rms_error_pct: float  # of the others, % of the true energy
-    mean_bound_pct: float
-
+SENSORS = {  # of `lengths`
+    "sysfs, 10 Hz (JetPack 4)": "INA3221, 54 ms register",
+    "sysfs, 10 Hz (JetPack 5, 6)": "INA3221, 1 x 3.3 ms register",
+    "sysfs, six rails of AGX Xavier": "AGX Xavier, six rails, 30 mW",
+    "jtop, 1 Hz": "jtop, 1 Hz, 54 ms",
+    "jtop, 1 Hz, instants": "jtop, 1 Hz, instants",
+    "tegrastats, 1 Hz": "tegrastats, 1 Hz, 161 ms",
+    "NVML, 25 of 100 ms": "NVML, 25 of 100 ms",
+    "NVML, mean over 1 s": "mean over 1 s (NVML)",
+}
+RAPL, RAPL_STEP_J, RAPL_UPDATE_S = "RAPL, counter", 61e-6, 0.001
+NAMES = (*signals.LOOPS, *signals.LOOPS_AND_MORE, signals.IDLE_TRAIN_TAIL, *signals.OTHERS)
+LENGTHS_S = {
+    10.0: 40,
+    40.0: 40,
+    120.0: 16,
+    300.0: 8,
+    1200.0: 3,
+    3600.0: 2,
+}  # windows of each signal
 
 Judged = tuple[float, float]  # error and bound, % of the truth; NaN: there is no bound
 Judge = Callable[[Samples, Signal], Judged]
@@ -99,33 +106,45 @@ def stall_windows(rng: Numbers, n: int) -> Iterator[tuple[str, Signal]]:
             yield name, signals.stalling(name, rng, rng.uniform(*STALL_LENGTH_S))
 
 
-def cells(
+def judge_all(
     what: str,
     sensors: dict[str, power_sensors.Sensor],
     drawn: Iterator[tuple[str, Signal]],
     judge: Judge,
     rng: Numbers,
-) -> list[Cell]:
-    """Return the cells of a table, each signal seen by each sensor."""
-    seen: dict[tuple[str, str], list[Judged]] = {}
-    for name, signal in drawn:
-        for sensor, read in sensors.items():
-            seen.setdefault((sensor, name), []).append(judge(read(rng, signal), signal))
-    return [cell(what, *key, judged) for key, judged in seen.items()]
+) -> pd.DataFrame:
+    """Return error and bound of each signal as each sensor sees it: `error_pct`, `bound_pct`."""
+    rows = [
+        (what, sensor, name, *judge(read(rng, signal), signal))
+        for name, signal in drawn
+        for sensor, read in sensors.items()
+    ]
+    return pd.DataFrame(rows, columns=["what", "sensor", "signal", "error_pct", "bound_pct"])
 
 
-def cell(what: str, sensor: str, signal: str, judged: list[Judged]) -> Cell:
-    """Return a cell out of errors and bounds."""
-    told = np.array(judged)
-    error, bound = told[np.isfinite(told[:, 1])].T
-    void_pct, n = 100.0 * (1 - error.size / len(told)), len(told)
-    if not error.size:
-        return Cell(what, sensor, signal, n, void_pct, *[math.nan] * 5)
-    covered = int((np.abs(error) <= bound + 1e-9).sum())
-    low, high = wilson(covered, error.size)
-    rms, mean = float(np.sqrt(np.mean(error**2))), float(bound.mean())
-    share = 100.0 * covered / error.size
-    return Cell(what, sensor, signal, n, void_pct, share, 100 * low, 100 * high, rms, mean)
+def summed_up(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return a row per group: how often the bound holds, how great error and bound are.
+
+    `void_pct` of the n windows have no bound. Of the others: `covered_pct` by their bounds, its
+    95 % interval, `low_pct` to `high_pct`. `rms_error_pct` and `mean_bound_pct` of the true energy.
+    """
+
+    def summary(part: pd.DataFrame) -> pd.Series:
+        bound = part[np.isfinite(part.bound_pct)]
+        found = {"n": len(part), "void_pct": 100.0 * (1 - len(bound) / len(part))}
+        if len(bound):
+            covered = int(bound.error_pct.abs().le(bound.bound_pct + 1e-9).sum())
+            low, high = wilson(covered, len(bound))
+            found |= {"covered_pct": 100.0 * covered / len(bound)}
+            found |= {"low_pct": 100 * low, "high_pct": 100 * high}
+            found |= {"rms_error_pct": float(np.sqrt(np.mean(bound.error_pct**2)))}
+            found |= {"mean_bound_pct": float(bound.bound_pct.mean())}
+        return pd.Series(found, index=CELLS)
+
+    return judged.groupby(keys, sort=False)[["error_pct", "bound_pct"]].apply(summary).reset_index()
+
+
+CELLS = ["n", "void_pct", "covered_pct", "low_pct", "high_pct", "rms_error_pct", "mean_bound_pct"]
 
 
 def wilson(k: int, n: int) -> tuple[float, float]:
@@ -134,49 +153,52 @@ def wilson(k: int, n: int) -> tuple[float, float]:
     return (centre - half) / (n + Z**2), (centre + half) / (n + Z**2)
 
 
-def pooled(found: list[Cell]) -> dict[str, Cell]:
-    """Return one cell per sensor, over all signals."""
-    together = {}
-    for sensor in dict.fromkeys(each.sensor for each in found):
-        own = [each for each in found if each.sensor == sensor]
-        counts = np.array([each.n * (1 - each.void_pct / 100) for each in own]).round()
-        n, covered = sum(each.n for each in own), 0.0
-        rms, mean = math.nan, math.nan
-        if counts.sum():
-            values = np.nan_to_num([each[5:10] for each in own])
-            covered = float(counts @ values[:, 0]) / 100
-            rms = math.sqrt(float(counts @ values[:, 3] ** 2) / counts.sum())
-            mean = float(counts @ values[:, 4]) / counts.sum()
-        low, high = wilson(round(covered), int(counts.sum())) if counts.sum() else (math.nan,) * 2
-        share = 100 * covered / counts.sum() if counts.sum() else math.nan
-        void = 100 * (1 - counts.sum() / n)
-        shares = (void, share, 100 * low, 100 * high)
-        together[sensor] = Cell(own[0].what, sensor, "all", n, *shares, rms, mean)
-    return together
-
-
-def all_cells(n: int, seed: int) -> list[Cell]:
-    """Return all cells of energies and of stalls."""
-    rng = np.random.default_rng(seed)
-    every = {**power_sensors.SENSORS, **power_sensors.FAULTS}
-    found = cells("energy", every, windows(rng, n), energy_judged, rng)
-    return found + cells(
-        "stall energy", power_sensors.SENSORS, stall_windows(rng, n), stall_judged, rng
+def pooled(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per sensor, over all signals; NaN where no window has a bound."""
+    n_bound = (cells.n * (1 - cells.void_pct / 100)).round()
+    sums = pd.DataFrame(
+        {
+            "sensor": cells.sensor,
+            "n": cells.n,
+            "n_bound": n_bound,
+            "covered": n_bound * cells.covered_pct.fillna(0) / 100,
+            "square": n_bound * cells.rms_error_pct.fillna(0) ** 2,
+            "bound": n_bound * cells.mean_bound_pct.fillna(0),
+        }
+    )
+    sums = sums.groupby("sensor", sort=False).sum().reset_index()
+    n_bound = sums.n_bound.where(sums.n_bound > 0)
+    return pd.DataFrame(
+        {
+            "sensor": sums.sensor,
+            "void_pct": 100 * (1 - sums.n_bound / sums.n),
+            "covered_pct": 100 * sums.covered / n_bound,
+            "rms_error_pct": np.sqrt(sums.square / n_bound),
+            "mean_bound_pct": sums.bound / n_bound,
+        }
     )
 
 
-def rows_of(found: list[Cell]) -> list[Row]:
+def all_cells(n: int, seed: int) -> pd.DataFrame:
+    """Return all cells of energies and of stalls."""
+    rng = np.random.default_rng(seed)
+    every = {**power_sensors.SENSORS, **power_sensors.FAULTS}
+    energies = judge_all("energy", every, windows(rng, n), energy_judged, rng)
+    of_stalls = ("stall energy", power_sensors.SENSORS, stall_windows(rng, n), stall_judged, rng)
+    judged = pd.concat([energies, judge_all(*of_stalls)])
+    return summed_up(judged, ["what", "sensor", "signal"])
+
+
+def rows_of(cells: pd.DataFrame) -> list[Row]:
     """Return the lines of the table: each sensor over all signals, and the worst cell."""
     rows = []
     budget = Budget(95.0, 100.0, ">= 95")
-    for what in dict.fromkeys(each.what for each in found):
-        ours = [each for each in found if each.what == what]
-        for sensor, each in pooled(ours).items():
-            name = f"{what}, {sensor} ({each.void_pct:.0f} % void): bound covers"
-            if each.void_pct < 100:
-                rows.append(Row(name, [each.covered_pct], "%", 1, budget))
-        known = [each for each in ours if not math.isnan(each.covered_pct)]
-        worst = min(known, key=lambda each: (each.high_pct, each.covered_pct))
+    for what, ours in cells.groupby("what", sort=False):
+        for each in pooled(ours).dropna(subset="covered_pct").itertuples():
+            name = f"{what}, {each.sensor} ({each.void_pct:.0f} % void): bound covers"
+            rows.append(Row(name, [each.covered_pct], "%", 1, budget))
+        known = ours.dropna(subset="covered_pct").sort_values(["high_pct", "covered_pct"])
+        worst = known.iloc[0]
         name = f"{what}, worst of {len(known)}: {worst.sensor}, {worst.signal}: upper limit"
         rows.append(Row(name, [worst.high_pct], "%", 1, budget))
     return rows
@@ -186,25 +208,60 @@ def run(quick: bool = False) -> Result:
     """Draw and judge all (ten minutes); `quick` only shows that it works."""
     seed = int.from_bytes(os.urandom(4), "big")
     print(f"bounds: seed {seed}", file=sys.stderr)
-    found = all_cells(N_QUICK if quick else N_WINDOWS, seed)
-    return Result(rows_of(found), {"seed": seed, "cells": [each._asdict() for each in found]})
+    cells = all_cells(N_QUICK if quick else N_WINDOWS, seed)
+    return Result(rows_of(cells), {"seed": seed, "cells": cells.to_dict("records")})
 
 
-def main(n: int, seed: int) -> None:
-    """Write benchmarks/bounds.csv."""
-    found = all_cells(n, seed)
-    with open(TABLE, "w", newline="", encoding="utf-8") as handle:
-        handle.write(f"# seed {seed}; {n} windows a cell\n")
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(Cell._fields)
-        for each in found:
-            writer.writerow([f"{v:.2f}" if isinstance(v, float) else v for v in each])
-    for row in rows_of(found):
+def rapl_judged(rng: Numbers, signal: Signal) -> Judged:
+    """Return error and bound of the energy out of a processor's counter."""
+    t = power_sensors.dithered(rng, signal)
+    renewed = RAPL_UPDATE_S * np.floor(t / RAPL_UPDATE_S)
+    counter = RAPL_STEP_J * np.floor(signal.integral(renewed) / RAPL_STEP_J)
+    energy = counted(t, counter, signal.start_s, signal.end_s, RAPL_UPDATE_S)
+    share = energy.energy_j / signal.truth_j
+    return 100 * (share - 1), energy.error_pct * share
+
+
+def judged_at(rng: Numbers, length_s: float, n: int) -> pd.DataFrame:
+    """Return errors and bounds of windows of about that length: each sensor, each signal."""
+    rows: list[tuple[str, float, float]] = []
+    for name in NAMES:
+        for _ in range(n):
+            signal = signals.draw(name, rng, length_s * math.exp(rng.uniform(-0.1, 0.1)))
+            for title, sensor in SENSORS.items():
+                samples = power_sensors.SENSORS[sensor](rng, signal)
+                rows.append((title, *energy_judged(samples, signal)))
+            rows.append((RAPL, *rapl_judged(rng, signal)))
+    return pd.DataFrame(rows, columns=["sensor", "error_pct", "bound_pct"])
+
+
+def print_lengths(seed: int) -> None:
+    """Print a row for each sensor and length."""
+    rng = np.random.default_rng(seed)
+    print("sensor,length s,windows,void %,covered %,median bound %")
+    for length_s, n in LENGTHS_S.items():
+        judged = judged_at(rng, length_s, n)
+        medians = judged.groupby("sensor").bound_pct.median()
+        for row in summed_up(judged, ["sensor"]).itertuples():
+            shares = f"{row.void_pct:.1f},{row.covered_pct:.1f},{medians[row.sensor]:.2f}"
+            print(f'"{row.sensor}",{length_s:g},{row.n:.0f},{shares}', flush=True)
+
+
+def main(words: list[str]) -> None:
+    """Write benchmarks/bounds.csv, or print coverage by length."""
+    is_lengths = words[:1] == ["lengths"]
+    seed = int(words[1]) if len(words) > 1 else int.from_bytes(os.urandom(4), "big")
+    if is_lengths:
+        print(f"seed {seed}", file=sys.stderr)
+        print_lengths(seed)
+        return
+    n = int(words[0]) if words else N_WINDOWS
+    cells = all_cells(n, seed)
+    text = cells.astype({"n": int}).to_csv(index=False, float_format="%.2f", lineterminator="\n")
+    TABLE.write_text(f"# seed {seed}; {n} windows a cell\n{text}", "utf-8")
+    for row in rows_of(cells):
         print(row.what, f"{row.median:.1f} %", "" if row.met else "NOT MET")
 
 
 if __name__ == "__main__":
-    main(
-        int(sys.argv[1]) if len(sys.argv) > 1 else N_WINDOWS,
-        int(sys.argv[2]) if len(sys.argv) > 2 else int.from_bytes(os.urandom(4), "big"),
-    )
+    main(sys.argv[1:])

@@ -4,17 +4,16 @@ It writes the tables of docs/reference/counts.md to benchmarks/tables/counting/.
 measured, so the same versions give the same tables on any machine.
 """
 
-import csv
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.results import REPOSITORY
+from benchmarks.results import REPOSITORY, write_tables
 from epochwatt.board.training.workloads import WORKLOADS
 from epochwatt.counting.count_workload import launches, made_on_meta
 from epochwatt.counting.recorder import TASKS
@@ -85,32 +84,15 @@ def rows(models: Iterable[str] = WORKLOADS) -> list[dict[str, Any]]:
     return made
 
 
-def ratios(counted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def ratios(counted: pd.DataFrame) -> pd.DataFrame:
     """Return training over inference, which others take to be three."""
-    sides = {(row["network"], row["task"]): row for row in counted}
-    return [
-        {
-            "network": model,
-            **{
-                f"{key}_ratio": f"{row[key] / sides[model, 'infer'][key]:.3f}"
-                for key in ("products_flop", "all_flop", "bytes", "launches")
-            },
-        }
-        for (model, task), row in sides.items()
-        if task == "train"
-    ]
-
-
-def write(path: Path, table: list[dict[str, Any]]) -> None:
-    """Write rows of equal keys as CSV."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+    names = ["products_flop", "all_flop", "bytes", "launches"]
+    train, infer = (
+        counted[counted.task.eq(t)].set_index("network")[names] for t in ("train", "infer")
+    )
+    return (train / infer).map("{:.3f}".format).add_suffix("_ratio").reset_index()
 
 
 if __name__ == "__main__":
-    counted = rows()
-    write(FOLDER / "flop-counter.csv", counted)
-    write(FOLDER / "training.csv", ratios(counted))
+    counted = pd.DataFrame(rows())
+    write_tables(FOLDER, {"flop-counter": counted, "training": ratios(counted)})

@@ -6,11 +6,9 @@ head and nodes with one clock (`epochwatt fleet-check`). The first two start 1,0
 EPOCHWATT_FLEET_JOBS.
 """
 
-import itertools
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import REPOSITORY, Result, Row, at_most, children_cpu_s
+import pandas as pd
+
+from benchmarks.results import REPOSITORY, Result, Row, at_most, children_cpu_s, run_command
 from epochwatt.doctor.fleet import IDLE, Node, nodes_and_partitions, on_node
 from epochwatt.errors import EpochwattError
 from epochwatt.study.plan import duration
@@ -64,22 +64,11 @@ class Cluster:
         shim.parent.mkdir()
         shim.write_text(_SHIM.format(program=shutil.which("sbatch"), folder=folder))
         shim.chmod(0o755)
-        self.environment = {**os.environ, "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
+        self.path = f"{folder}/bin{os.pathsep}{os.environ['PATH']}"
 
     def run(self, words: list[str]) -> str:
         """Run a command to its end and return what it prints; EpochwattError if it fails."""
-        done = subprocess.run(
-            words,
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise EpochwattError(f"{' '.join(words)} failed", found=done.stdout + done.stderr)
-        return done.stdout
+        return run_command(words, self.folder, PATH=self.path).output
 
     def sbatch(self, node: Node, name: str) -> None:
         """Submit a job that leaves the time in a file `done/{name}`."""
@@ -134,7 +123,8 @@ def srun_starts_ms(cluster: Cluster, n: int) -> list[float]:
     starts_ms = []
     for _ in range(n):
         called_s = time.time()
-        begun_s = float(cluster.run([*on_node(cluster.nodes[0]), "date", "+%s.%N"]))
+        command = [*on_node(cluster.nodes[0]), "date", "+%s.%N"]
+        begun_s = float(cluster.run(command).split()[0])
         starts_ms.append(1e3 * (begun_s - called_s))
     return starts_ms
 
@@ -161,12 +151,9 @@ def gaps_s(done: dict[str, float]) -> list[float]:
     ----------
     done : time of each job, by chain and place: `3-0`
     """
-    chains: dict[int, list[tuple[int, float]]] = {}
-    for name, time_s in done.items():
-        chain, place = map(int, name.split("-"))
-        chains.setdefault(chain, []).append((place, time_s))
-    orders = [sorted(times) for times in chains.values()]
-    return [b - a for order in orders for (_, a), (_, b) in itertools.pairwise(order)]
+    times = pd.Series(done)
+    times.index = pd.MultiIndex.from_tuples([tuple(map(int, name.split("-"))) for name in done])
+    return times.sort_index().groupby(level=0).diff().dropna().tolist()
 
 
 def by_srun(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
@@ -250,10 +237,10 @@ def run(quick: bool = False) -> Result:
 
 
 SIZES = ((20, 1000), (100, 10_000))  # boards, epochs
-GROWTH = ("boards", "epochs", "way", "submissions", "a board waits", "CPU time of the head", "how")
+GROWTH = ["boards", "epochs", "way", "submissions", "a board waits", "CPU time of the head", "how"]
 
 
-def growth(found: dict[str, Any]) -> list[list[str]]:
+def growth(details: dict[str, Any]) -> pd.DataFrame:
     """Return what was measured, and what it comes to with more boards, as a table.
 
     Each epoch costs its board the wait before it and the head its CPU time; boards wait at the same
@@ -262,17 +249,17 @@ def growth(found: dict[str, Any]) -> list[list[str]]:
 
     Parameters
     ----------
-    found : the benchmark's part of results/benchmarks.json
+    details : of the benchmark's part of results/benchmarks.json
     """
-    details = found["details"]
-    ways = ((EACH, 1, "measured in chains of 3"), (CHAINS, CHAIN, "measured"))
-    table = [list(GROWTH)]
+    rows = []
     for size in (None, *SIZES):
-        for way, length, measured in ways:
+        for way, length, measured in (
+            (EACH, 1, "measured in chains of 3"),
+            (CHAINS, CHAIN, "measured"),
+        ):
             boards, epochs = size or (details["n_nodes"], details["n_jobs"][way])
             wait_s, cpu_s = details["wait_s"][way], details["head_cpu_s"][way]
-            numbers = [f"{number:,}" for number in (boards, epochs, epochs // length)]
             costs = [duration(wait_s * epochs / boards), duration(cpu_s * epochs)]
             how = "computed" if size else measured
-            table.append([*numbers[:2], way, numbers[2], *costs, how])
-    return table
+            rows.append([f"{boards:,}", f"{epochs:,}", way, f"{epochs // length:,}", *costs, how])
+    return pd.DataFrame(rows, columns=GROWTH)

@@ -17,14 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import Dataset, default_collate
 
 from benchmarks.results import Result, Row, at_most
 from benchmarks.turns import Loop, Turns, take_turns
-from benchmarks.workplace import Workplace
+from benchmarks.workflow import Workplace
 from epochwatt.board.training import timing
 from epochwatt.board.training.data import open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
@@ -39,13 +39,6 @@ SEED = 0
 SWEEP = {"num_workers": [0, 1], "batch_size": 16, "torch_threads": 1}
 MEASURE_S = 27.0  # for each number of workers; as many pairs as fit
 SCALE = 2  # 3,594 digits: half a second; a thread per epoch must not weigh more than in a real one
-
-
-class Epoch(NamedTuple):
-    """An epoch that is ready to run."""
-
-    loop: Loop
-    losses: list[torch.Tensor]  # of its mini-batches, once it has run
 
 
 Factors = dict[str, Any]
@@ -68,56 +61,47 @@ class BareMinibatches(Dataset):
         return default_collate(samples)
 
 
-def bare_epoch(source: Any, factors: Factors) -> Epoch:
-    """Return an epoch that looks at no clock."""
-    minibatches = BareMinibatches(source, WORKLOADS[factors["model"]].transform)
-    loader, trainer = _prepared(minibatches, len(source), factors)
-    losses: list[torch.Tensor] = []
+def make_epoch(kind: str, source: Any, factors: Factors) -> tuple[Loop, list[torch.Tensor]]:
+    """Return an epoch that is ready to run, `bare` or `instrumented`, and the list for its losses.
 
-    def loop(turns: Turns) -> None:
-        _bare_loop(loader, trainer.copy, trainer.step, turns.keeper(losses.append))
-
-    return Epoch(loop, losses)
-
-
-def _bare_loop(loader: DataLoader, copy: Any, step: Any, keep: Any) -> None:
-    """Do what `run_epoch` does, without its stamps."""
-    for minibatch in loader:
-        moved = copy(minibatch)
-        loss = step(moved)
-        keep(loss)
-
-
-def instrumented_epoch(source: Any, factors: Factors) -> Epoch:
-    """Return an epoch as a job trains it.
-
-    Its time holds all that the instrument adds: timer, thread, stamps, and reading them out.
+    Loader and trainer are in the same state for every epoch, the garbage is collected. The
+    instrumented one, as a job trains it, takes all that the instrument adds: timer, thread, stamps,
+    and reading them out.
     """
-    transform = WORKLOADS[factors["model"]].transform
-    minibatches = TimedMinibatches(source, transform, factors["num_workers"])
-    loader, trainer = _prepared(minibatches, len(source), factors)
+    workload = WORKLOADS[factors["model"]]
+    minibatches: Any = BareMinibatches(source, workload.transform)
+    if kind == "instrumented":
+        minibatches = TimedMinibatches(source, workload.transform, factors["num_workers"])
+    generator = torch.Generator()
+    generator.manual_seed(SEED)
+    loader = make_loader(minibatches, len(source), factors, generator)
+    cpus = os.sched_getaffinity(0)
+    loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
+    trainer = Trainer(workload, torch.device("cpu"), SEED)
     losses: list[torch.Tensor] = []
 
-    def loop(turns: Turns) -> None:
+    def bare(turns: Turns) -> None:
+        """Do what `run_epoch` does, without its stamps."""
+        minibatches, copy, step, keep = (
+            loader,
+            trainer.copy,
+            trainer.step,
+            turns.keeper(losses.append),
+        )
+        for minibatch in minibatches:
+            moved = copy(minibatch)
+            loss = step(moved)
+            keep(loss)
+
+    def instrumented(turns: Turns) -> None:
         timer = timing.HostTimer(len(loader))
         with Progress(timer, timing.STAMPS, 0, len(loader), out=io.StringIO()):
             run_epoch(loader, trainer.copy, trainer.step, turns.keeper(losses.append), timer)
         minibatches.seconds()
         timer.minibatch_s()
 
-    return Epoch(loop, losses)
-
-
-def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[DataLoader, Trainer]:
-    """Return loader and trainer in the same state for every epoch, the garbage collected."""
-    generator = torch.Generator()
-    generator.manual_seed(SEED)
-    loader = make_loader(minibatches, n_samples, factors, generator)
-    cpus = os.sched_getaffinity(0)
-    loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
-    trainer = Trainer(WORKLOADS[factors["model"]], torch.device("cpu"), SEED)
     gc.collect()
-    return loader, trainer
+    return instrumented if kind == "instrumented" else bare, losses
 
 
 def shuffled_orders(seed: int) -> Iterator[bool]:
@@ -138,20 +122,21 @@ def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[
 
     Raises EpochwattError: the two did not do the same arithmetic.
     """
-    makers = {"bare": bare_epoch, "instrumented": instrumented_epoch}
+    kinds = ("bare", "instrumented")
     pairs: list[dict[str, Any]] = []
     # both threads on one CPU: two are never equally fast, and a thread keeps to its own
     cpus = os.sched_getaffinity(0)
     with ThreadPoolExecutor(2, "turns", os.sched_setaffinity, (0, {max(cpus)})) as pool:
         end_s = perf_counter()
         for bare_first in shuffled_orders(SEED):
-            names = sorted(makers, reverse=not bare_first)
-            epochs = {name: makers[name](source, factors) for name in names}
-            turns = take_turns(pool, *(epochs[name].loop for name in names))
-            losses = [torch.stack(epochs[name].losses) for name in names]
+            names = kinds if bare_first else kinds[::-1]
+            epochs = [make_epoch(name, source, factors) for name in names]
+            turns = take_turns(pool, *(loop for loop, _ in epochs))
+            losses = [torch.stack(of) for _, of in epochs]
             if not torch.equal(*losses):
                 raise EpochwattError(f"bare and instrumented epoch trained differently: {losses}")
-            found = {name: _told(turn) for name, turn in zip(names, turns, strict=True)}
+            times = [{"wall_s": t.wall_s, "cpu_s": t.cpu_s, "turns_s": t.turns_s} for t in turns]
+            found = dict(zip(names, times, strict=True))
             pairs.append({"bare_first": bare_first, **found})
             if len(pairs) == 1:  # caches, kernels and clocks get warm: not counted
                 end_s = perf_counter() + measure_s
@@ -189,32 +174,23 @@ def run(quick: bool = False) -> Result:
             source, _ = open_dataset(str(folder / row.data_root), row.factors)
             pairs = measure_pairs(source, row.factors, 0.0 if quick else MEASURE_S)
             place = f"w={row.factors['num_workers']}"
-            rows.append(
-                Row(f"instrumented / bare epoch, {place}", _ratios(pairs, "wall_s"), "", 4, BUDGET)
+            wall, cpu = (
+                [pair["instrumented"][key] / pair["bare"][key] for pair in pairs]
+                for key in ("wall_s", "cpu_s")
             )
-            rows.append(Row("  the same turn by turn", _turn_ratios(pairs), "", 4))
-            rows.append(Row("  the same in CPU time", _ratios(pairs, "cpu_s"), "", 4))
+            # of turns that followed each other, without the first and last of an epoch: they tell
+            # nothing of what is paid once per epoch, but there are many of them
+            by_turn = [
+                instrumented_s / bare_s
+                for pair in pairs
+                for instrumented_s, bare_s in zip(
+                    pair["instrumented"]["turns_s"][1:-1],
+                    pair["bare"]["turns_s"][1:-1],
+                    strict=True,
+                )
+            ]
+            rows.append(Row(f"instrumented / bare epoch, {place}", wall, "", 4, BUDGET))
+            rows.append(Row("  the same turn by turn", by_turn, "", 4))
+            rows.append(Row("  the same in CPU time", cpu, "", 4))
             details[f"pairs, {place}"] = pairs
     return Result(rows, details)
-
-
-def _ratios(pairs: list[dict[str, Any]], key: str) -> list[float]:
-    return [pair["instrumented"][key] / pair["bare"][key] for pair in pairs]
-
-
-def _turn_ratios(pairs: list[dict[str, Any]]) -> list[float]:
-    """Return the ratios of turns that followed each other, without the first and last of an epoch.
-
-    They tell nothing of what is paid once per epoch, but there are many of them.
-    """
-    return [
-        instrumented_s / bare_s
-        for pair in pairs
-        for instrumented_s, bare_s in zip(
-            pair["instrumented"]["turns_s"][1:-1], pair["bare"]["turns_s"][1:-1], strict=True
-        )
-    ]
-
-
-def _told(turns: Turns) -> dict[str, Any]:
-    return {"wall_s": turns.wall_s, "cpu_s": turns.cpu_s, "turns_s": turns.turns_s}

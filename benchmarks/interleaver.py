@@ -25,11 +25,12 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 
 from benchmarks.results import Budget, Result, Row, at_most
 from epochwatt.board.training.interleave.arrivals import CONSTANT, arrivals
-from epochwatt.board.training.interleave.scheduler import HostClock, Interleaver, Log, Plan
+from epochwatt.board.training.interleave.scheduler import HostClock, Interleaver, Plan
 from epochwatt.board.training.interleave.session import Job, make_job, time_before
 from epochwatt.schedule.interleaved import Expected, expected
 
@@ -209,111 +210,90 @@ def _go(
         with other.training() as count:
             log = runner.run(times, seconds)
             n_train = count.value
-    measured = _measured(log, n_train, plan, before)
-    return measured._replace(taken_s=max(job.taken_s for job in watched))
-
-
-def _measured(
-    log: Log, n_train: int, plan: Plan, before: tuple[list[float], list[float]]
-) -> Measured:
     start_s, end_s = np.array(log.start_s), np.array(log.end_s)
     served = np.isfinite(end_s)
     trained_s = np.subtract(log.train_end_s, log.train_start_s)
     mean_s = trained_s.mean() if len(trained_s) else np.inf
     serving_s = (end_s - start_s)[served].mean()
+    itself = {"infer_s": [serving_s], "train_s": [mean_s]}
     return Measured(
         latency_s=(end_s - log.arrival_s)[served],
         throughput_per_s=n_train / (log.t_end_s - log.t_start_s),
-        expected=_expected(plan, *before),
+        expected=expected(plan._asdict(), {"infer_s": before[0], "train_s": before[1]}),
         trained_s=max(before[1]),
-        itself=_expected(plan, [serving_s], [mean_s]),
-        taken_s=0.0,
+        itself=expected(plan._asdict(), itself),
+        taken_s=max(job.taken_s for job in watched),
     )
 
 
-def _expected(plan: Plan, infer_s: Sequence[float], train_s: Sequence[float]) -> Expected:
-    return expected(plan._asdict(), {"infer_s": infer_s, "train_s": train_s})
-
-
 def _rows(infer: str, plan: Plan, goes: dict[str, list[Measured]]) -> list[Row]:
-    rows = []
+    """Return latencies and training of each way, and ours against the others by goes of a round."""
+    rows, found = [], {}
     for way, measured in goes.items():
-        percentiles = [1e3 * np.percentile(go.latency_s, (50, 99, 100)) for go in measured]
-        for name, place in (("p50", 0), ("p99", 1), ("worst", 2)):
-            rows.append(
-                Row(f"{infer}, {way}: {name}", [float(p[place]) for p in percentiles], "ms", 1)
-            )
-        deviations = [1e3 * float(np.std(_served_s(go, plan))) for go in measured]
-        rows.append(Row(f"{infer}, {way}: standard deviation", deviations, "ms", 2))
-        rates = [go.throughput_per_s for go in measured]
-        rows.append(Row(f"{infer}, {way}: training", rates, "/s", 1))
-    ours = goes[INTERLEAVED]
-    for way in list(goes)[1:]:
-        rows += _ratios(infer, plan, way, list(zip(ours, goes[way], strict=True)))
-    return [*rows, *_training_rows(infer, ours)]
-
-
-def _ratios(infer: str, plan: Plan, way: str, pairs: list[tuple[Measured, Measured]]) -> list[Row]:
-    """Return how interleaving does against another way, by goes of one round."""
-    deviation = [float(np.std(_served_s(a, plan)) / np.std(_served_s(b, plan))) for a, b in pairs]
-    p99 = [float(np.percentile(a.latency_s, 99) / np.percentile(b.latency_s, 99)) for a, b in pairs]
-    training = [a.throughput_per_s / b.throughput_per_s for a, b in pairs]
-    beside = f"interleaved / {way}"
-    return [
-        Row(f"{infer}: deviation, {beside}", deviation, "", 2, at_most(1.0)),
-        Row(f"{infer}: p99, {beside}", p99, "", 2),
-        Row(f"{infer}: training, {beside}", training, "", 2),
-    ]
+        percentiles = np.array([np.percentile(go.latency_s, (50, 99, 100)) for go in measured]).T
+        deviation_s = np.array([np.std(_served_s(go, plan)) for go in measured])
+        training = np.array([go.throughput_per_s for go in measured])
+        found[way] = {"deviation": deviation_s, "p99": percentiles[1], "training": training}
+        for name, of in zip(("p50", "p99", "worst"), percentiles, strict=True):
+            rows.append(Row(f"{infer}, {way}: {name}", list(1e3 * of), "ms", 1))
+        what = f"{infer}, {way}: "
+        rows.append(Row(f"{what}standard deviation", list(1e3 * deviation_s), "ms", 2))
+        rows.append(Row(f"{what}training", list(training), "/s", 1))
+    ours = found.pop(INTERLEAVED)
+    for way, theirs in found.items():
+        for name, values in ours.items():
+            budget = at_most(1.0) if name == "deviation" else None
+            ratios = list(values / theirs[name])
+            rows.append(Row(f"{infer}: {name}, interleaved / {way}", ratios, "", 2, budget))
+    return [*rows, *_training_rows(infer, goes[INTERLEAVED])]
 
 
 def _training_rows(name: str, goes: Sequence[Measured]) -> list[Row]:
     """Return training beside the plan's; goes whose plan trains nothing have no ratio."""
-    ratios = {
-        "times before": [
-            go.throughput_per_s / go.expected.throughput_per_s
-            for go in goes
-            if go.expected.throughput_per_s > 0
-        ],
-        "times of the go": [
-            go.throughput_per_s / go.itself.throughput_per_s
-            for go in goes
-            if go.itself.throughput_per_s > 0
-        ],
-    }
-    return [
-        Row(f"{name}: training / formula, {times}", values, "", 2)
-        for times, values in ratios.items()
-        if values
-    ]
+    rows = []
+    for times, of in (("times before", "expected"), ("times of the go", "itself")):
+        planned = [(go.throughput_per_s, getattr(go, of).throughput_per_s) for go in goes]
+        if ratios := [found / plan for found, plan in planned if plan > 0]:
+            rows.append(Row(f"{name}: training / formula, {times}", ratios, "", 2))
+    return rows
 
 
 def long_rows(goes: Sequence[Measured]) -> list[Row]:
     """Return how many goes kept their worst latency within the formula, and within a margin."""
-    worst_s = np.array([go.latency_s.max() for go in goes])
-    formula_s = np.array([go.expected.latency_s for go in goes])
-    trained_s = np.array([go.trained_s for go in goes])
-    bound_s = formula_s + [go.expected.margin_s for go in goes]
-    taken_s = np.array([go.taken_s for go in goes])
+    columns = ["worst", "formula", "margin", "trained", "taken"]
+    seconds = pd.DataFrame(
+        [
+            (
+                go.latency_s.max(),
+                go.expected.latency_s,
+                go.expected.margin_s,
+                go.trained_s,
+                go.taken_s,
+            )
+            for go in goes
+        ],
+        columns=columns,
+    )
+    bound_s = seconds.formula + seconds.margin
     shares = {
-        "long goes within the formula": (formula_s, None),
-        "long goes within formula + longest training before": (formula_s + trained_s, None),
-        WITHIN: (bound_s, Budget(95.0, 100.0, "95 to 100")),
-        f"{WITHIN} + longest time taken away": (bound_s + taken_s, None),
+        "long goes within the formula": seconds.formula,
+        "long goes within formula + longest training before": seconds.formula + seconds.trained,
+        WITHIN: bound_s,
+        f"{WITHIN} + longest time taken away": bound_s + seconds.taken,
     }
+    budgets = {WITHIN: Budget(95.0, 100.0, "95 to 100")}
     rows = [
-        Row(f"{what}, of {len(goes)}", [100 * float((worst_s <= most_s).mean())], "%", 0, budget)
-        for what, (most_s, budget) in shares.items()
-    ]
-    return [
-        *rows,
-        Row("long goes: requests", [float(len(go.latency_s)) for go in goes], "", 0),
-        Row("long goes: formula", list(1e3 * formula_s), "ms", 1),
-        Row("long goes: margin", list(1e3 * (bound_s - formula_s)), "ms", 1),
-        Row("long goes: worst", list(1e3 * worst_s), "ms", 1),
-        Row("long goes: longest time taken away", list(1e3 * taken_s), "ms", 1),
-        Row("long goes: worst / (formula + margin)", list(worst_s / bound_s), "", 2),
-        *_training_rows("long goes", goes),
-    ]
+        Row(f"{what}, of {len(goes)}", [100 * float((seconds.worst <= most_s).mean())], "%", 0,
+            budgets.get(what))
+        for what, most_s in shares.items()
+    ]  # fmt: skip
+    rows.append(Row("long goes: requests", [float(len(go.latency_s)) for go in goes], "", 0))
+    for what in ("formula", "margin", "worst", "taken"):
+        words = "longest time taken away" if what == "taken" else what
+        rows.append(Row(f"long goes: {words}", (1e3 * seconds[what]).tolist(), "ms", 1))
+    ratios = (seconds.worst / bound_s).tolist()
+    rows.append(Row("long goes: worst / (formula + margin)", ratios, "", 2))
+    return [*rows, *_training_rows("long goes", goes)]
 
 
 def _served_s(go: Measured, plan: Plan) -> Any:
@@ -325,10 +305,6 @@ def _served_s(go: Measured, plan: Plan) -> Any:
 def cost_us(n_requests: int) -> float:
     """Return the interleaver's own time of a request, us, each in a mini-batch of its own."""
     plan = Plan(1e9, 1, 1, n_requests)
-    runner = Interleaver(plan, _nothing, _nothing, [0.0])
+    runner = Interleaver(plan, lambda: None, lambda: None, [0.0])
     log = runner.run([0.0] * n_requests, 1e-9)
     return 1e6 * (HostClock.now() - log.t_start_s) / n_requests
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -2,24 +2,28 @@
 
 `python -m benchmarks.methods [CASE ...]` fits each method to the same random sets of modes of each
 sweep, asks for all other modes, and writes results/methods/{case}.json; where the sweep is not to
-be had it says so. `python -m benchmarks.tables` makes tables of them. Choices of the new methods
-were made on the cases of `TUNED` (docs/reference/benchmarks/prediction-methods.md).
+be had it says so. Choices of the new methods were made on the cases of `TUNED`
+(docs/reference/benchmarks/prediction-methods.md).
+
+`python -m benchmarks.methods next` asks whether modes that are chosen one after the other teach
+more than random ones: from ten random modes on, the mode of which least is known is profiled next,
+up to 25; beside as many random modes. `python -m benchmarks.tables` makes tables of both.
 """
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.results import REPOSITORY
 from epochwatt.board.records import files
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.mode_tables import observations_of
-from epochwatt.prediction.data.modes import Numbers, PredictionError
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.score_sweeps import (
     N_BOOTSTRAP,
@@ -29,44 +33,42 @@ from epochwatt.prediction.evaluation.score_sweeps import (
     quantiles,
     units_of,
 )
-from epochwatt.prediction.evaluation.sweep_scores import OVER_W, RANDOM
-from epochwatt.prediction.harness import absolute_errors_pct
+from epochwatt.prediction.evaluation.sweep_scores import RANDOM
+from epochwatt.prediction.harness import (
+    NONE,
+    OVER_W,
+    ROUNDING_W,
+    Answers,
+    Trial,
+    absolute_errors_pct,
+    choices_frame,
+    fastest_within,
+)
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Context, Method, Predictor, Reference
+from epochwatt.prediction.predictor import Context, Predictor, Reference
 from epochwatt.prediction.recommend.recommend import safe_mode
 from epochwatt.prediction.registry import load_method
 from epochwatt.sweeps.find import find_tables
-from epochwatt.sweeps.mode_table import ModeTable
 
 OUT = REPOSITORY / "results/methods"
 LIMITS = np.linspace(0.1, 0.9, 25)  # quantiles of the observed power
 MAX_RISK = 0.05
 OURS = ("physical", "gaussian_process", "utilisation", "utilisation_transfer")
 NETWORKS = ("powertrain", "powertrain_log")
+NEXT, FIRST, LAST, N_DRAWS = "next", 10, 25, 10
 
 
 @dataclass(frozen=True)
 class Case:
-    """One sweep, and how it is judged.
-
-    Attributes
-    ----------
-    sweep : its name
-    reference : sweep of the reference; empty: another workload of the same sweep
-    sizes : how many modes are profiled
-    n_draws : sets of them, of each workload
-    every : of many workloads this one, and so on
-    only : part of the name of the workload
-    networks : PowerTrain's methods that can be fitted here
-    """
+    """One sweep, and how it is judged."""
 
     sweep: str
-    reference: str = ""
-    sizes: tuple[int, ...] = (10, 50)
-    n_draws: int = 10
-    every: int = 1
-    only: str = ""
-    networks: tuple[str, ...] = NETWORKS
+    reference: str = ""  # sweep of the reference; empty: another workload of the same sweep
+    sizes: tuple[int, ...] = (10, 50)  # how many modes are profiled
+    n_draws: int = 10  # sets of them, of each workload
+    every: int = 1  # of many workloads this one, and so on
+    only: str = ""  # part of the name of the workload
+    networks: tuple[str, ...] = NETWORKS  # PowerTrain's methods that can be fitted here
 
 
 TUNED = ("tx1", "tx2-20000")
@@ -91,192 +93,175 @@ CASES = {
 }
 
 
-@dataclass
-class Answers:
-    """What one method answered from so many modes, one array for each draw.
-
-    Attributes
-    ----------
-    errors_pct : absolute, of the observed value, by target
-    held : whether intervals of 90 % hold, by target
-    over_w, regret_pct : of the mode that is chosen within each limit; NaN: no answer
-    """
-
-    errors_pct: dict[str, list[Numbers]] = field(default_factory=lambda: defaultdict(list))
-    held: dict[str, list[Numbers]] = field(default_factory=lambda: defaultdict(list))
-    over_w: list[Numbers] = field(default_factory=list)
-    regret_pct: list[Numbers] = field(default_factory=list)
-
-    def add(self, more: "Answers") -> None:
-        """Append the answers of further draws."""
-        for ours, theirs in ((self.errors_pct, more.errors_pct), (self.held, more.held)):
-            for target, arrays in theirs.items():
-                ours[target] += arrays
-        self.over_w += more.over_w
-        self.regret_pct += more.regret_pct
-
-
-Clusters = list[tuple[int, int, NDArray[np.intp]]]  # workload, draw, places of the modes
-
-
 def units(case: Case) -> list[Unit]:
-    """Return a unit for each workload of a case. Raises EpochwattError: the sweep is not here."""
+    """Return a unit for each workload of a case; its reference is the largest other table.
+
+    Raises EpochwattError: the sweep is not here.
+    """
     tables = find_tables(case.sweep, REPOSITORY)
     theirs = find_tables(case.reference, REPOSITORY) if case.reference else tables
-    wanted = [table for table in tables if case.only in table.key.workload]
     found = []
-    for table in wanted[:: case.every]:
-        some, _ = units_of([table])
+    for table in [table for table in tables if case.only in table.key.workload][:: case.every]:
         others = [other for other in theirs if other.key != table.key]
-        found += [_with_reference(unit, others) for unit in some]
+        other = max(others, key=lambda table: len(table.rows))  # of as large ones the first
+        for unit in units_of([table])[0]:
+            is_other_board = other.key.device != unit.device
+            references = (Reference(observations_of(other), is_other_board),)
+            found.append(replace(unit, references=references, cache=REPOSITORY / ".cache"))
     return found
 
 
-def _with_reference(unit: Unit, tables: Sequence[ModeTable]) -> Unit:
-    """Return the unit with the largest table as its reference; of as large ones the first."""
-    table = max(tables, key=lambda table: len(table.rows))
-    is_other_board = table.key.device != unit.device
-    reference = Reference(observations_of(table), is_other_board)
-    return replace(unit, references=(reference,), cache=REPOSITORY / ".cache")
-
-
-def answers(case: Case, size: int) -> tuple[dict[str, Answers], Clusters]:
-    """Return what each method answers from so many modes."""
+def judged(name: str, case: Case, size: int) -> Iterator[dict[str, Any]]:
+    """Yield a row for each method and target: errors and intervals, with power also choices."""
     methods = {name: load_method(name) for name in (*OURS, *case.networks)}
-    found: dict[str, Answers] = {name: Answers() for name in methods}
-    clusters: Clusters = []
+    frames: list[pd.DataFrame] = []
+    choices: dict[str, list[pd.DataFrame]] = {}
+    clusters: list[tuple[int, Trial]] = []  # number of the workload, what was drawn
     for place, unit in enumerate(units(case)):
-        usable = {n: m for n, m in methods.items() if set(unit.knobs) <= set(m.parts)}
         for trial in draws_of(unit, size, RANDOM, case.n_draws):
-            rest = np.isin(np.arange(len(trial.table.modes)), trial.places)
-            own = {name: Answers() for name in usable}
+            answers, chosen = Answers(intervals=True), {}
             try:
-                for name, method in usable.items():
-                    _answer(unit, method, trial.train, trial.table, rest, own[name])
+                for method in methods.values():
+                    if set(unit.knobs) <= set(method.parts):
+                        reference = unit.reference_of(trial.train)
+                        fitted = {
+                            target: method.fit(
+                                trial.train, Context(target, reference=reference, cache=unit.cache)
+                            )
+                            for target in ((TIME, POWER) if unit.has_power else (TIME,))
+                        }
+                        answers.add(fitted, trial, method.name)
+                        if POWER in fitted:
+                            chosen[method.name] = _choices(trial.table, fitted)
             except PredictionError:  # of a time that is the same in all modes: left out for all
                 continue
-            clusters.append((place, trial.draw, trial.places))
-            for name, one in own.items():
-                found[name].add(one)
-    return {name: one for name, one in found.items() if one.errors_pct}, clusters
-
-
-def _answer(
-    unit: Unit,
-    method: Method,
-    train: Observations,
-    table: Observations,
-    rest: NDArray[np.bool_],
-    answered: Answers,
-) -> None:
-    fitted: dict[str, Predictor] = {}
-    for target in (TIME, POWER) if unit.has_power else (TIME,):
-        context = Context(target, reference=unit.reference_of(train), cache=unit.cache)
-        fitted[target] = predictor = method.fit(train, context)
-        observed = getattr(table, target)[rest]
-        asked = table.modes[rest]
-        answered.errors_pct[target].append(absolute_errors_pct(predictor.predict(asked), observed))
-        if (interval := predictor.interval(asked)) is not None:
-            low, high = interval
-            answered.held[target].append((low <= observed) & (observed <= high))
-    if POWER in fitted:
-        _choose(table, fitted, answered)
-
-
-def _choose(table: Observations, fitted: Mapping[str, Predictor], answered: Answers) -> None:
-    """Choose the fastest mode within each limit: at a risk, or by what is expected."""
-    limits_w = np.quantile(table.power_w, LIMITS)
-    places = [_place(table.modes, fitted, float(limit_w)) for limit_w in limits_w]
-    best_s = np.array([table.time_s[table.power_w <= limit_w].min() for limit_w in limits_w])
-    chosen = np.array([0 if place is None else place for place in places])
-    is_none = np.array([place is None for place in places])
-    over_w = np.where(is_none, np.nan, table.power_w[chosen] - limits_w)
-    answered.over_w.append(over_w)
-    answered.regret_pct.append(np.where(is_none, np.nan, 100 * (table.time_s[chosen] / best_s - 1)))
-
-
-def _place(modes: Numbers, fitted: Mapping[str, Predictor], limit_w: float) -> int | None:
-    time, power = fitted[TIME], fitted[POWER]
-    if power.interval(modes[:1]) is not None:
-        try:
-            return safe_mode(time, power, modes, limit_w, MAX_RISK).place
-        except PredictionError:  # no mode is safe enough
-            return None
-    within = np.flatnonzero(power.predict(modes) <= limit_w)
-    return int(within[time.predict(modes)[within].argmin()]) if len(within) else None
-
-
-def rows(name: str, case: Case, size: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each method and target: errors and intervals, with power also choices."""
-    found, clusters = answers(case, size)
-    weights = _weights(clusters)
+            clusters.append((place, trial))
+            frames.append(answers.frame())
+            for method_name, frame in chosen.items():
+                choices.setdefault(method_name, []).append(frame)
+    found, weights = pd.concat(frames), _weights(clusters)
     shared = {"case": name, "sweep": case.sweep, "n_profiled": size, "n_draws": case.n_draws}
-    shared["n_workloads"] = len({place for place, _, _ in clusters})
-    for target in (TIME, POWER):
-        some = {name: one for name, one in found.items() if target in one.errors_pct}
-        errors = {name: np.concatenate(one.errors_pct[target]) for name, one in some.items()}
+    shared["n_workloads"] = len({place for place, _ in clusters})
+    for target, of_target in found.groupby("target", sort=False):
+        errors = {str(m): part.error_pct.to_numpy() for m, part in of_target.groupby("method")}
         medians = {name: quantiles(one, weights, (0.5,))[0] for name, one in errors.items()}
-        for method, answered in some.items():
-            own = errors[method]
-            row = {"target": target, "method": method, "p90_pct": float(np.quantile(own, 0.9))}
-            row |= _bounded("median_pct", float(np.median(own)), medians[method])
-            for network in set(case.networks) & some.keys():
+        for method_name, part in of_target.groupby("method", sort=False):
+            own, resampled = errors[str(method_name)], medians[str(method_name)]
+            row = {"target": target, "method": method_name, "p90_pct": float(np.quantile(own, 0.9))}
+            row |= _bounded("median_pct", float(np.median(own)), resampled)
+            for network in set(case.networks) & errors.keys():
                 ratio = float(np.median(own) / np.median(errors[network]))
-                row |= _bounded(f"over_{network}", ratio, medians[method] / medians[network])
-            if answered.held:
-                row["held_pct"] = 100 * float(np.concatenate(answered.held[target]).mean())
+                row |= _bounded(f"over_{network}", ratio, resampled / medians[network])
+            if len(bound := part.dropna(subset="low")):
+                row["held_pct"] = 100 * float(bound.truth.between(bound.low, bound.high).mean())
             if target == POWER:
-                row |= _choices(answered)
+                row |= _choices_row(pd.concat(choices[str(method_name)]))
             yield shared | row
 
 
-def _bounded(name: str, value: float, some: Numbers) -> dict[str, float]:
-    low, high = np.quantile(some, SURE).tolist()
+def _choices(table: Observations, fitted: Mapping[str, Predictor]) -> pd.DataFrame:
+    """Choose the fastest mode within each limit: at a risk, or by what is expected."""
+    limits_w = np.quantile(table.power_w, LIMITS)
+    time, power = fitted[TIME], fitted[POWER]
+    if power.interval(table.modes[:1]) is None:
+        expected = time.predict(table.modes), power.predict(table.modes)
+        return choices_frame(table, limits_w, fastest_within(*expected, limits_w))
+    places = []
+    for limit_w in limits_w.tolist():
+        try:
+            places.append(safe_mode(time, power, table.modes, limit_w, MAX_RISK).place)
+        except PredictionError:  # no mode is safe enough
+            places.append(NONE)
+    return choices_frame(table, limits_w, np.array(places))
+
+
+def _choices_row(choices: pd.DataFrame) -> dict[str, float]:
+    answered = choices[choices.place.ne(NONE)]
+    shares = {"answered_pct": len(answered) / len(choices)}
+    if answered.empty:
+        return {"answered_pct": 0.0}
+    shares["over_pct"] = answered.over_w.gt(ROUNDING_W).mean()
+    shares["over_1w_pct"] = answered.over_w.gt(OVER_W).mean()
+    regret = {"regret_pct": float(answered.penalty_pct.median())}
+    return regret | {name: 100 * float(share) for name, share in shares.items()}
+
+
+def _bounded(name: str, value: float, resampled: Numbers) -> dict[str, float]:
+    low, high = np.quantile(resampled, SURE).tolist()
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _choices(answered: Answers) -> dict[str, float]:
-    over_w, regret = np.concatenate(answered.over_w), np.concatenate(answered.regret_pct)
-    there = ~np.isnan(over_w)
-    if not there.any():
-        return {"answered_pct": 0.0}
-    return {
-        "answered_pct": 100 * float(there.mean()),
-        "regret_pct": float(np.median(regret[there])),
-        "over_pct": 100 * float((over_w[there] > 1e-9).mean()),
-        "over_1w_pct": 100 * float((over_w[there] > OVER_W).mean()),
-    }
-
-
-def _weights(clusters: Clusters) -> Numbers:
+def _weights(clusters: Sequence[tuple[int, Trial]]) -> Numbers:
     """Return how often each predicted mode counts in each resample, shape (b, n).
 
     Workloads are resampled where there are several; else draws and, crossed with them, modes.
     """
     rng = np.random.default_rng(0)
 
-    def counts(n: int) -> Numbers:
-        return rng.multinomial(n, np.full(n, 1 / n), N_BOOTSTRAP).astype(float)
+    def counts(of: NDArray[np.intp]) -> Numbers:
+        n = int(of.max()) + 1
+        return rng.multinomial(n, np.full(n, 1 / n), N_BOOTSTRAP).astype(float)[:, of]
 
-    sizes = [len(places) for _, _, places in clusters]
-    workload, draw = (np.repeat([one[n] for one in clusters], sizes) for n in (0, 1))
+    sizes = [len(trial.places) for _, trial in clusters]
+    workload = np.repeat([place for place, _ in clusters], sizes)
     if workload.max():
-        return counts(int(workload.max()) + 1)[:, workload]
-    mode = np.concatenate([places for _, _, places in clusters])
-    return counts(int(draw.max()) + 1)[:, draw] * counts(int(mode.max()) + 1)[:, mode]
+        return counts(workload)
+    of_draws = counts(np.repeat([trial.draw for _, trial in clusters], sizes))
+    return of_draws * counts(np.concatenate([trial.places for _, trial in clusters]))
+
+
+# -- modes one after the other -------------------------------------------------------------------
+
+
+def grown(table: Observations, modes: Sequence[Mode]) -> list[Mode]:
+    """Return the modes and those that are chosen after them."""
+    profiled = list(modes)
+    while len(profiled) < LAST:
+        _, sd = _fitted(table.only(profiled)).log_normal(table.modes)
+        is_new = [mode not in profiled for mode in table.mode_of_row]
+        profiled.append(table.mode_of_row[int(np.where(is_new, sd, -1.0).argmax())])
+    return profiled
+
+
+def _fitted(seen: Observations) -> Predictor:
+    return load_method("utilisation").fit(seen, Context(TIME))
+
+
+def next_rows() -> Iterator[dict[str, Any]]:
+    """Yield mean errors of time in all other modes, %, and their standard errors."""
+    for name in ("tx1", "tx2-20000", "tx2-5000"):
+        (unit,) = units(replace(CASES[name], networks=()))
+        (table,) = unit.tables
+        few, many = (
+            [trial.train.distinct() for trial in draws_of(unit, size, RANDOM, N_DRAWS)]
+            for size in (FIRST, LAST)
+        )
+        ways = {"random": many, "one after the other": [grown(table, modes) for modes in few]}
+        for way, sets in ways.items():
+            errors = []
+            for profiled in sets:
+                rest = table.only(set(table.distinct()) - set(profiled))
+                predicted = _fitted(table.only(profiled)).predict(rest.modes)
+                errors.append(np.quantile(absolute_errors_pct(predicted, rest.time_s), [0.5, 0.9]))
+            (median, p90), spread = np.mean(errors, 0), np.std(errors, 0, ddof=1)
+            row = {"case": name, "way": way, "n_draws": len(errors), "median_pct": median}
+            se = spread / np.sqrt(len(errors))
+            yield row | {"p90_pct": p90, "median_se": se[0], "p90_se": se[1]}
 
 
 def main(names: Sequence[str]) -> int:
     """Judge cases, all of them where none is named; return how many could not be."""
     OUT.mkdir(parents=True, exist_ok=True)
     missing = 0
-    for name in names or CASES:
-        case, judged = CASES[name], []
+    for name in names or (*CASES, NEXT):
+        rows: list[dict[str, Any]] = []
         try:
-            for size in case.sizes:
-                judged += list(rows(name, case, size))
-                files.write_json(str(OUT / f"{name}.json"), judged)
-                print(f"{name}: from {size} modes", flush=True)
+            if name == NEXT:
+                rows += next_rows()
+            for size in CASES[name].sizes if name != NEXT else ():
+                rows += judged(name, CASES[name], size)
+            files.write_json(str(OUT / f"{name}.json"), rows)
+            print(name, flush=True)
         except EpochwattError as error:
             print(f"{name}: {error}", file=sys.stderr)
             missing += 1

@@ -8,7 +8,6 @@ missing, or tables/instrument/mutation-survivors.csv has the reason why none can
 """
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -17,12 +16,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.results import REPOSITORY
+from epochwatt.tables import read_cells
 
 PACKAGES = ("board/records", "epochs", "claims", "prediction")
 TOOL = REPOSITORY / ".cache/mutation/bin/cosmic-ray"
@@ -140,22 +140,23 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=20261125)
     parser.add_argument("--count", type=int, default=30, help="mutants of each package")
     arguments = parser.parse_args(argv)
-    with EXPLAINED.open(newline="", encoding="utf-8") as handle:
-        explained = {(row["module"], row["mutant"]) for row in csv.DictReader(handle)}
+    explained = {(row["module"], row["mutant"]) for row in read_cells(EXPLAINED)}
     n_open = 0
     with tempfile.TemporaryDirectory(prefix="ew") as name:
         folder = Path(name)
         copied(folder)
         for package in arguments.packages:
-            counts = [0, 0, 0]
+            counts: Counter[str] = Counter()
             for mutant in mutants(package, folder, arguments.count, arguments.seed):
-                is_open = (mutant.module, mutant.changed) not in explained
-                counts[0 if mutant.outcome != "survived" else 1 + is_open] += 1
-                if mutant.outcome == "survived" and is_open:
+                outcome = "survived" if mutant.outcome == "survived" else "killed"
+                if outcome == "survived" and (mutant.module, mutant.changed) in explained:
+                    outcome = "explained"
+                counts[outcome] += 1
+                if outcome == "survived":
                     print(f"\n{mutant.module}:{mutant.line} {mutant.operator}\n{mutant.diff}")
-            killed, told, left = counts
-            print(f"{package}: {killed} killed, {told} explained, {left} survived", flush=True)
-            n_open += counts[2]
+            words = (f"{counts[name]} {name}" for name in ("killed", "explained", "survived"))
+            print(f"{package}: {', '.join(words)}", flush=True)
+            n_open += counts["survived"]
     return int(n_open > 0)
 
 

@@ -59,27 +59,21 @@ def total(t: Array, watts: Array, rng: Numbers, **told: Any) -> Samples:
     return Samples(t, {"power_module_w": np.round(noisy, 3)}, {**told, **step})
 
 
-def instants(rng: Numbers, signal: Signal) -> Samples:
-    """An ideal sensor, read at random instants."""
-    t = dithered(rng, signal)
-    return total(t, signal.at(t), rng, reads="instant", averaging_s=0.0, update_s=None)
-
-
-def untold(rng: Numbers, signal: Signal) -> Samples:
-    """The same in a record that says nothing of the sensor."""
-    t = dithered(rng, signal)
-    return total(t, signal.at(t), rng)
-
-
-def sliding(mean_s: float) -> Sensor:
-    """Return a sensor whose readings are means up to their stamps."""
+def simple(
+    mean_s: float = 0.0, when: Callable[..., Array] = dithered, is_told: bool = True
+) -> Sensor:
+    """Return a sensor of instants, or of means up to their stamps; the record may say nothing."""
+    about = {"reads": "mean" if mean_s else "instant", "averaging_s": mean_s, "update_s": None}
 
     def read(rng: Numbers, signal: Signal) -> Samples:
-        t = dithered(rng, signal)
-        told = {"reads": "mean", "averaging_s": mean_s, "update_s": None}
-        return total(t, signal.mean(t, mean_s), rng, **told)
+        t = when(rng, signal)
+        watts = signal.mean(t, mean_s) if mean_s else signal.at(t)
+        return total(t, watts, rng, **(about if is_told else {}))
 
     return read
+
+
+instants = simple()
 
 
 def filtered(cycle_s: float, samples: int) -> Sensor:
@@ -113,18 +107,6 @@ def register(update_s: float, mean_s: float = 0.0, known: bool = True) -> Sensor
         told = {"reads": "held", "averaging_s": mean_s, "update_s": update_s}
         step = {"step_w": {"power_module_w": 0.001}}
         return Samples(t, {"power_module_w": np.round(watts, 3)}, {**told, **step} if known else {})
-
-    return read
-
-
-def service(mean_s: float = 0.0) -> Sensor:
-    """Return jtop or tegrastats: regular seconds, each sample once, stamped as it was taken."""
-
-    def read(rng: Numbers, signal: Signal) -> Samples:
-        t = regular(rng, signal)
-        watts = signal.mean(t, mean_s) if mean_s else signal.at(t)
-        reads = "mean" if mean_s else "instant"
-        return total(t, watts, rng, reads=reads, averaging_s=mean_s, update_s=None)
 
     return read
 
@@ -236,12 +218,12 @@ def dropout(rng: Numbers, signal: Signal, t: Array, watts: Array) -> Array:
 TAU_S = 64 * 0.00084  # JetPack 4's setting, one channel
 SENSORS: dict[str, Sensor] = {
     "instants, 10 Hz": instants,
-    "instants, 10 Hz, nothing told": untold,
-    "INA3221, 54 ms mean": sliding(TAU_S),
+    "instants, 10 Hz, nothing told": simple(is_told=False),
+    "INA3221, 54 ms mean": simple(TAU_S),
     "INA3221, 54 ms register": register(TAU_S, TAU_S),
     "INA3221, 161 ms register (3 channels)": register(3 * TAU_S, 3 * TAU_S),
     "INA3221, 1 x 3.3 ms register": register(0.0033, 0.0033),
-    "INA3221, 64 x 6.6 ms": sliding(64 * 0.0066),
+    "INA3221, 64 x 6.6 ms": simple(64 * 0.0066),
     "INA3221, 512 x 6.6 ms register": register(512 * 0.0066, 512 * 0.0066),
     "INA3221, filter, 16 x 0.84 ms": filtered(0.00084, 16),
     "INA3221, filter, 64 x 6.6 ms": filtered(0.0066, 64),
@@ -252,12 +234,12 @@ SENSORS: dict[str, Sensor] = {
     "held instants, 100 ms": register(0.1),
     "held instants, 1 s": register(1.0),
     "held instants, 1 s, nothing told": register(1.0, known=False),
-    "mean over 1 s (NVML)": sliding(1.0),
+    "mean over 1 s (NVML)": simple(1.0),
     "NVML, 25 of 100 ms": register(0.1, 0.025),
     "NVML, 20 ms": register(0.02, 0.02),
-    "jtop, 1 Hz, instants": service(),
-    "jtop, 1 Hz, 54 ms": service(TAU_S),
-    "tegrastats, 1 Hz, 161 ms": service(3 * TAU_S),
+    "jtop, 1 Hz, instants": simple(0.0, regular),
+    "jtop, 1 Hz, 54 ms": simple(TAU_S, regular),
+    "tegrastats, 1 Hz, 161 ms": simple(3 * TAU_S, regular),
     "jtop, old record": copied,
     "AGX Xavier, six rails, no noise": stepped(6, 19.4, 0.0, False),
     "AGX Xavier, six rails, 30 mW": stepped(6, 19.4, 0.03, False),
@@ -274,9 +256,9 @@ FAULTS: dict[str, Sensor] = {
     "3 s dropout": faulty(dropout),
     "stuck from 30 to 70 %": faulty(stuck(0.3, 0.7)),
     "stuck throughout": faulty(stuck(-0.1, 1.1)),
-    "jtop stuck from 30 to 70 %": faulty(stuck(0.3, 0.7), service()),
+    "jtop stuck from 30 to 70 %": faulty(stuck(0.3, 0.7), simple(0.0, regular)),
     "short freezes": faulty(freezes),
     "full-scale outliers": faulty(outliers),
     "one negative reading": faulty(negative),
-    "1 Hz, vanishes at 60 %": faulty(vanished, service()),
+    "1 Hz, vanishes at 60 %": faulty(vanished, simple(0.0, regular)),
 }

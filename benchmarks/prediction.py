@@ -6,30 +6,22 @@ four modes, of which the first is dropped. Writes its tables to benchmarks/table
 """
 
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from benchmarks import measured
 from benchmarks import synthetic_truth as worlds
-from benchmarks.prediction_measured import (
-    DEVICE,
-    SEED,
-    TARGETS,
-    measured_tables,
-    share,
-)
-from benchmarks.results import REPOSITORY, Budget, Result, Row, Table, write_tables
+from benchmarks.measured import DEVICE, FOLDER, SEED, TARGETS, errors_cell, measured_tables
+from benchmarks.results import REPOSITORY, Budget, Result, Row, wide, write_tables
 from benchmarks.synthetic_truth import World
 from epochwatt.board.device.kinds import AGX_XAVIER
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
-from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.harness import Split, board_minutes, cross_validate, score
+from epochwatt.prediction.harness import Answers, Split, Trial, board_minutes, cross_validate
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.times_power import Priors, predictors
 from epochwatt.prediction.models.twin_prior import memoised, priors
@@ -55,23 +47,6 @@ PAPER, CHOSEN, RANDOM = "e f i j", "selected, same cost as e f i j", "random, sa
 NAMED_MODES, ALL_MODES = "modes a to j", "all modes of the board"
 
 
-class Line(NamedTuple):
-    """One model under one condition."""
-
-    truth: str
-    modes: str
-    profiled: str
-    target: str
-    model: str
-    errors_pct: Numbers
-    minutes: tuple[float, ...]  # of the board, of each profiling
-
-    def cell(self) -> str:
-        """Return median / 90th percentile / worst error."""
-        told = score(self.errors_pct)
-        return f"{told.median_pct:.1f} / {told.p90_pct:.0f} / {told.worst_pct:.0f}"
-
-
 @dataclass(frozen=True)
 class Bench:
     """A board, the networks on it, and what its simulation expects of them.
@@ -92,7 +67,7 @@ class Bench:
     expected: Mapping[str, Priors]
 
 
-def run(quick: bool = False, folder: Path = measured.FOLDER) -> Result:
+def run(quick: bool = False, folder: Path = FOLDER) -> Result:
     """Score the models; `quick` takes one draw of each truth.
 
     Parameters
@@ -102,24 +77,17 @@ def run(quick: bool = False, folder: Path = measured.FOLDER) -> Result:
     bench = load_bench()
     n_draws = 1 if quick else N_DRAWS
     truths = truths_of(bench, n_draws)
-    lines, held = simulated(bench, truths)
-    tables = _simulated_tables(lines)
-    tables["simulated-intervals"] = _held_table(held)
-    tables["simulated-recommendations"] = _answers_table(bench, truths)
+    errors, minutes, held = simulated(bench, truths)
+    tables = simulated_tables(errors, minutes, held)
+    tables["simulated-recommendations"] = answers_table(bench, truths)
     tables |= measured_tables(bench.twin, folder)
     for name, table in tables.items():
-        print("", name, *aligned(table), sep="\n")
+        print("", name, *aligned([[*table.columns], *table.to_numpy().tolist()]), sep="\n")
     if not quick:
         write_tables(TABLES, tables)
-    details = [
-        {
-            **line._asdict(),
-            "errors_pct": score(line.errors_pct)._asdict(),
-            "minutes": np.quantile(line.minutes, [0, 0.5, 1]).tolist(),
-        }
-        for line in lines
-    ]
-    return Result(_rows(held), {"simulated": details, "n_draws": n_draws, "seed": SEED})
+    quantiles = errors.groupby(level=KEYS, sort=False).quantile([0.5, 0.9, 1.0]).rename("error_pct")
+    details = {"simulated": quantiles.reset_index().to_dict("records")}
+    return Result(coverage_rows(held), {**details, "n_draws": n_draws, "seed": SEED})
 
 
 def load_bench() -> Bench:
@@ -157,49 +125,68 @@ def truths_of(bench: Bench, n_draws: int, seed: int = SEED) -> dict[str, list[li
     }
 
 
-Held = dict[tuple[str, str, str, str, str], tuple[int, int]]  # as in `Line`: held, and of how many
+KEYS = ["truth", "modes", "profiled", "target", "method"]
 
 
 def simulated(
     bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]
-) -> tuple[list[Line], Held]:
-    """Return the errors of every model under every condition, and what its intervals hold."""
+) -> tuple[pd.Series, pd.DataFrame, pd.DataFrame]:
+    """Return what every model does under every condition.
+
+    Returns
+    -------
+    errors : %, of each predicted mode, by `KEYS`
+    minutes : of the board for each profiling: truth, modes, profiled, minutes
+    held : truth, modes, profiled, target, method, and whether an interval holds a test mode
+    """
     every = bench.board.all_modes()
     drawn = every[np.random.default_rng(SEED).choice(len(every), N_TEST, replace=False)]
     tests = {NAMED_MODES: bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
     trains = _trains(bench, tests, max(map(len, truths.values())))
     trained = (train for by_name in trains.values() for own in by_name.values() for train in own)
-    asked = dict.fromkeys(mode for some in (*trained, *tests.values()) for mode in some)
-    rows = as_rows(list(asked))
+    rows = as_rows(list(dict.fromkeys(m for some in (*trained, *tests.values()) for m in some)))
     known = {
         name: {target: memoised(prior, rows) for target, prior in priors.items()}
         for name, priors in bench.expected.items()
     }
-    errors: dict[tuple[str, ...], list[Numbers]] = defaultdict(list)
-    minutes: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    held: Held = defaultdict(lambda: (0, 0))
+    errors: dict[tuple[str, str, str, int], pd.Series] = {}
+    minutes, held = [], []
     for truth, draws in truths.items():
         for modes, test in tests.items():
             for seed, drawn_worlds in enumerate(draws):
                 for profiled, some in trains[modes, seed].items():
-                    own = [_split(train, test) for train in some]
-                    seen = [_observed(world, own, test, seed) for world in drawn_worlds]
-                    cost = [board_minutes(of, split.train) for split in own for of in seen]
+                    own = [
+                        Split(tuple(train), tuple(mode for mode in test if mode not in train))
+                        for train in some
+                    ]
+                    asked = list(dict.fromkeys([*(m for train in some for m in train), *test]))
+                    seen = [
+                        worlds.observed(world, asked, N_EPOCHS + 1, seed) for world in drawn_worlds
+                    ]
+                    minutes += [
+                        (truth, modes, profiled, board_minutes(of, split.train))
+                        for split in own
+                        for of in seen
+                    ]
                     answers = cross_validate(METHODS, seen, own, known)
-                    for (name, target), part in answers.groupby(["method", "target"], sort=False):
-                        place = truth, modes, profiled, str(target), str(name)
-                        errors[place].append(part["error_pct"].to_numpy())
-                        minutes[place] += cost
-                    for target, name, n_held, n_modes in _counted(known, seen, own[0]):
-                        before = held[truth, modes, profiled, target, name]
-                        held[truth, modes, profiled, target, name] = (
-                            before[0] + n_held,
-                            before[1] + n_modes,
-                        )
-    return [
-        Line(*place, np.concatenate(found), tuple(minutes[place]))  # type: ignore[arg-type]
-        for place, found in errors.items()
-    ], held
+                    by_method = answers.set_index(["target", "method"])["error_pct"]
+                    errors[truth, modes, profiled, seed] = by_method
+                    bounded = Answers(intervals=True)
+                    for of in seen:  # of the first split alone
+                        train = of.only(own[0].train).after_first(N_EPOCHS)
+                        trial = Trial.of(of.after_first().per_mode(), train, own[0].test, 0)
+                        for method in METHODS:
+                            fitted = predictors(
+                                method, train, [train], known[of.workload], intervals=True
+                            )
+                            bounded.add(fitted, trial, method.name)
+                    found = bounded.frame().dropna(subset="low")
+                    found["held"] = found.truth.between(found.low, found.high)
+                    place = {"truth": truth, "modes": modes, "profiled": profiled}
+                    held.append(found[["target", "method", "held"]].assign(**place))
+    together = pd.concat(errors, names=["truth", "modes", "profiled", "seed"])
+    columns = ["truth", "modes", "profiled", "minutes"]
+    return together, pd.DataFrame(minutes, columns=columns), pd.concat(held)
 
 
 Trains = dict[str, list[tuple[Mode, ...]]]  # what was profiled, in words -> sets of four modes
@@ -238,133 +225,94 @@ def _random(design: Design, modes: Numbers, limit: float, seed: int) -> list[tup
     return [tuple(Mode(*row) for row in modes[list(places)].tolist()) for places in found]
 
 
-def _split(train: Sequence[Mode], test: Sequence[Mode]) -> Split:
-    return Split(tuple(train), tuple(mode for mode in test if mode not in train))
-
-
-def _observed(
-    world: World, splits: Iterable[Split], test: Sequence[Mode], seed: int
-) -> Observations:
-    modes = dict.fromkeys([*(mode for split in splits for mode in split.train), *test])
-    return worlds.observed(world, list(modes), N_EPOCHS + 1, seed)
-
-
-def _counted(
-    known: Mapping[str, Priors], seen: Sequence[Observations], split: Split
-) -> Iterable[tuple[str, str, int, int]]:
-    """Return of each method how many test modes its intervals hold, and of how many."""
-    for of in seen:
-        own = of.only(split.train).after_first(N_EPOCHS)
-        test = of.only(split.test).after_first().per_mode()
-        for method in METHODS:
-            fitted = predictors(method, own, [own], known[of.workload], intervals=True)
-            for target, predictor in fitted.items():
-                interval = predictor.interval(test.modes)
-                if interval is not None:
-                    yield target, method.name, *_inside(interval, getattr(test, target))
-
-
-def _inside(interval: tuple[Numbers, Numbers], values: Numbers) -> tuple[int, int]:
-    low, high = interval
-    return int(((low <= values) & (values <= high)).sum()), len(values)
-
-
-def _rows(held: Held) -> list[Row]:
+def coverage_rows(held: pd.DataFrame) -> list[Row]:
     """Return what is judged: coverage of each model over all truths, modes and profilings."""
-    found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for (*_, target, model), counts in held.items():
-        found[target, model][0] += counts[0]
-        found[target, model][1] += counts[1]
+    shares = 100 * held.groupby(["target", "method"], sort=False).held.mean()
     return [
-        Row(f"{TARGETS[target]}, {model}: intervals of 90 % hold", [100 * n / of], "%", 1, HELD)
-        for (target, model), (n, of) in found.items()
+        Row(f"{TARGETS[target]}, {method}: intervals of 90 % hold", [share], "%", 1, HELD)
+        for (target, method), share in shares.items()
     ]
 
 
-def _simulated_tables(lines: Sequence[Line]) -> dict[str, Table]:
-    """Return a table per target and set of modes, a column per truth.
+def simulated_tables(
+    errors: pd.Series, minutes: pd.DataFrame, held: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """Return a table per target and set of modes, a column per truth; minutes; intervals.
 
     Every gain is by construction. Errors in %: median / 90th percentile / worst.
     """
-    truths = list(dict.fromkeys(line.truth for line in lines))
-    sets = {NAMED_MODES: "named-modes", ALL_MODES: "all-modes"}
-    made: dict[str, Table] = {}
+    cells = errors.groupby(level=KEYS, sort=False).agg(errors_cell)
+    made = {}
     for target, title in TARGETS.items():
-        for modes in dict.fromkeys(line.modes for line in lines):
-            own = [line for line in lines if (line.target, line.modes) == (target, modes)]
-            cells = {(line.profiled, line.model, line.truth): line.cell() for line in own}
-            made[f"simulated-{title}-{sets[modes]}"] = [
-                ["profiled", "model", *truths],
-                *(
-                    [profiled, model, *(cells[profiled, model, truth] for truth in truths)]
-                    for profiled, model in dict.fromkeys((x.profiled, x.model) for x in own)
-                ),
-            ]
+        for modes, words in {NAMED_MODES: "named-modes", ALL_MODES: "all-modes"}.items():
+            own = cells.xs((target, modes), level=("target", "modes"))
+            table = wide(own.rename_axis(index={"method": "model"}), "truth")
+            made[f"simulated-{title}-{words}"] = table
+    place = ["modes", "profiled"]
     # minutes of board for the four modes: lowest, median, highest
-    paper = [line for line in lines if (line.target, line.model) == ("time_s", "paper")]
-    made["simulated-profiling-minutes"] = [
-        ["modes", "profiled", *truths],
-        *(
-            [modes, profiled, *(_minutes(paper, modes, profiled, truth) for truth in truths)]
-            for modes, profiled in dict.fromkeys((line.modes, line.profiled) for line in paper)
-        ),
-    ]
+    spans = minutes.groupby([*place, "truth"], sort=False).minutes.agg(
+        lambda of: " / ".join(f"{each:.0f}" for each in np.quantile(of, [0, 0.5, 1]))
+    )
+    made["simulated-profiling-minutes"] = wide(spans, "truth")
+    # new modes that intervals of 90 % hold, in %; each cell has the truths in order
+    columns = held.target.map(TARGETS) + ", " + held.method
+    shares = (
+        held.assign(column=columns).groupby([*place, "column", "truth"], sort=False).held.mean()
+    )
+    texts = shares.map(lambda share: f"{100 * share:.0f}")
+    in_order = texts.groupby(level=[*place, "column"], sort=False).agg(" / ".join)
+    made["simulated-intervals"] = wide(in_order, "column")
     return made
 
 
-def _minutes(lines: Sequence[Line], modes: str, profiled: str, truth: str) -> str:
-    (line,) = (x for x in lines if (x.modes, x.profiled, x.truth) == (modes, profiled, truth))
-    return " / ".join(f"{of:.0f}" for of in np.quantile(line.minutes, [0, 0.5, 1]))
-
-
-def _held_table(held: Held) -> Table:
-    """Return new modes that intervals of 90 % hold, in %; each cell has the truths in order."""
-    truths = list(dict.fromkeys(truth for truth, *_ in held))
-    rows = dict.fromkeys((modes, profiled) for _, modes, profiled, _, _ in held)
-    columns = dict.fromkeys((target, model) for *_, target, model in held)
-    head = ["modes", "profiled", *(f"{TARGETS[target]}, {model}" for target, model in columns)]
-    cells = [
-        [*row, *(" / ".join(share(held[truth, *row, *of]) for truth in truths) for of in columns)]
-        for row in rows
-    ]
-    return [head, *cells]
-
-
-class Answer(NamedTuple):
-    """How one answer of `recommend` turns out."""
-
-    slower: float  # true over expected time
-    held: bool  # the true time, by its interval
-    over: float  # true power over the budget
-    wrong_way: float  # most by which one step up of one part is expected to take longer
-
-
-def _answers_table(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> Table:
+def answers_table(bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]) -> pd.DataFrame:
     """Return how `recommend`'s fastest mode within the median power of modes a to j turns out."""
     rows = []
     for truth, draws in truths.items():
-        told = [_answer(bench, world, seed) for seed, own in enumerate(draws) for world in own]
-        slower, held, over, wrong = (np.array(column) for column in zip(*told, strict=True))
-        counts = len(told), (slower > 1).sum(), held.sum(), (over <= 1).sum()
-        times = " / ".join(f"{of:.3f}" for of in np.quantile(slower, [0.5, 0.9, 1]))
-        wrong_pct = " / ".join(f"{100 * of:.1f}" for of in np.quantile(wrong, [0.5, 0.9, 1]))
-        rows.append([truth, *map(str, counts), times, f"{over.max():.3f}", wrong_pct])
-    counted = ["answers", "slower than expected", "time within the interval", "budget kept"]
-    ratios = ["true over expected time: median / 90th percentile / worst", "most power over budget"]
-    steps = ["a step up takes longer by at most, %: median / 90th percentile / worst"]
-    return [["truth", *counted, *ratios, *steps], *rows]
+        found = pd.DataFrame(
+            [answer(bench, world, seed) for seed, own in enumerate(draws) for world in own]
+        )
+        slower, wrong_way = (found[n].quantile([0.5, 0.9, 1]) for n in ("slower", "wrong_way"))
+        rows.append(
+            {
+                "truth": truth,
+                "answers": len(found),
+                "slower than expected": (found.slower > 1).sum(),
+                "time within the interval": found.held.sum(),
+                "budget kept": (found.over <= 1).sum(),
+                "true over expected time: median / 90th percentile / worst": " / ".join(
+                    slower.map("{:.3f}".format)
+                ),
+                "most power over budget": f"{found.over.max():.3f}",
+                "a step up takes longer by at most, %: median / 90th percentile / worst": (
+                    " / ".join((100 * wrong_way).map("{:.1f}".format))
+                ),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
-def _answer(bench: Bench, world: World, seed: int) -> Answer:
+def answer(bench: Bench, world: World, seed: int) -> dict[str, Any]:
+    """Return how one answer of `recommend` turns out.
+
+    Returns
+    -------
+    dict : `slower`: true over expected time; `held`: whether its interval holds the true time;
+        `over`: true power over the budget; `wrong_way`: most by which one step up of one part is
+        expected to take longer
+    """
     own = worlds.observed(world, bench.named, N_EPOCHS + 1, seed).after_first(N_EPOCHS)
     budget_w = float(np.median(own.power_w))
     models = fit_physical_time(own), fit_power(own)
     told = recommend(bench.board, *models, "time", {"power_w": budget_w})
     (true_s,), (true_w,) = world.time(as_rows([told.mode])), world.power(as_rows([told.mode]))
     expected = told.estimates["epoch_s"]
-    held = expected.low <= true_s <= expected.high
     grid = np.log(models[0].predict(bench.board.all_modes()))
     grid = grid.reshape([len(of) for of in bench.board.steps()])
     wrong_way = max(float(np.diff(grid, axis=part).max()) for part in range(4))
-    ratios = float(true_s / expected.value), bool(held), float(true_w / budget_w)
-    return Answer(*ratios, float(np.expm1(max(wrong_way, 0.0))))
+    return {
+        "slower": float(true_s / expected.value),
+        "held": bool(expected.low <= true_s <= expected.high),
+        "over": float(true_w / budget_w),
+        "wrong_way": float(np.expm1(max(wrong_way, 0.0))),
+    }

@@ -6,7 +6,6 @@ board's preset modes, and MAXN. All are judged by what the table says of the mod
 with. Writes benchmarks/tables/prediction/profile-replays.csv; some ten minutes of two cores.
 """
 
-import csv
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from multiprocessing import get_context
 import numpy as np
 import pandas as pd
 
-from benchmarks.results import REPOSITORY
+from benchmarks.results import REPOSITORY, write_tables
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
@@ -185,8 +184,7 @@ def main() -> int:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         rows = [row for part in pool.map(lines, (*REFERENCES, *ORIN)) for row in part]
-    with TABLE.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([HEAD, *rows])
+    write_tables(TABLE.parent, {TABLE.stem: pd.DataFrame(rows, columns=HEAD)})
     return 0
 
 

@@ -1,26 +1,29 @@
 """What a benchmark gives back: values with their spread, a budget, a table and a JSON file."""
 
-import csv
 import json
 import math
+import os
 import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epochwatt.board.device import host
 from epochwatt.board.records import files
+from epochwatt.errors import EpochwattError
 from epochwatt.text import aligned
+
+if TYPE_CHECKING:  # a system's own torch may come without it
+    import pandas as pd
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONFIDENCE = 0.95
-
-_HEADER = ("what", "median", "middle half", "95 % of median", "n", "budget", "")
+HEADER = ("what", "median", "middle half", "95 % of median", "n", "budget", "verdict")
 
 
 @dataclass(frozen=True)
@@ -48,22 +51,22 @@ def near(truth: float, margin: float) -> Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table.
+    """One line of the table."""
 
-    Parameters
-    ----------
-    what : what was measured, under which condition
-    values : every value, in `unit` and in the order in which they were taken
-    unit : of the values; empty for a ratio
-    digits : decimals shown
-    budget : where the median should lie; None: only said
-    """
+    what: str  # was measured, under which condition
+    values: Sequence[float]  # all of them, in `unit` and in the order in which they were taken
+    unit: str  # empty for a ratio
+    digits: int  # decimals shown
+    budget: Budget | None = None  # where the median should lie; None: it is only reported
 
-    what: str
-    values: Sequence[float]
-    unit: str
-    digits: int
-    budget: Budget | None = None
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Row":
+        """Return the row that `as_json` saved."""
+        budget = None
+        if limits := saved["budget"]:
+            low, high = limits["low"], limits["high"]
+            budget = at_most(high) if low is None else Budget(low, high, f"{low:g} to {high:g}")
+        return cls(saved["what"], saved["values"], saved["unit"], 2, budget)
 
     @property
     def median(self) -> float:
@@ -77,20 +80,16 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """Return the cells of the table's line."""
-        interval = median_interval(self.values)
         unit = f" {self.unit}" if self.unit else ""
+        low_high = quartiles(self.values), median_interval(self.values)
         return (
             self.what,
             f"{self.median:.{self.digits}f}{unit}",
-            self._range(*quartiles(self.values)),
-            self._range(*interval) if interval else "-",
+            *(" .. ".join(f"{v:.{self.digits}f}" for v in of) if of else "-" for of in low_high),
             str(len(self.values)),
             self.budget.text + unit if self.budget else "-",
-            {True: "met", False: "NOT MET", None: ""}[self.met],
+            {True: "met", False: "NOT MET", None: "-"}[self.met],
         )
-
-    def _range(self, low: float, high: float) -> str:
-        return f"{low:.{self.digits}f} .. {high:.{self.digits}f}"
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as it stands in the JSON file."""
@@ -138,32 +137,56 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return float(ordered[k]), float(ordered[n - 1 - k])
 
 
+def table_lines(rows: Sequence[Row], judged: str) -> list[str]:
+    """Return the rows as lines under a header, and how many of what is `judged` is met."""
+    missed = sum(row.met is False for row in rows)
+    n_judged = sum(row.met is not None for row in rows)
+    summary = f"{n_judged - missed} of {n_judged} {judged} met"
+    return [
+        *aligned([HEADER, *(row.cells() for row in rows)]),
+        "",
+        summary + (f", {missed} NOT MET" if missed else ""),
+    ]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A process that has ended well."""
+
+    wall_s: float
+    cpu_s: float  # of the process and all its children
+    output: str  # what it wrote to stdout, then what to stderr
+
+
 def children_cpu_s() -> float:
     """Return the CPU time of all child processes that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-Table = list[list[str]]  # the header, then rows of cells
+def run_command(
+    words: Sequence[str], folder: str | Path = REPOSITORY, **variables: str
+) -> Finished:
+    """Run a command in a folder to its end; EpochwattError with its output if it fails.
 
-
-def read_table(path: Path) -> Table:
-    """Return the cells of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
-
-
-def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
-    """Write tables as CSV files of these names."""
-    folder.mkdir(exist_ok=True)
-    for name, table in tables.items():
-        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(table)
-
-
-def table(rows: Sequence[Row]) -> list[str]:
-    """Return the rows as lines with aligned columns, under a header."""
-    return aligned([_HEADER, *(row.cells() for row in rows)])
+    Parameters
+    ----------
+    variables : of the environment, beside those of this process
+    """
+    cpu_before_s, start_s = children_cpu_s(), time.perf_counter()
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wall_s, output = time.perf_counter() - start_s, done.stdout + done.stderr
+    if done.returncode:
+        raise EpochwattError(f"{' '.join(words)} failed:\n{output}")
+    return Finished(wall_s, children_cpu_s() - cpu_before_s, output)
 
 
 def save(path: Path, name: str, result: Result) -> None:
@@ -185,16 +208,28 @@ def save(path: Path, name: str, result: Result) -> None:
 
 def commit() -> dict[str, Any] | None:
     """Return hash and whether tracked files differ from it; None where there is no commit."""
-    head = _git("rev-parse", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no")
-    return None if head is None else {"hash": head, "changed": bool(changed)}
-
-
-def _git(*words: str) -> str | None:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(REPOSITORY), *words], capture_output=True, text=True, check=True
+        head, changed = (
+            subprocess.run(
+                ["git", "-C", str(REPOSITORY), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "-uno"))
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return {"hash": head, "changed": bool(changed)}
+
+
+def write_tables(folder: Path, tables: "Mapping[str, pd.DataFrame]") -> None:
+    """Write frames as CSV files of these names."""
+    for name, frame in tables.items():
+        path = folder / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(path, index=False, lineterminator="\n")
+
+
+def wide(cells: "pd.Series", level: str, gap: str = "") -> "pd.DataFrame":
+    """Return texts with a column for each value of a level of their index; the order stays."""
+    rows, columns = cells.index.droplevel(level).unique(), cells.index.unique(level)
+    table = cells.unstack(level).reindex(index=rows, columns=columns)
+    return table.fillna(gap).reset_index()

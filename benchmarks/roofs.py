@@ -6,17 +6,16 @@ its kernels'. It writes benchmarks/tables/instrument/roofs.csv with the ratio of
 roof: below 1, the roof would promise what nothing does, and the status is 1.
 """
 
-import csv
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
-from benchmarks.results import REPOSITORY
+from benchmarks.results import REPOSITORY, write_tables
 from epochwatt import columns
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.mode_folder import CeilingFolder
@@ -95,16 +94,9 @@ def main() -> int:
     for row in rows(ceilings):
         made.append(row)
         print(*row.values(), sep="\t", flush=True)
-    write(TABLE, made)
-    return int(any(float(row["measured_over_roof"]) < 1.0 for row in made))
-
-
-def write(path: Path, table: list[dict[str, Any]]) -> None:
-    """Write rows of equal keys as CSV."""
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+    table = pd.DataFrame(made)
+    write_tables(TABLE.parent, {TABLE.stem: table})
+    return int(table.measured_over_roof.astype(float).lt(1.0).any())
 
 
 if __name__ == "__main__":

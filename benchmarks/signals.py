@@ -5,16 +5,13 @@ starts of its mini-batches, as a record has them; beside the others runs a loop 
 do with the power. Half of them begin and end with the window, as an epoch does; the others go on.
 """
 
-import csv
-import gzip
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -90,6 +87,13 @@ def _minibatches(
     return told[told.sum(axis=1) > 0]
 
 
+def _two_levels(t: Array, minibatch_s: Array, low_w: float, high_w: float) -> Array:
+    """Return the power of a loop, low in its stalls and high in compute, W."""
+    bounds = np.append(0.0, np.cumsum(minibatch_s.ravel()))
+    place = np.searchsorted(bounds, t, side="right") - 1
+    return np.where(place % 2 == 0, low_w, high_w)
+
+
 def loop(
     periods_s: tuple[float, float] | tuple[float, ...],
     jitter: float = 0.0,
@@ -118,10 +122,7 @@ def loop(
                 rng, length_s - long_s, share * period_s, (1 - share) * period_s, jitter
             )
             minibatch_s = np.vstack([[long_s, 0.0], rest])
-        low_w, high_w = _levels(rng)
-        bounds = np.append(0.0, np.cumsum(minibatch_s.ravel()))
-        place = np.searchsorted(bounds, t, side="right") - 1
-        return np.where(place % 2 == 0, low_w, high_w), minibatch_s
+        return _two_levels(t, minibatch_s, *_levels(rng)), minibatch_s
 
     return make
 
@@ -309,30 +310,25 @@ def _signal(
 
 def recorded(folder: Path) -> Iterator[tuple[str, Array, Array]]:
     """Give name, stamps and watts of each power series that others measured, where it is here."""
-    path = folder / "measured/mlperf_inference_nvidia_jetson_maxq/power_samples.csv.gz"
-    yield from _series(path, 4, lambda row: (float(row[4]), float(row[5])), "wall power, 1 Hz")
-    path = folder / "sweeps/broncospace_agx_orin_training_modes/tegrastats_1hz.csv.gz"
-    yield from _series(path, 2, _orin, "AGX Orin training, 1 Hz")
-    path = folder / "sweeps/becirovski_agx_orin_llm_energy/power_samples.csv.gz"
-    yield from _series(path, 1, lambda row: (float(row[1]), float(row[5]) / 1e3), "AGX Orin, 10 Hz")
-
-
-def _orin(row: list[str]) -> tuple[float, float]:
-    return float(row[2]) / 1e3, sum(map(float, row[-4:-1])) / 1e3
-
-
-def _series(path: Path, keys: int, value: Any, name: str) -> Iterator[tuple[str, Array, Array]]:
-    if not path.exists():
-        return
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as handle:
-        rows = csv.reader(handle)
-        next(rows)
-        for _, run in groupby(rows, key=lambda row: tuple(row[:keys])):
-            cells = np.array([value(row) for row in run], dtype=np.float64)
-            good = np.isfinite(cells).all(axis=1) & (cells[:, 1] >= 0)
-            good &= np.diff(cells[:, 0], prepend=-math.inf) > 0
+    # columns by number: keys of a series, stamp, those whose sum is the power; its unit, W
+    for place, name, keys, stamp, watts, unit_w in (
+        ("measured/mlperf_inference_nvidia_jetson_maxq/power_samples.csv.gz",
+         "wall power, 1 Hz", [0, 1, 2, 3], 4, [5], 1.0),
+        ("sweeps/broncospace_agx_orin_training_modes/tegrastats_1hz.csv.gz",
+         "AGX Orin training, 1 Hz", [0, 1], 2, [-4, -3, -2], 1e-3),
+        ("sweeps/becirovski_agx_orin_llm_energy/power_samples.csv.gz",
+         "AGX Orin, 10 Hz", [0], 1, [5], 1e-3),
+    ):  # fmt: skip
+        if not (folder / place).exists():
+            continue
+        rows = pd.read_csv(folder / place)
+        power_w = rows.iloc[:, watts].astype(float).sum(axis=1, skipna=False) * unit_w
+        stamps = rows.iloc[:, stamp].astype(float) * (1e-3 if stamp == 2 else 1.0)
+        for _, run in rows.groupby([rows.iloc[:, key] for key in keys], sort=False):
+            t_s, own_w = stamps[run.index].to_numpy(), power_w[run.index].to_numpy()
+            good = np.isfinite(t_s) & (own_w >= 0) & (np.diff(t_s, prepend=-math.inf) > 0)
             if good.sum() > 100:
-                yield name, *cells[good].T
+                yield name, t_s[good], own_w[good]
 
 
 def replayed(rng: Numbers, t_s: Array, power_w: Array, length_s: float) -> Signal:
@@ -372,7 +368,5 @@ def stalling(name: str, rng: Numbers, length_s: float) -> Signal:
     if name.endswith("not by stalls"):
         power_w = (telegraph if name.startswith("telegraph") else poisson)(rng, t)
     else:
-        bounds = np.append(0.0, np.cumsum(minibatch_s.ravel()))
-        place = np.searchsorted(bounds, t, side="right") - 1
-        power_w = np.where(place % 2 == 0, low_w, high_w)
+        power_w = _two_levels(t, minibatch_s, low_w, high_w)
     return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s, True)

@@ -89,71 +89,41 @@ def of_another_kind(
     return [[_world(name, strongest, rng) for name in names] for _ in range(n_draws)]
 
 
-class _Drawn(NamedTuple):
-    """The numbers of one world; those of three belong to GPU, memory and CPU."""
-
-    shares: Numbers  # (3,)
-    saturation: Numbers  # (3,), k
-    queue: float  # h
-    overlap: float  # q
-    fixed: float
-    whole_s: float  # T
-    watts: Numbers  # (3,)
-    exponents: Numbers  # (3,), a
-    base_w: float  # B
-    leak: float
-
-
 def _world(workload: str, strongest: Mode, rng: np.random.Generator) -> World:
-    drawn = _Drawn(
-        shares=rng.dirichlet(SHARES_CONCENTRATION * np.array(SHARES[workload])),
-        saturation=np.exp(rng.uniform(np.log(1), np.log(30), 3)),
-        queue=float(rng.uniform(1, 3)),
-        overlap=float(rng.uniform(1.2, 6)),
-        fixed=float(rng.uniform(0, 0.1)),
-        whole_s=float(np.exp(rng.uniform(np.log(60), np.log(600)))),
-        watts=np.array([rng.uniform(8, 25), rng.uniform(2, 5), rng.uniform(2, 8)]),
-        exponents=np.array([rng.uniform(1.5, 2.8), rng.uniform(0.8, 1.5), rng.uniform(1.5, 2.8)]),
-        base_w=float(rng.uniform(3, 8)),
-        leak=float(rng.uniform(0, 0.2)),
-    )
-    return World(
-        workload,
-        lambda modes: drawn.whole_s * _relative_time(drawn, strongest, modes)[0],
-        lambda modes: _power_w(drawn, strongest, modes),
-    )
-
-
-def _relative_time(drawn: _Drawn, strongest: Mode, modes: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the time in units of T, shape (n,), and the parts of it, shape (n, 3)."""
-    cores, clocks = as_rows(modes)[:, 0], _clocks(strongest, modes)
-    k = drawn.saturation
-    speed = clocks * (1 + k) / (clocks + k)
-    parts = drawn.shares / speed
-    parts[:, 2] *= _queueing(drawn, cores) / _queueing(drawn, strongest.cores)
-    q = drawn.overlap
-    return (parts**q).sum(1) ** (1 / q) + drawn.fixed, parts
-
-
-def _clocks(strongest: Mode, modes: Numbers) -> Numbers:
-    """Return clocks of GPU, memory and CPU relative to the strongest mode's, shape (n, 3)."""
+    """Draw a world; the names are those of the equations above, by GPU, memory and CPU."""
+    shares = rng.dirichlet(SHARES_CONCENTRATION * np.array(SHARES[workload]))
+    k = np.exp(rng.uniform(np.log(1), np.log(30), 3))
+    h, q, fixed = float(rng.uniform(1, 3)), float(rng.uniform(1.2, 6)), float(rng.uniform(0, 0.1))
+    whole_s = float(np.exp(rng.uniform(np.log(60), np.log(600))))
+    watts = np.array([rng.uniform(8, 25), rng.uniform(2, 5), rng.uniform(2, 8)])
+    a = np.array([rng.uniform(1.5, 2.8), rng.uniform(0.8, 1.5), rng.uniform(1.5, 2.8)])
+    base_w, leak = float(rng.uniform(3, 8)), float(rng.uniform(0, 0.2))
     _, cpu_mhz, gpu_mhz, emc_mhz = strongest[:4]
-    return as_rows(modes)[:, [2, 3, 1]] / [gpu_mhz, emc_mhz, cpu_mhz]
 
+    def clocks(modes: Numbers) -> Numbers:
+        """Return clocks relative to the strongest mode's, shape (n, 3)."""
+        return as_rows(modes)[:, [2, 3, 1]] / [gpu_mhz, emc_mhz, cpu_mhz]
 
-def _queueing(drawn: _Drawn, cores: Numbers | float) -> Numbers:
-    return np.asarray((1 + (PROCESSES / np.asarray(cores)) ** drawn.queue) ** (1 / drawn.queue))
+    def queueing(cores: Numbers | float) -> Numbers:
+        return np.asarray((1 + (PROCESSES / np.asarray(cores)) ** h) ** (1 / h))
 
+    def relative_time(modes: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the time in units of T, shape (n,), and the parts of it, shape (n, 3)."""
+        x = clocks(modes)
+        parts = shares / (x * (1 + k) / (x + k))
+        parts[:, 2] *= queueing(as_rows(modes)[:, 0]) / queueing(strongest.cores)
+        return (parts**q).sum(1) ** (1 / q) + fixed, parts
 
-def _power_w(drawn: _Drawn, strongest: Mode, modes: Numbers) -> Numbers:
-    def dynamic_w(rows: Numbers) -> Numbers:
-        time, parts = _relative_time(drawn, strongest, rows)
-        return (
-            drawn.watts * parts / time[:, None] * _clocks(strongest, rows) ** drawn.exponents
-        ).sum(1)
+    def dynamic_w(modes: Numbers) -> Numbers:
+        time, parts = relative_time(modes)
+        return np.asarray((watts * parts / time[:, None] * clocks(modes) ** a).sum(1))
 
-    dynamic, at_best = dynamic_w(as_rows(modes)), dynamic_w(as_rows([strongest]))
-    return np.asarray(drawn.base_w + dynamic * (1 + drawn.leak * dynamic / at_best))
+    def power_w(modes: Numbers) -> Numbers:
+        dynamic = dynamic_w(as_rows(modes))
+        at_best = dynamic_w(as_rows([strongest]))
+        return np.asarray(base_w + dynamic * (1 + leak * dynamic / at_best))
+
+    return World(workload, lambda modes: whole_s * relative_time(modes)[0], power_w)
 
 
 def observed(world: World, modes: Sequence[Mode], n_epochs: int, seed: int) -> Observations:

@@ -1,269 +1,492 @@
 """Store results as the CSV files that the documentation reads: `python -m benchmarks.tables`.
 
-The coverage of the energy bounds comes from benchmarks/bounds.csv, all others from
-results/benchmarks.json, results/methods/, results/powertrain/, results/fulcrum/, results/pagoda/,
-results/sweeps/ and results/models/twin/, where they exist. `python -m benchmarks prediction` and
+The coverage of the energy bounds comes from benchmarks/bounds.csv, all others from results/, where
+they exist: `MADE` says which table is made of which file. `python -m benchmarks prediction` and
 `python -m benchmarks.external` write theirs.
 """
 
-import csv
 import json
-import math
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds, fleet, methods_tables, roofline_tables
-from benchmarks.public_sweeps import SCORES, sweep_tables
-from benchmarks.results import REPOSITORY, Budget, Row, Table, write_tables
+import pandas as pd
+
+from benchmarks import bounds, fleet
+from benchmarks.methods import CASES, NEXT, OURS, OUT, TUNED
+from benchmarks.results import HEADER, REPOSITORY, Row, wide, write_tables
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.figures.frames import read_texts
+from epochwatt.figures.frames import numbers, read_texts
 from epochwatt.figures.fulcrum import names as schedules
+from epochwatt.figures.roofline.tuning import name_of
 from epochwatt.pages import studies as study
-from epochwatt.prediction.evaluation.sweep_scores import read_scores
+from epochwatt.prediction.evaluation.sweep_scores import (
+    BROKEN,
+    BROKEN_SHARE,
+    HELD,
+    MEDIAN,
+    N_PROFILED,
+    RANDOM,
+    RECOMMENDED,
+    REGRET,
+    REGRET_P90,
+    TITLES,
+    error_table,
+    heading,
+    judged,
+    short,
+    summary_table,
+)
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
+from epochwatt.roofline.tuning import FASTEST, LEAST
 from epochwatt.schedule.summary import summarised
 from epochwatt.tables import read_frame
-from epochwatt.templates import Rows, columns
 
+Tables = dict[str, pd.DataFrame]
 FOLDER = REPOSITORY / "benchmarks/tables"
-TIMES = REPOSITORY / "results/benchmarks.json"
+RESULTS = REPOSITORY / "results"
 TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
 }
-SUBSETS = REPOSITORY / "results/models/twin/scores.csv"
-POWERTRAIN = REPOSITORY / "results/powertrain"
-FULCRUM = REPOSITORY / "results/fulcrum"
 
 
-def bound_tables(path: Path = bounds.TABLE) -> dict[str, Table]:
+def _texts(values: pd.Series, digits: int) -> pd.Series:
+    """Return numbers as texts, and a dash for what is missing."""
+    return values.map(lambda value: "-" if pd.isna(value) else f"{value:.{digits}f}")
+
+
+def bound_tables(path: Path = bounds.TABLE) -> Tables:
     """Return how often the bounds of energy and of stall energy hold, a row per sensor."""
-    lines = path.read_text("utf-8").splitlines()
-    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-    words = ("what", "sensor", "signal")
-    cells = [
-        bounds.Cell(
-            **{key: text if key in words else float(text or "nan") for key, text in row.items()}
+    cells = pd.read_csv(path, comment="#")
+    made = {}
+    for what, part in cells.groupby("what"):
+        over_all = bounds.pooled(part)
+        is_energy = what == "energy"
+        void_pct = over_all.void_pct if is_energy else 100 - over_all.void_pct
+        table = over_all[["sensor"]].assign(
+            **{
+                "void %" if is_energy else "published %": _texts(void_pct, 0),
+                "covered %": _texts(over_all.covered_pct, 1),
+                "mean bound %": _texts(over_all.mean_bound_pct, 1),
+                "rms error %": _texts(over_all.rms_error_pct, 2),
+            }
         )
-        for row in rows
+        if is_energy:  # the signal with the lowest coverage, of those with at least 20 bounds
+            known = part[part.n * (1 - part.void_pct / 100) >= 20]
+            worst = known.loc[known.groupby("sensor").covered_pct.idxmin()].set_index("sensor")
+            words = (
+                _texts(worst.covered_pct, 0)
+                + (" [" + _texts(worst.low_pct, 0) + ", " + _texts(worst.high_pct, 0) + "] ")
+                + worst.signal
+            )
+            title = "worst signal, covered % [95 % interval]"
+            table[title] = table.sensor.map(words).fillna("-")
+        made["energy-bounds" if is_energy else "stall-energy-bounds"] = table
+    return made
+
+
+def write_timed(benchmarks: dict[str, Any]) -> None:
+    """Write the tables of benchmarks that have one: name -> what results/benchmarks.json holds."""
+    made = {
+        name: pd.DataFrame([Row.from_json(row).cells() for row in found["rows"]], columns=HEADER)
+        for benchmark, name in TIMED.items()
+        if (found := benchmarks.get(benchmark))
+    }
+    if "fleet" in benchmarks:
+        made["instrument/fleet-growth"] = fleet.growth(benchmarks["fleet"]["details"])
+    write_tables(FOLDER, made)
+
+
+# -- real sweeps ---------------------------------------------------------------------------------
+
+
+def sweep_tables(path: Path) -> Tables:
+    """Return how well methods predict real sweeps, of scores.csv."""
+    rows = read_rows(str(path))
+    units, scores = judged(rows), pd.DataFrame(rows)
+    names = [f"{unit.key[0]}: {unit.key[2]}" for unit in units]
+    head, *said = summary_table(units) or [[]]
+    made = {"said": pd.DataFrame(said, columns=head)}
+    for target, title in TITLES.items():
+        cells = {
+            (name, column, method): cell
+            for name, unit in zip(names, units, strict=True)
+            if (table := error_table(unit, target))
+            for place, column in enumerate(table[0][1:], 1)
+            for method, cell in ((row[0], row[place]) for row in table[1:])
+        }
+        index = pd.MultiIndex.from_tuples(cells, names=["sweep", "learned from", "method"])
+        made[title] = wide(pd.Series(list(cells.values()), index), "method")
+    from_four = [
+        table[table["learned from"].eq(heading((RANDOM, N_PROFILED[0])))]
+        .set_index("sweep")
+        .drop(columns=["learned from", "paper_observed_time"], errors="ignore")
+        .add_prefix(f"{title}: ")
+        for title, table in made.items()
+        if title in (TITLES[TIME], TITLES[ENERGY])
     ]
-    energy = [cell for cell in cells if cell.what == "energy"]
-    stalls = [cell for cell in cells if cell.what != "energy"]
-    common = ["covered %", "mean bound %", "rms error %"]
+    four = pd.concat(from_four, axis=1).reindex(pd.Index(names, name="sweep"))
+    made["four"] = four.fillna("").reset_index()
+    budgets = []
+    for name, unit in zip(names, units, strict=True):
+        # from the most random modes of each sweep
+        random = [column for column in unit.columns if column[0] == RANDOM]
+        for method in unit.methods(RECOMMENDED) if random else ():
+            statistics = (REGRET, REGRET_P90, BROKEN, BROKEN_SHARE)
+            parts = [unit.cell(random[-1], method, RECOMMENDED, each) for each in statistics]
+            if all(parts):
+                regret, p90, broken, by_share = parts
+                lost = f"{short(regret.value)} / {short(p90.value)}"
+                share = f"{broken.value:.0f} ({broken.low:.0f} to {broken.high:.0f})"
+                row = [name, heading(random[-1]), method, lost, share, f"{by_share.value:.0f}"]
+                budgets.append(row)
+    head = ["sweep", "learned from", "method", "regret, %: median / 90th percentile"]
+    head += ["broken budgets, % (bootstrap)", "by over 5 %, %"]
     return {
-        "energy-bounds": [
-            ["sensor", "void %", *common, "worst signal, covered % [95 % interval]"],
-            *(
-                [name, f"{cell.void_pct:.0f}", *_shares(cell), _worst(energy, name)]
-                for name, cell in bounds.pooled(energy).items()
-            ),
-        ],
-        "stall-energy-bounds": [
-            ["sensor", "published %", *common],
-            *(
-                [name, f"{100 - cell.void_pct:.0f}", *_shares(cell)]
-                for name, cell in bounds.pooled(stalls).items()
-            ),
-        ],
+        **made,
+        "held": _held(scores),
+        "budgets": pd.DataFrame(budgets, columns=head),
     }
 
 
-def _shares(cell: bounds.Cell) -> list[str]:
-    if math.isnan(cell.covered_pct):
-        return ["-"] * 3
-    return [f"{cell.covered_pct:.1f}", f"{cell.mean_bound_pct:.1f}", f"{cell.rms_error_pct:.2f}"]
+def _held(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return what intervals of 90 % hold: mean, least and most over sweeps and numbers of modes."""
+    rows = []
+    held = scores[scores.statistic.eq(HELD)]
+    held = held.assign(value=held.value.astype(float), n=held.n_profiled.astype(int))
+    for target, title in TITLES.items():
+        for method in scores[scores.target.eq(target)].method.unique():
+            own = held[held.target.eq(target) & held.method.eq(method)]
+            kinds = {"four modes": own.n.eq(N_PROFILED[0]), "more": own.n.gt(N_PROFILED[0])}
+            for words, is_kind in kinds.items():
+                if len(values := own[is_kind].value):
+                    shares = [f"{of:.0f}" for of in (values.mean(), values.min(), values.max())]
+                    rows.append([title, method, words, str(len(values)), *shares])
+    head = ["target", "method", "from", "comparisons", "mean, %", "least, %", "most, %"]
+    return pd.DataFrame(rows, columns=head)
 
 
-def _worst(cells: list[bounds.Cell], sensor: str) -> str:
-    """Return the signal with the lowest coverage, of those with at least 20 bounds."""
-    known = [x for x in cells if x.sensor == sensor and x.n * (1 - x.void_pct / 100) >= 20]
-    if not known:
-        return "-"
-    cell = min(known, key=lambda x: x.covered_pct)
-    return f"{cell.covered_pct:.0f} [{cell.low_pct:.0f}, {cell.high_pct:.0f}] {cell.signal}"
+ROOFLINE_METHODS = {"physical": "physical terms (sum)", "roofline": "roofline over clocks (max)"}
+BOARDS = "translucence-"  # sweeps of whole workloads in all parts of a mode
+SIZES = (4, 10, 50)  # random modes
 
 
-def timed_table(rows: list[dict[str, Any]]) -> Table:
-    """Return rows of results/benchmarks.json: median, spread, budget and verdict of each."""
-    head = ["what", "median", "middle half", "95 % of median", "n", "budget", "verdict"]
-    return [head, *([cell or "-" for cell in _row(row).cells()] for row in rows)]
+def roofline_tables(path: Path) -> Tables:
+    """Return errors of time of the roofline and of `physical`, of scores.csv."""
+    rows = []
+    for unit in judged(read_rows(str(path))):
+        if unit.key[0].startswith(BOARDS):
+            for method, words in ROOFLINE_METHODS.items():
+                cells = [unit.cell((RANDOM, size), method, TIME, MEDIAN) for size in SIZES]
+                texts = [
+                    c and f"{short(c.value)} ({short(c.low)} to {short(c.high)})" for c in cells
+                ]
+                rows.append([f"{unit.key[0]}, {unit.shared['n_modes']} modes", words, *texts])
+    return {
+        "method": pd.DataFrame(rows, columns=["sweep", "method", *(f"{n} modes" for n in SIZES)])
+    }
 
 
-def _row(saved: dict[str, Any]) -> Row:
-    limits = saved["budget"]
-    low, high = (limits["low"], limits["high"]) if limits else (None, math.nan)
-    text = f"<= {high:g}" if low is None else f"{low:g} to {high:g}"
-    budget = limits and Budget(low, high, text)
-    return Row(saved["what"], saved["values"], saved["unit"], 2, budget)
+YARDSTICKS = {"maxn": "MAXN", FASTEST: "fastest mode"}
+PARTS = {"cores": "cores", "cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "EMC"}
 
 
-def powertrain_tables(folder: Path) -> dict[str, Table]:
+def tuning_tables(path: Path) -> Tables:
+    """Return what the modes of least energy save, of tuning.csv."""
+    rows = read_texts(path)
+    keys = ["sweep", "device", "workload", "task"]
+    little, most = (
+        rows[rows.aim.eq(aim)].drop_duplicates(keys, keep="last").set_index(keys, drop=False)
+        for aim in (f"{LEAST}_within_5", LEAST)
+    )
+
+    def mode(row: dict[str, Any]) -> str:
+        """Return the stated parts of a mode: `12 cores, 2201.6 CPU`."""
+        return ", ".join(f"{row[part]} {word}" for part, word in PARTS.items() if row[part])
+
+    pairs = zip(little.to_dict("records"), most.loc[little.index].to_dict("records"), strict=True)
+    cells = [
+        [
+            *(within["provenance"], name_of(within), YARDSTICKS[within["against"]]),
+            *(f"{float(within['saved_pct']):.1f}", mode(within)),
+            *(f"{float(least['saved_pct']):.1f}", f"{float(least['slower_pct']):.0f}", mode(least)),
+        ]
+        for within, least in pairs
+    ]
+    head = ["origin", "workload", "against", "saved at most 5 % slower, %", "in mode (MHz)"]
+    head += ["most saved, %", "slower by, %", "in mode (MHz)"]
+    return {"tuning": pd.DataFrame(cells, columns=head)}
+
+
+# -- methods beside PowerTrain's networks, of results/methods/ -----------------------------------
+
+HOLD, LEAST_MODES = (85, 95), 10  # %, and from how many modes on
+WANTED = 0.7  # of the error of the better network
+NEW = OURS[2:]  # the methods that are judged by it
+NOT_CARRIED = ("opml19-tx2",)  # no licence: its tables are not passed on
+
+
+def _title(case: str) -> str:
+    """Return the name of a case with its marks: seen while choices were made; not carried."""
+    seen = "*" if case in TUNED else ""
+    return f"{case}{seen}†" if CASES[case].sweep in NOT_CARRIED else f"{case}{seen}"
+
+
+class Comparison:
+    """All methods from so many modes of a case, for one target."""
+
+    def __init__(self, case: str, size: int, target: str, rows: pd.DataFrame) -> None:
+        self.case, self.size, self.target = case, size, target
+        self.rows = rows.set_index("method")
+        # the paper's first, as far as it can be had, then a variant
+        self.networks = [name for name in CASES[case].networks if name in self.rows.index]
+        medians = self.rows.median_pct
+        self.better = str(medians[self.networks].idxmin()) if self.networks else None
+
+    def cell(self, method: str) -> str:
+        """Return a median error with its interval, and a network's name where not the paper's."""
+        if method not in self.rows.index:
+            return "-"
+        row = self.rows.loc[method]
+        middle, low, high = (short(row[f"median_pct{end}"]) for end in ("", "_low", "_high"))
+        variant = ""
+        if method in self.networks:
+            variant = method.removeprefix("powertrain").strip("_").replace("_", " ")
+        return f"{middle} ({low} to {high})" + (f", {variant}" if variant else "")
+
+    def is_met(self, method: str, network: str | None) -> bool | None:
+        """Say whether the error is so much lower, and intervals lie apart; None: not compared."""
+        if network is None or method not in self.rows.index:
+            return None
+        ours, theirs = self.rows.loc[method], self.rows.loc[network]
+        is_apart = ours.median_pct_high < theirs.median_pct_low
+        return bool(is_apart and ours.median_pct <= WANTED * theirs.median_pct)
+
+    def ratio(self, method: str) -> str:
+        """Return the error over that of the better network, and whether the goal is met."""
+        is_met = self.is_met(method, self.better)
+        if is_met is None:
+            return "-"
+        name, row = f"over_{self.better}", self.rows.loc[method]
+        mark = "met" if is_met else "not met"
+        return f"{row[name]:.2f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f}), {mark}"
+
+
+def method_tables(rows: pd.DataFrame) -> Tables:
+    """Return errors, what intervals hold, choices, and in how many comparisons the goal is met."""
+    for name in ("held_pct", "regret_pct"):  # of no method, or without power
+        rows = rows if name in rows else rows.assign(**{name: float("nan")})
+    keys = ["case", "n_profiled", "target"]
+    compared = [Comparison(*key, part) for key, part in rows.groupby(keys, sort=False)]
+    errors: dict[str, list[list[str]]] = {target: [] for target in (TIME, POWER)}
+    held, risk = [], []
+    for each in compared:
+        place, methods = [_title(each.case), str(each.size)], each.rows
+        errors[each.target].append(
+            [
+                *place,
+                *([each.cell(name) for name in each.networks] or ["-", "-"]),
+                *(each.cell(name) for name in OURS),
+                *(each.ratio(name) for name in NEW),
+            ]
+        )
+        shares = _texts(methods.held_pct.reindex(OURS), 0)
+        held.append([*place, TITLES[each.target], *shares])
+        for name in (*NEW, each.better) if each.target == POWER else ():
+            if name in methods.index and pd.notna(methods.regret_pct[name]):
+                columns = ["answered_pct", "regret_pct", "over_pct", "over_1w_pct"]
+                risk.append([*place, name, *_texts(methods.loc[name, columns], 0)])
+    ratios = [f"{name} over the better network" for name in NEW]
+    head = ["sweep", "modes", "PowerTrain", "its variant", *OURS, *ratios]
+    risk_head = ["sweep", "modes", "method", "answered, %", "slower than the best, %"]
+    return {
+        **{TITLES[t]: pd.DataFrame(cells, columns=head) for t, cells in errors.items()},
+        "held": pd.DataFrame(held, columns=["sweep", "modes", "target", *OURS]),
+        "inside": _inside(rows),
+        "risk": pd.DataFrame(risk, columns=[*risk_head, "limit exceeded, %", "by over 1 W, %"]),
+        "goal": pd.DataFrame(
+            list(_goal(compared)),
+            columns=["target", "method", "network", "all sweeps", "those held out", "not met"],
+        ),
+    }
+
+
+def _goal(compared: Sequence[Comparison]) -> Iterator[list[str]]:
+    """Yield in how many comparisons the goal is met, with and without the sweeps seen before."""
+    for target in (TIME, POWER):
+        for name in NEW:
+            for title in ("PowerTrain", "the better one"):
+                met = {}
+                for each in compared:
+                    paper = each.networks[0] if each.networks else None
+                    network = paper if title == "PowerTrain" else each.better
+                    if each.target == target and (is_met := each.is_met(name, network)) is not None:
+                        met[each.case, each.size] = is_met
+                held_out = [is_met for (case, _), is_met in met.items() if case not in TUNED]
+                missed = [f"{case} from {n}" for (case, n), is_met in met.items() if not is_met]
+                counts = [f"{sum(of)} of {len(of)}" for of in (list(met.values()), held_out)]
+                yield [TITLES[target], name, title, *counts, ", ".join(missed) or "-"]
+
+
+def _inside(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return how often intervals of 90 % hold what they should, from ten modes on."""
+    low, high = HOLD
+    shares = rows[rows.n_profiled.ge(LEAST_MODES)].dropna(subset="held_pct")
+    shares = shares.assign(share=shares.held_pct.round().astype(int)).groupby("method").share
+    table = shares.agg(
+        comparisons="count",
+        inside=lambda of: of.between(low, high).sum(),
+        least="min",
+        most="max",
+    )
+    table = table.loc[[name for name in OURS if name in table.index]].reset_index()
+    titles = {"inside": f"hold {low} to {high} %", "least": "least, %", "most": "most, %"}
+    return table.rename(columns=titles)
+
+
+def all_method_tables(folder: Path) -> Tables:
+    """Return the tables of what was judged: cases, and modes that are chosen one by one."""
+    made = {}
+    parts = [pd.read_json(p) for name in CASES if (p := folder / f"{name}.json").is_file()]
+    if parts:
+        made = {f"methods-{n}": table for n, table in method_tables(pd.concat(parts)).items()}
+    if (path := folder / f"{NEXT}.json").is_file():
+        rows = pd.read_json(path)
+        made["methods-next"] = pd.DataFrame(
+            {
+                "sweep": rows.case.map(_title),
+                "how 25 modes are chosen": rows.way,
+                "median, %": _texts(rows.median_pct, 1) + " ± " + _texts(rows.median_se, 1),
+                "90th percentile, %": _texts(rows.p90_pct, 1) + " ± " + _texts(rows.p90_se, 1),
+            }
+        )
+    return made
+
+
+# -- studies -------------------------------------------------------------------------------------
+
+
+def powertrain_tables(path: Path) -> Tables:
     """Return the tables of the study of PowerTrain: methods, claims in short, those that fail."""
-    errors, penalties = (read_texts(folder / f"{name}.csv") for name in ("errors", "penalties"))
-    claims = read_rows(str(folder / "claims.csv"))
+    errors, penalties = (
+        read_texts(path.parent / f"{name}.csv") for name in ("errors", "penalties")
+    )
+    claims = read_rows(str(path))
     failing = [row for row in claims if row["status"] == "does_not_hold"]
     rows = {
         f"methods-{provenance}": study.methods_rows(errors, penalties, provenance)
         for provenance in ("simulated", "public")
     }
     rows["claims-failing"] = study.claim_rows(failing)
-    said = {"claims": [["the claims"], *([line] for line in study.in_short(claims))]}
-    return said | {name: _cells(some) for name, some in rows.items()}
+    made = {name: pd.DataFrame(some).fillna("") for name, some in rows.items()}
+    return made | {"claims": pd.DataFrame({"the claims": study.in_short(claims)})}
 
 
-def subsets_table(path: Path) -> Table:
+def subset_tables(path: Path) -> Tables:
     """Return errors from every subset of four modes, and how many times the paper's they are."""
-    rows = [row for row in read_rows(str(path)) if row["learned_from"] == EVERY]
-    cells = {(row["method"], row["target"]): row for row in rows}
-    table = [["model", "time", "over the paper's", "power", "energy", "over the paper's"]]
-    for method in dict.fromkeys(row["method"] for row in rows):
-        time, power, energy = (cells.get((method, target)) for target in (TIME, POWER, ENERGY))
-        own = [_subset_errors(time), _over_paper(time), _subset_errors(power)]
-        table.append([method, *own, _subset_errors(energy), _over_paper(energy)])
-    return table
-
-
-def _subset_errors(row: dict[str, str] | None) -> str:
-    if row is None:
-        return "-"
-    median, *others = (float(row[f"{of}_pct"]) for of in ("median", "p90", "worst"))
-    return f"{median:.1f} / " + " / ".join(f"{of:.0f}" for of in others)
-
-
-def _over_paper(row: dict[str, str] | None) -> str:
-    """Return median and middle half of the ratios; `-`: not judged, or the paper's own."""
-    if row is None or row["method"] == REFERENCE:
-        return "-"
-    low, median, high = (float(row[f"error_ratio_to_paper_{of}"]) for of in ("q25", "q50", "q75"))
-    return f"{median:.2f} ({low:.2f} to {high:.2f})"
-
-
-def schedule_tables(folder: Path) -> dict[str, Table]:
-    """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
-    played = read_frame(folder / "arrivals.csv")
-    rows = summarised(read_frame(folder / "scores.csv"), played).to_dict("records")
-    tables = {
-        name: _solvers_table([row for row in rows if row["provenance"] == provenance])
-        for name, provenance in (("solvers", "simulated"), ("solvers-public", "public"))
-    }
-    mean = summarised(read_frame(folder / "scores-mean.csv")).to_dict("records")
-    simulated = [row for row in mean if row["provenance"] == "simulated"]
-    tables["solvers-mean"] = _solvers_table(simulated)
-    shown = ("claim", "sentence", "paper_value", "provenance", "our_value", "status")
-    claims = [{name: row[name] for name in shown} for row in read_rows(str(folder / "claims.csv"))]
-    return {**tables, "arrivals": _arrivals_table(rows), "claims": _cells(claims)}
-
-
-def _arrivals_table(rows: list[dict[str, Any]]) -> Table:
-    """Return what random arrivals leave late, of solvers whose plans were played."""
-    head = ["plans of", "tables", "jobs", "late requests, %", "plans with 99 % in time, %"]
-    return [
-        head,
-        *(
-            [
-                *(row["solver"], row["provenance"], schedules.JOBS[row["jobs"]]),
-                *(f"{row['late_pct']:.1f}", f"{row['kept_p99_pct']:.0f}"),
-            ]
-            for row in rows
-            if not math.isnan(row["late_pct"])
-        ),
-    ]
-
-
-def _solvers_table(rows: list[dict[str, Any]]) -> Table:
-    by_solver: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        by_solver.setdefault(row["solver"], {})[row["jobs"]] = row
-    jobs = {name: words for name, words in schedules.JOBS.items() if name in {*map(_jobs, rows)}}
-    head = ["solver", "profiles of training beside inference", "board minutes", *jobs.values()]
-    solvers = [
-        [name, *_cost(some), *(_answered(some.get(kind)) for kind in jobs)]
-        for name, some in by_solver.items()
-    ]
-    return [head, *solvers]
-
-
-def _jobs(row: dict[str, Any]) -> str:
-    return str(row["jobs"])
-
-
-def changing_table(path: Path) -> Table:
-    """Return what came of ways to plan anew as the rate changes; steady arrivals and traces."""
-    rows = [row for row in read_rows(str(path)) if row["arrivals"] != "poisson"]
-    ways = list(dict.fromkeys(row["policy"] for row in rows))
-    cases: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        case = f"{row['train']}, {row['infer']}", row["rates"], f"{float(row['switch_s']):g}"
-        trained, late, regret = (
-            float(row[name]) for name in ("trained_per_s", "late_pct", "regret_pct")
-        )
-        cell = f"{trained:.2f} / {late:.1f} / {row['n_switches']} / {regret:.0f}"
-        cases.setdefault(case, []).append(cell)
-    head = ["trains, serves", "rate", "to settle, s", *ways]
-    return [head, *([*case, *cells] for case, cells in cases.items())]
-
-
-def _cost(by_jobs: dict[str, dict[str, Any]]) -> tuple[str, str]:
-    """Return profiles of training beside inference, and the minutes that they take."""
-    row = by_jobs.get("train_and_infer")
-    return (
-        ("-", "-") if row is None else (f"{row['n_profiles']:.0f}", f"{row['board_minutes']:.0f}")
+    rows = read_texts(path)
+    rows = rows[rows.learned_from.eq(EVERY)].set_index(["method", "target"])
+    found = rows.filter(regex="_pct$|^error_ratio_to_paper_").apply(numbers)
+    errors = _texts(found.median_pct, 1)
+    for name in ("p90_pct", "worst_pct"):
+        errors += " / " + _texts(found[name], 0)
+    low, median, high = (
+        _texts(found[f"error_ratio_to_paper_{q}"], 2) for q in ("q25", "q50", "q75")
     )
+    over = (median + " (" + low + " to " + high + ")").where(
+        found.index.get_level_values("method") != REFERENCE, "-"
+    )
+    errors, over = (wide(of, "target", "-").set_index("method") for of in (errors, over))
+    columns = (errors[TIME], over[TIME], errors[POWER], errors[ENERGY], over[ENERGY])
+    table = pd.concat(columns, axis=1)
+    table.columns = ["time", "over the paper's", "power", "energy", "over the paper's"]
+    return {"every-subset-of-four": table.rename_axis("model").reset_index()}
 
 
-def _answered(row: dict[str, Any] | None) -> str:
-    """Return the share answered within budgets, and the mean loss of these answers."""
-    if row is None:
-        return "-"
-    loss = "-" if math.isnan(row["loss_pct"]) else f"{row['loss_pct']:.1f}"
-    return f"{row['kept_pct']:.1f} / {loss}"
-
-
-def _cells(rows: Rows) -> Table:
-    """Return rows as cells, the header first."""
-    head = columns(rows)
-    return [head, *([str(row.get(name, "")) for name in head] for row in rows)]
-
-
-def write_timed(benchmarks: dict[str, Any]) -> None:
-    """Write the tables of benchmarks that have one: name -> what results/benchmarks.json holds."""
-    tables = {
-        name: timed_table(benchmarks[b]["rows"]) for b, name in TIMED.items() if b in benchmarks
+def schedule_tables(path: Path) -> Tables:
+    """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
+    scores, arrivals, mean = (
+        read_frame(path.parent / f"{name}.csv") for name in ("scores", "arrivals", "scores-mean")
+    )
+    rows, means = summarised(scores, arrivals), summarised(mean)
+    late = rows[rows.late_pct.notna()]
+    shown = ["claim", "sentence", "paper_value", "provenance", "our_value", "status"]
+    return {
+        "solvers": _solvers(rows[rows.provenance.eq("simulated")]),
+        "solvers-public": _solvers(rows[rows.provenance.eq("public")]),
+        "solvers-mean": _solvers(means[means.provenance.eq("simulated")]),
+        # what random arrivals leave late, of solvers whose plans were played
+        "arrivals": pd.DataFrame(
+            {
+                "plans of": late.solver,
+                "tables": late.provenance,
+                "jobs": late.jobs.map(schedules.JOBS),
+                "late requests, %": _texts(late.late_pct, 1),
+                "plans with 99 % in time, %": _texts(late.kept_p99_pct, 0),
+            }
+        ),
+        "claims": read_texts(path)[shown],
     }
-    if "fleet" in benchmarks:
-        tables["instrument/fleet-growth"] = fleet.growth(benchmarks["fleet"])
-    write_tables(FOLDER, tables)
+
+
+def _solvers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return profiles, and by kind of jobs the share answered within budgets and its mean loss."""
+    rows = rows.set_index(["solver", "jobs"])
+    cells = _texts(rows.kept_pct, 1) + " / " + _texts(rows.loss_pct, 1)
+    table = wide(cells, "jobs", "-").set_index("solver")
+    table = table[[name for name in schedules.JOBS if name in table]].rename(columns=schedules.JOBS)
+    both = rows.xs("train_and_infer", level="jobs").reindex(table.index)
+    table.insert(0, "profiles of training beside inference", _texts(both.n_profiles, 0))
+    table.insert(1, "board minutes", _texts(both.board_minutes, 0))
+    return table.reset_index()
+
+
+def changing_tables(path: Path) -> Tables:
+    """Return what came of ways to plan anew as the rate changes; steady arrivals and traces."""
+    rows = read_texts(path)
+    rows = rows[rows.arrivals.ne("poisson")]
+    trained, late, regret = (
+        _texts(numbers(rows[name]), digits)
+        for name, digits in (("trained_per_s", 2), ("late_pct", 1), ("regret_pct", 0))
+    )
+    index = {
+        "trains, serves": rows.train + ", " + rows.infer,
+        "rate": rows.rates,
+        "to settle, s": numbers(rows.switch_s).map("{:g}".format),
+        "policy": rows.policy,
+    }
+    cells = trained + " / " + late + " / " + rows.n_switches + " / " + regret
+    cells.index = pd.MultiIndex.from_frame(pd.DataFrame(index))
+    return {"changing": wide(cells, "policy")}
+
+
+MADE = (  # folder of tables, file or folder that they are made of, how
+    ("instrument", bounds.TABLE, bound_tables),
+    (
+        "prediction",
+        RESULTS / "sweeps/scores.csv",
+        lambda path: {f"real-sweeps-{name}": table for name, table in sweep_tables(path).items()},
+    ),
+    ("roofline", RESULTS / "sweeps/scores.csv", roofline_tables),
+    ("roofline", RESULTS / "pagoda/tuning.csv", tuning_tables),
+    ("prediction", OUT, all_method_tables),
+    ("prediction", RESULTS / "models/twin/scores.csv", subset_tables),
+    ("powertrain", RESULTS / "powertrain/claims.csv", powertrain_tables),
+    ("fulcrum", RESULTS / "fulcrum/claims.csv", schedule_tables),
+    ("fulcrum", RESULTS / "fulcrum/changing.csv", changing_tables),
+)
 
 
 def main() -> int:
     """Write the tables of which there are results."""
-    prediction = FOLDER / "prediction"
-    write_tables(FOLDER / "instrument", bound_tables())
-    if TIMES.exists():
-        write_timed(json.loads(TIMES.read_text("utf-8")))
-    if SCORES.exists():
-        scores = read_scores([str(SCORES)])
-        sweeps = {f"real-sweeps-{name}": table for name, table in sweep_tables(scores).items()}
-        write_tables(prediction, sweeps)
-        write_tables(FOLDER / "roofline", {"method": roofline_tables.method_table(scores)})
-    if roofline_tables.TUNING.exists():
-        tuning = read_rows(str(roofline_tables.TUNING))
-        write_tables(FOLDER / "roofline", {"tuning": roofline_tables.tuning_table(tuning)})
-    if rows := methods_tables.read():
-        made = methods_tables.method_tables(rows)
-        write_tables(prediction, {f"methods-{name}": table for name, table in made.items()})
-    if methods_tables.NEXT.exists():
-        write_tables(prediction, {"methods-next": methods_tables.next_table()})
-    if SUBSETS.exists():
-        write_tables(prediction, {"every-subset-of-four": subsets_table(SUBSETS)})
-    if (POWERTRAIN / "claims.csv").exists():
-        write_tables(FOLDER / "powertrain", powertrain_tables(POWERTRAIN))
-    if (FULCRUM / "claims.csv").exists():
-        write_tables(FOLDER / "fulcrum", schedule_tables(FULCRUM))
-    if (FULCRUM / "changing.csv").exists():
-        write_tables(FOLDER / "fulcrum", {"changing": changing_table(FULCRUM / "changing.csv")})
+    if (times := RESULTS / "benchmarks.json").exists():
+        write_timed(json.loads(times.read_text("utf-8")))
+    for folder, path, make in MADE:
+        if path.exists():
+            write_tables(FOLDER / folder, make(path))
     return 0
 
 

@@ -7,13 +7,12 @@ counters. The folder then holds `data/`, `measured/{run}/`, `receipt.json` and `
 import functools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import REPOSITORY
+from benchmarks.results import REPOSITORY, run_command
 from benchmarks.synthetic import sampler_with
 from epochwatt import columns
 from epochwatt.board.device.machine import Machine, open_machine
@@ -84,11 +83,8 @@ def make(folder: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.template", str(folder)]
     paths = os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)])
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(folder / "tmp")}
-    environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
+    variables = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    run_command(command, PYTHONPATH=paths, TMPDIR=str(folder / "tmp"), **variables)
 
 
 def prepare(folder: Path) -> dict[str, Any]:

@@ -4,11 +4,11 @@ Below it the power that no clock moves is paid for longer; above it voltage rise
 that the strongest power mode is rarely the one with the least energy.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads
@@ -56,55 +56,37 @@ def gpu_clock_findings(inputs: Inputs) -> Iterator[Finding]:
     The energy is that of the GPU's rail. Of simulated boards it is that of the GPU, and once more
     that of the module: the simulation books all power that no clock moves to the rest of the SoC.
     """
-    networks = [table for table in inputs.tables(TX2) if table.key.work == "inference"]
     simulated = [_simulated(inputs, *workload) for workload in simulated_workloads(inputs.twin)]
-    for table in networks:
+    for table in inputs.tables(TX2):
+        if table.key.work != "inference":
+            continue
         clocks, energies = table.column("gpu_mhz"), _energies(table)
-        measured = curve_of(clocks, energies)
-        yield _is_u(table, clocks, energies, measured)
-        for what, (title, unit, margin) in SHAPE.items():
+        measured, title = curve_of(clocks, energies), f"{table.key.device} {table.key.workload}: "
+        ends = [energies[clocks.argmin()], energies.min(), energies[clocks.argmax()]]
+        least = clocks[energies.argmin()]
+        yield Finding(
+            f"{title}energy of the GPU's rail at {clocks.min():g}, {least:g} and "
+            f"{clocks.max():g} MHz",
+            "mJ",
+            "least between both ends",
+            " / ".join(f"{1e3 * joule:.0f}" for joule in ends),
+            measured.at_lowest > 1 and measured.at_highest > 1,
+        )
+        note = f"range of {len(simulated)} simulated workloads (three boards)"
+        for what, (words, unit, margin) in SHAPE.items():
             values = [getattr(gpu, what) for gpu, _ in simulated]
-            yield in_range(
-                f"{table.key.device} {table.key.workload}: {title}, GPU alone",
-                unit,
-                getattr(measured, what),
-                values,
-                margin,
-                f"range of {len(values)} simulated workloads (three boards)",
-            )
-    yield _module_has_u([module for _, module in simulated])
-
-
-def _module_has_u(curves: Sequence[Curve]) -> Finding:
-    """Return for how many simulated workloads the module's energy is least between both ends."""
-    best = [curve.best for curve in curves if min(curve.at_lowest, curve.at_highest) > 1]
-    count = f"{len(best)} of {len(curves)} workloads"
+            value = getattr(measured, what)
+            yield in_range(f"{title}{words}, GPU alone", unit, value, values, margin, note)
+    modules = [module for _, module in simulated]
+    best = [curve.best for curve in modules if min(curve.at_lowest, curve.at_highest) > 1]
     where = f", at {show(min(best))} to {show(max(best))} of the highest clock" if best else ""
-    return Finding(
+    yield Finding(
         "simulated boards: energy of the whole module over GPU clocks",
         "",
         "least between both ends",
-        count + where,
-        2 * len(best) > len(curves),
+        f"{len(best)} of {len(modules)} workloads{where}",
+        2 * len(best) > len(modules),
         "no table here has the module's power over GPU clocks alone",
-    )
-
-
-def _network(table: ModeTable) -> str:
-    return " on ".join(table.key.workload.split("-")[:2])
-
-
-def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) -> Finding:
-    is_u = curve.at_lowest > 1 and curve.at_highest > 1
-    least = clocks[energies.argmin()]
-    ends = [energies[clocks.argmin()], energies.min(), energies[clocks.argmax()]]
-    return Finding(
-        f"{table.key.device} {table.key.workload}: energy of the GPU's rail at "
-        f"{clocks.min():g}, {least:g} and {clocks.max():g} MHz",
-        "mJ",
-        "least between both ends",
-        " / ".join(f"{1e3 * joule:.0f}" for joule in ends),
-        is_u,
     )
 
 
@@ -122,31 +104,34 @@ def _simulated(inputs: Inputs, device: str, factors: Mapping[str, object]) -> tu
 
 def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
     """Yield, network by network, at which power limit of a GPU training takes the least energy."""
-    by_network: dict[str, list[tuple[Curve, float, float]]] = defaultdict(list)
-    device, highest_w = "", 0.0
+    rows = []
     for table in inputs.tables(name):
         limits = table.column("power_limit_w")
-        if len(limits) < LEAST_LIMITS:
-            continue
-        energies, times = _energies(table), table.column("time_s")
-        longer = times[energies.argmin()] / times[limits.argmax()] - 1.0
-        curve = curve_of(limits, energies)
-        by_network[_network(table)].append((curve, float(limits[energies.argmin()]), float(longer)))
-        device, highest_w = table.key.device, max(highest_w, float(limits.max()))
-    for network, curves in by_network.items():
-        best_w = np.array([watts for _, watts, _ in curves])
-        saved = np.median([1.0 - 1.0 / curve.at_highest for curve, _, _ in curves])
-        longer = np.median([more for _, _, more in curves])
-        n_lowest = sum(curve.at_lowest == 1 for curve, _, _ in curves)
-        below = np.median(best_w) < highest_w
+        if len(limits) >= LEAST_LIMITS:
+            energies, times = _energies(table), table.column("time_s")
+            rows.append(
+                {
+                    **curve_of(limits, energies)._asdict(),
+                    "network": " on ".join(table.key.workload.split("-")[:2]),
+                    "device": table.key.device,
+                    "highest_w": limits.max(),
+                    "best_w": limits[energies.argmin()],
+                    "longer": times[energies.argmin()] / times[limits.argmax()] - 1.0,
+                }
+            )
+    curves = pd.DataFrame(rows)
+    highest_w = curves.highest_w.max()
+    for network, part in curves.groupby("network", sort=False):
+        median_w, saved = part.best_w.median(), (1.0 - 1.0 / part.at_highest).median()
         yield Finding(
-            f"{device} {network}: limit of the least energy per epoch",
+            f"{part.device.iloc[-1]} {network}: limit of the least energy per epoch",
             "W",
             f"below the highest, {highest_w:g}",
-            f"{show(float(np.median(best_w)))} ({best_w.min():g} to {best_w.max():g})",
-            bool(below),
-            f"median of {len(curves)} batch sizes and optimisers: {100 * saved:.0f} % less energy, "
-            f"{100 * longer:+.0f} % time; the lowest limit is best in {n_lowest}",
+            f"{show(median_w)} ({part.best_w.min():g} to {part.best_w.max():g})",
+            bool(median_w < highest_w),
+            f"median of {len(part)} batch sizes and optimisers: {100 * saved:.0f} % less energy, "
+            f"{100 * part.longer.median():+.0f} % time; the lowest limit is best in "
+            f"{part.at_lowest.eq(1).sum()}",
         )
 
 

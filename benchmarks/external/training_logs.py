@@ -8,15 +8,13 @@ SOURCE: github.com/BroncoSpace-Lab/scales-hardware, its page on training (2024):
 CIFAR-100, ten epochs in each mode; clocks were not locked, batch size and versions are not printed.
 """
 
-import csv
-import gzip
-import zlib
+import io
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.external import Finding, Inputs, near
@@ -24,6 +22,7 @@ from epochwatt.board.telemetry.rails import ModulePower
 from epochwatt.board.telemetry.tegrastats import parse_line
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import ConfigError
+from epochwatt.tables import table_text
 
 SWEEP = "broncospace-agx-orin"  # of the registry
 BOARD = "agx_orin"
@@ -57,7 +56,7 @@ class Readings(NamedTuple):
     """Power readings of the part of a run that the authors' table holds: its training."""
 
     t_s: NDArray[np.float64]  # ascending, shape (n,), s
-    rails_w: dict[str, NDArray[np.float64]]  # by label, W, shape (n,)
+    rails_w: pd.DataFrame  # W, a column per label
 
     @property
     def module_w(self) -> NDArray[np.float64]:
@@ -65,8 +64,7 @@ class Readings(NamedTuple):
         module = ModulePower(BOARD, list(self.rails_w))
         if module.total is None:
             raise ConfigError(f"no total of the rails: {module.no_total}", where=SWEEP)
-        rows = np.column_stack(list(self.rails_w.values())).tolist()
-        return np.array([module.row(row)[-1] for row in rows])
+        return np.array([module.row(row)[-1] for row in self.rails_w.to_numpy().tolist()])
 
     @property
     def integral_w(self) -> float:
@@ -123,7 +121,7 @@ def _of_run(printed: Printed, table: Readings, log: Readings | None) -> Iterator
     """Yield whether we read what the authors read, and the energy without the double count."""
     readings = log or table
     how = "raw log through our parser" if log else "the authors' table, as no raw log is here"
-    all_rails_w = float(sum(watts.mean() for watts in readings.rails_w.values()))
+    all_rails_w = float(readings.rails_w.mean().sum())
     energy_kj = _energy_kj(printed, readings.module_w)
     late = "lines are missing for up to 12 s, and the integral weighs the others by time; "
     note = f"expected: as printed; observed: {how}"
@@ -171,8 +169,9 @@ def _log(folder: Path, run: str, table: Readings) -> Readings | None:
 
 def read_log(path: Path, first: int, last: int) -> Readings:
     """Return some lines of a log of tegrastats, each with a stamp before it."""
-    stamped = ((_stamp(line), line) for line in _text(path).splitlines())
-    lines = [(stamp, line) for stamp, line in stamped if stamp is not None]
+    lines = pd.Series(table_text(path).splitlines())
+    stamps = pd.to_datetime(lines.str[:STAMP_LENGTH], format=STAMP, errors="coerce", utc=True)
+    lines, stamps = lines[stamps.notna()], stamps.dropna()
     if len(lines) <= last:
         raise ConfigError(
             "fewer lines than the table of the run has",
@@ -180,51 +179,26 @@ def read_log(path: Path, first: int, last: int) -> Readings:
             found=f"{len(lines)}",
             allowed=f"at least {last + 1}",
         )
-    part = lines[first : last + 1]
-    rails_mw = [parse_line(line).rails_mw for _, line in part]
-    return _readings(
-        np.array([stamp.timestamp() for stamp, _ in part]),
-        {label: np.array([mw.get(label, np.nan) for mw in rails_mw]) for label in rails_mw[0]},
-    )
+    rails_mw = pd.DataFrame([parse_line(line).rails_mw for line in lines[first : last + 1]])
+    t_s = (stamps[first : last + 1] - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return Readings(t_s.to_numpy(), rails_mw / 1e3)
 
 
 def read_table(path: Path) -> dict[str, Readings]:
     """Return the readings of a table by run: its column `run`, else the name of the file."""
-    lines = _text(path).splitlines()
+    lines = table_text(path).splitlines()
     head = next((i for i, line in enumerate(lines) if TIME in line), 0)  # a date is above it
-    rows: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(lines[head:]):
-        rows.setdefault(row.get("run", path.name.partition(".")[0]), []).append(row)
     try:
+        rows = pd.read_csv(io.StringIO("\n".join(lines[head:])))
+        names = rows["run"] if "run" in rows else [path.name.partition(".")[0]] * len(rows)
+        rails = [title for title in rows if str(title).endswith(RAIL)]
         return {
-            run: _readings(
-                np.array([float(row[TIME]) / 1e3 for row in some]),
-                {
-                    title.removesuffix(RAIL): np.array([float(row[title]) for row in some])
-                    for title in some[0]
-                    if title.endswith(RAIL)
-                },
+            str(run): Readings(
+                (some[TIME] / 1e3).to_numpy(float),
+                some[rails].astype(float).rename(columns=lambda name: name.removesuffix(RAIL))
+                / 1e3,
             )
-            for run, some in rows.items()
+            for run, some in rows.groupby(names, sort=False)
         }
     except (KeyError, ValueError, TypeError) as error:
         raise ConfigError(f"not a table of readings: {error!r}", where=str(path)) from error
-
-
-def _readings(t_s: NDArray[np.float64], rails_mw: dict[str, NDArray[np.float64]]) -> Readings:
-    return Readings(t_s, {label: mw / 1e3 for label, mw in rails_mw.items()})
-
-
-def _stamp(line: str) -> datetime | None:
-    try:
-        return datetime.strptime(line[:STAMP_LENGTH], STAMP).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error

@@ -8,7 +8,6 @@ it with the table of what was done; `--write` puts that into benchmarks/faults.j
 """
 
 import argparse
-import functools
 import importlib
 import json
 import os
@@ -20,23 +19,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+
+import pandas as pd
 
 from benchmarks import template
-from benchmarks.faults import damage, invariants, place, processes
-from benchmarks.faults.damage import Injected
+from benchmarks.faults import injections as known
+from benchmarks.faults import invariants, place
+from benchmarks.faults.injections import Injected
 from benchmarks.faults.place import Place, Start
 from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/faults.json"
 FAILED = (-99, 70)  # it hangs, or ended by an exception that nobody meant
-
-
-class Outcome(NamedTuple):
-    """One injection: what is wrong after it, and how long it took."""
-
-    wrong: list[str]
-    seconds: float
 
 
 class Campaign:
@@ -64,7 +58,7 @@ class Campaign:
             starts[-1].wait()
         return self._recovered(here, injected, before, starts)
 
-    def of_processes(self, fault: processes.Running, rng: random.Random) -> list[str]:
+    def of_processes(self, fault: known.Running, rng: random.Random) -> list[str]:
         """Let a fault meet a job under way, then start; return what is wrong."""
         here = self._place(rng.randrange(template.EPOCHS))
         before = here.digests()
@@ -125,36 +119,28 @@ def make_template(folder: Path) -> None:
         shutil.rmtree(here.folder)
 
 
-Injection = tuple[str, int]  # name of a fault, and how many there were of it before
+Inject = Callable[[Campaign, random.Random], list[str]]
 
 
-class Known(NamedTuple):
-    """A fault that can be injected, and its share."""
-
-    inject: Callable[..., list[str]]  # of the campaign and `rng`
-    share: float
-
-
-def known_faults(folder: Path) -> dict[str, Known]:
-    """Return all faults by name."""
-    found: dict[str, Known] = {}
-    for name, fault, share in damage.faults():
-        found[name] = Known(functools.partial(Campaign.of_files, fault=fault), share)
-    for name, running, share in processes.faults(folder):
-        found[name] = Known(functools.partial(Campaign.of_processes, fault=running), share)
-    return found
+def known_faults(folder: Path) -> dict[str, tuple[Inject, float]]:
+    """Return all faults by name, and their shares."""
+    of_files, of_processes = Campaign.of_files, Campaign.of_processes
+    files = {
+        n: (lambda c, rng, f=f: of_files(c, f, rng), share) for n, f, share in known.file_faults()
+    }
+    return files | {
+        n: (lambda c, rng, f=f: of_processes(c, f, rng), share)
+        for n, f, share in known.process_faults(folder)
+    }
 
 
-def injections(faults: dict[str, Known], seed: int, count: int) -> list[Injection]:
-    """Return which faults are injected, in order; each as often as its share says."""
-    rng = random.Random(seed)
-    names, shares = list(faults), [known.share for known in faults.values()]
-    counts = dict.fromkeys(names, 0)
-    drawn = []
-    for name in rng.choices(names, shares, k=count):
-        drawn.append((name, counts[name]))
-        counts[name] += 1
-    return drawn
+def drawn_injections(names: list[str], shares: list[float], seed: int, count: int) -> pd.DataFrame:
+    """Return which faults are injected, in order: `fault`, and `n` of it before.
+
+    Each comes as often as its share says.
+    """
+    drawn = pd.DataFrame({"fault": random.Random(seed).choices(names, shares, k=count)})
+    return drawn.assign(n=drawn.groupby("fault").cumcount())
 
 
 def run(
@@ -164,8 +150,8 @@ def run(
     only: list[str] | None = None,
     first: int = 0,
     say: Callable[[str], None] = lambda text: None,
-) -> dict[str, list[Outcome]]:
-    """Inject faults; return name -> outcomes.
+) -> pd.DataFrame:
+    """Inject faults; return a row for each: `fault`, `is_wrong`, `seconds`.
 
     Parameters
     ----------
@@ -180,42 +166,37 @@ def run(
     campaign = Campaign(folder)
     faults = known_faults(folder)
     if only is None:
-        drawn = injections(faults, seed, count)
+        drawn = drawn_injections([*faults], [share for _, share in faults.values()], seed, count)
     else:
-        drawn = [(name, n) for name in only for n in range(first, first + count)]
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in faults}
-    for name, n in drawn:
+        numbers = range(first, first + count)
+        drawn = pd.DataFrame([(name, n) for name in only for n in numbers], columns=["fault", "n"])
+    outcomes = []
+    for name, n in drawn.itertuples(index=False):
         start_s = time.perf_counter()
-        rng = random.Random(f"{seed}/{name}/{n}")
         try:
-            wrong = faults[name].inject(campaign, rng=rng)
+            wrong = faults[name][0](campaign, random.Random(f"{seed}/{name}/{n}"))
         except KeyboardInterrupt:
             print("ended early", flush=True)
             break
         except Exception as error:  # noqa: BLE001  a folder that is not as it was before is a failure
             wrong = [f"the check itself failed: {error!r}"]
-        outcomes[name].append(Outcome(wrong, time.perf_counter() - start_s))
-        n_done = sum(map(len, outcomes.values()))
-        if n_done % 50 == 0:
-            print(f"{n_done} injected", flush=True)
+        outcomes.append((name, bool(wrong), time.perf_counter() - start_s))
+        if len(outcomes) % 50 == 0:
+            print(f"{len(outcomes)} injected", flush=True)
         if wrong:
             told = "; ".join(wrong)
             say(f"{name}: {told}\n    --seed {seed} --only '{name}' --first {n} --count 1")
-    return {name: found for name, found in outcomes.items() if found}
+    return pd.DataFrame(outcomes, columns=["fault", "is_wrong", "seconds"])
 
 
-def table(outcomes: dict[str, list[Outcome]]) -> list[str]:
+def table(outcomes: pd.DataFrame) -> list[str]:
     """Return the lines of the table."""
-    width = max(map(len, outcomes))
-    rows = [*outcomes.items(), ("all", [o for found in outcomes.values() for o in found])]
-    lines = [f"{'fault':{width}}  injected  recovered  wrong  s each"]
-    for name, found in rows:
-        bad = sum(bool(outcome.wrong) for outcome in found)
-        mean_s = sum(outcome.seconds for outcome in found) / len(found)
-        lines.append(
-            f"{name:{width}}  {len(found):8}  {len(found) - bad:9}  {bad:5}  {mean_s:6.2f}"
-        )
-    return lines
+    together = pd.concat([outcomes, outcomes.assign(fault="all")]).groupby("fault", sort=False)
+    found = together.agg(
+        injected=("is_wrong", "size"), wrong=("is_wrong", "sum"), s_each=("seconds", "mean")
+    )
+    found.insert(1, "recovered", found.injected - found.wrong)
+    return found.round({"s_each": 2}).reset_index().to_string(index=False).splitlines()
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,11 +1,11 @@
 """What has to hold after a fault, whatever it was."""
 
-import csv
 import json
 from pathlib import Path
 
 from benchmarks import template
 from benchmarks.faults.place import Place, Start, orphans
+from epochwatt.tables import read_cells
 
 ENERGY_LOST = {"sampler_lost", "power_missing"}
 KNOWN = {"data", "measured", "results", "tmp", "factors.json", "receipt.json"}
@@ -13,8 +13,7 @@ KNOWN = {"data", "measured", "results", "tmp", "factors.json", "receipt.json"}
 
 def rows_of(place: Place) -> list[dict[str, str]]:
     """Return the rows of epochs.csv."""
-    with open(place.folder / "results/epochs.csv", newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    return read_cells(place.folder / "results/epochs.csv")
 
 
 def losses_wrong(place: Place, reference: dict[int, float]) -> list[str]:

@@ -46,17 +46,13 @@ class Start:
     def wait(self, patience_s: float = PATIENCE_S) -> int:
         """Wait for the end; return the exit status, negative after a signal; -99: it hangs."""
         deadline_s = time.monotonic() + patience_s
-        while self.status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.status = os.waitstatus_to_exitcode(status)
-            elif time.monotonic() > deadline_s:
+        while not self.ended():
+            time.sleep(0.005)
+            if time.monotonic() > deadline_s:
                 self.kill_all()
                 os.waitpid(self.pid, 0)
                 self.status = -99
-            else:
-                time.sleep(0.005)
-        return self.status
+        return self.status  # type: ignore[return-value]
 
     def ended(self) -> bool:
         """Say whether it has ended."""
@@ -127,34 +123,6 @@ class Place:
         epochs: int = template.EPOCHS,
     ) -> Start:
         """Start the job in a session of its own; then, with `collect`, its tables."""
-        self._n_starts += 1
-        screen = self.folder / f"screen-{self._n_starts}.txt"
-        return self._forked(screen, lambda: self._be_the_job(screen, prepare, collect, epochs))
-
-    def collected(self) -> Start:
-        """Start the making of the tables alone, as where results/ was removed."""
-        self._n_starts += 1
-        screen = self.folder / f"screen-{self._n_starts}.txt"
-
-        def be() -> None:
-            self._be(screen, lambda: None, lambda: self._collect(template.EPOCHS))
-
-        return self._forked(screen, be)
-
-    @staticmethod
-    def _forked(screen: Path, be: Callable[[], None]) -> Start:
-        """Fork; no signal reaches the child before its handlers are its own."""
-        sys.stdout.flush()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                be()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-        return Start(pid, screen)
-
-    def _be_the_job(self, screen: Path, prepare: Prepare, collect: bool, epochs: int) -> None:
         words = ["--run", template.RUN, "--factors", json.dumps(self.run_factors)]
         words += ["--first", "0", "--last", str(epochs - 1)]
         words += ["--measured", str(self.folder / "measured")]
@@ -166,7 +134,25 @@ class Place:
             status = training.main(words)
             return status or (self._collect(epochs) if collect else 0)
 
-        self._be(screen, prepare, work)
+        return self._forked(prepare, work)
+
+    def collected(self) -> Start:
+        """Start the making of the tables alone, as where results/ was removed."""
+        return self._forked(lambda: None, lambda: self._collect(template.EPOCHS))
+
+    def _forked(self, prepare: Prepare, work: Callable[[], int]) -> Start:
+        """Fork; no signal reaches the child before its handlers are its own."""
+        self._n_starts += 1
+        screen = self.folder / f"screen-{self._n_starts}.txt"
+        sys.stdout.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._be(screen, prepare, work)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        return Start(pid, screen)
 
     def _collect(self, epochs: int) -> int:
         try:
@@ -219,47 +205,31 @@ class Place:
 def descendants(pid: int) -> list[int]:
     """Return the children of a process, and theirs."""
     found: list[int] = []
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-    for task in tasks:
-        try:
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as handle:
-                children = [int(word) for word in handle.read().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, path.read_text("ascii").split()):
+                found += [child, *descendants(child)]
     return found
 
 
 def command_of(pid: int) -> str:
     """Return the command line of a process; empty once it is gone."""
     try:
-        return (
-            Path(f"/proc/{pid}/cmdline")
-            .read_bytes()
-            .replace(b"\0", b" ")
-            .decode("utf-8", "replace")
-        )
+        return Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ")
     except OSError:
         return ""
 
 
-def _tracker() -> int | None:
-    """Return the process with which this one's own multiprocessing keeps track of its resources."""
-    return getattr(resource_tracker._resource_tracker, "_pid", None)
-
-
 def orphans() -> list[str]:
     """Wait for what our children left behind; return, and kill, what does not end by itself."""
+    # with which this process's own multiprocessing keeps track of its resources
+    tracker = getattr(resource_tracker._resource_tracker, "_pid", None)
     deadline_s = time.monotonic() + ORPHAN_S
     while True:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        left = [pid for pid in descendants(os.getpid()) if pid != _tracker()]
+        left = [pid for pid in descendants(os.getpid()) if pid != tracker]
         if not left or time.monotonic() > deadline_s:
             break
         time.sleep(0.01)

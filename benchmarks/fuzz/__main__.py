@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from benchmarks import template
+from benchmarks.fuzz import feed
 from benchmarks.fuzz import targets as known
-from benchmarks.fuzz.target import feed
 from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/fuzz.json"

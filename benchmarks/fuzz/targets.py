@@ -5,6 +5,7 @@ whatever it likes or raise an EpochwattError that names the file; for a few, the
 docstrings name.
 """
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -13,25 +14,45 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from PIL import Image
 
 from benchmarks import template
-from benchmarks.fuzz import machine
-from benchmarks.fuzz.target import Target, on_file, written_to
+from benchmarks.fuzz import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
 from contrib.import_2023.logs import KINDS, read_folder
 from epochwatt import columns
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
-from epochwatt.board.device import notes
+from epochwatt.board.device import (
+    alarms,
+    board_files,
+    clocks,
+    host,
+    notes,
+    root_helper,
+    storage,
+)
+from epochwatt.board.device.identity import identify
+from epochwatt.board.device.jetson import JetsonBoard
+from epochwatt.board.device.machine import Machine
 from epochwatt.board.records import checksums
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.telemetry import jtop_source
+from epochwatt.board.telemetry.board import BoardSource
+from epochwatt.board.telemetry.host import HostSource
+from epochwatt.board.telemetry.ina3221 import Ina3221Source
+from epochwatt.board.telemetry.rapl import RaplSource
+from epochwatt.board.telemetry.source import READ_ERRORS
+from epochwatt.board.telemetry.tegrastats import parse_line
 from epochwatt.board.training import cifar, idx, landmarks
 from epochwatt.board.training.data import JpegTree, folder_name, open_dataset
 from epochwatt.board.training.sweep import read_modes
@@ -49,6 +70,7 @@ from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.twin.boards import load_boards, load_samples
 from epochwatt.twin.parameters import load_parameters
 from tests.fakeboard import replay
+from tests.fakeboard.board import make_board
 from tests.unit.contrib.scripts_2023 import write_run
 
 
@@ -57,19 +79,9 @@ def targets(folder: Path) -> list[Target]:
 
     Each works in a folder of its own below it.
     """
-    makers = (
-        records,
-        modes,
-        attempts,
-        results,
-        data_sets,
-        configuration,
-        papers,
-        bundles,
-        logs,
-        others,
-    )
-    return [target for make in (*makers, machine.targets) for target in make(folder)]
+    makers = (records, modes, attempts, results, data_sets, configuration, papers)
+    makers += (bundles, logs, others, machines)
+    return [target for make in makers for target in make(folder)]
 
 
 def copy_of(folder: Path, name: str) -> Path:
@@ -337,14 +349,8 @@ def others(folder: Path) -> Iterator[Target]:
     path = place / "measured" / template.RUN / SOURCE
     path.parent.mkdir(parents=True)
     told = json.loads((folder / "factors.json").read_text("utf-8"))
-    source = {
-        **{
-            "run": template.RUN,
-            "schema_version": columns.SCHEMA_VERSION,
-            "factors": {**told, "imported": "scripts-2023"},
-        },
-        **{"canonical": json.dumps(told)},
-    }
+    source = {"run": template.RUN, "schema_version": columns.SCHEMA_VERSION}
+    source |= {"factors": {**told, "imported": "scripts-2023"}, "canonical": json.dumps(told)}
     path.write_text(json.dumps(source), "utf-8")
     yield on_file(path, "json", lambda: [r.parts for r in imported_runs(place).values()])
     checkpoint = next(copy_of(folder, "checkpoint").glob("measured/*/epoch-2/checkpoint*"))
@@ -360,3 +366,177 @@ def _load(path: str) -> bool:
 
     torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
     return checkpoint.load(path, Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))
+
+
+BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")
+TEGRASTATS = (
+    b"11-21-2025 08:49:48 RAM 13983/62780MB (lfb 424x4MB) SWAP 126/31390MB (cached 0MB) CPU "
+    b"[90%@2201,off] EMC_FREQ 1%@2133 GR3D_FREQ 0%@[0,114] NVENC off cpu@48.5C tj@-256C "
+    b"VDD_GPU_SOC 3197mW/3197mW VIN_SYS_5V0 5045mW/5045mW",
+    b"RAM 1766/3964MB (lfb 197x4MB) SWAP 0/2048MB (cached 0MB) IRAM 0/252kB(lfb 252kB) CPU "
+    b"[24%@1224,15%@1224,off] EMC_FREQ 6%@1600 GR3D_FREQ 7%@768 APE 25 PLL@30C POM_5V_IN 2518/2518",
+)
+JTOP = {
+    "power": {
+        "rail": {"VDD_GPU_SOC": {"power": 8000, "online": True}, "VIN_SYS_5V0": {"power": 9000}},
+        "tot": {"power": 17000, "name": "VDD_IN"},
+    },
+    "gpu": {"ga10b": {"status": {"load": 62.5}, "freq": {"cur": 918000}}},
+    "memory": {"RAM": {"tot": 1}, "EMC": {"cur": 2133000, "val": 30}},
+    "fan": {"pwmfan": {"speed": [20.0]}},
+    "temperature": {"CPU": {"temp": 48.5, "online": True}, "CV0": {"temp": -256}},
+}
+JTOP_3 = {
+    "power": [{"cur": 9000, "avg": 1}, {"GPU": {"cur": 8000}, "SYS5V": {"cur": 1000}}],
+    "gpu": {"val": 17, "frq": 921600},
+    "emc": {"val": 6, "frq": 1600000},
+    "fan": {"measure": 33.5},
+    "temperature": {"CPU": 31.5, "thermal": 30.0},
+}
+PROC = {
+    "proc/stat": "cpu  100 0 100 700 50 0 0 0 0 0\ncpu0 1 2 3\n",
+    "proc/meminfo": "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n"
+    "SwapTotal: 2048 kB\nSwapFree: 9 kB\n",
+    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\n",
+    "proc/self/mountinfo": "26 1 8:1 / / rw,noatime shared:1 - ext4 /dev/sda1 rw\n"
+    "30 26 0:22 / /mnt/a\\040b rw - tmpfs tmpfs rw\n",
+    "proc/100/stat": "100 (odd) na(me) S 1 0 0 0 0 0 0 0 0 0 5 6 7 8 20 0\n",
+    "proc/100/io": "rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\n",
+    "proc/100/task/100/children": "101 102 ",
+    "proc/sys/kernel/random/boot_id": "e49086e4-5926-4b04-b926-e87bcce2e55c\n",
+    "sys/dev/block/8:1/stat": "10 0 20 0 7 0 30 0 0 0 0\n",
+    "sys/class/powercap/intel-rapl:0/name": "package-0\n",
+    "sys/class/powercap/intel-rapl:0/energy_uj": "123456\n",
+    "sys/class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
+    "sys/block/sda/queue/rotational": "1\n",
+}
+
+
+def machines(folder: Path) -> Iterator[Target]:
+    """What a machine tells: /proc, /sys, nvpmodel.conf, tegrastats, jtop."""
+    yield from _host(folder / "targets/host")
+    for kind in BOARDS:
+        yield from _board(folder / "targets" / kind, kind)
+    goods = [*TEGRASTATS, *(line[: len(line) // 2] for line in TEGRASTATS)]
+
+    def read(content: bytes) -> None:
+        parse_line(content.decode("utf-8", "replace"))
+
+    yield Target("tegrastats line", "text", goods, read, share=20)
+    for name, told in (("jtop 4", JTOP), ("jtop 3", JTOP_3)):
+        good = json.dumps(told).encode("utf-8")
+        yield Target(name, "json", [good], _jtop(told), "", READ_ERRORS)
+    yield from _clocks(folder / "targets/clocks")
+
+
+def _jtop(good: dict[str, Any]) -> Callable[[bytes], Any]:
+    """Return a reader of what jtop's client shows; what no client could show is left out."""
+
+    def read(content: bytes) -> Any:
+        try:
+            told = json.loads(content)
+        except (ValueError, RecursionError):
+            return None
+        shown = {key: told.get(key) if isinstance(told, dict) else None for key in good}
+        if isinstance(shown["power"], list):
+            shown["power"] = tuple(shown["power"])
+        if isinstance(good["power"], list):
+            fan = shown["fan"]
+            shown["fan"] = types.SimpleNamespace(**fan) if isinstance(fan, dict) else None
+        return jtop_source.reading(types.SimpleNamespace(**shown), "agx_xavier")
+
+    return read
+
+
+def _write(root: Path, texts: dict[str, str]) -> list[Path]:
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return [root / name for name in texts]
+
+
+def _host(root: Path) -> Iterator[Target]:
+    paths = _write(root, PROC)
+    settings = {"backend": "host", "root": str(root), "kind": "", "unit": "", "storage": {}}
+    machine = Machine(settings)
+
+    def read() -> None:
+        machine.events()
+        machine.busy_pct(0.0)
+        storage.media(str(root))
+        storage.medium_of("/mnt/a b/c", str(root))
+        _sampled(lambda: HostSource(str(root), 100, str(root)))
+        _sampled(lambda: RaplSource(str(root), sleep=lambda s: None))
+        plain = host._read
+        with mock.patch.object(host, "_read", lambda path: plain(str(root) + path)):
+            host.describe()
+            host.boot_id()
+
+    for path in paths:
+        yield on_file(path, "text", read, str(path.relative_to(root)), "", 3)
+
+
+def _sampled(make: Callable[[], Any]) -> None:
+    """Read a source twice; what it documents is caught by `discover` and by the sampler."""
+    source = None
+    try:
+        source = make()
+        source.start()
+        for _ in range(2):
+            source.values(source.take())
+        source.settings()
+    except READ_ERRORS:
+        pass
+    finally:
+        if source is not None:
+            source.close()
+
+
+def _board(root: Path, kind: str) -> Iterator[Target]:
+    make_board(root, kind)
+    _write(root, {n: t for n, t in PROC.items() if not (root / n).exists()})
+    settings = {"backend": "fake", "root": str(root), "kind": "", "unit": "", "storage": {}}
+
+    def read() -> None:
+        board = JetsonBoard(settings)
+        board.describe()
+        board.events()
+        identity = identify(str(root))
+        clocks.summary(board_files.read_clocks(str(root)))
+        alarms.throttling(str(root))
+        alarms.over_current(str(root))
+        _sampled(lambda: BoardSource(str(root)))
+        _sampled(lambda: Ina3221Source(str(root), identity.kind if identity else ""))
+
+    # files that are read, but for the programs
+    for path in sorted(p for place in ("sys", "proc", "etc") for p in (root / place).rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            yield on_file(path, "text", read, f"{kind}: {path.relative_to(root)}", "", 0.3)
+
+
+def _clocks(root: Path) -> Iterator[Target]:
+    make_board(root, "agx_xavier")
+    path = root / "etc/nvpmodel.conf"
+    steps = {"cpu_mhz": [100.0, 200.0], "gpu_mhz": [], "emc_mhz": [300.0]}
+
+    def read() -> None:
+        conf = board_files.board_conf(str(root))
+        for mode in conf.modes:
+            clocks.limits(mode, steps)
+        board_files.custom_conf(conf, 0, 0, 0, 0, board_files.tables(str(root)))
+
+    target = on_file(path, "text", read, "nvpmodel.conf", "")
+    yield target._replace(allowed=(ValueError,))  # its docstring; the callers say where
+    state = {"boot_id": "a", "mode": 1, "pinned": False, "fan_is_max": False, "fan": {}}
+    good = json.dumps({**state, "fan_service": False}).encode("utf-8")
+    helper = root / "state"
+    helper.mkdir()
+
+    def restore(content: bytes) -> None:
+        (helper / root_helper.STATE).write_bytes(content)
+        with contextlib.chdir(helper):
+            root_helper.stored()
+
+    errors = (root_helper.HelperError,)
+    yield Target("root helper's state", "json", [good], restore, "", errors)

@@ -1,19 +1,17 @@
 """The benchmarks: their statistics, and that they run. No time is judged here."""
 
-import itertools
 import json
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import dry_run, fleet, instrument, orchestration, planted, results
+from benchmarks import fleet, instrument, planted, results, workflow
 from benchmarks.results import Result, Row, at_most, near
 from benchmarks.turns import MINIBATCHES, take_turns
-from benchmarks.workplace import Workplace
+from benchmarks.workflow import Workplace
 from epochwatt.errors import EpochwattError
 
 
@@ -33,17 +31,6 @@ def test_interval_of_the_median_by_its_tabulated_ranks(n, rank):
     assert results.median_interval(values) == (rank, n + 1 - rank)
 
 
-def test_fewer_than_six_values_hold_no_interval():
-    assert results.median_interval([1, 2, 3, 4, 5]) is None
-
-
-def test_interval_covers_the_median_as_often_as_it_says():
-    draws = np.random.default_rng(0).exponential(size=(2000, 25))
-    intervals = [results.median_interval(draw.tolist()) for draw in draws]
-    share = np.mean([low <= np.log(2) <= high for low, high in intervals])
-    assert share >= results.CONFIDENCE - 0.01  # two standard errors of 2,000 trials
-
-
 def test_saving_one_result_keeps_those_of_others(tmp_path):
     path = tmp_path / "results/benchmarks.json"
     first = Result([Row("a", [1.0, 3.0], "s", 1, at_most(4))], {"raw": [1]})
@@ -56,13 +43,6 @@ def test_saving_one_result_keeps_those_of_others(tmp_path):
     assert before["rows"][0]["values"] == [1.0, 3.0]
     assert before["rows"][0]["met"] is True
     assert saved["two"]["rows"][0]["budget"] is None
-
-
-def test_each_two_pairs_have_both_orders():
-    orders = list(itertools.islice(instrument.shuffled_orders(0), 40))
-    assert all(a != b for a, b in zip(orders[::2], orders[1::2], strict=True))
-    assert len(set(orders[::2])) == 2  # the first of the two is not always the same
-    assert orders == list(itertools.islice(instrument.shuffled_orders(0), 40))
 
 
 def noted(name, n_minibatches, order):
@@ -84,17 +64,6 @@ def test_loops_take_turns_until_both_have_ended():
     assert all(t.wall_s > 0 for t in turns)
 
 
-def test_waiting_for_a_turn_is_not_counted():
-    order = []
-
-    def slow(turns):
-        time.sleep(0.05)
-
-    with ThreadPoolExecutor(2) as pool:
-        first, second = take_turns(pool, noted("a", MINIBATCHES + 1, order), slow)
-    assert second.wall_s >= 0.05 > first.wall_s
-
-
 def test_loop_that_fails_lets_the_other_end_and_is_an_error():
     order = []
 
@@ -107,11 +76,11 @@ def test_loop_that_fails_lets_the_other_end_and_is_an_error():
 
 
 def test_cost_of_a_job_is_all_but_its_epoch_and_warm_up():
-    jobs = [
-        {"start_s": 100.0, "end_s": 105.0, "e2e_s": 3.0, "warmup_s": 0.0},
-        {"start_s": 105.5, "end_s": 111.0, "e2e_s": 3.0, "warmup_s": 1.0},
-    ]
-    assert orchestration.costs(jobs) == [{"cost_s": 2.0, "between_s": 0.5, "inside_s": 1.5}]
+    jobs = pd.DataFrame(
+        {"start_s": [100.0, 105.5], "end_s": [105.0, 111.0], "e2e_s": 3.0, "warmup_s": [0.0, 1.0]}
+    )
+    costs = workflow.job_costs(jobs).to_dict("records")
+    assert costs == [{"cost_s": 2.0, "between_s": 0.5, "inside_s": 1.5}]
 
 
 def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
@@ -120,25 +89,13 @@ def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
     job = {"rule": "train_epoch", "log": ["part-0-0.log"], "starttime": 1.5, "endtime": 4.5}
     (metadata / "a/b").write_text(json.dumps(job))
     (metadata / "c").write_text(json.dumps({**job, "rule": "make_dataset"}))
-    assert orchestration.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
+    assert workflow.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
 
 
 def test_instrumented_and_bare_epoch_train_alike():
     result = instrument.run(quick=True)  # raises when their losses differ in one bit
     assert [row.budget for row in result.rows if row.budget] == [at_most(1.005)] * 2
     assert all(row.median > 0 for row in result.rows)
-
-
-def test_planted_epochs_give_a_row_for_each_value():
-    result = planted.run(quick=True)
-    assert len(result.rows) == 4 * len(planted.TRUE_WAIT_MS)
-    assert all(row.budget for row in result.rows)
-
-
-@pytest.mark.thorough
-@pytest.mark.workflow
-def test_dry_run_counts_its_jobs():
-    assert len(dry_run.run(quick=True).rows) == 1
 
 
 @pytest.mark.workflow
@@ -155,14 +112,11 @@ def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tm
         raise EpochwattError("no such thing")
 
     monkeypatch.setattr(planted, "run", fail)
-    monkeypatch.setattr(dry_run, "run", lambda quick: Result([Row("a thing", [1.0], "s", 1)]))
+    monkeypatch.setattr(workflow, "dry_run", lambda quick: Result([Row("a thing", [1.0], "s", 1)]))
     assert command.main(["planted", "dry_run"]) == 1
     told = capsys.readouterr()
     assert "error: planted: no such thing" in told.err
     assert "a thing" in told.out
-
-
-# -- fleet -----------------------------------------------------------------------------------------
 
 
 def test_a_board_waits_from_one_job_of_a_chain_to_the_next():

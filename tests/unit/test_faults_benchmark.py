@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import template
 from benchmarks.faults import __main__ as campaign
-from benchmarks.faults import damage, invariants, place
+from benchmarks.faults import invariants, place
 from benchmarks.faults.place import Place
 from epochwatt.board.records.run_folder import RunFolder
 
@@ -117,11 +117,6 @@ def test_what_a_start_says_is_judged(here):
     assert invariants.unnamed([start], ("flags",)) == []
 
 
-def test_a_start_that_hangs_is_ended(here):
-    start = here.start(lambda: time.sleep(1000))
-    assert start.wait(patience_s=0.2) == -99
-
-
 def test_a_process_left_behind_is_seen_and_ended(in_child, monkeypatch):
     monkeypatch.setattr(place, "ORPHAN_S", 0.3)
 
@@ -134,26 +129,6 @@ def test_a_process_left_behind_is_seen_and_ended(in_child, monkeypatch):
     first, then = in_child(leave_one)
     assert [told.split(maxsplit=1)[1] for told in first] == ["sleep 1000 "]
     assert then == []
-
-
-def test_each_fault_of_files_can_do_harm(here):
-    done = {name for name, _, _ in damage.faults()}
-    assert len(done) == len(list(damage.faults()))
-    before = here.digests()
-    import random
-
-    for operation in damage.OPERATIONS:
-        damage.of_epoch("record.json", operation, here, random.Random(operation))
-    assert here.digests() != before
-
-
-def test_injections_are_those_of_the_seed_and_name_what_repeats_them(tmp_path):
-    faults = campaign.known_faults(tmp_path)
-    drawn = campaign.injections(faults, 3, 500)
-    assert drawn == campaign.injections(faults, 3, 500)
-    assert drawn != campaign.injections(faults, 4, 500)
-    assert len(set(drawn)) == 500
-    assert len({name for name, _ in drawn}) > 0.7 * len(faults)
 
 
 def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz import target as fuzz
+from benchmarks import fuzz
+from benchmarks.fuzz import Target, feed
 from benchmarks.fuzz.mutations import MAX_BYTES, damaged
-from benchmarks.fuzz.target import Target, feed
 from epochwatt.errors import RecordError
 
 ROOT = Path(__file__).resolve().parents[2]

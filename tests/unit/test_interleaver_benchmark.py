@@ -1,7 +1,5 @@
 """The benchmark of the interleaver: its rows from what was measured."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -42,34 +40,6 @@ def test_long_goes_are_counted_by_the_bound_that_each_was_promised():
     assert rows["long goes within formula + longest training before, of 4"] == 50
     assert rows[f"{WITHIN}, of 4"] == 75
     assert rows[f"{WITHIN} + longest time taken away, of 4"] == 100
-
-
-def test_time_without_the_cpu_is_noted():
-    job = interleaver.Watched(lambda: time.sleep(0.05))
-    job()
-    assert job.taken_s >= 0.045
-    busy = interleaver.Watched(lambda: None)
-    busy()
-    assert busy.taken_s < job.taken_s
-
-
-def test_a_way_that_needs_a_gpu_is_named_where_there_is_none(on_the_cpu, capsys):
-    ways, left_out = interleaver.competing()
-    assert ways == [TWO_PROCESSES]
-    assert left_out == {TWO_STREAMS: "left out: torch sees no GPU here"}
-    assert "two streams: left out" in capsys.readouterr().err
-
-
-def test_what_competes_trains_only_while_it_is_let(on_the_cpu):
-    """A thread without a stream of its own stands for one with: here is no GPU."""
-    other = interleaver.Competitor("two threads")
-    with other.training() as count:
-        deadline_s = time.monotonic() + 60
-        while not count.value:
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
-    other.close()
-    assert not other._runs.is_alive()
 
 
 @pytest.mark.thorough

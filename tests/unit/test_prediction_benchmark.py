@@ -3,15 +3,14 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from benchmarks import __main__ as command
-from benchmarks import measured, prediction, prediction_measured
-from benchmarks.results import REPOSITORY, Result
+from benchmarks import measured, prediction
+from benchmarks.results import REPOSITORY
 from benchmarks.synthetic_truth import World
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.prediction.models import physical
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.twin.twin import load_twin
@@ -27,32 +26,28 @@ def twin():
     return load_twin(REPOSITORY / "config/twin", [])
 
 
-def test_share_inside_equals_the_one_worked_out_by_hand():
-    """Bounds hold what lies on them."""
-    interval = np.full(4, 5.0), np.full(4, 95.0)
-    assert prediction._inside(interval, np.array([4.0, 5.0, 95.0, 96.0])) == (2, 4)
-
-
-def test_coverage_is_judged_over_all_truths_modes_and_profilings():
-    held = {
-        ("twin", "all", prediction.RANDOM, "time_s", "log"): (9, 10),
-        ("other", "all", "e f i j", "time_s", "log"): (8, 10),
-        ("other", "all", "selected, any cost", "time_s", "log"): (1, 10),
-    }
-    (row,) = prediction._rows(held)
-    assert row.values == [60.0]
+def test_tables_and_coverage_of_made_up_answers():
+    """Over all truths, modes and profilings; errors are median / 90th percentile / worst."""
+    place = (prediction.NAMED_MODES, "e f i j", "time_s", "log")
+    index = pd.MultiIndex.from_tuples([("twin", *place)] * 11, names=prediction.KEYS)
+    others = [(*key, prediction.ALL_MODES, "e f i j", target, "log") for key in (("twin",),)
+              for target in prediction.TARGETS]  # fmt: skip
+    named = [("twin", *place[:2], target, "log") for target in ("power_w", "energy_wh")]
+    rest = pd.MultiIndex.from_tuples([*others, *named], names=prediction.KEYS)
+    errors = pd.concat([pd.Series(np.arange(11.0), index), pd.Series(1.0, rest)])
+    minutes = pd.DataFrame(
+        {"truth": "twin", "modes": place[0], "profiled": place[1], "minutes": [1, 3]}
+    )
+    held = pd.DataFrame({"target": "time_s", "method": "log", "held": [True, True, False],
+                         "truth": ["twin", "other", "other"], "modes": place[0],
+                         "profiled": place[1]})  # fmt: skip
+    (row,) = prediction.coverage_rows(held)
+    assert row.median == pytest.approx(200 / 3)
     assert not row.met
-
-
-def test_error_of_a_line_is_median_p90_and_worst():
-    line = prediction.Line("twin", "all", "random", "time_s", "log", np.arange(11.0), (1.0,))
-    assert line.cell() == "5.0 / 9 / 10"
-
-
-def test_training_modes_are_not_tested(modes):
-    split = prediction._split(modes[:4], modes)
-    assert split.train == modes[:4]
-    assert split.test == modes[4:]
+    made = prediction.simulated_tables(errors, minutes, held)
+    assert made["simulated-time-named-modes"].twin.tolist() == ["5.0 / 9 / 10"]
+    assert made["simulated-profiling-minutes"].twin.tolist() == ["1 / 2 / 3"]
+    assert made["simulated-intervals"]["time, log"].tolist() == ["100 / 50"]
 
 
 @pytest.fixture
@@ -84,41 +79,10 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
     world = World("one", world_of(200.0, true_s), world_of(10.0, true_w))
     board = board_of_kind(KINDS["agx_xavier"])
     bench = prediction.Bench(board, None, modes, modes[:4], [], {})
-    *found, wrong_way = prediction._answer(bench, world, seed=0)
+    *found, wrong_way = prediction.answer(bench, world, seed=0).values()
     assert found == pytest.approx(told, rel=0.02)
     assert 0 <= wrong_way < 0.02  # the same time in all modes, off by 1 %
     assert asked == {"power_w": pytest.approx(10, rel=0.02)}
-
-
-def test_beliefs_are_changed_one_after_another_and_put_back(folder):
-    others = prediction_measured._other_beliefs()
-    before = {(owner, name): getattr(owner, name) for owner, name, _ in others.values()}
-    assert others["`SHARE_SD` x 2"] == (physical, "SHARE_SD", 2 * physical.SHARE_SD)
-    for owner, name, value in others.values():
-        if name.endswith("SHARES"):
-            assert len(value) == len(before[owner, name])
-            assert sum(value) == pytest.approx(sum(before[owner, name]))
-    table = prediction_measured._beliefs_table(measured.yolo(folder))
-    assert len(table) == 1 + 2 + len(others)
-    assert {each: getattr(*each) for each in before} == before
-
-
-def test_measured_modes_that_are_absent_are_skipped_and_said(twin, tmp_path, capsys):
-    assert prediction_measured.measured_tables(twin, tmp_path / "none") == {}
-    assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
-
-
-def test_command_hands_the_folder_on(monkeypatch, capsys, tmp_path):
-    told = []
-
-    def run(quick, folder):
-        told.append((quick, folder))
-        return Result([])
-
-    monkeypatch.setattr(prediction, "run", run)
-    assert command.main(["prediction", "--quick", "--measured", str(tmp_path)]) == 0
-    assert command.main(["prediction", "--quick"]) == 0
-    assert told == [(True, tmp_path), (True, measured.FOLDER)]
 
 
 def test_measured_modes_have_the_numbers_of_their_tables(folder):
@@ -130,23 +94,6 @@ def test_measured_modes_have_the_numbers_of_their_tables(folder):
     assert yolo.processes == 1
     assert {of.processes for of in measured.krai(folder).values()} == {8}
     assert {len(of.distinct()) for of in measured.krai(folder).values()} == {5}
-
-
-@pytest.mark.skipif(
-    not (measured.FOLDER / measured.TX2).exists(), reason="the table of TX2 has no licence"
-)
-def test_tx2_has_the_modes_of_its_table(folder):
-    assert {table.processes for table in measured.tx2(folder).values()} == {1}
-    assert {len(table.distinct()) for table in measured.tx2(folder).values()} == {52}
-
-
-def test_mode_of_10_w_is_read_in_three_ways(folder):
-    listed = measured.yolo(folder)
-    six, told = measured.without_gated_mode(listed), measured.with_gpu_share(listed)
-    assert {len(of.distinct()) for of in six.values()} == {6}
-    clocks = [of.modes[:, 2].min() for of in (*listed.values(), *told.values())]
-    assert clocks == [522.0] * 4
-    assert [of.modes[:, 4].min() for of in told.values()] == [0.5, 0.5]
 
 
 def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder, twin):

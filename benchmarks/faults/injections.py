@@ -1,8 +1,12 @@
-"""Faults of a job under way: signals, limits, full disks, clocks; then the next plain start."""
+"""Faults: files damaged before a start, and what meets a job under way; then the next plain start.
+
+Files are damaged, cut, zeroed, deleted. A job meets signals, limits, full disks, clocks.
+"""
 
 import ctypes
 import errno
 import functools
+import json
 import os
 import random
 import resource
@@ -13,20 +17,213 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks import template
 from benchmarks.faults.calls import CODES, LASTING, ONCE, SHORT, Plan, install, sampler_failing
-from benchmarks.faults.damage import NOTHING, Injected
 from benchmarks.faults.place import Place, Start, command_of, descendants
+from benchmarks.fuzz.mutations import flip, truncate, zero
 from benchmarks.synthetic import sampler_with
 from epochwatt.board.records import files
 from epochwatt.board.telemetry.client import Sampler
 
 Random = random.Random
+OPERATIONS = ("flip", "truncate", "zero", "delete")
+
+
+class Injected(NamedTuple):
+    """What a fault did."""
+
+    damaged: frozenset[int] = frozenset()  # finished epochs that it touched
+    names: tuple[str, ...] = ()  # what somebody has to name; empty: nobody need say anything
+    # puts right what no start can (a cable, a full disk); None: the next start recovers
+    mend: Callable[[], None] | None = None
+
+
+NOTHING = Injected()
+
+
+def spoil(path: Path, operation: str, rng: Random) -> bool:
+    """Damage a file; say whether it differs now."""
+    good = path.read_bytes()
+    path.unlink()
+    if operation == "delete":
+        return True
+    bad = {"flip": flip, "truncate": truncate, "zero": zero}[operation](good, rng)
+    path.write_bytes(bad)
+    return bad != good
+
+
+def of_epoch(pattern: str, operation: str, place: Place, rng: Random) -> Injected:
+    """Damage a file of a finished epoch."""
+    number = rng.randrange(place.n_done)
+    paths = sorted(place.epoch(number).glob(pattern))
+    if not paths:
+        return NOTHING
+    path = rng.choice(paths)
+    good = path.read_bytes()
+    if not spoil(path, operation, rng):
+        return NOTHING
+    if path.exists() and _told(good) == _told(path.read_bytes()) != []:
+        return Injected(frozenset({number}))  # what it says of a checkpoint that nobody reads
+    # a list of checksums may now name a file that was never there: then its place is named
+    return Injected(frozenset({number}), (path.name, "SHA256SUMS", f"/{path.parent.name}/"))
+
+
+def _told(content: bytes) -> list[bytes]:
+    """Return the lines of a list of checksums but for the checkpoint's; nothing of other files."""
+    lines = content.split(b"\n")
+    is_list = any(line.endswith(b"  record.json") for line in lines)
+    return [line for line in lines if not line.endswith(b"  checkpoint.npz")] if is_list else []
+
+
+def of_checkpoint(operation: str, place: Place, rng: Random) -> Injected:
+    """Damage the latest checkpoint: costs weights where another epoch is to come."""
+    path = next(place.epoch(place.n_done - 1).glob("checkpoint.*"))
+    is_read = place.n_done < template.EPOCHS
+    if not spoil(path, operation, rng) or not is_read:
+        return NOTHING
+    return Injected(names=(path.name, "checkpoint"))
+
+
+def of_data(name: str, operation: str, place: Place, rng: Random) -> Injected:
+    """Damage a file of the data set; whoever has nothing left to train does not read it."""
+    path = place.own(next((place.folder / "data").glob(f"*/{name}")))
+    if not spoil(path, operation, rng) or place.n_done == template.EPOCHS:
+        return NOTHING
+    good = place.source / path.relative_to(place.folder)
+
+    def mend() -> None:
+        path.unlink(missing_ok=True)
+        shutil.copy2(good, path)
+
+    return Injected(names=(path.name, path.parent.name), mend=mend)
+
+
+def data_unplugged(place: Place, rng: Random) -> Injected:
+    """Take the medium with the data set away, and bring it back after a start."""
+    data, away = place.folder / "data", place.folder / "results/away"
+    data.rename(away)
+
+    def mend() -> None:
+        shutil.rmtree(data, ignore_errors=True)
+        away.rename(data)
+
+    return Injected(names=() if place.n_done == template.EPOCHS else ("data",), mend=mend)
+
+
+def receipt(operation: str, place: Place, rng: Random) -> Injected:
+    """Damage the receipt: it is made again from the records."""
+    path = place.folder / "results/receipt.json"
+    shutil.copy2(place.folder / "receipt.json", path)
+    spoil(path, operation, rng)
+    return NOTHING
+
+
+def history(operation: str, place: Place, rng: Random) -> Injected:
+    """Damage the note of what was measured last."""
+    for path in (place.folder / "tmp").glob("*/last-measurement.json"):
+        spoil(path, operation, rng)
+    return NOTHING
+
+
+def attempt(place: Place, rng: Random) -> Injected:
+    """Leave a damaged attempt behind, with files that are half written."""
+    if place.n_done == template.EPOCHS:  # no epoch is to come
+        shutil.rmtree(place.epoch(place.n_done - 1))
+    folder = Path(place.runs.attempt_path(min(place.n_done, template.EPOCHS - 1)))
+    folder.mkdir()
+    good = json.dumps({"started_unix_s": 1.7e9, "pid": 1}).encode()
+    content = rng.choice((flip, truncate, zero))(good, rng)
+    content = rng.choice((content, b"[]", b'{"started_unix_s": "x"}', b"1", b"null"))
+    (folder / "attempt.json").write_bytes(content)
+    for name in ("record.json.4711.tmp", "samples-host.csv", "checkpoint.npz"):
+        if rng.random() < 0.5:
+            (folder / name).write_bytes(rng.randbytes(rng.randrange(200)))
+    return Injected(frozenset({template.EPOCHS - 1}))
+
+
+def epoch_deleted(place: Place, rng: Random) -> Injected:
+    """Remove a finished epoch by hand."""
+    number = rng.randrange(place.n_done)
+    shutil.rmtree(place.epoch(number))
+    return Injected(frozenset({number}))
+
+
+def run_deleted(place: Place, rng: Random) -> Injected:
+    """Remove all of measured/."""
+    shutil.rmtree(place.folder / "measured")
+    return Injected(frozenset(range(place.n_done)))
+
+
+def epoch_of_another(place: Place, rng: Random) -> Injected:
+    """Put one epoch's folder in the place of another."""
+    if place.n_done < 2:
+        return NOTHING
+    number = rng.randrange(place.n_done)
+    other = rng.choice([n for n in range(place.n_done) if n != number])
+    shutil.rmtree(place.epoch(number))
+    shutil.copytree(place.epoch(other), place.epoch(number))
+    path = place.epoch(number)
+    # what was written like that is not damaged: a person has to decide
+    return Injected(frozenset({number}), (path.name,), lambda: shutil.rmtree(path))
+
+
+def unreadable(place: Place, rng: Random) -> Injected:
+    """Put a folder where a file of an epoch has to be: reading fails, whoever asks."""
+    number = rng.randrange(place.n_done)
+    path = rng.choice(sorted(p for p in place.epoch(number).iterdir() if p.suffix != ".npz"))
+    good = path.read_bytes()
+    path.unlink()
+    path.mkdir()
+
+    def mend() -> None:
+        if path.is_dir():
+            path.rmdir()
+            path.write_bytes(good)
+
+    return Injected(frozenset({number}), (path.name,), mend)
+
+
+def file_faults() -> Iterator[tuple[str, Callable[[Place, Random], Injected], float]]:
+    """Give name, fault and share of each."""
+    files = ("record.json", "minibatches.npy", "samples-*.csv", "telemetry.json", "SHA256SUMS")
+    for operation in OPERATIONS:
+        for pattern in files:
+            name = f"{operation} {pattern}"
+            yield name, functools.partial(of_epoch, pattern, operation), 5
+        yield f"{operation} checkpoint", functools.partial(of_checkpoint, operation), 5
+        yield f"{operation} receipt", functools.partial(receipt, operation), 2
+        yield f"{operation} last-measurement", functools.partial(history, operation), 2
+        for name in ("manifest.json", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
+            yield f"{operation} {name}", functools.partial(of_data, name, operation), 2
+    yield "data unplugged", data_unplugged, 3
+    yield "damaged attempt", attempt, 8
+    yield "epoch deleted", epoch_deleted, 6
+    yield "run deleted", run_deleted, 3
+    yield "epoch of another", epoch_of_another, 3
+    yield "unreadable file", unreadable, 5
+
+
+# -- of a job under way ----------------------------------------------------------------------------
+
 LONGEST_S = 1.6  # of an undisturbed job that trains three epochs, and a little more
 NOBODY = 65534
 CALLS = {"trainer": 80, "sampler": 17}  # about, of an epoch, that write its record
 _MS_REMOUNT = 32
+
+
+def ended(place: Place, prepare: Callable[[], None]) -> Start:
+    """Start the job, prepared in the child, and wait for its end."""
+    start = place.start(prepare, collect=False)
+    start.wait()
+    return start
+
+
+def sampled_by(program: list[str]) -> None:
+    """Let each sampler of this process be another program."""
+    begin = Sampler.start.func  # type: ignore[attr-defined]
+    Sampler.start = functools.partial(begin, program=program)  # type: ignore[method-assign]
 
 
 def _after(start: Start, seconds: float) -> None:
@@ -145,9 +342,7 @@ def limited(
     if what == resource.RLIMIT_AS:
         with open("/proc/self/statm", "rb") as handle:
             limit += int(handle.read().split()[0]) * resource.getpagesize()
-    start = place.start(lambda: resource.setrlimit(what, (limit, limit)), collect=False)
-    start.wait()
-    return NOTHING, [start]
+    return NOTHING, [ended(place, lambda: resource.setrlimit(what, (limit, limit)))]
 
 
 def failing_call(code: int, place: Place, rng: Random) -> tuple[Injected, list[Start]]:
@@ -165,13 +360,9 @@ def started_with(plan: Plan, whose: str, place: Place) -> Start:
         if whose == "trainer":
             install(plan)
         else:
-            begin = Sampler.start.func  # type: ignore[attr-defined]
-            program = sampler_failing(plan, template.POWER)
-            Sampler.start = functools.partial(begin, program=program)  # type: ignore[method-assign]
+            sampled_by(sampler_failing(plan, template.POWER))
 
-    start = place.start(prepare, collect=False)
-    start.wait()
-    return start
+    return ended(place, prepare)
 
 
 def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
@@ -189,8 +380,7 @@ def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
         if os.getuid() == 0:
             os.setuid(NOBODY)
 
-    start = place.start(prepare, collect=False)
-    start.wait()
+    start = ended(place, prepare)
     os.chmod(closed, 0o777)
     return NOTHING, [start]
 
@@ -204,13 +394,9 @@ def clock_set(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
     def prepare() -> None:
         real, since_s = time.time, time.monotonic()
         time.time = lambda: real() + (jump_s if time.monotonic() - since_s > at_s else 0.0)
-        power = {**template.POWER, "faults": jumping}
-        begin = Sampler.start.func  # type: ignore[attr-defined]
-        Sampler.start = functools.partial(begin, program=sampler_with(power))  # type: ignore[method-assign]
+        sampled_by(sampler_with({**template.POWER, "faults": jumping}))
 
-    start = place.start(prepare, collect=False)
-    start.wait()
-    return NOTHING, [start]
+    return NOTHING, [ended(place, prepare)]
 
 
 def two_at_once(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
@@ -243,15 +429,13 @@ def killed_while_writing(place: Place, rng: Random) -> tuple[Injected, list[Star
         for name in real:
             setattr(files.os, name, functools.partial(call, name))
 
-    start = place.start(prepare, collect=False)
-    start.wait()
-    return NOTHING, [start]
+    return NOTHING, [ended(place, prepare)]
 
 
 Running = Callable[[Place, Random], tuple[Injected, list[Start]]]
 
 
-def faults(folder: Path) -> Iterator[tuple[str, Running, float]]:
+def process_faults(folder: Path) -> Iterator[tuple[str, Running, float]]:
     """Give name, fault and share of each; `folder` is where a tmpfs is tried."""
     for whom in ("group", "trainer", "worker", "sampler"):
         yield f"kill -9 {whom}", functools.partial(signalled, signal.SIGKILL, whom), 10
