@@ -26,7 +26,7 @@ _SOURCE = {
 _AGAIN = "import its logs again, or move its folder away"
 
 
-def imported_runs(root: Path = Path()) -> dict[str, Run]:
+def imported_runs(root: Path = Path(), measured: str = MEASURED) -> dict[str, Run]:
     """Return the runs of a checkout by id that are imported or of `EpochMonitor`.
 
     None of them is ever measured by the workflow.
@@ -36,17 +36,17 @@ def imported_runs(root: Path = Path()) -> dict[str, Run]:
     if old := sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
         raise ConfigError(
             f"{old[0].parent} was imported by an older version, which kept no records",
-            do=f"import its logs again; they go to {MEASURED}/. Then remove {IMPORTED}/",
+            do=f"import its logs again; they go to {measured}/. Then remove {IMPORTED}/",
         )
     runs = {}
-    for path in sorted((root / MEASURED).glob(f"[!.]*/{SOURCE}")):
+    for path in sorted((root / measured).glob(f"[!.]*/{SOURCE}")):
         try:
             source = files.read_json(str(path), _SOURCE)
         except RecordError as error:
             raise RecordError(str(error), do=_AGAIN) from error
         if source["run"] != path.parent.name:
             raise RecordError(f"{path} belongs to run {source['run']}", do=_AGAIN)
-        epochs = RunFolder(str(root / MEASURED), source["run"]).measured()
+        epochs = RunFolder(str(root / measured), source["run"]).measured()
         runs[source["run"]] = Run(
             id=source["run"],
             factors=source["factors"],
