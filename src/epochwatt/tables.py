@@ -236,9 +236,15 @@ def write_table(
     _write_text(Path(path), content, text.getvalue(), durable)
 
 
-def write_frame(path: str | Path, content: str, frame: "pd.DataFrame") -> None:
-    """Write a frame as `write_table` does, without its index; what is missing is an empty cell."""
-    _write_text(Path(path), content, frame.to_csv(index=False, lineterminator="\n"))
+def write_frame(
+    path: str | Path, content: str, frame: "pd.DataFrame", number: str | None = None
+) -> None:
+    """Write a frame as `write_table` does, without its index; what is missing is an empty cell.
+
+    `number`: format of numbers that are not whole, such as `%.6g`; None: all their digits
+    """
+    text = frame.to_csv(index=False, lineterminator="\n", float_format=number)
+    _write_text(Path(path), content, text)
 
 
 def _write_text(path: Path, content: str, text: str, durable: bool = True) -> None:
