@@ -176,8 +176,8 @@ def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> Ow
 
 def _setting(run: Run, first: "pd.Series[Any]") -> str:
     """Return in words what is known of a run's settings, those of its own among them."""
-    shown = ("num_workers", "prefetch_factor", "batch_size", "precision", "compile", "seed")
-    told = {name: first[name] for name in shown if pd.notna(first[name])}
+    named = ("num_workers", "prefetch_factor", "batch_size", "precision", "compile", "seed")
+    told = {name: first[name] for name in named if pd.notna(first[name])}
     known = {n: value for n, value in told.items() if value != columns.FACTOR_DEFAULTS[n]}
     known |= {name: told[name] for name in ("num_workers", "batch_size") if name in told}
     own = run.factors.get("settings") or {}

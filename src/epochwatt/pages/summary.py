@@ -236,8 +236,11 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
 
 def _terse(run: Run) -> str:
     """Return a run's setting with the medium last: it is what is cut off first."""
-    words = [] if pd.isna(run["num_workers"]) else [counted(run["num_workers"], "workers")]
-    words += [] if pd.isna(run["batch_size"]) else [f"batch {run['batch_size']}"]
+    words = list[str]()
+    if pd.notna(run["num_workers"]):  # a loop of one's own may not tell it
+        words.append(counted(run["num_workers"], "workers"))
+    if pd.notna(run["batch_size"]):
+        words.append(f"batch {run['batch_size']}")
     if run["power_mode"] != "asis":
         words.append(f"mode {run['power_mode']}")
     if run["precision"] != "fp32":

@@ -11,8 +11,7 @@ from epochwatt.board.records.record_shapes import FACTORS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import TEXT, WHOLE, WORD
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.study.place import MEASURED
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import MEASURED, Run
 
 IMPORTED, OWN = "imported", "own"  # the names that select them in config/config.yaml
 SOURCE = "source.json"
@@ -29,7 +28,7 @@ _AGAIN = "import its logs again, or move its folder away"
 def imported_runs(root: Path = Path(), measured: str = MEASURED) -> dict[str, Run]:
     """Return the runs of a checkout by id that are imported or of `EpochMonitor`.
 
-    None of them is ever measured by the workflow.
+    None of them is ever measured by the workflow. `measured` is the folder's name in `root`.
 
     Raises RecordError when one is damaged or renamed, ConfigError for those of an older version.
     """

@@ -9,8 +9,15 @@ from offline_page import WIDTHS, a_browser, opened
 from benchmarks.synthetic import sampler_with
 from epochwatt import EpochMonitor
 from epochwatt.analysis import advice
+from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.cli import main
+from epochwatt.columns import FLAG_EFFECTS
+from epochwatt.epochs.collect import collect_run
+from epochwatt.pages.machine import Machine
+from epochwatt.pages.summary import summarise
+from epochwatt.study.imported import imported_runs
+from epochwatt.tables import read_cells
 
 POWER = {"period_s": 0.01, "rails": 2, "signal": [[0.02, 8.0], [0.03, 22.0]]}
 
@@ -90,6 +97,23 @@ def test_page_opens_by_itself_at_desk_and_on_a_phone(made):
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
                 bar = page.locator("section").first.locator(".bar").first
                 assert bar.bounding_box()["width"] > 50
+
+
+def test_tables_and_summary_take_runs_that_do_not_tell_their_workers(made, tmp_path):
+    tables = []
+    for run in imported_runs(made.parent, made.name).values():
+        paths = [str(tmp_path / f"{run.id}{kind}.csv") for kind in ("", "-energy")]
+        collect_run(str(made), run.id, run.epochs, FLAG_EFFECTS, *paths)
+        tables.append(paths[0])
+    runs = str(tmp_path / "runs.csv")
+    export_tables(tables, {}, str(tmp_path / "epochs.csv"), runs)
+    assert {row["num_workers"] for row in read_cells(runs)} == {"", "0", "2", "4"}
+    (part,) = summarise(read_epochs(tables), [], {})
+    assert "<NA>" not in str(part)
+    cards = Machine({"runs": runs}, {}).shown()["places"][0]["cards"]
+    bare, named = sorted((card.setting.rpartition(": ")[2] for card in cards), reverse=True)
+    assert bare == "own"
+    assert named.endswith(" workers, batch 32, own")
 
 
 def test_run_of_one_epoch_is_shown_without_a_mean(tmp_path, capsys):
