@@ -6,6 +6,8 @@ dataclass read by `checked_rows` and written by `write_entries`. `read_cells` gi
 jobs must start fast.
 """
 
+from __future__ import annotations
+
 import csv
 import gzip
 import io
@@ -15,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, TypeVar
 
 from epochwatt.board.records import files
 from epochwatt.columns import COLUMNS
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Row = TypeVar("Row")
-Cells = dict[str, str]  # of one line, by the names of their columns
+Cells = Dict[str, str]  # of one line, by the names of their columns
 
 
 LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; what is larger fills the memory
