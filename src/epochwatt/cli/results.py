@@ -46,9 +46,9 @@ def summary(folder: Path | None) -> None:
     click.echo("figures  results/figures/     tables  results/tables/")
     for job in failures:
         say([f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}  {job.log}".rstrip()])
-    for name, page, says in PAGES:
-        if Path(page).exists():
-            click.echo(f"{name:<8} {page:<20} {says}")
+    for name, file, says in PAGES:
+        if Path(file).exists():
+            click.echo(f"{name:<8} {file:<20} {says}")
 
 
 @command("Make a page of your own script's runs, without a checkout.")

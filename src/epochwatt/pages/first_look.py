@@ -22,7 +22,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.bottleneck import COLUMNS as PARTS
 from epochwatt.epochs.collect import write_tables
-from epochwatt.errors import RecordError
+from epochwatt.errors import DamagedError, RecordError
 from epochwatt.pages.numbers import Bar, Column, shown, text_table
 from epochwatt.pages.timeline import read_epoch, timeline
 from epochwatt.study.imported import IMPORTED, imported_runs
@@ -130,10 +130,10 @@ def _table(folder: Path, run: Run, scratch: Path) -> Path:
     try:
         observed = (read_epoch(str(home), epoch) for epoch in epochs)
         write_tables(run.id, observed, columns.FLAG_EFFECTS, str(path), str(scratch / "energy.csv"))
-    except RecordError as error:
+    except DamagedError as error:
         raise RecordError(
             error.problem,
-            where=str(home),
+            where=run.id,
             found=error.found,
             do="move that epoch's folder away and ask again; the others are shown then",
         ) from error
@@ -145,11 +145,11 @@ def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> Ow
     rows = [_row(epoch, longest_s) for _, epoch in epochs.iterrows()]
     empty = [name for name in rows[0] if not any(row[name] for row in rows)]
     rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
-    begin, end = (
-        datetime.datetime.fromtimestamp(float(s), datetime.UTC)
-        for s in (epochs.t_start_unix_s.min(), epochs.t_end_unix_s.max())
-    )
-    facts = [f"{counted(len(epochs), 'epochs')}, {begin:{WHEN}} to {end:{WHEN}} UTC"]
+    facts = [counted(len(epochs), "epochs")]
+    ends = (epochs.t_start_unix_s.min(), epochs.t_end_unix_s.max())
+    if all(map(pd.notna, ends)):  # logs of others may not tell it
+        begin, end = (datetime.datetime.fromtimestamp(float(s), datetime.UTC) for s in ends)
+        facts[0] += f", {begin:{WHEN}} to {end:{WHEN}} UTC"
     if IMPORTED in run.studies:
         facts.append(f"imported from logs of {run.factors['imported']}")
     later = counted_epochs(epochs)
