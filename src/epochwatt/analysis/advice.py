@@ -127,7 +127,9 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
         )
     else:
         stalls, verb = ["wait_s", "copy_s"], "and copying are"
-        if math.isnan(run.mean("copy_s")):  # not told apart
+        if math.isnan(run.mean("wait_s")):  # logs of others have both in one
+            stalls = ["stall_s"]
+        elif math.isnan(run.mean("copy_s")):  # own loops may have it within computing
             stalls, verb = ["wait_s"], "is"
         reason = (
             f"Waiting for data {verb} {run.share_pct(*stalls):.0f} % of the epoch; hiding all of "

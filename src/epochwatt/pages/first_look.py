@@ -33,9 +33,9 @@ from epochwatt.text import POWER_SENSORS, aligned, counted
 PAGE = "page.html"
 WHEN = "%Y-%m-%d %H:%M:%S"
 FEW = 20  # epochs up to which a table needs no window of its own
-NUMBERS = ("e2e_s", *PARTS.values(), "power_mean_w")
-# class of the style sheet -> words
-KEY = {name.removesuffix("_s"): columns.label(name) for name in PARTS.values()}
+# columns that add up to an epoch, where its logs have waiting and copying in one
+JOINED = ("stall_s", "compute_s", "overhead_s")
+NUMBERS = ("e2e_s", "stall_s", *PARTS.values(), "power_mean_w")
 EFFECTS = {"invalidates": "; left out of means", "voids_energy": "; no energy", "informs": ""}
 WIDTH, HEIGHT = 600, 150  # of the drawing of power, in its own units
 
@@ -49,6 +49,7 @@ class OwnRun:
     setting: str
     facts: list[str]  # number of epochs and when, means, what limits the reading
     rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
+    key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
     flags: dict[str, str]  # of any of its epochs -> meaning
     power: dict[str, Any] | None  # over the last epoch; None: it was not measured
     advice: Advice
@@ -108,7 +109,7 @@ def write_page(folder: Path, runs: list[OwnRun]) -> Path:
         tables[run.run] = text_table(f"epochs-{n}", run.rows, *given)._replace(
             is_tall=len(run.rows) > FEW
         )
-    text = render("first_look.html", runs=runs, tables=tables, key=KEY, sensors=POWER_SENSORS)
+    text = render("first_look.html", runs=runs, tables=tables, sensors=POWER_SENSORS)
     with files.writing("the page", str(path)):
         files.write_bytes(str(path), text.encode("utf-8"))
     return path
@@ -142,7 +143,9 @@ def _table(folder: Path, run: Run, scratch: Path) -> Path:
 
 def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
     longest_s = float(epochs.e2e_s.max())
-    rows = [_row(epoch, longest_s) for _, epoch in epochs.iterrows()]
+    parts = JOINED if epochs.wait_s.isna().all() else tuple(PARTS.values())
+    key = {name.removesuffix("_s"): columns.label(name) for name in parts}
+    rows = [_row(epoch, parts, longest_s) for _, epoch in epochs.iterrows()]
     empty = [name for name in rows[0] if not any(row[name] for row in rows)]
     rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
     facts = [counted(len(epochs), "epochs")]
@@ -154,7 +157,7 @@ def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> Ow
         facts.append(f"imported from logs of {run.factors['imported']}")
     later = counted_epochs(epochs)
     if len(later):
-        means = {name: _number(float(later[name].mean()), name) for name in NUMBERS}
+        means = {name: _number(float(later[name].mean()), name) for name in _numbers(parts)}
         told = (f"{columns.label(name)} {text}" for name, text in means.items() if text)
         n_valid = counted(len(later), "valid epochs")
         facts.append(f"mean of {n_valid} after the first: {', '.join(told)}")
@@ -168,6 +171,7 @@ def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> Ow
         _setting(run, epochs.iloc[0]),
         facts,
         rows,
+        key,
         {flag: columns.FLAGS[flag].meaning + EFFECTS[columns.FLAGS[flag].effect] for flag in flags},
         _power(str(folder / run.id), int(epochs.epoch.max())),
         advice,
@@ -187,21 +191,25 @@ def _setting(run: Run, first: "pd.Series[Any]") -> str:
     return ", ".join([*words, *(f"{name} {value}" for name, value in own.items())])
 
 
-def _row(epoch: "pd.Series[Any]", longest_s: float) -> dict[str, object]:
+def _numbers(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return ("e2e_s", *parts, "power_mean_w")
+
+
+def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> dict[str, object]:
     """Return an epoch; the longest of its run fills the room of the bars."""
-    seconds = {column: epoch[column] for column in PARTS.values()}
+    seconds = {name.removesuffix("_s"): epoch[name] for name in parts}
     shares = {
-        column.removesuffix("_s"): 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
-        for column, s in seconds.items()
+        part: 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
+        for part, s in seconds.items()
     }
-    words = ", ".join(f"{KEY[part]} {share:.1f} %" for part, share in shares.items())
+    words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
     energy = ""
     if pd.notna(epoch.energy_wh):
         wh = float(epoch.energy_wh)
         energy = f"{wh:.3g} Wh" if wh >= 1.0 else f"{1000.0 * wh:.3g} mWh"
         if pd.notna(epoch.energy_error_pct):
             energy += f" \u00b1 {epoch.energy_error_pct:.1f} %"
-    numbers = {columns.label(name): _number(epoch[name], name) for name in NUMBERS}
+    numbers = {columns.label(name): _number(epoch[name], name) for name in _numbers(parts)}
     power = numbers.popitem()
     return {
         "epoch": str(epoch.epoch),
