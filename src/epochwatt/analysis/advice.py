@@ -66,7 +66,8 @@ class _Run:
 
     def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame) -> None:
         self.run, self.factors, self.epochs = str(first.run), first, epochs
-        self.workers = int(first.num_workers)
+        # a loop of one's own may not tell it
+        self.workers = 0 if pd.isna(first.num_workers) else int(first.num_workers)
 
     def mean(self, *columns: str) -> float:
         """Return the sum of the means of columns; nan where no epoch has one."""
@@ -125,9 +126,14 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
             f"are {run.share_pct('overhead_s'):.0f} % of the epoch; longer epochs have less of it."
         )
     else:
+        stalls, verb = ["wait_s", "copy_s"], "and copying are"
+        if math.isnan(run.mean("wait_s")):  # logs of others have both in one
+            stalls = ["stall_s"]
+        elif math.isnan(run.mean("copy_s")):  # own loops may have it within computing
+            stalls, verb = ["wait_s"], "is"
         reason = (
-            f"Waiting for data and copying are {run.share_pct('wait_s', 'copy_s'):.0f} % of the "
-            "epoch; hiding all of it would save no more."
+            f"Waiting for data {verb} {run.share_pct(*stalls):.0f} % of the epoch; hiding all of "
+            "it would save no more."
         )
     return Advice(run.run, bound.bound_by, NONE, f"{bound}: {_standing(siblings)}", reason)
 
@@ -146,6 +152,7 @@ def _lever(run: _Run, other: _Run) -> str:
     if "num_workers" in differing and 0 in (run.workers, other.workers):
         differing = [name for name in differing if name != "prefetch_factor"]
     is_lever = len(differing) == 1 and differing[0] in LEVERS + LEARNING
+    is_lever = is_lever and all(map(pd.notna, pairs[differing[0]]))
     return differing[0] if is_lever else ""
 
 

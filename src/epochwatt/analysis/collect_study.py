@@ -146,7 +146,10 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
                 }
                 for statistic, of_columns in (("mean", _means), ("median", _medians))
             ]
-    return pd.DataFrame(rows, columns=list(names(RUNS_COLUMNS)))
+    # an own loop may not tell them; prefetch has always had decimals here
+    whole = [f.name for f in FACTORS if f.kind == "int" and f.name != "prefetch_factor"]
+    table = pd.DataFrame(rows, columns=list(names(RUNS_COLUMNS)))
+    return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def _means(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

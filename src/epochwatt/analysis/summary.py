@@ -65,12 +65,14 @@ class Choice(NamedTuple):
 
 
 def setting_words(row: Mapping[str, str]) -> str:
-    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
-    words = [
-        counted(int(row["num_workers"]), "workers"),
-        SETTING["batch_size"].format(row["batch_size"]),
-        row["storage"],
-    ]
+    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode.
+
+    A loop of one's own may not tell workers and batch.
+    """
+    words = [counted(int(row["num_workers"]), "workers")] if row["num_workers"] else []
+    if row["batch_size"]:
+        words.append(SETTING["batch_size"].format(row["batch_size"]))
+    words.append(row["storage"])
     if row["power_mode"] != "asis":
         words.append(SETTING["power_mode"].format(row["power_mode"]))
     return ", ".join(words)

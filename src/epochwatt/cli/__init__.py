@@ -13,14 +13,14 @@ from epochwatt.cli.command import Group
 from epochwatt.cli.maintain import bug_report, calibrate_twin, completion
 from epochwatt.cli.measure import discard, doctor, fleet_check, plan, run, serve_and_train
 from epochwatt.cli.predict import count, profile, recommend, schedule, score, what_if
-from epochwatt.cli.results import compare, explain, report, summary
+from epochwatt.cli.results import compare, explain, page, report, summary
 from epochwatt.cli.share import convert_sweep, export, sweeps, validate
 from epochwatt.errors import EpochwattError
 from epochwatt.text import printable
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (plan, doctor, fleet_check, run, discard, serve_and_train),
-    "Look at results": (summary, report, compare, explain),
+    "Look at results": (summary, page, report, compare, explain),
     "Simulate and predict": (what_if, recommend, profile, schedule, score, count),
     "Sweeps of modes": (sweeps, convert_sweep),
     "Share data": (export, validate),
@@ -67,7 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = f"{path}{error.strerror or error}\n  do: {advice}"
     except EpochwattError as error:
         message = str(error)
-        if not Path("config").is_dir() and re.search(r"\b(config|results|measured)[/:]", message):
+        if not Path("config").is_dir() and re.search(
+            r"(?<![\w/])(config|results|measured)[/:]", message
+        ):
             message = str(
                 EpochwattError(
                     f"{Path.cwd()} is not an epochwatt checkout: it has no folder config/",

@@ -1,10 +1,10 @@
-"""Commands that show results: `summary`, `report`, `compare`, `explain`."""
+"""Commands that show results: `summary`, `page`, `report`, `compare`, `explain`."""
 
 from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, RESULT, command, option, say
+from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, PATH, RESULT, command, option, say
 from epochwatt.errors import EpochwattError
 
 PAGES = (  # the last is the first to open
@@ -14,13 +14,24 @@ PAGES = (  # the last is the first to open
 
 
 @command("Print what was trained and where the time went.")
-def summary() -> None:
+@click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
+def summary(folder: Path | None) -> None:
     """Print what was trained, where the time went, and where page, figures and tables are.
+
+    With FOLDER: the text of `epochwatt page FOLDER`, on runs of your own script; it needs no
+    checkout.
 
     Examples:
     # the text that `make run` ends with
     epochwatt summary
+    # your own runs
+    epochwatt summary measured
     """
+    if folder is not None:
+        from epochwatt.pages.first_look import read_own_runs, text_lines
+
+        say(text_lines(read_own_runs(folder)))
+        return
     from epochwatt.study.not_made import read
 
     path = Path("results/summary.txt")
@@ -35,9 +46,26 @@ def summary() -> None:
     click.echo("figures  results/figures/     tables  results/tables/")
     for job in failures:
         say([f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}  {job.log}".rstrip()])
-    for name, page, says in PAGES:
-        if Path(page).exists():
-            click.echo(f"{name:<8} {page:<20} {says}")
+    for name, file, says in PAGES:
+        if Path(file).exists():
+            click.echo(f"{name:<8} {file:<20} {says}")
+
+
+@command("Make a page of your own script's runs, without a checkout.")
+@click.argument("folder", metavar="[FOLDER]", default="measured", type=PATH)
+def page(folder: Path) -> None:
+    """Make FOLDER/page.html of the runs of EpochMonitor in FOLDER (default: measured), and print
+    the same as text: epochs, where their time goes, energy, power, flags, and what would help.
+
+    Examples:
+    # then open measured/page.html
+    epochwatt page
+    """
+    from epochwatt.pages.first_look import read_own_runs, text_lines, write_page
+
+    runs = read_own_runs(folder)
+    path = write_page(folder, runs)
+    say([*text_lines(runs), "", f"page  {path}"])
 
 
 @command("Make results/report.html if something it shows has changed.")

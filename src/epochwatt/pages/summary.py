@@ -236,7 +236,11 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
 
 def _terse(run: Run) -> str:
     """Return a run's setting with the medium last: it is what is cut off first."""
-    words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
+    words = list[str]()
+    if pd.notna(run["num_workers"]):  # a loop of one's own may not tell it
+        words.append(counted(run["num_workers"], "workers"))
+    if pd.notna(run["batch_size"]):
+        words.append(f"batch {run['batch_size']}")
     if run["power_mode"] != "asis":
         words.append(f"mode {run['power_mode']}")
     if run["precision"] != "fp32":
@@ -257,8 +261,8 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "unit": run["instance"],
                 "storage": run["storage"],
                 "mode": str(run["power_mode"]),
-                "workers": str(run["num_workers"]),
-                "batch": str(run["batch_size"]),
+                "workers": "" if pd.isna(run["num_workers"]) else str(run["num_workers"]),
+                "batch": "" if pd.isna(run["batch_size"]) else str(run["batch_size"]),
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
                 **{part: f"{share:.1f} %" for part, share in shares.items()},

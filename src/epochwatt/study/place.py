@@ -9,9 +9,8 @@ from epochwatt.board.device.identity import Identity, identify
 from epochwatt.board.device.storage import medium_of
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.study.config import Device, Storage
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import MEASURED, Run
 
-MEASURED = "measured"
 # Snakemake keeps a cache in the home folder; whoever has none that can be written needs another
 CACHE_ELSEWHERE = "export XDG_CACHE_HOME=$PWD/.cache, then start again"
 

@@ -17,6 +17,7 @@ from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.columns import Factors
 
 TWIN = columns.TWIN
+MEASURED = "measured"  # folder of all records
 
 
 @dataclass(frozen=True)

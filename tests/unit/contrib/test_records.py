@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
+from epochwatt.pages.first_look import read_own_runs, text_lines
 from epochwatt.study.imported import imported_runs
 from epochwatt.study.runs import canonical_json, run_id
 
@@ -431,6 +433,10 @@ def test_command_line(logs, checkout, tmp_path, capsys):
     assert main([str(tmp_path / "logs"), *words]) == 0
     out = capsys.readouterr().out
     assert re.fullmatch(r"measured/jetson-agx-\S+: 3 epochs\n", out)
+    told = "\n".join(text_lines(read_own_runs(Path("measured"))))
+    assert "imported from logs of " in told
+    assert "nan" not in told
+    assert "stall" in told
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "1.5", "[" * 5000])

@@ -1,0 +1,244 @@
+"""Show a folder of own runs without a checkout: its page, and the same as text.
+
+The runs are those of `EpochMonitor` and those that were imported. Each has its epochs over time,
+how they split, their energy with its bound, power over the last one, flags in words, and advice.
+"""
+
+import datetime
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from epochwatt import columns
+from epochwatt.analysis.advice import Advice, advise
+from epochwatt.analysis.collect_study import counted_epochs, read_epochs
+from epochwatt.analysis.summary import SETTING
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.epochs.bottleneck import COLUMNS as PARTS
+from epochwatt.epochs.collect import write_tables
+from epochwatt.errors import DamagedError, RecordError
+from epochwatt.pages.numbers import Bar, Column, shown, text_table
+from epochwatt.pages.timeline import read_epoch, timeline
+from epochwatt.study.imported import IMPORTED, imported_runs
+from epochwatt.study.runs import Run
+from epochwatt.templates import render
+from epochwatt.text import POWER_SENSORS, aligned, counted
+
+PAGE = "page.html"
+WHEN = "%Y-%m-%d %H:%M:%S"
+FEW = 20  # epochs up to which a table needs no window of its own
+# columns that add up to an epoch, where its logs have waiting and copying in one
+JOINED = ("stall_s", "compute_s", "overhead_s")
+NUMBERS = ("e2e_s", "stall_s", *PARTS.values(), "power_mean_w")
+EFFECTS = {"invalidates": "; left out of means", "voids_energy": "; no energy", "informs": ""}
+WIDTH, HEIGHT = 600, 150  # of the drawing of power, in its own units
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run as it is shown."""
+
+    run: str
+    title: str  # its network, or the name that it was given
+    setting: str
+    facts: list[str]  # number of epochs and when, means, what limits the reading
+    rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
+    key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
+    flags: dict[str, str]  # of any of its epochs -> meaning
+    power: dict[str, Any] | None  # over the last epoch; None: it was not measured
+    advice: Advice
+
+    def lines(self) -> list[str]:
+        """Return it for the terminal."""
+        names = [name for name in self.rows[0] if name != "parts"]
+        table = aligned([names, *([str(row[name]) for name in names] for row in self.rows)])
+        flags = [f"{name}: {meaning}" for name, meaning in self.flags.items()]
+        head = f"{self.run} ({self.setting})" if self.setting else self.run
+        return [head, *self.facts, "", *table, "", self.advice.advice, self.advice.reason, *flags]
+
+
+def read_own_runs(folder: Path) -> list[OwnRun]:
+    """Return the runs of a folder, in the order of their ids.
+
+    Raises RecordError: there are none, or a record is damaged.
+    """
+    folder = folder.resolve()
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "nothing"
+        do = "name the folder with the records of EpochMonitor, `measured` where it was not told"
+        raise RecordError(f"{folder} is no folder", found=found, do=do)
+    runs = {name: r for name, r in imported_runs(folder.parent, folder.name).items() if r.epochs}
+    if not runs:
+        n = sum(path.is_dir() and path.name[0] != "." for path in folder.iterdir())
+        raise RecordError(
+            f"{folder} holds no run of EpochMonitor with a finished epoch",
+            found=f"{counted(n, 'folders')} without source.json and an epoch" if n else "nothing",
+            do="name the folder that holds the runs' folders; runs of the workflow are shown by "
+            "`make run` in their checkout",
+        )
+    with tempfile.TemporaryDirectory(prefix="epochwatt-") as scratch:
+        tables = [_table(folder, run, Path(scratch)) for run in runs.values()]
+        epochs = read_epochs(tables)
+    # settings of their own are no columns: runs that differ in one of them are not compared
+    settings = {name: json.dumps(run.factors.get("settings")) for name, run in runs.items()}
+    advice = {
+        advice.run: advice
+        for _, group in epochs.groupby(epochs.run.map(settings), sort=False)
+        for advice in advise(group)
+    }
+    return [
+        _own_run(folder, runs[str(name)], rows, advice[str(name)])
+        for name, rows in epochs.groupby("run", sort=False)
+    ]
+
+
+def write_page(folder: Path, runs: list[OwnRun]) -> Path:
+    """Write the page of a folder's runs into it; return its path."""
+    path = folder.resolve() / PAGE
+    names = (*(columns.label(name) for name in NUMBERS), columns.label("energy_wh"))
+    tables = {}
+    for n, run in enumerate(runs):
+        kinds = {"parts": "bars", "flags": "middle", **dict.fromkeys(names, "n")}
+        given = [Column(name, name, kinds.get(name, "")) for name in run.rows[0]]
+        tables[run.run] = text_table(f"epochs-{n}", run.rows, *given)._replace(
+            is_tall=len(run.rows) > FEW
+        )
+    text = render("first_look.html", runs=runs, tables=tables, sensors=POWER_SENSORS)
+    with files.writing("the page", str(path)):
+        files.write_bytes(str(path), text.encode("utf-8"))
+    return path
+
+
+def text_lines(runs: list[OwnRun]) -> Iterator[str]:
+    """Yield what the page says, for the terminal."""
+    for n, run in enumerate(runs):
+        yield from [*([""] if n else []), *run.lines()]
+
+
+def _table(folder: Path, run: Run, scratch: Path) -> Path:
+    """Make the table of a run's epochs; a damaged record stays where it is.
+
+    Raises RecordError.
+    """
+    path, home = scratch / f"{run.id}.csv", folder / run.id
+    epochs = RunFolder(str(folder), run.id).measured()
+    try:
+        observed = (read_epoch(str(home), epoch) for epoch in epochs)
+        write_tables(run.id, observed, columns.FLAG_EFFECTS, str(path), str(scratch / "energy.csv"))
+    except DamagedError as error:
+        raise RecordError(
+            error.problem,
+            where=run.id,
+            found=error.found,
+            do="move that epoch's folder away and ask again; the others are shown then",
+        ) from error
+    return path
+
+
+def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
+    longest_s = float(epochs.e2e_s.max())
+    parts = JOINED if epochs.wait_s.isna().all() else tuple(PARTS.values())
+    key = {name.removesuffix("_s"): columns.label(name) for name in parts}
+    rows = [_row(epoch, parts, longest_s) for _, epoch in epochs.iterrows()]
+    empty = [name for name in rows[0] if not any(row[name] for row in rows)]
+    rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
+    facts = [counted(len(epochs), "epochs")]
+    ends = (epochs.t_start_unix_s.min(), epochs.t_end_unix_s.max())
+    if all(map(pd.notna, ends)):  # logs of others may not tell it
+        begin, end = (datetime.datetime.fromtimestamp(float(s), datetime.UTC) for s in ends)
+        facts[0] += f", {begin:{WHEN}} to {end:{WHEN}} UTC"
+    if IMPORTED in run.studies:
+        facts.append(f"imported from logs of {run.factors['imported']}")
+    later = counted_epochs(epochs)
+    if len(later):
+        means = {name: _number(float(later[name].mean()), name) for name in _numbers(parts)}
+        told = (f"{columns.label(name)} {text}" for name, text in means.items() if text)
+        n_valid = counted(len(later), "valid epochs")
+        facts.append(f"mean of {n_valid} after the first: {', '.join(told)}")
+    n_invalid = int((~epochs.valid).sum())
+    if n_invalid:
+        facts.append(f"{counted(n_invalid, 'epochs')} not valid, left out of means")
+    flags = sorted({flag for cell in epochs["flags"] for flag in cell.split()})
+    return OwnRun(
+        run.id,
+        str(run.factors["model"]),
+        _setting(run, epochs.iloc[0]),
+        facts,
+        rows,
+        key,
+        {flag: columns.FLAGS[flag].meaning + EFFECTS[columns.FLAGS[flag].effect] for flag in flags},
+        _power(str(folder / run.id), int(epochs.epoch.max())),
+        advice,
+    )
+
+
+def _setting(run: Run, first: "pd.Series[Any]") -> str:
+    """Return in words what is known of a run's settings, those of its own among them."""
+    named = ("num_workers", "prefetch_factor", "batch_size", "precision", "compile", "seed")
+    told = {name: first[name] for name in named if pd.notna(first[name])}
+    known = {n: value for n, value in told.items() if value != columns.FACTOR_DEFAULTS[n]}
+    known |= {name: told[name] for name in ("num_workers", "batch_size") if name in told}
+    own = run.factors.get("settings") or {}
+    words = [SETTING[name].format(v) for name, v in known.items() if name != "num_workers"]
+    if "num_workers" in known:
+        words.insert(0, counted(known["num_workers"], "workers"))
+    return ", ".join([*words, *(f"{name} {value}" for name, value in own.items())])
+
+
+def _numbers(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return ("e2e_s", *parts, "power_mean_w")
+
+
+def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> dict[str, object]:
+    """Return an epoch; the longest of its run fills the room of the bars."""
+    seconds = {name.removesuffix("_s"): epoch[name] for name in parts}
+    shares = {
+        part: 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
+        for part, s in seconds.items()
+    }
+    words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
+    energy = ""
+    if pd.notna(epoch.energy_wh):
+        wh = float(epoch.energy_wh)
+        energy = f"{wh:.3g} Wh" if wh >= 1.0 else f"{1000.0 * wh:.3g} mWh"
+        if pd.notna(epoch.energy_error_pct):
+            energy += f" \u00b1 {epoch.energy_error_pct:.1f} %"
+    numbers = {columns.label(name): _number(epoch[name], name) for name in _numbers(parts)}
+    power = numbers.popitem()
+    return {
+        "epoch": str(epoch.epoch),
+        "parts": [Bar(100.0 * float(epoch.e2e_s) / longest_s, shares, words)],
+        **numbers,
+        columns.label("energy_wh"): energy,
+        power[0]: power[1],
+        "flags": epoch["flags"].replace(" ", ", "),
+    }
+
+
+def _number(value: float, name: str) -> str:
+    """Return a number with its unit; empty where there is none."""
+    unit = columns.unit(name)
+    return "" if pd.isna(value) else f"{shown(float(value), unit=unit)} {unit}"
+
+
+def _power(folder: str, epoch: int) -> dict[str, Any] | None:
+    """Return the curves of power over an epoch, as the page draws them."""
+    told = timeline(*read_epoch(folder, epoch))
+    series = [line for line in told["series"] if line["lane"] == "power"]
+    most_w = max((w for line in series for w in line["value"]), default=0.0)
+    if most_w <= 0.0:
+        return None
+    scale_x, scale_y = WIDTH / told["e2e_s"], 0.95 * HEIGHT / most_w
+    curves = {}
+    for line in series:
+        points = zip(line["t_s"], line["value"], strict=True)
+        name = line["name"] if line["name"] not in curves else f"{line['source']} {line['name']}"
+        curves[name] = " ".join(f"{scale_x * t:.1f},{HEIGHT - scale_y * w:.1f}" for t, w in points)
+    axes = {"most": _number(most_w, "power_w"), "end": _number(told["e2e_s"], "e2e_s")}
+    return {"epoch": epoch, "curves": curves, "width": WIDTH, "height": HEIGHT, **axes}
