@@ -602,7 +602,7 @@ class EpochMonitor:
         running = self._running  # a thread that stays must not hold this object
 
         def start() -> None:
-            options = {"timeout_s": ANSWER_S, "power": power, "gpu": _gpu()}
+            options: Dict[str, Any] = {"timeout_s": ANSWER_S, "power": power, "gpu": _gpu()}
             running.append(Sampler.start(tree, os.getcwd(), 0, **options))
 
         _start_in_a_thread_that_stays(start)
