@@ -66,7 +66,7 @@ class _Run:
 
     def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame) -> None:
         self.run, self.factors, self.epochs = str(first.run), first, epochs
-        self.workers = int(first.num_workers)
+        self.workers = 0 if pd.isna(first.num_workers) else int(first.num_workers)
 
     def mean(self, *columns: str) -> float:
         """Return the sum of the means of columns; nan where no epoch has one."""
@@ -113,6 +113,9 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
             reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
     bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
+    if not bound.bound_by:
+        reason = "Only start and end of its epochs are known."
+        return Advice(run.run, "", NONE, "No part of its time is known.", reason)
     siblings = [_sibling(run, other, lever) for other in runs if (lever := _lever(run, other))]
     for levers in (LEVERS, LEARNING):
         if faster := [s for s in siblings if s.lever in levers and s.is_faster]:

@@ -66,11 +66,9 @@ class Choice(NamedTuple):
 
 def setting_words(row: Mapping[str, str]) -> str:
     """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode."""
-    words = [
-        counted(int(row["num_workers"]), "workers"),
-        SETTING["batch_size"].format(row["batch_size"]),
-        row["storage"],
-    ]
+    words = [counted(int(row["num_workers"]), "workers")] if row["num_workers"] else []
+    words += [SETTING["batch_size"].format(row["batch_size"])] if row["batch_size"] else []
+    words.append(row["storage"])
     if row["power_mode"] != "asis":
         words.append(SETTING["power_mode"].format(row["power_mode"]))
     return ", ".join(words)
