@@ -763,7 +763,7 @@ FLAGS: Dict[str, Flag] = {
     # stall_energy_j is empty; times and energy are good
     "stalls_not_placed": Flag(
         INFORMS,
-        "when the GPU stalled is not known: an old record of pooled timing, or an imported power log",
+        "when the GPU stalled is not known: an old record of pooled timing, or an imported log",
     ),
     # power_scope and sampler_period_s say what was read
     "power_source_replaced": Flag(

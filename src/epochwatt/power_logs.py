@@ -194,7 +194,7 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
             rows[n] = cells
     if not rows:
         raise RecordError("the log has no reading", where=str(path), found=repr(first[:80]))
-    return form, pd.DataFrame.from_dict(rows, orient="index", columns=header), warnings
+    return form, pd.DataFrame.from_dict(rows, orient="index", columns=list(header)), warnings
 
 
 def _csv_cells(line: str) -> list[str]:
@@ -437,12 +437,11 @@ FORMATS = (
 
 def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
     """Return the epochs of a file: `epoch`, `start_s`, `end_s`, ascending; RecordError."""
-    names = ["epoch", "start", "end"]
     lines = [(n, t) for n, t in enumerate(table_text(path).splitlines(), 1) if t.strip()]
     form = 'CSV with the columns epoch, start, end, or lines {"epoch": 0, "start": ..., "end": ...}'
     is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
     header = [] if is_json or not lines else _csv_cells(lines[0][1])
-    rows = []
+    rows: list[tuple[int, int, str, str]] = []
     for n, line in lines if is_json else lines[1:]:
         try:
             row = json.loads(line) if is_json else dict(zip(header, _csv_cells(line), strict=True))
@@ -452,22 +451,26 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
             raise RecordError("no epoch", where=where, found=found, allowed=form) from error
     if not rows:
         raise RecordError("no epochs", where=str(path), allowed=form)
-    frame = pd.DataFrame(rows, columns=["line", *names])
-    for name in names[1:]:
-        frame[f"{name}_s"] = instants(list(frame[name]), list(frame["line"]), zone, path)
-    frame = frame.sort_values("epoch", kind="stable").reset_index(drop=True)
-    follows = [None, *range(len(frame) - 1)]
-    for row, before in zip(frame.itertuples(), follows, strict=True):
-        wrong = "" if row.start_s < row.end_s else "an epoch that ends before it starts"
-        if before is not None and not wrong:
-            last = frame.iloc[before]
-            wrong = "an epoch is missing or there twice" if row.epoch != last.epoch + 1 else ""
-            wrong = wrong or ("epochs overlap" if row.start_s < last.end_s else "")
+    rows.sort(key=lambda row: row[1])
+    n_lines = [row[0] for row in rows]
+    starts_s, ends_s = (
+        instants([str(row[k]) for row in rows], n_lines, zone, path) for k in (2, 3)
+    )
+    for k, (n, epoch, start, end) in enumerate(rows):
+        wrong = "" if starts_s[k] < ends_s[k] else "an epoch that ends before it starts"
+        if k and epoch != rows[k - 1][1] + 1:
+            wrong = "an epoch is missing or there twice"
+        elif k and starts_s[k] < ends_s[k - 1]:
+            wrong = "epochs overlap"
         if wrong:
-            found = f"epoch {row.epoch} from {row.start} to {row.end}"
-            allowed = "numbers one apart, each epoch after the one before"
-            raise RecordError(wrong, where=f"{path}, line {row.line}", found=found, allowed=allowed)
-    return frame
+            raise RecordError(
+                wrong,
+                where=f"{path}, line {n}",
+                found=f"epoch {epoch} from {start} to {end}",
+                allowed="numbers one apart, each epoch after the one before",
+            )
+    numbers_told = [row[1] for row in rows]
+    return pd.DataFrame({"epoch": numbers_told, "start_s": starts_s, "end_s": ends_s})
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -545,7 +548,8 @@ def _source(
 def _write(target: Path, source: Document, power: Power, epochs: pd.DataFrame) -> list[str]:
     """Write a run under another name and rename it; return a line for each epoch."""
     unfinished = target.parent / f".import-{target.name}"
-    lines, first = [], None
+    lines: list[str] = []
+    first: Document | None = None
     with files.writing("an imported run", str(target)):
         shutil.rmtree(unfinished, ignore_errors=True)
         folder = RunFolder(str(unfinished), target.name)
@@ -570,7 +574,7 @@ def _window(k: int, row: dict[str, Any]) -> Window:
     """Return an epoch as `EpochMonitor` says windows."""
     energy_j = None if row["energy_wh"] is None else row["energy_wh"] * J_PER_WH
     error_pct, flags = row["energy_error_pct"], tuple(sorted(row["flags"] - {"imported"}))
-    error_j = None if None in (energy_j, error_pct) else energy_j * error_pct / 100.0
+    error_j = None if energy_j is None or error_pct is None else energy_j * error_pct / 100.0
     told = row["power_mean_w"], row["power_scope"], flags
     return Window(f"epoch {k}", row["e2e_s"], energy_j, error_j, *told)
 

@@ -227,7 +227,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
             "fastest": textwrap.shorten(_terse(run), SETTING_WIDTH, placeholder=" ..."),
             "E2E s": f"{run['e2e_s']:.2f}",
             **_power(run),
-            "stall": f"{100 * run['stall_s'] / run['e2e_s']:.0f} %",
+            "stall": _percent(100 * run["stall_s"] / run["e2e_s"], 0),
             "bound by": _bound(run),
         }
         rows.append(row)
@@ -236,7 +236,11 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
 
 def _terse(run: Run) -> str:
     """Return a run's setting with the medium last: it is what is cut off first."""
-    words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
+    told = [name for name in ("num_workers", "batch_size") if pd.notna(run[name])]
+    words = [
+        f"batch {run[name]}" if name == "batch_size" else counted(run[name], "workers")
+        for name in told
+    ]
     if run["power_mode"] != "asis":
         words.append(f"mode {run['power_mode']}")
     if run["precision"] != "fp32":
@@ -261,13 +265,18 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "batch": str(run["batch_size"]),
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
-                **{part: f"{share:.1f} %" for part, share in shares.items()},
+                **{part: _percent(share, 1) for part, share in shares.items()},
                 "bound by": _bound(run),
                 **_power(run),
             }
         )
     same = {name for name in PLACE if len({row[name] for row in rows}) == 1}
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
+
+
+def _percent(share: float, digits: int) -> str:
+    """Return a share in words; empty where it is not known."""
+    return "" if pd.isna(share) else f"{share:.{digits}f} %"
 
 
 def _bound(run: Run) -> str:
