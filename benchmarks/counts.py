@@ -18,7 +18,6 @@ from benchmarks.results import REPOSITORY
 from epochwatt.board.training.workloads import WORKLOADS
 from epochwatt.counting.count_workload import launches, made_on_meta
 from epochwatt.counting.recorder import TASKS
-from epochwatt.counting.summary import totals
 
 FOLDER = REPOSITORY / "benchmarks/tables/counting"
 SIZE = 8  # samples of a mini-batch
@@ -68,19 +67,19 @@ def rows(models: Iterable[str] = WORKLOADS) -> list[dict[str, Any]]:
     for model in models:
         for task in TASKS:
             kernels = [kernel for _, kernel in launches(WORKLOADS[model], SIZE, task)]
-            ours = totals(kernel for kernel in kernels if kernel.kind in PRODUCTS)
-            there, whole = by_torch(model, task), totals(kernels)
+            products = sum(kernel.flops for kernel in kernels if kernel.kind in PRODUCTS)
+            there = by_torch(model, task)
             made.append(
                 {
                     "network": model,
                     "task": task,
-                    "products_flop": ours.flops,
+                    "products_flop": products,
                     "torch_flop": there.flops,
                     "torch_groups_forgotten_flop": there.too_many,
-                    "left_flop": ours.flops - (there.flops - there.too_many),
-                    "all_flop": whole.flops,
-                    "bytes": whole.bytes,
-                    "launches": whole.launches,
+                    "left_flop": products - (there.flops - there.too_many),
+                    "all_flop": sum(kernel.flops for kernel in kernels),
+                    "bytes": sum(kernel.bytes for kernel in kernels),
+                    "launches": len(kernels),
                 }
             )
     return made

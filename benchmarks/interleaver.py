@@ -3,7 +3,7 @@
 One network trains and another answers, both ways in turn: interleaved in one process, and as two
 processes that the system shares the machine out to; on a GPU also as two CUDA streams of one
 process. Without a GPU all of it is pinned to one CPU, as a board has one GPU, with one thread each.
-Requests arrive at a constant rate, so the formulas of `schedule.plans` hold.
+Requests arrive at a constant rate, so the formulas of `schedule.problem` hold.
 
 Whether the worst latency keeps to the formula and its margin (`schedule.interleaved.expected`) is
 asked of longer goes. Each has as many requests as ten minutes of ten a second, so as many chances

@@ -27,7 +27,7 @@ from epochwatt.board.training.workloads import WORKLOADS, make_trainer
 from epochwatt.counting.count_workload import launches
 from epochwatt.roofline.ceilings import CeilingRow
 from epochwatt.roofline.collect import Place, ceiling_rows
-from epochwatt.roofline.fit import fit_ceilings
+from epochwatt.roofline.fit import Kernels, fit_ceilings
 from epochwatt.roofline.model import Ceilings
 
 TABLE = REPOSITORY / "benchmarks/tables/instrument/roofs.csv"
@@ -50,7 +50,7 @@ def ceilings_here(threads: int) -> Ceilings:
         place = Place("ceilings", "measured", "host", "local", [dict(mode)])
         effects = dict.fromkeys(columns.FLAGS, "informs")
         rows: list[CeilingRow] = ceiling_rows(folder.read(mode), place, effects)
-    return fit_ceilings(rows)
+    return fit_ceilings(Kernels.of_mode(rows))
 
 
 def measured_s(model: str, size: int, task: str) -> float:

@@ -23,6 +23,7 @@ from epochwatt.pages import studies as study
 from epochwatt.prediction.evaluation.sweep_scores import read_scores
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
+from epochwatt.tables import read_frame
 from epochwatt.templates import Rows, columns
 
 FOLDER = REPOSITORY / "benchmarks/tables"
@@ -141,12 +142,13 @@ def _over_paper(row: dict[str, str] | None) -> str:
 
 def schedule_tables(folder: Path) -> dict[str, Table]:
     """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
-    rows = summarised(*(read_rows(str(folder / f"{name}.csv")) for name in ("scores", "arrivals")))
+    played = read_frame(folder / "arrivals.csv")
+    rows = summarised(read_frame(folder / "scores.csv"), played).to_dict("records")
     tables = {
         name: _solvers_table([row for row in rows if row["provenance"] == provenance])
         for name, provenance in (("solvers", "simulated"), ("solvers-public", "public"))
     }
-    mean = summarised(read_rows(str(folder / "scores-mean.csv")))
+    mean = summarised(read_frame(folder / "scores-mean.csv")).to_dict("records")
     simulated = [row for row in mean if row["provenance"] == "simulated"]
     tables["solvers-mean"] = _solvers_table(simulated)
     shown = ("claim", "sentence", "paper_value", "provenance", "our_value", "status")
@@ -165,7 +167,7 @@ def _arrivals_table(rows: list[dict[str, Any]]) -> Table:
                 *(f"{row['late_pct']:.1f}", f"{row['kept_p99_pct']:.0f}"),
             ]
             for row in rows
-            if row["late_pct"] != ""
+            if not math.isnan(row["late_pct"])
         ),
     ]
 
@@ -215,7 +217,7 @@ def _answered(row: dict[str, Any] | None) -> str:
     """Return the share answered within budgets, and the mean loss of these answers."""
     if row is None:
         return "-"
-    loss = "-" if row["loss_pct"] == "" else f"{row['loss_pct']:.1f}"
+    loss = "-" if math.isnan(row["loss_pct"]) else f"{row['loss_pct']:.1f}"
     return f"{row['kept_pct']:.1f} / {loss}"
 
 

@@ -6,6 +6,8 @@ dataclass read by `checked_rows` and written by `write_entries`. `read_cells` gi
 jobs must start fast.
 """
 
+from __future__ import annotations
+
 import csv
 import gzip
 import io
@@ -15,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, TypeVar
 
 from epochwatt.board.records import files
 from epochwatt.columns import COLUMNS
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Row = TypeVar("Row")
-Cells = dict[str, str]  # of one line, by the names of their columns
+Cells = Dict[str, str]  # of one line, by the names of their columns
 
 
 LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; what is larger fills the memory
@@ -236,9 +238,15 @@ def write_table(
     _write_text(Path(path), content, text.getvalue(), durable)
 
 
-def write_frame(path: str | Path, content: str, frame: "pd.DataFrame") -> None:
-    """Write a frame as `write_table` does, without its index; what is missing is an empty cell."""
-    _write_text(Path(path), content, frame.to_csv(index=False, lineterminator="\n"))
+def write_frame(
+    path: str | Path, content: str, frame: "pd.DataFrame", number: str | None = None
+) -> None:
+    """Write a frame as `write_table` does, without its index; what is missing is an empty cell.
+
+    `number`: format of numbers that are not whole, such as `%.6g`; None: all their digits
+    """
+    text = frame.to_csv(index=False, lineterminator="\n", float_format=number)
+    _write_text(Path(path), content, text)
 
 
 def _write_text(path: Path, content: str, text: str, durable: bool = True) -> None:

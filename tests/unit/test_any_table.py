@@ -8,7 +8,7 @@ import json
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,18 +46,18 @@ from epochwatt.prediction.recommend import text as recommend_text
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.collect import place_points
-from epochwatt.roofline.explain_run import write_explanations
+from epochwatt.roofline.explain import write_explanations
 from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
 from epochwatt.roofline.points import Point, write_points
-from epochwatt.roofline.tuning import Tuned
-from epochwatt.schedule.dynamic.study import SlotRow
-from epochwatt.schedule.evaluation import Score
-from epochwatt.schedule.played import ArrivalRow, LatencyRow, PowerRow
+from epochwatt.roofline.tuning import TUNED_COLUMNS
+from epochwatt.schedule.changing import SLOT_COLUMNS
+from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.study import SCORE_COLUMNS
 from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.tables import write_entries, write_table
+from epochwatt.tables import write_table
 from tests.unit import any_table
 from tests.unit.any_table import ODD, Cells, named_rows, rows_of, shapes, write_csv, write_runs
 
@@ -266,16 +266,11 @@ def test_tuning(style_file, shape):
         "aim": ("maxn", "least_energy", "least_energy_within_2"),
         "power_scope": ("module", "gpu"),
     }
-    given_cells = {
-        k: (lambda _, some=some: cells.random.choice(some)) for k, some in choices.items()
-    }
-    given_cells |= {"slower_pct": lambda _: cells.number()}
-    given_cells |= {
-        "saved_pct": lambda _: min(cells.number(), 100.0) * cells.random.choice((1, -1))
-    }
+    numbers = ("slower_pct", "saved_pct")
     with made() as folder:
-        rows = rows_of(Tuned, cells, shape.n_things * shape.few, **given_cells)
-        write_entries(folder / "tuning.csv", "tuning", Tuned, rows, ".6g")
+        n_rows = shape.n_things * shape.few
+        rows = named_rows(TUNED_COLUMNS, cells, n_rows, numbers, **choices)
+        write_csv(folder / "tuning.csv", TUNED_COLUMNS, rows)
         tuning.draw_tuning(str(folder / "tuning.csv"), style_file, str(folder / "tuned"))
 
 
@@ -329,13 +324,12 @@ def test_fulcrum(style_file, shape):
     cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     with made() as folder:
         tables = {}
-        for name, row in (
-            ("scores", Score),
-            ("power", PowerRow),
-            ("latencies", LatencyRow),
-            ("arrivals", ArrivalRow),
+        for name, columns in (
+            ("scores", SCORE_COLUMNS),
+            ("power", POWER_COLUMNS),
+            ("latencies", LATENCY_COLUMNS),
+            ("arrivals", ARRIVAL_COLUMNS),
         ):
-            columns = tuple(field.name for field in fields(row))
             of_table = {key: some for key, some in choices.items() if key in columns}
             rows = named_rows(columns, cells, n_rows, needed, **of_table)
             tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
@@ -357,7 +351,7 @@ def test_replanning(style_file, shape):
     ]
     with made() as folder:
         table, stem = folder / "changing-slots.csv", f"{folder}/figures/twin/{REPLANNING}"
-        write_table(table, "slots", [field.name for field in fields(SlotRow)], rows)
+        write_table(table, "slots", SLOT_COLUMNS, rows)
         draw_schedules([str(table)], style_file, [stem])
 
 

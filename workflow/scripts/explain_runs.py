@@ -1,7 +1,7 @@
 """Adapter of rule explain_runs."""
 
 from epochwatt.adapters import job_log
-from epochwatt.roofline.explain_run import write_explanations
+from epochwatt.roofline.explain import write_explanations
 
 
 def main(snakemake):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.schedule.study import write_played
+from epochwatt.schedule.played import write_played
 
 
 def main(snakemake):

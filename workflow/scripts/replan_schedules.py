@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.schedule.dynamic.study import write_judged
+from epochwatt.schedule.changing import write_judged
 
 
 def main(snakemake):

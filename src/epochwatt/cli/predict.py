@@ -281,7 +281,7 @@ def schedule(**options: Any) -> int:
     from epochwatt.schedule.question import Request, answer_lines, find_answer
 
     result = find_answer(Request(**options))
-    say(answer_lines(result, options["solver"]))
+    say(answer_lines(result))
     return 0 if result.plan is not None else 1
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -44,30 +45,14 @@ def launches(
 
 def made_on_meta(workload: Workload, size: int) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     """Return network, inputs and targets of a mini-batch, without memory behind them."""
-    inputs, targets = (
-        torch.empty(size, *one.shape, dtype=one.dtype, device=META) for one in _sample(workload)
-    )
-    return _network(workload), inputs, targets
-
-
-def _network(workload: Workload) -> nn.Module:
-    """Return the network without memory behind its weights."""
     with META:
-        return workload.build().to(META)
-
-
-def _sample(workload: Workload) -> Sample:
-    """Return input and target of one sample, both tensors; a class is told by a number."""
+        network = workload.build().to(META)
     made = workload.transform(workload.made_up())
-    return made if isinstance(made, Sample) else Sample(made, torch.tensor(0))
-
-
-def _n_outputs(network: nn.Module, one: torch.Tensor) -> int:
-    """Return how many classes a network tells apart, or how many numbers it gives for a place."""
-    outputs = network(torch.empty(1, *one.shape, dtype=one.dtype, device=META))
-    if isinstance(outputs, tuple):  # a detector's: offsets, scores
-        return int(outputs[-1].shape[-1])
-    return int(outputs.shape[1] if outputs.dim() == 2 else outputs.shape[-1])
+    sample = made if isinstance(made, Sample) else Sample(made, torch.tensor(0))  # a class
+    inputs, targets = (
+        torch.empty(size, *one.shape, dtype=one.dtype, device=META) for one in sample
+    )
+    return network, inputs, targets
 
 
 def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, Any]:
@@ -95,17 +80,21 @@ def count_workload(
     task, precision : of the run; see `record`
     """
     model, workload = factors["model"], workload_of(dict(factors))
-    one = _sample(workload).input
     runs = [launches(workload, size, task, precision) for size in SIZES]
-    network = _network(workload).eval()
-    classes = _n_outputs(network, one)
+    network, one, _ = made_on_meta(workload, 1)
+    outputs = network.eval()(one)
+    # how many classes a network tells apart, or how many numbers it gives for a place
+    if isinstance(outputs, tuple):  # a detector's: offsets, scores
+        classes = outputs[-1].shape[-1]
+    else:
+        classes = outputs.shape[1] if outputs.dim() == 2 else outputs.shape[-1]
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,
         "task": task,
         "torch": torch.__version__,
-        "classes": classes,
-        "input": list(one.shape),
+        "classes": int(classes),
+        "input": list(one.shape[1:]),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(model, runs),
     }
@@ -124,26 +113,21 @@ def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[
         "name": [name for _, name, _ in what[0]],
         "kind": [kind for _, _, kind in what[0]],
     }
+    sizes = np.array(SIZES)[:, None]
     for count in COUNTS:
-        lines = [
-            _line(f"{model}: {count} of {kernel.name}", [getattr(run[i][1], count) for run in runs])
-            for i, (_, kernel) in enumerate(runs[0])
-        ]
-        columns[f"{count}_fixed"] = [fixed for fixed, _ in lines]
-        columns[f"{count}_per_sample"] = [per_sample for _, per_sample in lines]
+        counts = np.array([[getattr(kernel, count) for _, kernel in run] for run in runs])
+        per_sample = (counts[1] - counts[0]) // (SIZES[1] - SIZES[0])
+        fixed = counts[0] - SIZES[0] * per_sample
+        if (wrong := (counts != fixed + sizes * per_sample).any(0)).any():
+            i = int(wrong.argmax())
+            raise TrainingError(
+                f"{model}: {count} of {what[0][i][1]} is {counts[:, i].tolist()} at mini-batches "
+                f"of {SIZES} samples",
+                allowed="a fixed part and one per sample; the simulation knows no other networks",
+            )
+        columns[f"{count}_fixed"] = fixed.tolist()
+        columns[f"{count}_per_sample"] = per_sample.tolist()
     return columns
-
-
-def _line(what: str, values: list[int]) -> tuple[int, int]:
-    """Return the fixed and the per-sample part of values at `SIZES`."""
-    per_sample = (values[1] - values[0]) // (SIZES[1] - SIZES[0])
-    fixed = values[0] - SIZES[0] * per_sample
-    if values != [fixed + size * per_sample for size in SIZES]:
-        raise TrainingError(
-            f"{what} is {values} at mini-batches of {SIZES} samples",
-            allowed="a fixed part and one per sample; the simulation knows no other networks",
-        )
-    return fixed, per_sample
 
 
 def write_workload(

@@ -94,6 +94,12 @@ def _summing(kind: str, *read_twice: int) -> Rule:
     return rule
 
 
+def _normalising(call: Call, parts: Mapping[str, tuple[int, int]]) -> Iterator[Kernel]:
+    """Yield the kernels of a norm, of each part its elements, one operation for each, and bytes."""
+    for part, (n, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+
+
 def _fill(call: Call) -> Iterator[Kernel]:
     """Yield the kernel that writes one value everywhere and reads nothing."""
     out = call.outputs[0]
@@ -112,15 +118,21 @@ def _zeroed_first(kind: str) -> Rule:
     return rule
 
 
-def _gemm(call: Call) -> Iterator[Kernel]:
-    out, n = call.result, call.result.numel()
+def _product(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel of an operator whose operations `torch.utils.flop_counter` knows.
+
+    Of a matrix product with a bias, which is copied to the output first, then added to.
+    """
+    out = call.outputs[0]
     count = flop_registry[call.overload.overloadpacket]
-    flops = count(*call.args, **call.kwargs, out_val=out)
-    n_bytes = _bytes(*call.inputs[-2:], out)
-    if call.name == "aten.addmm":  # the bias is copied to the output, to which is added
+    flops = int(count(*call.args, **call.kwargs, out_val=call.result))
+    n, read = out.numel(), call.inputs
+    if call.name in ("aten.addmm", "aten.baddbmm"):
+        read = read[-2:]
+    if call.name == "aten.addmm":
         yield Kernel(f"{call.name}.bias", "elementwise", 0, _bytes(call.inputs[0], out), n)
-        n_bytes += _bytes(out)
-    yield Kernel(call.name, "gemm", flops, n_bytes, n)
+        read = [*read, out]
+    yield Kernel(call.name, "gemm", flops, _bytes(*read, *call.outputs), n)
 
 
 def _multiply_adds(x: Any, weight: Any, out: Any, rest: tuple[Any, ...]) -> int:
@@ -177,14 +189,14 @@ def _group_norm(call: Call) -> Iterator[Kernel]:
     """Yield three kernels: moments of each group, factors of each channel, the product."""
     x, gamma, beta = call.args[:3]
     out, mean, rstd = call.outputs
-    factors = 2 * 4 * x.shape[0] * x.shape[1]  # scale and shift of each sample and channel
+    channels = x.shape[0] * x.shape[1]
+    factors = 2 * 4 * channels  # scale and shift of each sample and channel
     parts = {
         "moments": (x.numel(), _bytes(x, mean, rstd)),
-        "factors": (x.shape[0] * x.shape[1], _bytes(mean, rstd, gamma, beta) + factors),
+        "factors": (channels, _bytes(mean, rstd, gamma, beta) + factors),
         "apply": (x.numel(), _bytes(x, out) + factors),
     }
-    for part, (n, n_bytes) in parts.items():
-        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+    return _normalising(call, parts)
 
 
 def _group_norm_backward(call: Call) -> Iterator[Kernel]:
@@ -200,18 +212,18 @@ def _group_norm_backward(call: Call) -> Iterator[Kernel]:
         "input": (x.numel(), _bytes(grad, x, call.outputs[0]) + 4 * channels + of_groups),
         "weight": (channels, sums + _bytes(mean, rstd, *call.outputs[1:])),
     }
-    for part, (n, n_bytes) in parts.items():
-        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+    return _normalising(call, parts)
 
 
 def _layer_norm(call: Call) -> Iterator[Kernel]:
     """Yield two kernels: moments of each row, the product."""
     x, _, gamma, beta = call.args[:4]
     out, mean, rstd = call.outputs
-    n = x.numel()
-    yield Kernel(f"{call.name}.moments", "normalise", n, _bytes(x, mean, rstd), n)
-    n_bytes = _bytes(x, mean, rstd, gamma, beta, out)
-    yield Kernel(f"{call.name}.apply", "normalise", n, n_bytes, n)
+    parts = {
+        "moments": (x.numel(), _bytes(x, mean, rstd)),
+        "apply": (x.numel(), _bytes(x, mean, rstd, gamma, beta, out)),
+    }
+    return _normalising(call, parts)
 
 
 def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
@@ -226,8 +238,7 @@ def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
         "input": (n, _bytes(grad, x, gamma, to_input) + sums),
         "weight": (n, _bytes(grad, x, mean, rstd, *to_weights)),
     }
-    for part, (elements, n_bytes) in parts.items():
-        yield Kernel(f"{call.name}.{part}", "normalise", elements, n_bytes, elements)
+    return _normalising(call, parts)
 
 
 def _embedding(call: Call) -> Iterator[Kernel]:
@@ -257,70 +268,36 @@ def _unscale(call: Call) -> Iterator[Kernel]:
     yield Kernel(call.name, "elementwise", n, 2 * _bytes(*gradients), n)
 
 
-def _product(call: Call) -> Iterator[Kernel]:
-    """Yield the kernel of another operator whose operations `torch.utils.flop_counter` knows."""
-    out = call.outputs[0]
-    flops = flop_registry[call.overload.overloadpacket](
-        *call.args, **call.kwargs, out_val=call.result
-    )
-    yield Kernel(call.name, "gemm", int(flops), _bytes(*call.inputs, *call.outputs), out.numel())
-
-
-def _nothing(_: Call) -> Iterable[Kernel]:
-    return ()
-
-
 # An operator that is not here is elementwise when it writes, and nothing when it returns a view.
 RULES: dict[str, Rule] = {
-    "aten.convolution": _convolution,
-    "aten.convolution_backward": _convolution_backward,
-    "aten.addmm": _gemm,
-    "aten.mm": _gemm,
-    "aten.bmm": _gemm,
-    "aten.baddbmm": _gemm,
-    "aten.native_batch_norm": _batch_norm,
-    "aten.native_batch_norm_backward": _summing("normalise", 0, 1),
-    "aten.native_group_norm": _group_norm,
-    "aten.native_group_norm_backward": _group_norm_backward,
-    "aten.native_layer_norm": _layer_norm,
-    "aten.native_layer_norm_backward": _layer_norm_backward,
-    "aten.embedding": _embedding,
-    "aten.embedding_dense_backward": _embedding_backward,
-    "aten.gather": _gather,
-    "aten._softmax": _summing("normalise", 0),
-    "aten._safe_softmax": _summing("normalise", 0),
-    "aten._softmax_backward_data": _summing("normalise", 0, 1),
-    "aten._log_softmax": _summing("normalise", 0),
-    "aten._log_softmax_backward_data": _summing("normalise", 0, 1),
-    "aten.max_pool2d_with_indices": _whole("pool"),
-    "aten.max_pool2d_with_indices_backward": _zeroed_first("pool"),
-    "aten.avg_pool2d": _whole("pool"),
-    "aten.avg_pool2d_backward": _zeroed_first("pool"),
-    "aten._adaptive_avg_pool2d": _whole("pool"),
-    "aten._adaptive_avg_pool2d_backward": _zeroed_first("pool"),
-    "aten.mean": _summing("reduce"),
-    "aten.sum": _summing("reduce"),
-    "aten.prod": _summing("reduce"),
-    "aten.max": _summing("reduce"),
-    "aten.argmax": _summing("reduce"),
-    "aten.nll_loss_forward": _summing("reduce"),
-    "aten.nll_loss_backward": _zeroed_first("elementwise"),
-    "aten.zero_": _fill,
-    "aten.fill_": _fill,
-    "aten.ones_like": _fill,
-    "aten.zeros_like": _fill,
-    "aten.zeros": _fill,
-    "aten.full": _fill,
-    "aten.full_like": _fill,
-    "aten.new_zeros": _fill,
-    "aten._amp_foreach_non_finite_check_and_unscale_": _unscale,
-    "aten._unsafe_view": _nothing,
-    "aten.unsafe_split": _nothing,
-    "aten.empty": _nothing,
-    "aten.empty_like": _nothing,
-    # CUDA draws and scales the mask of a dropout in the kernel that multiplies by it
-    "aten.bernoulli_": _nothing,
-    "aten.div_": _nothing,
+    f"aten.{name}": rule
+    for names, rule in (
+        ("convolution", _convolution),
+        ("convolution_backward", _convolution_backward),
+        ("addmm mm bmm baddbmm", _product),
+        ("native_batch_norm", _batch_norm),
+        ("native_batch_norm_backward", _summing("normalise", 0, 1)),
+        ("native_group_norm", _group_norm),
+        ("native_group_norm_backward", _group_norm_backward),
+        ("native_layer_norm", _layer_norm),
+        ("native_layer_norm_backward", _layer_norm_backward),
+        ("embedding", _embedding),
+        ("embedding_dense_backward", _embedding_backward),
+        ("gather", _gather),
+        ("_softmax _safe_softmax _log_softmax", _summing("normalise", 0)),
+        ("_softmax_backward_data _log_softmax_backward_data", _summing("normalise", 0, 1)),
+        ("max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d", _whole("pool")),
+        ("max_pool2d_with_indices_backward avg_pool2d_backward", _zeroed_first("pool")),
+        ("_adaptive_avg_pool2d_backward", _zeroed_first("pool")),
+        ("mean sum prod max argmax nll_loss_forward", _summing("reduce")),
+        ("nll_loss_backward", _zeroed_first("elementwise")),
+        ("zero_ fill_ ones_like zeros_like zeros full full_like new_zeros", _fill),
+        ("_amp_foreach_non_finite_check_and_unscale_", _unscale),
+        ("_unsafe_view unsafe_split empty empty_like", lambda _: ()),
+        # CUDA draws and scales the mask of a dropout in the kernel that multiplies by it
+        ("bernoulli_ div_", lambda _: ()),
+    )
+    for name in names.split()
 }
 
 

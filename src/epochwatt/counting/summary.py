@@ -1,14 +1,13 @@
 """Print `epochwatt count`: what one mini-batch asks for, by class of operator and phase."""
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+import pandas as pd
 
 from epochwatt.board.training.references import is_reference
 from epochwatt.board.training.workloads import workload_of
 from epochwatt.counting.count_workload import launches, network_factors
 from epochwatt.counting.kernel_counts import KINDS, PHASES
-from epochwatt.counting.operators import Kernel
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
@@ -16,25 +15,6 @@ from epochwatt.text import aligned, counted
 
 ALL = "all"
 HEADER = ("launches", "GFLOP", "share", "MB", "share", "FLOP/byte")
-
-
-class Totals(NamedTuple):
-    """Sums over kernels of one mini-batch."""
-
-    launches: int
-    flops: int
-    bytes: int
-
-    @property
-    def intensity_flop_per_byte(self) -> float:
-        """Operations for each byte; 0 where nothing is moved."""
-        return self.flops / self.bytes if self.bytes else 0.0
-
-
-def totals(kernels: Iterable[Kernel]) -> Totals:
-    """Return the sums over kernels."""
-    listed = list(kernels)
-    return Totals(len(listed), sum(k.flops for k in listed), sum(k.bytes for k in listed))
 
 
 def count_lines(
@@ -57,16 +37,22 @@ def count_lines(
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     workload = workload_of(_factors(model, like, rows))
-    recorded = launches(workload, batch_size, task, precision)
+    launched = pd.DataFrame(
+        [
+            (phase, kernel.kind, 1, kernel.flops, kernel.bytes)
+            for phase, kernel in launches(workload, batch_size, task, precision)
+        ],
+        columns=("phase", "operators", "launches", "flops", "bytes"),
+    )
     verb = {"train": "training", "infer": "inference"}[task]
     lines = [
         f"{model}: {verb} on one mini-batch of {counted(batch_size, 'samples')}, {precision}; "
         "counted, not measured",
         "",
-        *_table("operators", recorded, lambda phase, kernel: kernel.kind, KINDS),
+        *_table("operators", launched, KINDS),
     ]
     if task == "train":
-        lines += ["", *_table("phase", recorded, lambda phase, kernel: phase, PHASES)]
+        lines += ["", *_table("phase", launched, PHASES)]
     return lines
 
 
@@ -83,28 +69,22 @@ def _factors(model: str, like: str | None, rows: dict[str, WorkloadRow]) -> dict
     return {"model": model, "network": {"build": model, "like": like}}
 
 
-def _table(
-    title: str,
-    recorded: list[tuple[str, Kernel]],
-    key: Callable[[str, Kernel], str],
-    order: tuple[str, ...],
-) -> list[str]:
-    """Return a table with a line for each group of kernels and one for all."""
-    groups = {name: totals(k for p, k in recorded if key(p, k) == name) for name in order}
-    whole = totals(kernel for _, kernel in recorded)
-    rows: list[tuple[str, ...]] = [(title, *HEADER)]
-    for name, sums in [*groups.items(), (ALL, whole)]:
-        if sums.launches:
-            rows.append((name, *_cells(sums, whole)))
+def _table(title: str, launched: pd.DataFrame, order: tuple[str, ...]) -> list[str]:
+    """Return a table with a line for each group of kernels, in this order, and one for all."""
+    names = ["launches", "flops", "bytes"]
+    sums = launched.groupby(title)[names].sum().reindex(order).dropna().astype("int64")
+    whole = launched[names].sum()
+    rows = [(title, *HEADER)]
+    for name, (launches_, flops, moved) in [*sums.iterrows(), (ALL, whole)]:
+        rows.append(
+            (
+                str(name),
+                str(launches_),
+                f"{flops / 1e9:.4g}",
+                f"{100 * flops / max(whole['flops'], 1):.1f} %",
+                f"{moved / 1e6:.4g}",
+                f"{100 * moved / max(whole['bytes'], 1):.1f} %",
+                f"{flops / moved if moved else 0.0:.3g}",
+            )
+        )
     return aligned(rows)
-
-
-def _cells(sums: Totals, whole: Totals) -> tuple[str, ...]:
-    return (
-        str(sums.launches),
-        f"{sums.flops / 1e9:.4g}",
-        f"{100 * sums.flops / max(whole.flops, 1):.1f} %",
-        f"{sums.bytes / 1e6:.4g}",
-        f"{100 * sums.bytes / max(whole.bytes, 1):.1f} %",
-        f"{sums.intensity_flop_per_byte:.3g}",
-    )

@@ -1,8 +1,10 @@
 """Flag an epoch from the board's part of its record: mode, clocks, throttling, load, swap."""
 
+from __future__ import annotations
+
 import math
 import re
-from typing import Any
+from typing import Any, Dict
 
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.epochs.windows import Array, window_mean
@@ -12,7 +14,7 @@ BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
 RAILGATE_S = 0.5  # BOARD: an idle GPU is switched off after that, unless jetson_clocks keeps it on
 SWAP_KIB = 1024  # less than that is somebody else's page
 
-Samples = dict[str, dict[str, Array]]  # source -> column -> float (n,)
+Samples = Dict[str, Dict[str, Array]]  # source -> column -> float (n,)
 
 
 def window_of(record: EpochRecord) -> tuple[float, float]:

@@ -4,6 +4,8 @@ An epoch waits for the loader, copies to the GPU, computes, and has overhead. Wh
 simulation split the computing, it is limited by the CPU's launches, the GPU's arithmetic or memory.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,7 +1,8 @@
 """Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 from epochwatt.board.records import files
@@ -174,7 +175,7 @@ def changed(meta: Document, first: Document) -> bool:
             "software": {**record.get("software", {}), "jetpack": ""},
             "inside": record.get("inside"),
         }
-        told |= {name: record[name] for name in ("gpu_uuid", "power_source") if record.get(name)}
+        told.update((n, record[n]) for n in ("gpu_uuid", "power_source") if record.get(n))
         if "torch_threads_used" in record:
             told["torch_threads_used"] = record["torch_threads_used"]
         if "environment" in record:
@@ -199,7 +200,8 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
 
 def mark_cache(rows: list[Row], metas: list[Document]) -> None:
     """Flag each resumed epoch that found another share cached than the epoch before it left."""
-    for row, (before, cache) in zip(rows[1:], pairwise(map(_cache, metas)), strict=True):
+    caches = [_cache(meta) for meta in metas]
+    for row, before, cache in zip(rows[1:], caches, caches[1:]):
         kept_pct, found_pct = before.get("after_pct"), cache.get("before_pct")
         if "resumed" not in row["flags"] or cache.get("action") is not None:
             continue  # dropped for this epoch

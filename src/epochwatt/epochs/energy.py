@@ -6,6 +6,8 @@ Nothing here gives power back, so a reading below zero is a failed one: no readi
 (Meters say -2 W for "no answer".)
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -106,16 +108,18 @@ def trapezoid(
     inside_w = read.inside_w
     stuck = bool(inside_w.size) and energy_error.is_stuck(inside_w)
     coarse = stuck and energy_error.is_coarse(inside_w, sensor.rounding_w)
-    flags |= {
-        "power_gap": energy_error.is_gap(unread_s, period_s).any(),
-        "power_lost": lost_s > energy_error.LOST * read.length_s,
-        # of a mean, or of a value that is repeated, the middle lies before the stamp
-        "power_end_held": (unread_s[-2:] > (sensor.mean_s + sensor.hold_s) / 2).any(),
-        "power_sampling_regular": energy_error.is_regular(unread_s[:-2], period_s),
-        "power_stuck": stuck and not coarse,
-        "power_still": stuck and coarse,
-        "power_resolution_unknown": sensor.rounding_w is None,
-    }
+    flags.update(
+        {
+            "power_gap": energy_error.is_gap(unread_s, period_s).any(),
+            "power_lost": lost_s > energy_error.LOST * read.length_s,
+            # of a mean, or of a value that is repeated, the middle lies before the stamp
+            "power_end_held": (unread_s[-2:] > (sensor.mean_s + sensor.hold_s) / 2).any(),
+            "power_sampling_regular": energy_error.is_regular(unread_s[:-2], period_s),
+            "power_stuck": stuck and not coarse,
+            "power_still": stuck and coarse,
+            "power_resolution_unknown": sensor.rounding_w is None,
+        }
+    )
     energy_j = float(weights_s(t, start_s, end_s) @ power)
     bound_j = math.nan if stuck else energy_error.bound_j(read)
     return Energy(energy_j, 100.0 * bound_j / abs(energy_j) if energy_j else math.nan, _true(flags))

@@ -10,6 +10,8 @@ the closer the more: 3.1; residuals about the line through both neighbours, all 
 closer the more, which is what stands here: 3.0.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Place the stalls of an epoch on the monotonic clock, from its mini-batches' durations."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

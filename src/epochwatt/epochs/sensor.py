@@ -5,6 +5,8 @@ the sensor renews now and then and repeats in between. `telemetry.json` says whi
 (`settings.sensor`); older records do not, and then only what the readings show is known.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +124,7 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
     rails : float (n,) each, W; NaN: no reading
     """
     variance_w2 = 0.0
-    for power, step_w in zip(rails, steps_w, strict=True):
+    for power, step_w in zip(rails, steps_w):
         codes = np.sort(np.round(power[np.isfinite(power)] / step_w))
         bounds = np.flatnonzero(np.diff(codes, prepend=-math.inf, append=math.inf))
         shares = np.diff(bounds) / max(codes.size, 1)

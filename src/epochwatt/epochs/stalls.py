@@ -5,6 +5,8 @@ bound of a stall says nothing about either side and is left out; the others give
 stall.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 

@@ -7,6 +7,8 @@ Stat. Soc. A 142 (1979) 33-46). What that moves an energy by, and what it leaves
 be off.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Read tables of epochs (`epochs.csv`), whatever version of epochwatt wrote them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ def read_rows(path: str | Path) -> list[dict[str, Any]]:
                 **DEFAULTS,
                 **{
                     name: parse.get(name, str)(cell)
-                    for name, cell in zip(columns.current_names(cells), cells.values(), strict=True)
+                    for name, cell in zip(columns.current_names(cells), cells.values())
                 },
             }
             for cells in tables.read_cells(path)

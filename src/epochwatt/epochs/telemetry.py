@@ -1,9 +1,11 @@
 """Make an epoch's columns from its samples: energy by scope, utilisation, memory, disk."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Dict, NamedTuple
 
 import numpy as np
 
@@ -50,7 +52,7 @@ USAGE = (
 FROZEN_S, FROZEN_SHARE = 3.0, 0.8  # the host is read each second; even a starved sampler does
 MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
-Row = dict[str, Any]  # cells of epochs.csv or energy.csv; `flags` is a set
+Row = Dict[str, Any]  # cells of epochs.csv or energy.csv; `flags` is a set
 
 
 @contextmanager

@@ -8,6 +8,8 @@ is therefore a sum of values times weights in seconds: those of adjacent windows
 shifting the clock changes nothing.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

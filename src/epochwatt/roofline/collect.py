@@ -10,6 +10,7 @@ import numpy as np
 
 from epochwatt.board.records.mode_folder import CeilingFolder, CeilingRecord
 from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags, mean_clocks_mhz
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 Provenance = Literal["measured", "fake"]
 NOTHING_REPEATS = (np.empty(0), np.empty(0))  # that a sensor's instants could keep to
 FEWEST_READINGS = 3  # of power, in a mean
+SHARED = (  # columns of a run and of its point
+    *("provenance", "device", "instance", *CLOCKS),
+    *("precision", "workload", "task", "batch_size"),
+)
 
 
 class Place(NamedTuple):
@@ -191,18 +196,8 @@ def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
         )
         points.append(
             Point(
-                provenance=run.provenance,
-                device=run.device,
-                instance=run.instance,
-                cores=run.cores,
-                cpu_mhz=run.cpu_mhz,
-                gpu_mhz=run.gpu_mhz,
-                emc_mhz=run.emc_mhz,
+                **{name: getattr(run, name) for name in SHARED},
                 processor="gpu" if "cuda" in (epochs[0]["timing_method"] or "") else "cpu",
-                precision=run.precision,
-                workload=run.workload,
-                task=run.task,
-                batch_size=run.batch_size,
                 flops=flops,
                 bytes=moved,
                 launches=len(counts.name),

@@ -7,7 +7,8 @@ bootstrap over the kernels.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ LARGE = 0.25  # of the largest data: from there on no cache helps
 LEAST_ENERGIES = 4  # kernels that three costs are fitted to
 N_DRAWS = 100  # of the bootstrap
 LEVEL = 0.95
+Fitted = TypeVar("Fitted", Ceilings, EnergyCosts)
 
 
 class Range(NamedTuple):
@@ -34,82 +36,69 @@ class Range(NamedTuple):
     high: float
 
 
-class Work(NamedTuple):
-    """Work of kernels, (n,) each: operations, bytes, s (fastest, median), W or NaN."""
+@dataclass(frozen=True)
+class Kernels:
+    """Kernels that were run in one mode, (n,) each; the empty ones apart."""
 
     flops: Numbers
-    moved: Numbers
-    best_s: Numbers
+    moved: Numbers  # bytes
+    best_s: Numbers  # fastest and median time
     time_s: Numbers
-    power_w: Numbers
+    power_w: Numbers  # NaN: not measured
+    launch_s: float  # of a kernel that does nothing; 0: none was launched
+    where: str  # they were measured, for messages
 
-    def some(self, places: NDArray[np.intp]) -> "Work":
+    @classmethod
+    def of_mode(cls, rows: Sequence[CeilingRow]) -> "Kernels":
+        """Return the valid kernels of one mode and precision (EpochwattError: of several)."""
+        valid = [row for row in rows if row.valid]
+        if len({(row.device, row.precision, row.mode) for row in valid}) != 1:
+            raise EpochwattError(
+                "ceilings are those of one mode and precision",
+                found=f"{len(valid)} valid rows of {len({row.mode for row in valid})} modes",
+                do="fit each mode by itself",
+            )
+        empty = [row.best_s for row in valid if row.kernel == "launch"]
+        first, some = valid[0], [row for row in valid if row.kernel != "launch"]
+        names = ("flops", "bytes", "best_s", "time_s", "power_w")
+        flops, moved, best_s, time_s, power_w = (
+            np.array([getattr(row, name) for row in some], float) for name in names
+        )
+        launch_s = float(np.median(empty)) if empty else 0.0
+        where = f"{first.device}, {first.precision}, mode {first.mode}"
+        return cls(flops, moved, best_s, time_s, power_w, launch_s, where)
+
+    def only(self, places: NDArray[np.intp]) -> "Kernels":
         """Return the kernels at `places`."""
-        return Work(*(column[places] for column in self))
+        names = ("flops", "moved", "best_s", "time_s", "power_w")
+        return replace(self, **{name: getattr(self, name)[places] for name in names})
 
 
-def fit_ceilings(rows: Sequence[CeilingRow]) -> Ceilings:
+def fit_ceilings(kernels: Kernels) -> Ceilings:
     """Return what one mode reaches at best.
-
-    `rows`: of one mode and precision; invalid ones do not count.
 
     Raises EpochwattError: no kernel computes or none moves data for longer than launches take.
     """
-    valid = _valid(rows)
-    return _ceilings(_work(valid), _launch_s(valid), _place(valid))
-
-
-def _valid(rows: Sequence[CeilingRow]) -> list[CeilingRow]:
-    valid = [row for row in rows if row.valid]
-    if len({(row.device, row.precision, row.mode) for row in valid}) != 1:
-        raise EpochwattError(
-            "ceilings are those of one mode and precision",
-            found=f"{len(valid)} valid rows of {len({row.mode for row in valid})} modes",
-            do="fit each mode by itself",
-        )
-    return valid
-
-
-def _place(rows: Sequence[CeilingRow]) -> str:
-    return f"{rows[0].device}, {rows[0].precision}, mode {rows[0].mode}"
-
-
-def _launch_s(rows: Sequence[CeilingRow]) -> float:
-    """Return the time of an empty kernel, s; 0 where none was launched."""
-    empty = [row.best_s for row in rows if row.kernel == "launch"]
-    return float(np.median(empty)) if empty else 0.0
-
-
-def _work(rows: Sequence[CeilingRow]) -> Work:
-    """Return what the kernels that are not empty did."""
-    columns = [
-        (r.flops, r.bytes, r.best_s, r.time_s, np.nan if r.power_w is None else r.power_w)
-        for r in rows
-        if r.kernel != "launch"
-    ]
-    return Work(*np.array(columns, float).reshape(-1, len(Work._fields)).T)
-
-
-def _ceilings(work: Work, launch_s: float, place: str) -> Ceilings:
-    n_launches = work.best_s / launch_s if launch_s else np.full(len(work.best_s), np.inf)
-    computes = _longest(work.flops > 0, n_launches)
-    streams = _longest(work.moved >= LARGE * work.moved.max(initial=1.0), n_launches)
+    launch_s, n = kernels.launch_s, len(kernels.flops)
+    n_launches = kernels.best_s / launch_s if launch_s else np.full(n, np.inf)
+    computes = _longest(kernels.flops > 0, n_launches)
+    streams = _longest(kernels.moved >= LARGE * kernels.moved.max(initial=1.0), n_launches)
     if not (computes.any() and streams.any()):
         raise EpochwattError(
             "no ceiling can be seen",
-            where=place,
+            where=kernels.where,
             found=f"{(n_launches > SHORT).sum()} kernels of more than {SHORT:g} launches",
             allowed="one that computes, and one that moves as much data as the largest",
         )
-    spent_s = np.maximum(work.best_s - launch_s, 1e-12)
-    rates = work.moved / spent_s
+    spent_s = np.maximum(kernels.best_s - launch_s, 1e-12)
+    rates = kernels.moved / spent_s
     bytes_per_s = _plateau(rates[streams])
     from_cache = (n_launches > LONG) & (rates > (1 + PLATEAU) * bytes_per_s)
     return Ceilings(
-        flops_per_s=_plateau((work.flops / spent_s)[computes]),
+        flops_per_s=_plateau((kernels.flops / spent_s)[computes]),
         bytes_per_s=bytes_per_s,
         launch_s=launch_s,
-        cache_bytes=float(work.moved[from_cache].max(initial=0.0)),
+        cache_bytes=float(kernels.moved[from_cache].max(initial=0.0)),
         cached_bytes_per_s=float(rates[from_cache].max()) if from_cache.any() else np.inf,
     )
 
@@ -171,54 +160,34 @@ class ModeFit(NamedTuple):
     n_energies: int
 
 
-def fit_mode(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> ModeFit:
-    """Return the rooflines of one mode, with intervals.
+def fit_kernels(kernels: Kernels, n_draws: int = N_DRAWS) -> ModeFit:
+    """Return the rooflines of one mode, below which kernels lie, with intervals.
 
     Raises EpochwattError: as `fit_ceilings`.
     """
-    valid = _valid(rows)
-    return fit_kernels(_work(valid), _launch_s(valid), _place(valid), n_draws)
-
-
-def fit_kernels(work: Work, launch_s: float, place: str, n_draws: int = N_DRAWS) -> ModeFit:
-    """Return the rooflines below which kernels of any kind lie.
-
-    Parameters
-    ----------
-    launch_s : of a kernel that does nothing
-    place : what they were measured on, for messages
-
-    Raises EpochwattError: as `fit_ceilings`.
-    """
-    ceilings = _ceilings(work, launch_s, place)
-    powered = work.some(np.flatnonzero(np.isfinite(work.power_w)))
+    powered = kernels.only(np.flatnonzero(np.isfinite(kernels.power_w)))
     n_energies = len(powered.flops)
-    has_costs = n_energies >= LEAST_ENERGIES
     random = np.random.default_rng(0)
-    ranges = _ranges(work, lambda some: _ceilings(some, launch_s, place), ceilings, n_draws, random)
-    costs = None
-    if has_costs:
-        costs = _costs(powered)
-        ranges |= _ranges(powered, _costs, costs, n_draws, random)
-    return ModeFit(ceilings, costs, ranges, len(work.flops), n_energies if has_costs else 0)
+    ceilings, ranges = _fit_with_ranges(kernels, fit_ceilings, n_draws, random)
+    if n_energies < LEAST_ENERGIES:
+        return ModeFit(ceilings, None, ranges, len(kernels.flops), 0)
+    costs, more = _fit_with_ranges(powered, _fit_costs, n_draws, random)
+    return ModeFit(ceilings, costs, ranges | more, len(kernels.flops), n_energies)
 
 
-def _costs(work: Work) -> EnergyCosts:
-    return fit_energy(work.flops, work.moved, work.time_s, work.power_w * work.time_s)
+def _fit_costs(kernels: Kernels) -> EnergyCosts:
+    energies_j = kernels.power_w * kernels.time_s
+    return fit_energy(kernels.flops, kernels.moved, kernels.time_s, energies_j)
 
 
-def _ranges(
-    work: Work,
-    fit: Callable[[Work], Ceilings | EnergyCosts],
-    fitted: Ceilings | EnergyCosts,
-    n_draws: int,
-    random: np.random.Generator,
-) -> dict[str, Range]:
-    """Return each constant with the middle `LEVEL` of fits to kernels drawn anew."""
-    draws = []
+def _fit_with_ranges(
+    kernels: Kernels, fit: Callable[[Kernels], Fitted], n_draws: int, random: np.random.Generator
+) -> tuple[Fitted, dict[str, Range]]:
+    """Return a fit, and each constant with the middle `LEVEL` of fits to kernels drawn anew."""
+    fitted, draws, n = fit(kernels), [], len(kernels.flops)
     for _ in range(n_draws):
         try:
-            draws.append(vars(fit(work.some(random.integers(0, len(work.flops), len(work.flops))))))
+            draws.append(vars(fit(kernels.only(random.integers(0, n, n)))))
         except EpochwattError:  # drawn without a kernel that computes
             continue
     ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
@@ -228,4 +197,4 @@ def _ranges(
         some = some[np.isfinite(some)]
         low, high = np.quantile(some, ends) if len(some) > 1 else (np.nan, np.nan)
         ranges[name] = Range(value, float(low), float(high))
-    return ranges
+    return fitted, ranges

@@ -1,13 +1,13 @@
 """Fit the rooflines of each device, mode and precision: `results/roofline/fits_*.csv`."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
-from epochwatt.roofline.fit import N_DRAWS, ModeFit, Range, fit_mode
+from epochwatt.roofline.fit import N_DRAWS, Kernels, ModeFit, fit_kernels
 from epochwatt.roofline.model import (
     Ceilings,
     EnergyCosts,
@@ -106,12 +106,15 @@ def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitR
     for path in paths:
         for row in read_ceilings(path):
             if row.valid:
-                place = (row.provenance, row.device, row.instance, row.processor, row.precision)
-                grouped[*place, *row.mode].append(row)
-    return [
-        fit_row(rows, 0 if place[0] == "simulated" else n_draws)  # without noise it says nothing
-        for place, rows in grouped.items()
-    ]
+                grouped[tuple(getattr(row, name) for name in PLACE)].append(row)
+    fits = []
+    for rows in grouped.values():
+        n = 0 if rows[0].provenance == "simulated" else n_draws  # without noise it says nothing
+        scope = next((row.power_scope for row in rows if row.power_scope), "")
+        flags = " ".join(sorted({flag for row in rows for flag in row.flags.split()}))
+        fitted = fitted_row(rows[0], fit_kernels(Kernels.of_mode(rows), n), scope)
+        fits.append(replace(fitted, flags=flags))
+    return fits
 
 
 def write_fits_of(ceilings: Iterable[str], path: str) -> None:
@@ -121,14 +124,6 @@ def write_fits_of(ceilings: Iterable[str], path: str) -> None:
     RecordWriteError: the fits cannot be written.
     """
     write_fits(path, fit_tables(ceilings))
-
-
-def fit_row(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> FitRow:
-    """Return the rooflines of one mode and precision. Raises as `fit.fit_mode`."""
-    scope = next((row.power_scope for row in rows if row.power_scope), "")
-    flags = {flag for row in rows for flag in row.flags.split()}
-    fitted = fitted_row(rows[0], fit_mode(rows, n_draws), scope)
-    return replace(fitted, flags=" ".join(sorted(flags)))
 
 
 def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow:
@@ -141,28 +136,23 @@ def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow
     """
     cells = {name: getattr(place, name) for name in PLACE}
     for name in CONSTANTS:
-        cells |= _range(name, fitted.ranges.get(name))
+        if limits := fitted.ranges.get(name):
+            low, high = (None if end != end else end for end in limits[1:])  # NaN: unknown
+            cells |= {name: limits.value, f"{name}_low": low, f"{name}_high": high}
     ceilings, costs = fitted.ceilings, fitted.costs
-    is_cached = ceilings.cache_bytes > 0
-    if costs is not None and costs.j_per_flop + costs.constant_w > 0:
-        cells["balance_flop_per_byte"] = EnergyRoofline(ceilings, costs).balance_flop_per_byte
-    return FitRow(
+    row = FitRow(
         **cells,
         launch_s=ceilings.launch_s,
         cache_bytes=ceilings.cache_bytes,
-        cached_bytes_per_s=ceilings.cached_bytes_per_s if is_cached else None,
+        cached_bytes_per_s=ceilings.cached_bytes_per_s if ceilings.cache_bytes > 0 else None,
         ridge_flop_per_byte=ceilings.ridge_flop_per_byte,
         power_scope=scope if costs else "",  # type: ignore[arg-type]
         n=fitted.n_kernels,
         n_energies=fitted.n_energies,
     )
-
-
-def _range(name: str, limits: Range | None) -> dict[str, float | None]:
-    if limits is None:
-        return {}
-    low, high = (None if end != end else end for end in (limits.low, limits.high))  # NaN: unknown
-    return {name: limits.value, f"{name}_low": low, f"{name}_high": high}
+    if row.energy is None:
+        return row
+    return replace(row, balance_flop_per_byte=row.energy.balance_flop_per_byte)
 
 
 def read_fits(path: str | Path) -> list[FitRow]:

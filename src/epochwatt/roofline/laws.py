@@ -21,11 +21,10 @@ from epochwatt.roofline.model import Ceilings, Numbers
 
 
 class Clocks(NamedTuple):
-    """Cores and clocks of modes, each (n,); NaN where it is not known."""
+    """Clocks of modes, each (n,); NaN where it is not known."""
 
     core_mhz: Numbers  # of what computes: the GPU's clock, or the CPU's times its cores
-    cores: Numbers  # of the CPU, which launches
-    cpu_mhz: Numbers
+    cpu_mhz: Numbers  # of what launches
     emc_mhz: Numbers  # of the memory
 
 
@@ -40,14 +39,12 @@ class CeilingLaws:
 
     def at(self, clocks: Clocks) -> Ceilings:
         """Return the ceilings of one mode."""
-        bytes_per_s = np.minimum(
+        bytes_per_s = 1e6 * np.minimum(
             self.bytes_per_emc_cycle * clocks.emc_mhz, self.bytes_per_core_cycle * clocks.core_mhz
         )
-        return Ceilings(
-            float(1e6 * self.flops_per_cycle * clocks.core_mhz),
-            float(1e6 * bytes_per_s),
-            float(self.launch_cycles / (1e6 * clocks.cpu_mhz)),
-        )
+        flops_per_s = 1e6 * self.flops_per_cycle * clocks.core_mhz
+        launch_s = self.launch_cycles / (1e6 * clocks.cpu_mhz)
+        return Ceilings(float(flops_per_s), float(bytes_per_s), float(launch_s))
 
 
 def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaws:
@@ -62,23 +59,13 @@ def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaw
     """
     if len(ceilings) < 2:
         raise EpochwattError("clock laws need two modes or more", found=f"{len(ceilings)}")
-    flops, moved, launch = (
-        np.array([getattr(c, name) for c in ceilings])
-        for name in ("flops_per_s", "bytes_per_s", "launch_s")
-    )
+    rates = [(one.flops_per_s, one.bytes_per_s, one.launch_s) for one in ceilings]
+    flops, moved, launch = np.array(rates).T
     emc, core = lesser_limit(moved / 1e6, clocks.emc_mhz, clocks.core_mhz)
-    cycles = launch * 1e6 * clocks.cpu_mhz
-    return CeilingLaws(
-        float(_middle(flops / 1e6 / clocks.core_mhz)),
-        emc,
-        core,
-        float(_middle(cycles)) if (cycles > 0).all() else 0.0,
-    )
-
-
-def _middle(ratios: Numbers) -> float:
-    """Return the geometric mean, which minimises the squares of relative deviations."""
-    return float(np.exp(np.log(ratios).mean()))
+    per_cycle, cycles = flops / 1e6 / clocks.core_mhz, launch * 1e6 * clocks.cpu_mhz
+    # a geometric mean minimises the squares of relative deviations
+    mean_cycles = float(np.exp(np.log(cycles).mean())) if (cycles > 0).all() else 0.0
+    return CeilingLaws(float(np.exp(np.log(per_cycle).mean())), emc, core, mean_cycles)
 
 
 def lesser_limit(rates: Numbers, first: Numbers, second: Numbers) -> tuple[float, float]:

@@ -128,14 +128,6 @@ class EnergyRoofline:
         constant = 1 - self._active_share
         return (at_ridge + constant * ridge) / (1 + constant)
 
-    @property
-    def is_efficient_where_fast(self) -> bool:
-        """True where what arithmetic limits in time costs most for arithmetic, too.
-
-        Pagoda's "time-efficient implies energy-efficient": the balance is not beyond the ridge.
-        """
-        return self.balance_flop_per_byte <= self.ceilings.ridge_flop_per_byte
-
     def j_per_flop(self, intensity: ArrayLike) -> Numbers:
         """Return the least energy of an operation, J, in the shape of `intensity`."""
         intensity = np.asarray(intensity, float)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.roofline.fit import N_DRAWS, Work, fit_kernels
+from epochwatt.roofline.fit import N_DRAWS, Kernels, fit_kernels
 from epochwatt.roofline.fits import FitRow, fit_tables, fitted_row, write_fits
 from epochwatt.roofline.points import Point, read_points, write_points
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
@@ -84,11 +84,10 @@ def fit_points(points: Sequence[Point], n_draws: int = N_DRAWS) -> list[FitRow]:
     fits = []
     for device, instance in dict.fromkeys((p.device, p.instance) for p in points):
         in_mode = [p for p in points if (p.device, p.instance) == (device, instance)]
-        columns = [
-            (p.flops, p.bytes, p.time_s, p.time_s, np.nan if p.power_w is None else p.power_w)
-            for p in in_mode
-        ]
-        work = Work(*np.array(columns, float).T)
-        fitted = fit_kernels(work, 0.0, f"{device} {instance}", n_draws)
-        fits.append(fitted_row(in_mode[0], fitted, in_mode[0].power_scope))
+        flops, moved, time_s, power_w = (
+            np.array([getattr(p, name) for p in in_mode], float)
+            for name in ("flops", "bytes", "time_s", "power_w")
+        )
+        kernels = Kernels(flops, moved, time_s, time_s, power_w, 0.0, f"{device} {instance}")
+        fits.append(fitted_row(in_mode[0], fit_kernels(kernels, n_draws), in_mode[0].power_scope))
     return fits

@@ -5,132 +5,84 @@ yardstick is the mode in which every part is at its highest (MAXN), or the faste
 that lacks it. Kernels are no workloads: tables of them are left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from epochwatt import columns
+from epochwatt.columns import CLOCKS, MODE_PARTS
 from epochwatt.roofline.fits import FitRow, read_fits
-from epochwatt.sweeps.mode_table import ModeTable, Numbers, SweepRow, read_mode_tables
-from epochwatt.tables import write_entries
+from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
+from epochwatt.tables import write_frame
 
 MAXN = "maxn"
 FASTEST = "fastest"
 LITTLE_PCT = (0.0, 2.0, 5.0, 10.0)  # slower than MAXN, at most: "at little latency cost"
 LEAST = "least_energy"
+TUNED_COLUMNS = (  # of results/pagoda/tuning.csv
+    *("provenance", "sweep", "device", "workload", "task", "batch_size", "power_scope"),
+    # maxn, fastest, least_energy, or least_energy_within_N: at most N % slower than `against`,
+    # which is maxn or fastest, the yardstick
+    *("aim", "against", *CLOCKS),
+    # time of its mini-batch, or of the work that the table is about; time and energy against it
+    *("time_s", "power_w", "energy_j", "slower_pct", "saved_pct"),
+    "n_modes",  # that were chosen from
+)
+BALANCE_COLUMNS = (  # of results/pagoda/balances.csv
+    *("provenance", "device", "instance", *CLOCKS),
+    # 1: time-efficient implies energy-efficient, as the balance is not beyond the ridge; 0: not so
+    *("ridge_flop_per_byte", "balance_flop_per_byte", "is_efficient_where_fast"),
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tuned:
-    """One choice: a row of results/pagoda/tuning.csv."""
-
-    provenance: str
-    sweep: str
-    device: str
-    workload: str
-    task: str
-    batch_size: int | None
-    power_scope: str
-    # maxn, fastest, least_energy, or least_energy_within_N: at most N % slower than `against`
-    aim: str
-    against: str  # maxn or fastest, the yardstick
-    cores: int | None
-    cpu_mhz: float | None
-    gpu_mhz: float | None
-    emc_mhz: float | None
-    time_s: float  # of its mini-batch, or of the work that the table is about
-    power_w: float
-    energy_j: float
-    slower_pct: float  # time and energy against it
-    saved_pct: float
-    n_modes: int  # that were chosen from
-
-
-def tune(table: ModeTable) -> Iterator[Tuned]:
-    """Yield the best modes of a workload; none of a kernel, or where power was not measured."""
-    rows = [row for row in table.valid().rows if row.power_w is not None]
-    if not rows or table.key.work == "kernel":
-        return
-    of_mode = _by_mode(rows)
-    time_s, power_w = (np.array(column) for column in zip(*of_mode.values(), strict=True))
-    energy_j = time_s * power_w
-    parts = np.nan_to_num(np.array([mode[:4] for mode in of_mode], float))
-    top = np.flatnonzero((parts == parts.max(0)).all(1))
-    base = int(top[0]) if len(top) else int(time_s.argmin())
-    slower = 100 * (time_s / time_s[base] - 1)
+def tune(table: ModeTable) -> pd.DataFrame:
+    """Return the best modes of a workload; none of a kernel, or where power was not measured."""
+    key, rows = table.key, table.valid()
+    names = (*MODE_PARTS, "time_s", "power_w")
+    runs = pd.DataFrame({name: rows.column(name) for name in names})
+    runs = runs[runs["power_w"].notna()]
+    if runs.empty or key.work == "kernel":
+        return pd.DataFrame(columns=TUNED_COLUMNS)
+    modes = runs.groupby(list(MODE_PARTS), sort=False, dropna=False).median().reset_index()
+    clocks = modes[list(CLOCKS)].fillna(0)
+    top = np.flatnonzero((clocks == clocks.max()).all(axis=1))
+    fastest = int(modes["time_s"].argmin())
+    base = int(top[0]) if len(top) else fastest
+    modes["energy_j"] = modes["time_s"] * modes["power_w"]
+    modes["slower_pct"] = 100 * (modes["time_s"] / modes["time_s"][base] - 1)
+    modes["saved_pct"] = 100 * (1 - modes["energy_j"] / modes["energy_j"][base])
     aims = {MAXN: base} if len(top) else {}
-    aims |= {FASTEST: int(time_s.argmin()), LEAST: int(energy_j.argmin())}
+    aims |= {FASTEST: fastest, LEAST: int(modes["energy_j"].argmin())}
     for limit in LITTLE_PCT:
-        allowed = np.where(slower <= limit, energy_j, np.inf)
+        allowed = modes["energy_j"].where(modes["slower_pct"] <= limit, np.inf)
         aims[f"{LEAST}_within_{limit:g}"] = int(allowed.argmin())
-    for aim, place in aims.items():
-        mode = list(of_mode)[place]
-        yield Tuned(
-            **{name: getattr(table.key, name) for name in ("provenance", "sweep", "device")},
-            **{name: getattr(table.key, name) for name in ("workload", "task", "batch_size")},
-            power_scope=rows[0].power_scope,
-            aim=aim,
-            against=MAXN if len(top) else FASTEST,
-            **dict(zip(columns.MODE_PARTS[:4], mode, strict=False)),  # type: ignore[arg-type]
-            time_s=float(time_s[place]),
-            power_w=float(power_w[place]),
-            energy_j=float(energy_j[place]),
-            slower_pct=float(slower[place]),
-            saved_pct=float(100 * (1 - energy_j[place] / energy_j[base])),
-            n_modes=len(of_mode),
-        )
+    of_table = ("provenance", "sweep", "device", "workload", "task", "batch_size")
+    return modes.iloc[[*aims.values()]].assign(
+        **{name: getattr(key, name) for name in of_table},
+        power_scope=rows.power_scope,
+        aim=[*aims],
+        against=MAXN if len(top) else FASTEST,
+        n_modes=len(modes),
+    )[list(TUNED_COLUMNS)]
 
 
-def _by_mode(rows: Sequence[SweepRow]) -> dict[tuple[float | None, ...], tuple[float, float]]:
-    """Return time and power of each mode, the medians of its repeats."""
-    repeats: dict[tuple[float | None, ...], list[tuple[float, float]]] = {}
-    for row in rows:
-        mode = tuple(getattr(row, name) for name in columns.MODE_PARTS)
-        repeats.setdefault(mode, []).append((row.time_s, row.power_w or 0.0))
-    middles: dict[tuple[float | None, ...], Numbers] = {
-        mode: np.median(some, axis=0) for mode, some in repeats.items()
-    }
-    return {mode: (float(two[0]), float(two[1])) for mode, two in middles.items()}
+def balances(fits: Iterable[FitRow]) -> pd.DataFrame:
+    """Return ridge and balance of each mode whose energy was measured."""
+    measured = (row for row in fits if row.balance_flop_per_byte is not None)
+    rows = [[getattr(row, name) for name in BALANCE_COLUMNS[:-1]] for row in measured]
+    frame = pd.DataFrame(rows, columns=BALANCE_COLUMNS[:-1])
+    is_efficient = frame["balance_flop_per_byte"] <= frame["ridge_flop_per_byte"]
+    return frame.assign(is_efficient_where_fast=is_efficient.astype(int))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """Ridge and balance of a mode: a row of results/pagoda/balances.csv."""
-
-    provenance: str
-    device: str
-    instance: str
-    cores: int | None
-    cpu_mhz: float | None
-    gpu_mhz: float | None
-    emc_mhz: float | None
-    ridge_flop_per_byte: float
-    balance_flop_per_byte: float
-    is_efficient_where_fast: int  # 1: time-efficient implies energy-efficient; 0: it does not
-
-
-def balance_of(row: FitRow) -> Balance | None:
-    """Return the balance of a fit; None where its energy was not measured."""
-    if row.balance_flop_per_byte is None:
-        return None
-    names = ("provenance", "device", "instance", "cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
-    return Balance(
-        **{name: getattr(row, name) for name in names},
-        ridge_flop_per_byte=row.ridge_flop_per_byte,
-        balance_flop_per_byte=row.balance_flop_per_byte,
-        is_efficient_where_fast=int(row.balance_flop_per_byte <= row.ridge_flop_per_byte),
-    )
-
-
-def write_tuning(sweeps: Iterable[str], fits: Iterable[str], tuning: str, balances: str) -> None:
+def write_tuning(sweeps: Iterable[str], fits: Iterable[str], tuning: str, balance: str) -> None:
     """Write the best modes of tables of modes, and the balances of fits: rule tune_modes.
 
     Raises ConfigError: a table cannot be read; RecordWriteError: one cannot be written.
     """
-    tables = [table for path in sweeps for table in read_mode_tables(Path(path))]
-    chosen = [row for table in tables for row in tune(table)]
-    write_entries(Path(tuning), "tuned modes", Tuned, chosen, ".6g")
-    rows = [balance for path in fits for row in read_fits(path) if (balance := balance_of(row))]
-    write_entries(Path(balances), "balances of energy", Balance, rows, ".6g")
+    tuned = [tune(table) for path in sweeps for table in read_mode_tables(Path(path))]
+    frames = [frame for frame in tuned if len(frame)] or [pd.DataFrame(columns=TUNED_COLUMNS)]
+    write_frame(tuning, "tuned modes", pd.concat(frames), "%.6g")
+    rows = [row for path in fits for row in read_fits(path)]
+    write_frame(balance, "balances of energy", balances(rows), "%.6g")

@@ -75,13 +75,8 @@ class WantedCeilings:
     @property
     def place(self) -> dict[str, Any]:
         """Plain values that a job makes its rows of: `epochwatt.roofline.collect.Place`."""
-        return {
-            "id": self.id,
-            "provenance": PROVENANCE[self.backend],
-            "device": self.device,
-            "instance": self.instance,
-            "modes": self.settings,
-        }
+        names = {name: getattr(self, name) for name in ("id", "device", "instance")}
+        return {**names, "provenance": PROVENANCE[self.backend], "modes": self.settings}
 
 
 def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedCeilings]:

@@ -94,22 +94,22 @@ class Jobs(Closed):
 
     @model_validator(mode="after")
     def _named(self) -> "Jobs":
-        for key, pairs, first in (
-            ("together", self.together, self.train),
-            ("streams", self.streams, self.infer),
-        ):
-            for one, other in pairs:
-                if one not in first or other not in self.infer:
-                    raise ValueError(
-                        f"{key} names {one} and {other}; they have to be in "
-                        f"{'train' if key == 'together' else 'infer'} and infer"
-                    )
+        pairs = [("together", "train", *pair) for pair in self.together]
+        pairs += [("streams", "infer", *pair) for pair in self.streams]
+        for key, first, one, other in pairs:
+            _check_named(self, key, first, one, other)
         return self
 
     @property
     def works(self) -> list[tuple[str, str]]:
         """Network and task of all that is to be counted."""
         return [(model, "train") for model in self.train] + [(m, "infer") for m in self.infer]
+
+
+def _check_named(jobs: Jobs, key: str, first: str, one: str, other: str) -> None:
+    """Refuse two networks of a key that are not in `first` (train or infer), and in infer."""
+    if one not in getattr(jobs, first) or other not in jobs.infer:
+        raise ValueError(f"{key} names {one} and {other}; they have to be in {first} and infer")
 
 
 class PublicJobs(Jobs):
@@ -147,11 +147,7 @@ class ScheduleStudy(Jobs):
     @model_validator(mode="after")
     def _changing_named(self) -> "ScheduleStudy":
         for jobs in self.changing.jobs if self.changing else ():
-            if jobs.train not in self.train or jobs.infer not in self.infer:
-                raise ValueError(
-                    f"changing names {jobs.train} and {jobs.infer}; "
-                    "they have to be in train and infer"
-                )
+            _check_named(self, "changing", "train", jobs.train, jobs.infer)
         return self
 
     @property
@@ -163,23 +159,19 @@ class ScheduleStudy(Jobs):
 
     def sweeps(self) -> Iterator[tuple[str, SweepEntry]]:
         """Yield name and entry of each simulated sweep that the study needs."""
-        for model, size in self.train.items():
-            yield f"fulcrum-{model}-train", self._entry(model, "train", size)
+        works = [(model, "train", size, "") for model, size in self.train.items()]
         for model, sizes in self.infer.items():
-            for size in sizes:
-                yield f"fulcrum-{model}-infer-{size}", self._entry(model, "infer", size)
-
-    def _entry(self, model: str, task: str, size: int) -> SweepEntry:
-        workload = {"model": model, "task": task, "batch_size": size}
-        return SweepEntry.model_validate(
-            {
+            works += [(model, "infer", size, f"-{size}") for size in sizes]
+        for model, task, size, ending in works:
+            workload = {"model": model, "task": task, "batch_size": size}
+            entry = {
                 "title": f"{model}, {task}, {size} at once",
                 "backend": TWIN,
                 "device": self.device,
                 "workload": workload | {"dataset_source": "official", "num_workers": 4},
                 "grid": self.grid,
             }
-        )
+            yield f"fulcrum-{model}-{task}{ending}", SweepEntry.model_validate(entry)
 
 
 def load_schedule(root: Path = Path()) -> ScheduleStudy | None:

@@ -2,7 +2,7 @@
 
 `epochwatt.board.training.interleave` measures, in the interpreter that the device's file names.
 Here its plan is put together, and its record held against the formulas of
-`schedule.plans`, with the times of single mini-batches that were taken just before it.
+`schedule.problem`, with the times of single mini-batches that were taken just before it.
 """
 
 import json
@@ -10,8 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +23,8 @@ from epochwatt.board.training.interleave.plan import checked
 from epochwatt.board.training.interleave.scheduler import Plan
 from epochwatt.doctor.subject import Subject, choose
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.schedule.as_run import run_as
-from epochwatt.schedule.plans import serve_and_train
+from epochwatt.schedule.problem import outcome as planned
+from epochwatt.schedule.simulation import run_as
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network
@@ -78,22 +77,15 @@ def measure(plan: dict[str, Any], device: str | None) -> tuple[InterleavedRecord
 
 
 def _run(subject: Subject, words: list[str]) -> int:
+    """Run the measuring side; Ctrl-C ends it, which gets it from the terminal, and not us."""
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [*subject.python, "-m", "epochwatt.board.training.interleave", *words]
-    with _left_to_the_child():
-        try:
-            return subprocess.run(command, env=environment, check=False).returncode
-        except OSError as error:
-            raise EpochwattError(f"{command[0]} cannot be started: {error.strerror}") from error
-
-
-@contextmanager
-def _left_to_the_child() -> Iterator[None]:
-    """Let Ctrl-C end the child, which gets it from the terminal, and wait for its record."""
     before = signal.signal(signal.SIGINT, lambda number, frame: None)  # the child gets its default
     try:
-        yield
+        return subprocess.run(command, env=environment, check=False).returncode
+    except OSError as error:
+        raise EpochwattError(f"{command[0]} cannot be started: {error.strerror}") from error
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -101,7 +93,7 @@ def _left_to_the_child() -> Iterator[None]:
 class Expected(NamedTuple):
     """Expectation of a plan on this machine, by times of single mini-batches taken before it."""
 
-    latency_s: float  # longest of constant arrivals, with the median times: the formula of `plans`
+    latency_s: float  # longest of constant arrivals, with the median times: by formula
     margin_s: float  # what disturbs the machine may add to it
     # mini-batches of training a second, beside the arrivals that there were
     throughput_per_s: float
@@ -131,9 +123,8 @@ def expected(
     infer_s, train_s = (np.asarray(before[key]) for key in ("infer_s", "train_s"))
     usual_s = float(np.median(infer_s))
     # the power has no part in times
-    formula = serve_and_train(
-        plan["rate_per_s"], plan["batch_size"], (usual_s, 0), (np.median(train_s), 0)
-    )
+    stream = plan["rate_per_s"], plan["batch_size"], usual_s, 0
+    formula = planned([stream], (np.median(train_s), 0))
     n_train = float(formula.n_train)
     if plan["n_train"] is not None:
         n_train = min(n_train, plan["n_train"])
@@ -146,52 +137,40 @@ def expected(
         train = float(np.median(train_s))
         throughput_per_s = run_as(limits, usual_s, train, arrivals_s, seconds).throughput_per_s
     return Expected(
-        float(formula.latency_s),
+        float(formula.latency_s[0]),
         MARGIN_FACTOR * longest_s,
         throughput_per_s,
         bool(formula.is_stable),
     )
 
 
-class Outcome(NamedTuple):
-    """Measurement beside expectation."""
-
-    # median, 99th percentile and longest, of served requests; NaN: none was served
-    latency_s: tuple[float, float, float]
-    throughput_per_s: float  # mini-batches of training a second
-    expected: Expected  # by the times taken before
-
-
-def outcome(record: InterleavedRecord) -> Outcome:
-    """Hold a record against what was expected."""
-    meta, requests = record.meta, record.requests
-    latency_s = requests["end_s"] - requests["arrival_s"]
-    latency_s = latency_s[np.isfinite(latency_s)]
-    shares = np.percentile(latency_s, SHARES) if len(latency_s) else np.full(len(SHARES), np.nan)
-    n_trained = len(record.training["train_end_s"])
+def expected_of(record: InterleavedRecord) -> Expected:
+    """Return what a measurement's plan should have given, beside the arrivals that there were."""
+    meta = record.meta
     seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
     arrivals_s: list[float] = []
     if meta["plan"]["arrivals"] != CONSTANT:
-        arrivals_s = (requests["arrival_s"] - meta["t_start_mono_s"]).tolist()
-    return Outcome(
-        (float(shares[0]), float(shares[1]), float(shares[2])),
-        n_trained / seconds,
-        expected(meta["plan"], meta["before"], arrivals_s, seconds),
-    )
+        arrivals_s = (record.requests["arrival_s"] - meta["t_start_mono_s"]).tolist()
+    return expected(meta["plan"], meta["before"], arrivals_s, seconds)
 
 
 def outcome_lines(record: InterleavedRecord) -> list[str]:
-    """Return what came of a measurement, for a terminal."""
-    meta, result = record.meta, outcome(record)
+    """Return what came of a measurement beside what was expected, for a terminal."""
+    meta, promised = record.meta, expected_of(record)
     plan, counts = meta["plan"], meta["counts"]
-    p50_ms, p99_ms, worst_ms = (1e3 * value for value in result.latency_s)
-    plan_ms, margin_ms = 1e3 * result.expected.latency_s, 1e3 * result.expected.margin_s
-    constant = "" if plan["arrivals"] == "constant" else ", of constant arrivals"
+    seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
+    waits_ms = 1e3 * (record.requests["end_s"] - record.requests["arrival_s"])
+    waits_ms = waits_ms[np.isfinite(waits_ms)]
+    shares = np.percentile(waits_ms, SHARES) if len(waits_ms) else np.full(len(SHARES), np.nan)
+    p50_ms, p99_ms, worst_ms = shares
+    plan_ms, margin_ms = 1e3 * promised.latency_s, 1e3 * promised.margin_s
+    constant = "" if plan["arrivals"] == CONSTANT else ", of constant arrivals"
+    trained_per_s = len(record.training["train_end_s"]) / seconds
     lines = [
         f"latency     p50 {p50_ms:.1f} ms, p99 {p99_ms:.1f} ms, worst {worst_ms:.1f} ms; plan: "
         f"worst {plan_ms:.1f} ms, margin {margin_ms:.1f} ms{constant}",
-        f"training    {result.throughput_per_s:.2f} mini-batches/s of {plan['train_batch_size']}; "
-        f"plan: {result.expected.throughput_per_s:.2f}/s",
+        f"training    {trained_per_s:.2f} mini-batches/s of {plan['train_batch_size']}; "
+        f"plan: {promised.throughput_per_s:.2f}/s",
         f"requests    {counts['n_requests']:,} arrived, {counts['n_served']:,} served, "
         f"{counts['n_refused']:,} refused, {counts['n_left']:,} left at the end",
     ]
@@ -199,9 +178,8 @@ def outcome_lines(record: InterleavedRecord) -> list[str]:
     if power["mean_w"] is not None:
         origin = "; NOT MEASURED, of a fake board" if meta["backend"] == "fake" else ""
         lines.append(f"power       mean {power['mean_w']:.2f} W ({power['scope']}{origin})")
-    if not result.expected.is_stable:
+    if not promised.is_stable:
         lines.append("Requests arrive faster than they can be served: choose a larger batch.")
     if meta["ended_early"]:
-        seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
         lines.append(f"Ended by Ctrl-C after {seconds:.1f} s.")
     return [*lines, f"record      {record.folder}"]

@@ -2,8 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -12,15 +12,21 @@ import numpy as np
 from epochwatt.errors import ConfigError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.registry import load_method
-from epochwatt.schedule.as_run import AsRun, at_random
 from epochwatt.schedule.config import ScheduleStudy
-from epochwatt.schedule.plans import Numbers, serve
-from epochwatt.schedule.problem import NONE, Answers, Plan, PowerRule, Problem, Stream
-from epochwatt.schedule.profiles import workload_of
-from epochwatt.schedule.simulated_tables import simulated_tables
-from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
-from epochwatt.schedule.solvers.exhaustive import best_plan
-from epochwatt.schedule.space import Bools, Problems, Space
+from epochwatt.schedule.problem import (
+    NONE,
+    Answers,
+    Bools,
+    Numbers,
+    Plan,
+    PowerRule,
+    Problems,
+    Space,
+    outcome,
+)
+from epochwatt.schedule.simulation import Interleaved, run_at_random
+from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted
+from epochwatt.schedule.tables import simulated_tables, tables_of_job, workload_of
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
@@ -42,7 +48,6 @@ ORIGINS = {
 }
 RULES = {"highest": "highest power", "mean": "mean power"}
 NEARLY = 1e-6  # relative; a gain below it is none
-SolverName = Literal["gain", "gmd", "verified", "exhaustive"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,38 +58,44 @@ class Request:
     infer: str | None = None
     rate_per_s: float | None = None  # of the stream of requests
     max_latency_ms: float | None = None
-    max_power_w: float  # as of `Problem`
+    max_power_w: float
     power_rule: PowerRule = "highest"
     device: str | None = None  # simulated; of tables the one to take, where they have several
-    solver: SolverName = "gain"  # by which the plan is looked for
+    solver: Literal["gain", "gmd", "verified", "exhaustive"] = "gain"
     tables: str | None = None  # a sweep or file of mode tables; None: the board is simulated
 
     @property
-    def problem(self) -> Problem:
-        """The problem; ConfigError where options are missing or too many."""
+    def jobs(self) -> list[tuple[str, str]]:
+        """Network and task of each job, training first."""
+        pairs = (self.train, "train"), (self.infer, "infer")
+        return [(network, task) for network, task in pairs if network is not None]
+
+    def problem(
+        self, max_power_w: float | None = None, max_latency_s: float | None = None
+    ) -> Problems:
+        """Return the problem, with other budgets where they are given.
+
+        Raises ConfigError: options are missing, or too many.
+        """
         given = (self.rate_per_s, self.max_latency_ms)
-        if self.train is None and self.infer is None:
+        max_power_w = self.max_power_w if max_power_w is None else max_power_w
+        if not self.jobs:
             raise ConfigError("nothing to run", do="add --train NETWORK, --infer NETWORK, or both")
         if self.infer is None:
             if given != (None, None):
                 raise ConfigError("--rate and --max-latency-ms are of requests", do="add --infer")
-            return Problem(max_power_w=self.max_power_w, trains=True, power_rule=self.power_rule)
+            return Problems.one(max_power_w, power_rule=self.power_rule)
         if self.rate_per_s is None or self.max_latency_ms is None:
             raise ConfigError("--infer needs --rate and --max-latency-ms")
-        stream = Stream(rate_per_s=self.rate_per_s, max_latency_s=1e-3 * self.max_latency_ms)
-        return Problem(
-            max_power_w=self.max_power_w,
-            streams=(stream,),
-            trains=self.train is not None,
-            power_rule=self.power_rule,
-        )
+        latency_s = 1e-3 * self.max_latency_ms if max_latency_s is None else max_latency_s
+        return Problems.one(max_power_w, (self.rate_per_s, latency_s), power_rule=self.power_rule)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer."""
+    """Answer to a request."""
 
-    problem: Problem
+    request: Request
     space: Space
     provenance: str
     device: str
@@ -100,48 +111,41 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
     Raises ConfigError: options that do not fit each other; a board, network or table that is not
     there.
     """
-    problem = request.problem
+    problem = request.problem()
     tables = _given(request) if request.tables else _simulated(request, root)
-    chosen = [_tables_of(tables, name, task) for name, task in _jobs(request)]
-    workloads = [workload_of(some) for some in chosen]
-    space = Space(
-        workloads[0] if request.train else None, tuple(workloads[1 if request.train else 0 :])
-    )
+    chosen = [tables_of_job(name, task, tables) for name, task in request.jobs]
+    first, *others = map(workload_of, chosen)
+    space = Space(first, tuple(others)) if request.train else Space(None, (first, *others))
     plan, n_profiles = _solved(request.solver, space, problem)
-    best = exhaustive.best_plan(space, problem)
-    if best is None and problem.jobs == "train_and_infer":  # then serving alone is better than none
-        alone, serving = Space(None, space.infer), replace(problem, trains=False)
-        plan, n_more = _solved(request.solver, alone, serving)
-        n_profiles, best = n_profiles + n_more, exhaustive.best_plan(alone, serving)
+    best = best_plan(space, problem)
+    if best is None and request.train and request.infer:  # serving alone is better than nothing
+        alone = Space(None, space.infer)
+        plan, n_more = _solved(request.solver, alone, problem)
+        n_profiles, best = n_profiles + n_more, best_plan(alone, problem)
     key = chosen[0][0].key
-    return Answer(problem, space, key.provenance, key.device, plan, n_profiles, best)
+    return Answer(request, space, key.provenance, key.device, plan, n_profiles, best)
 
 
-def _solved(solver: SolverName, space: Space, problem: Problem) -> tuple[Plan | None, int]:
+def best_plan(space: Space, problem: Problems) -> Plan | None:
+    """Return the best plan of one problem; None where none keeps the budgets."""
+    return _solved("exhaustive", space, problem)[0]
+
+
+def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, int]:
     """Return the plan of a solver, if it saw one, and how many profiles it asked for."""
-    problems = Problems.from_one(problem)
     if solver == "verified":
-        modes = profiled.random_modes(space, N_PROFILED, 0)
+        modes = exhaustive.random_modes(space, N_PROFILED, 0)
         seen = predicted.predicted_space(space, load_method(METHOD), modes)
-        answers = predicted.solve_verified(space, problems, seen, modes)
+        answers = predicted.solve_verified(space, problem, seen, modes)
     else:
         solve: dict[str, Callable[[Space, Problems], Answers]] = {
             "gain": gain.solve,
             "gmd": gmd.solve,
             "exhaustive": exhaustive.solve,
         }
-        answers = solve[solver](space, problems)
+        answers = solve[solver](space, problem)
     choice = int(answers.choice[0])
-    plan = None if choice == NONE else space.plan(problem, choice)
-    return plan, int(answers.n_profiles[0])
-
-
-def _jobs(request: Request) -> Iterator[tuple[str, str]]:
-    """Yield network and task of each job, training first."""
-    if request.train is not None:
-        yield request.train, "train"
-    if request.infer is not None:
-        yield request.infer, "infer"
+    return None if choice == NONE else space.plan(problem, choice), int(answers.n_profiles[0])
 
 
 def _simulated(request: Request, root: Path) -> list[ModeTable]:
@@ -152,7 +156,16 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
             allowed=list(GRIDS),
             do="give measured modes by --tables FILE",
         )
-    _check_names(request, root)
+    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    for name, task in request.jobs:
+        if name not in rows:
+            near = difflib.get_close_matches(name, rows, 1)
+            raise ConfigError(
+                f"unknown network in --{task}",
+                found=name,
+                allowed=list(rows),
+                do=f"did you mean {near[0]}?" if near else "docs/tutorials/own-network.md adds one",
+            )
     study = ScheduleStudy(
         device=device,
         grid=GRIDS[device],
@@ -166,43 +179,20 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
     return simulated_tables(study, twin.knowing(*works), root)
 
 
-def _check_names(request: Request, root: Path) -> None:
-    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
-    for name, task in _jobs(request):
-        if name not in rows:
-            near = difflib.get_close_matches(name, rows, 1)
-            raise ConfigError(
-                f"unknown network in --{task}",
-                found=name,
-                allowed=list(rows),
-                do=f"did you mean {near[0]}?" if near else "docs/tutorials/own-network.md adds one",
-            )
-
-
 def _given(request: Request) -> list[ModeTable]:
     tables = find_tables(str(request.tables))
-    left = [
+    fitting = [
         table
         for table in tables
         if table.key.work == WORK and request.device in (None, table.key.device)
     ]
-    if not left:
+    if not fitting:
         works = sorted({f"{table.key.device}: time of one {table.key.work}" for table in tables})
         raise ConfigError(
             f"--tables {request.tables}: nothing of this device that gives the time of one {WORK}",
             found="; ".join(works),
         )
-    return left
-
-
-def _tables_of(tables: Sequence[ModeTable], name: str, task: str) -> list[ModeTable]:
-    chosen = [table for table in tables if (table.key.workload, table.key.task) == (name, task)]
-    if not chosen:
-        raise ConfigError(
-            f"no table of {name} ({task})",
-            allowed=sorted({f"{table.key.workload} ({table.key.task})" for table in tables}),
-        )
-    return chosen
+    return fitting
 
 
 # -- what limits a plan ----------------------------------------------------------------------------
@@ -212,59 +202,56 @@ class Least(NamedTuple):
     """The least budgets that would do; NaN: no such budget helps."""
 
     power_w: float  # with the latency as it is
+    power_to_train_w: float  # of a plan that serves in time and trains at all
     latency_s: float  # with the power as it is; NaN without a stream
     any_latency_s: float  # with any power
     rate_per_s: float  # the highest that some mode and mini-batch size serves, whatever it draws
 
 
-def least_budgets(space: Space, problem: Problem) -> Least:
+def least_budgets(space: Space, problem: Problems) -> Least:
     """Return what budgets a problem of at most one stream would need."""
-    every = np.arange(len(space.choices))[None]
-    judged = space.judge(Problems.from_one(problem), every)
-    in_time = (judged.keeps_latency & judged.is_stable)[0]
-    power_w = _minimum(judged.power_w[0], in_time)
-    if not problem.streams:
-        return Least(power_w, math.nan, math.nan, math.nan)
-    ((mode, size), infer) = space.choices.T, space.infer[0]
-    batch, time_s = infer.batch_sizes[size], infer.time_s[mode, size]
-    rate = problem.streams[0].rate_per_s
-    latency_s = serve(rate, batch, time_s, infer.power_w[mode, size]).latency_s
-    is_stable, keeps_power = judged.is_stable[0], judged.keeps_power[0]
+
+    def least(values: Numbers, which: Bools) -> float:
+        return float(values[which].min()) if which.any() else math.nan
+
+    judged = space.judge(problem, np.arange(len(space.choices))[None])
+    in_time, power_w = judged.in_time[0], judged.power_w[0]
+    to_train_w = least(power_w, in_time & (judged.cost[0] < 0))
+    if not space.infer:
+        return Least(least(power_w, in_time), to_train_w, math.nan, math.nan, math.nan)
+    infer, mode, size = space.runs(slice(None))[-1]
+    batch, time_s, infer_w = infer.batch_sizes[size], infer.time_s[mode, size], infer.power_w
+    (latency_s,) = outcome([(problem.rates_per_s[0], batch, time_s, infer_w[mode, size])]).latency_s
+    is_stable = judged.is_stable[0]
     return Least(
-        power_w,
-        _minimum(latency_s, is_stable & keeps_power),
-        _minimum(latency_s, is_stable),
+        least(power_w, in_time),
+        to_train_w,
+        least(latency_s, is_stable & judged.keeps_power[0]),
+        least(latency_s, is_stable),
         float((batch / time_s).max()),
     )
 
 
-def least_power_to_train_w(space: Space, problem: Problem) -> float:
-    """Return the least power of a plan that serves in time and trains at all; NaN: none does."""
-    judged = space.judge(Problems.from_one(problem), np.arange(len(space.choices))[None])
-    trains = judged.keeps_latency & judged.is_stable & (judged.cost < 0)
-    return _minimum(judged.power_w[0], trains[0])
-
-
-def _minimum(values: Numbers, which: Bools) -> float:
-    return float(values[which].min()) if which.any() else math.nan
-
-
-def answer_lines(answer: Answer, solver: str) -> list[str]:
+def answer_lines(answer: Answer) -> list[str]:
     """Return the answer: the plan with its numbers, what limits it, or why there is none."""
-    names = " and ".join(
-        [f"{one.name} (training)" for one in [answer.space.train] if one is not None]
-        + [f"{one.name} (inference)" for one in answer.space.infer]
-    )
-    n_all = sum(one.time_s.size for one in answer.space.workloads)
+    request, space = answer.request, answer.space
+    tasks = {"train": "training", "infer": "inference"}
+    words = {task: f"{name} ({tasks[task]})" for name, task in request.jobs}
+    asked = f"{RULES[request.power_rule]} at most {request.max_power_w:g} W"
+    if request.infer:
+        asked = (
+            f"{request.rate_per_s:g} requests/s, each within {request.max_latency_ms:g} ms; {asked}"
+        )
+    n_all = sum(one.time_s.size for one in space.workloads)
     lines = [
-        f"{ORIGINS[answer.provenance]}: {names} on {answer.device}",
-        f"asked     {_asked(answer)}",
+        f"{ORIGINS[answer.provenance]}: {' and '.join(words.values())} on {answer.device}",
+        f"asked     {asked}",
         f"looked at {answer.n_profiles:,} of {n_all:,} profiles (job, mode, mini-batch size); "
-        f"solver {solver}",
+        f"solver {request.solver}",
         "",
     ]
     if answer.plan is not None:
-        return [*lines, *_plan_lines(answer, answer.plan), "", *_limits(answer)]
+        return [*lines, *_plan_lines(answer, answer.plan), "", *_limits(answer, answer.plan)]
     if answer.best is not None:
         return [
             *lines,
@@ -280,133 +267,103 @@ def answer_lines(answer: Answer, solver: str) -> list[str]:
     ]
 
 
-def _asked(answer: Answer) -> str:
-    problem = answer.problem
-    words = [
-        f"{one.rate_per_s:g} requests/s, each within {1e3 * one.max_latency_s:g} ms"
-        for one in problem.streams
-    ]
-    return "; ".join([*words, f"{RULES[problem.power_rule]} at most {problem.max_power_w:g} W"])
-
-
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
-    rows = [("mode", plan.mode.of_parts(answer.space.workloads[0].parts))]
-    trains, training = answer.problem.trains, f"{plan.throughput_per_s:.4g} mini-batches/s"
-    for size, latency_s in zip(plan.batch_sizes, plan.latency_s, strict=True):
-        played = _at_random(answer, plan)
+    space, request = answer.space, answer.request
+    rows = [("mode", plan.mode.of_parts(space.workloads[0].parts))]
+    training = f"{plan.throughput_per_s:.4g} mini-batches/s"
+    gap_s, train_s, train_w = math.inf, 1.0, 0.0
+    if space.train is not None:
+        train_s, train_w = space.train.time_s[plan.place, 0], space.train.power_w[plan.place, 0]
+    if space.infer:
+        assert request.rate_per_s is not None
+        assert request.max_latency_ms is not None
+        (infer,), (size,), (latency_s,) = space.infer, plan.batch_sizes, plan.latency_s
+        infer_s = infer.time_s[plan.place, infer.batch_sizes.tolist().index(size)]
+        gap_s = size / request.rate_per_s - infer_s
+        run = Interleaved(size, infer_s, plan.n_train, train_s)
+        played = run_at_random(request.rate_per_s, run, 1e-3 * request.max_latency_ms)
         late = f"{100 * played.share_late:.3g} % of requests late"
-        rows.append(("mini-batch", counted(size, "requests")))
-        rows.append(("latency", f"{1e3 * latency_s:.4g} ms at worst, with steady arrivals"))
-        rows.append(
-            ("", f"random arrivals (Poisson): {late}, 99 % within {1e3 * played.p99_s:.4g} ms")
-        )
+        rows += [
+            ("mini-batch", counted(size, "requests")),
+            ("latency", f"{1e3 * latency_s:.4g} ms at worst, with steady arrivals"),
+            ("", f"random arrivals (Poisson): {late}, 99 % within {1e3 * played.p99_s:.4g} ms"),
+        ]
         training += (
             f" with steady arrivals, {plan.n_train} after each of inference; "
             f"{played.throughput_per_s:.4g}/s with random ones"
         )
-    if trains and plan.n_train:
+    if request.train and not plan.n_train:
+        training = f"none: it would draw {train_w:.4g} W, and no mode trains and serves within the "
+        training += "budgets"
+        if train_s > gap_s:
+            training = (
+                "none: no gap between mini-batches of inference holds one of training, which takes "
+                f"{1e3 * train_s:.4g} ms of {1e3 * gap_s:.4g}"
+            )
+    if request.train:
         rows.append(("training", training))
-    elif trains:
-        rows.append(("training", f"none: {_why_none(answer, plan)}"))
-    rows.append(("power", f"{plan.power_w:.4g} W ({RULES[answer.problem.power_rule]})"))
+    rows.append(("power", f"{plan.power_w:.4g} W ({RULES[request.power_rule]})"))
     return aligned(rows)
 
 
-def _infer_s(answer: Answer, plan: Plan) -> float:
-    """Return the time of a mini-batch of the one stream."""
-    (infer,) = answer.space.infer
-    return float(infer.time_s[plan.place, infer.batch_sizes.tolist().index(plan.batch_sizes[0])])
-
-
-def _at_random(answer: Answer, plan: Plan) -> AsRun:
-    """Return what comes of requests of the one stream that arrive at random."""
-    (stream,), train = answer.problem.streams, answer.space.train
-    return at_random(
-        stream.rate_per_s,
-        plan.batch_sizes[0],
-        _infer_s(answer, plan),
-        plan.n_train,
-        1.0 if train is None else float(train.time_s[plan.place, 0]),
-        stream.max_latency_s,
-    )
-
-
-def _why_none(answer: Answer, plan: Plan) -> str:
-    """Return why a plan trains nothing beside its stream."""
-    (stream,), train = answer.problem.streams, answer.space.train
-    assert train is not None
-    gap_s = plan.batch_sizes[0] / stream.rate_per_s - _infer_s(answer, plan)
-    train_s, train_w = (float(values[plan.place, 0]) for values in (train.time_s, train.power_w))
-    if train_s > gap_s:
-        return (
-            "no gap between mini-batches of inference holds one of training, which takes "
-            f"{1e3 * train_s:.4g} ms of {1e3 * gap_s:.4g}"
-        )
-    return f"it would draw {train_w:.4g} W, and no mode trains and serves within the budgets"
-
-
-def _limits(answer: Answer) -> list[str]:
+def _limits(answer: Answer, plan: Plan) -> list[str]:
     """Return how far the plan is from the best, and what each budget costs."""
-    assert answer.plan is not None
+    request, space, trains = answer.request, answer.space, answer.request.train is not None
+
+    def gain(one: Plan, other: Plan) -> float:
+        """Return by how much another plan is better, relative."""
+        if trains:
+            return other.throughput_per_s / max(one.throughput_per_s, 1e-12) - 1
+        return max(one.latency_s) / max(other.latency_s) - 1
+
+    def value(one: Plan) -> str:
+        if trains:
+            return f"{one.throughput_per_s:.4g} mini-batches of training/s"
+        return f"{1e3 * max(one.latency_s):.4g} ms at worst"
+
     rows = []
-    best = answer.best
-    if best is not None and _gain(answer, answer.plan, best) > NEARLY:
-        rows.append(("best of all modes", _value(answer, best)))
-    start = best or answer.plan
-    if answer.problem.trains and not start.throughput_per_s:
-        least_w = least_power_to_train_w(answer.space, answer.problem)
-        nothing = math.isnan(least_w)
-        rows.append(
-            ("to train at all", "needs more latency" if nothing else f"at least {least_w:.4g} W")
-        )
-    patient = tuple(replace(stream, max_latency_s=NO_LIMIT) for stream in answer.problem.streams)
+    start = answer.best or plan
+    if gain(plan, start) > NEARLY:
+        rows.append(("best of all modes", value(start)))
+    if trains and not start.throughput_per_s:
+        least_w = least_budgets(space, request.problem()).power_to_train_w
+        needs = "needs more latency" if math.isnan(least_w) else f"at least {least_w:.4g} W"
+        rows.append(("to train at all", needs))
     for name, problem in (
-        ("with any power", replace(answer.problem, max_power_w=NO_LIMIT)),
-        ("with any latency", replace(answer.problem, streams=patient)),
+        ("with any power", request.problem(max_power_w=NO_LIMIT)),
+        ("with any latency", request.problem(max_latency_s=NO_LIMIT)),
     ):
-        other = best_plan(answer.space, problem)
-        if other is not None and _gain(answer, start, other) > NEARLY:
-            rows.append((name, f"{_value(answer, other)}, {other.power_w:.4g} W"))
+        other = best_plan(space, problem)
+        if other is not None and gain(start, other) > NEARLY:
+            rows.append((name, f"{value(other)}, {other.power_w:.4g} W"))
     if not rows:
         return ["No budget holds it back: it is the best that the board can do."]
     return ["What limits it:", *aligned(rows)]
 
 
-def _value(answer: Answer, plan: Plan) -> str:
-    if answer.problem.trains:
-        return f"{plan.throughput_per_s:.4g} mini-batches of training/s"
-    return f"{1e3 * max(plan.latency_s):.4g} ms at worst"
-
-
-def _gain(answer: Answer, plan: Plan, other: Plan) -> float:
-    """Return by how much another plan is better, relative."""
-    if answer.problem.trains:
-        return other.throughput_per_s / max(plan.throughput_per_s, 1e-12) - 1
-    return max(plan.latency_s) / max(other.latency_s) - 1
-
-
 def _least_lines(answer: Answer) -> list[str]:
     """Return which budget fails, and the least that would do."""
-    least, problem = least_budgets(answer.space, answer.problem), answer.problem
+    request = answer.request
+    least = least_budgets(answer.space, request.problem())
     lines = []
     if not math.isnan(least.power_w):
         lines.append(f"power     needs at least {least.power_w:.4g} W, all else as asked")
-    if problem.streams:
-        (stream,) = problem.streams
-        asked_ms = 1e3 * stream.max_latency_s
+    if request.max_latency_ms is not None:
         if math.isnan(least.any_latency_s):
             return [f"rate      no mode serves more than {least.rate_per_s:.4g} requests/s"]
-        if least.any_latency_s > stream.max_latency_s:
-            shortest = 1e3 * least.any_latency_s
-            lines.append(f"latency   {asked_ms:g} ms fail in every mode: {shortest:.4g} at least")
+        if least.any_latency_s > 1e-3 * request.max_latency_ms:
+            lines.append(
+                f"latency   {request.max_latency_ms:g} ms fail in every mode: "
+                f"{1e3 * least.any_latency_s:.4g} at least"
+            )
         if not math.isnan(least.latency_s):
             lines.append(
                 f"latency   needs at least {1e3 * least.latency_s:.4g} ms "
-                f"within {problem.max_power_w:g} W"
+                f"within {request.max_power_w:g} W"
             )
         else:
             lines.append(
-                f"power     no mode that draws at most {problem.max_power_w:g} W "
-                f"serves {stream.rate_per_s:g} requests/s, however late"
+                f"power     no mode that draws at most {request.max_power_w:g} W "
+                f"serves {request.rate_per_s:g} requests/s, however late"
             )
     return lines

@@ -22,10 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.schedule.plans import Numbers
-from epochwatt.schedule.problem import PowerRule
-from epochwatt.schedule.solvers.profiled import strongest_mode
-from epochwatt.schedule.space import Problems, Space
+from epochwatt.schedule.problem import Numbers, PowerRule, Problems, Space
 
 BUDGETS_W, N_BUDGETS = (12.0, 50.0), 39
 LOADS = 0.02, 0.95
@@ -67,7 +64,7 @@ def problems_of(
 
 def problem_at(space: Space, load: ArrayLike, latency: ArrayLike) -> tuple[Numbers, Numbers]:
     """Return rate and latency budget of each stream, shape (..., s), of relative ones."""
-    mode = int(strongest_mode(space)[0])
+    mode = space.strongest_mode
     most_per_s = [float((one.batch_sizes / one.time_s[mode]).max()) for one in space.infer]
     rates = np.array(most_per_s) / len(space.infer)
     least_s = np.array([one.time_s[mode].min() for one in space.infer])

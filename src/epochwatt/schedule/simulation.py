@@ -1,21 +1,29 @@
-"""Play the arrivals of streams under a plan: how long each request waits.
+"""Play the arrivals of streams under a plan: how long each request waits, and what is trained.
 
 The board runs one mini-batch at a time. One of inference starts as soon as its last request is
 there and nothing runs; in the time between, up to n mini-batches of training run, each of which is
 started only while no mini-batch of inference waits, and never stopped. Mini-batches of two streams
-run in the order in which they are complete. That is Fulcrum's rule; `as_run` plays that of
-`serve-and-train`.
+run in the order in which they are complete. That is Fulcrum's rule (`play`, `latencies_of_two_s`).
+
+`epochwatt serve-and-train` has a more careful one, which begins a mini-batch of training only where
+it will have ended when the next mini-batch of requests is expected: `run_as` plays its scheduler on
+a clock of its own, so that a plan and what runs it have one rule.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.schedule.plans import SLACK, Numbers
+from epochwatt.board.training.interleave.arrivals import POISSON, arrivals
+from epochwatt.board.training.interleave.plan import QUEUE
+from epochwatt.board.training.interleave.scheduler import Interleaver, Plan
+from epochwatt.schedule.problem import SLACK, Numbers
 
 Arrivals = Literal["constant", "poisson"]
 N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
+N_EVENTS = 40_000  # requests, and mini-batches of training between them, of `at_random`
 
 
 class Interleaved(NamedTuple):
@@ -40,7 +48,6 @@ class Slot(NamedTuple):
     end_s: float  # no training begins later
     settled_s: Numbers  # (r,), no training begins earlier
     settling_infer_s: Numbers  # (r,), time of a mini-batch of inference that begins earlier
-    queue: int  # mini-batches that may wait; a further one is refused
 
 
 class Played(NamedTuple):
@@ -50,7 +57,7 @@ class Played(NamedTuple):
     n_trained: Numbers  # (r,), mini-batches of training
 
 
-def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) -> Numbers:
+def arrivals_s(kind: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) -> Numbers:
     """Return when requests arrive: r streams of k each, shape (r, k); always the same ones.
 
     Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
@@ -58,21 +65,22 @@ def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]
     `rate_per_s`: of several rates (n,) the shape is (n, r, k).
     """
     rng, rate = np.random.default_rng(0), np.asarray(rate_per_s, float)[..., None, None]
-    if arrivals == "constant":
+    if kind == "constant":
         times: Numbers = (rng.uniform(size=(shape[0], 1)) + np.arange(shape[1])) / rate
         return times
     return np.asarray((rng.standard_exponential(shape) * (1 / rate)).cumsum(axis=-1))
 
 
-def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
+def play(times_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
     """Play the arrivals of independent streams.
 
     Parameters
     ----------
-    arrivals : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
-    slot : None: it begins as the first mini-batch is complete, and does not end
+    times_s : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
+    slot : None: it begins as the first mini-batch is complete, and does not end; in one, a
+        mini-batch is refused while `QUEUE` others wait
     """
-    batches = arrivals.reshape(len(arrivals), -1, plan.batch_size)
+    batches = times_s.reshape(len(times_s), -1, plan.batch_size)
     done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
     most = np.asarray(plan.n_train, float)  # may be more than fits an integer
     train_s = np.where(most > 0, plan.train_s, 1.0)
@@ -91,28 +99,23 @@ def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Play
         is_refused = np.zeros(len(batches), bool)
         if slot is not None:
             infer_s = np.where(start < settled_s, slot.settling_infer_s, infer_s)
-            is_refused = start > complete + slot.queue * infer_s
+            is_refused = start > complete + QUEUE * infer_s
         done[:, i] = np.where(is_refused, np.inf, start + infer_s)
         free = np.where(is_refused, start, start + infer_s)
     return Played((done[:, :, None] - batches).reshape(len(batches), -1), n_trained)
 
 
-def latencies_s(arrivals: Numbers, plan: Interleaved) -> Numbers:
-    """Return the time from each request's arrival to its answer; arrivals as of `play`."""
-    return play(arrivals, plan).latency_s
-
-
 def latencies_of_two_s(
-    arrivals: tuple[Numbers, Numbers], plans: tuple[Interleaved, Interleaved]
-) -> tuple[Numbers, Numbers]:
+    times_s: Sequence[Numbers], plans: Sequence[Interleaved]
+) -> tuple[Numbers, ...]:
     """Return how long requests of two streams wait that share a board, which trains nothing.
 
-    `arrivals`: of each stream, (r, k) and (r, l), as of `latencies_s`.
+    `times_s`: arrivals of each stream, (r, k) and (r, l), as of `play`.
     """
-    n_streams = len(arrivals[0])
+    n_streams = len(times_s[0])
     batches = [
-        one.reshape(n_streams, -1, plan.batch_size)
-        for one, plan in zip(arrivals, plans, strict=True)
+        times.reshape(n_streams, -1, plan.batch_size)
+        for times, plan in zip(times_s, plans, strict=True)
     ]
     complete = np.hstack([one[:, :, -1] for one in batches])
     counts = [one.shape[1] for one in batches]
@@ -124,17 +127,16 @@ def latencies_of_two_s(
         free = np.maximum(complete[rows, place], free) + takes[place]
         done[rows, place] = free
     ends = np.split(done, counts[:1], axis=1)
-    first, second = (
+    return tuple(
         (end[:, :, None] - one).reshape(n_streams, -1)
         for end, one in zip(ends, batches, strict=True)
     )
-    return first, second
 
 
 def played_latencies_s(
     rate_per_s: ArrayLike,
     plan: Interleaved,
-    arrivals: Arrivals = "poisson",
+    kind: Arrivals = "poisson",
     n_streams: int = N_STREAMS,
     n_batches: int = N_BATCHES,
 ) -> Numbers:
@@ -145,9 +147,75 @@ def played_latencies_s(
     rate_per_s : of several plans (n,), of equal mini-batch sizes: the shape is (n, r, k)
     plan : of several, what differs is (n,)
     """
-    times = arrivals_s(arrivals, rate_per_s, (n_streams, n_batches * plan.batch_size))
+    times = arrivals_s(kind, rate_per_s, (n_streams, n_batches * plan.batch_size))
     infer_s, n_train, train_s = (
         np.repeat(np.broadcast_to(part, np.shape(rate_per_s)), n_streams) for part in plan[1:]
     )
     of_streams = Interleaved(plan.batch_size, infer_s, n_train, train_s)
-    return latencies_s(times.reshape(-1, times.shape[-1]), of_streams).reshape(times.shape)
+    return play(times.reshape(-1, times.shape[-1]), of_streams).latency_s.reshape(times.shape)
+
+
+# -- the scheduler of serve-and-train --------------------------------------------------------------
+
+
+class AsRun(NamedTuple):
+    """Outcome of a plan as `serve-and-train` runs it."""
+
+    share_late: float  # of the requests; refused ones are late
+    p99_s: float  # what 99 % of the answered ones wait at most
+    throughput_per_s: float  # mini-batches of training a second
+
+
+class _PlayedClock:
+    """A clock that stands still while nothing is waited for."""
+
+    def __init__(self) -> None:
+        self._t_s = 0.0
+
+    def now(self) -> float:
+        return self._t_s
+
+    def sleep_until(self, t_s: float) -> None:
+        self._t_s = max(self._t_s, t_s)
+
+
+def run_at_random(rate_per_s: float, plan: Interleaved, max_latency_s: float) -> AsRun:
+    """Return what a plan gives with Poisson arrivals, always the same ones, as it is run.
+
+    Where it trains after mini-batches of inference, as many as fit are run.
+    """
+    n_train, size = float(plan.n_train), plan.batch_size  # type: ignore[arg-type]
+    seconds = N_EVENTS / (1 + n_train / size) / rate_per_s
+    limits = Plan(rate_per_s, size, None if n_train else 0, QUEUE * size)
+    times_s = arrivals(POISSON, rate_per_s, seconds, 0)
+    infer_s, train_s = float(plan.infer_s), float(plan.train_s)  # type: ignore[arg-type]
+    return run_as(limits, infer_s, train_s, times_s, seconds, max_latency_s)
+
+
+def run_as(
+    plan: Plan,
+    infer_s: float,
+    train_s: float,
+    times_s: Sequence[float],
+    seconds: float,
+    max_latency_s: float = np.inf,
+) -> AsRun:
+    """Return what a plan gives with these arrivals, s after the beginning, as it is run."""
+    clock = _PlayedClock()
+
+    def serve() -> None:
+        clock.sleep_until(clock.now() + infer_s)
+
+    def train() -> None:
+        clock.sleep_until(clock.now() + train_s)
+
+    log = Interleaver(plan, serve, train, [train_s], clock).run(times_s, seconds)
+    waits_s = np.array(log.end_s) - np.array(log.arrival_s)
+    refused = np.array(log.refused, bool)
+    served = waits_s[np.isfinite(waits_s)]
+    n_late = int((served > max_latency_s * (1 + SLACK)).sum() + refused.sum())
+    return AsRun(
+        n_late / max(len(served) + int(refused.sum()), 1),
+        float(np.quantile(served, 0.99)) if len(served) else float("nan"),
+        len(log.train_end_s) / log.t_end_s if log.t_end_s else 0.0,
+    )

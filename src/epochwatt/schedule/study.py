@@ -1,40 +1,171 @@
-"""Run the study of schedules: solvers judged on all its problems, and plans that are played."""
+"""Judge solvers on the study's problems: how often they answer, keep budgets, and lose how much.
+
+Solvers with networks take minutes to learn a job, and what they learn serves all its problems,
+alone or beside another job. So it is worked out once and kept in a file, an array of each part:
+`{solver}/{draw}/{part}`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from epochwatt.prediction.evaluation.workers import workers
-from epochwatt.schedule.config import required_schedule
-from epochwatt.schedule.evaluation import (
-    Score,
-    Set,
-    evaluate,
-    learn,
-    named_solvers,
-    sets_of,
-    tables_by_job,
-    tables_of,
-    write_learned,
-)
-from epochwatt.schedule.played import (
-    ArrivalRow,
-    LatencyRow,
-    PowerRow,
-    arrival_rows,
-    latency_rows,
-    measured_rows,
-    power_rows,
-)
-from epochwatt.schedule.problem import PowerRule
-from epochwatt.schedule.profiles import workload_of
-from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
-from epochwatt.sweeps.mode_table import read_mode_tables
-from epochwatt.tables import write_entries
+import numpy as np
+import pandas as pd
 
+from epochwatt.prediction.data.mode_tables import observations_of
+from epochwatt.prediction.data.modes import PredictionError
+from epochwatt.prediction.evaluation.workers import workers
+from epochwatt.prediction.predictor import Method, Reference
+from epochwatt.prediction.registry import load_method
+from epochwatt.prediction.transfer.baselines import preset_places
+from epochwatt.schedule.config import Jobs, ScheduleStudy, required_schedule
+from epochwatt.schedule.problem import (
+    NONE,
+    Answers,
+    Numbers,
+    Places,
+    PowerRule,
+    Problems,
+    Space,
+    Workload,
+)
+from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
+from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted
+from epochwatt.schedule.solvers.als import profiled_modes
+from epochwatt.schedule.solvers.exhaustive import random_modes, solve_in_modes
+from epochwatt.schedule.solvers.predicted import observed, predicted_space, predicted_workload
+from epochwatt.schedule.tables import ASSUMED, public_tables, tables_of_job, workload_of
+from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
+from epochwatt.tables import write_frame
+
+NETWORK, TRANSFERRED = "powertrain_scratch_best", "powertrain"  # methods of the registry
+ALS, NEURAL, POWERTRAIN = "als", "neural", "powertrain"
+N_TRAIN, N_INFER = 250, 50  # random modes of the baseline of Fulcrum, at every mini-batch size
+N_TRANSFERRED = 50  # of PowerTrain
+N_SAMPLED, SEED = 100, 0  # problems of each set of jobs, for a solver that thinks about each
 SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
-AS_THEY_ARE = ""  # format of numbers: all digits
+# columns of all tables of results/fulcrum/
+SET_COLUMNS = ("provenance", "device", "jobs", "train", "infer")
+STATISTICS = (
+    *("answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
+    # how far an answer that keeps its budgets is from the best: throughput below the best, or
+    # latency above it. Problems whose best answer trains nothing have none
+    *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct"),
+    *("n_profiles", "board_minutes"),
+)
+SCORE_COLUMNS = (
+    *(*SET_COLUMNS, "power_rule", "solver", "draw", "n_problems", "n_solvable", "n_judged"),
+    *(*STATISTICS, "profiles_serve", "note", "assumed"),
+)
+
+Solve = Callable[[Space, Problems, int], Answers]  # space, problems, number of the draw
+
+
+# -- sets of jobs ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Set:
+    """One set of jobs that is judged, with the mode tables that it is judged on."""
+
+    jobs: str  # train, infer, train_and_infer or two_infer
+    train: str  # the network that trains; empty: none
+    infer: tuple[str, ...]  # the networks that serve
+    tables: list[list[ModeTable]]  # of each job, training first, at each mini-batch size
+    study: Jobs  # what it is of
+    assumed: str = ""  # of the tables; empty: nothing
+
+    @property
+    def names(self) -> list[str]:
+        """The jobs, training first: `train-lenet`, `infer-resnet50`."""
+        training = [f"train-{self.train}"] if self.train else []
+        return training + [f"infer-{name}" for name in self.infer]
+
+    @cached_property
+    def space(self) -> Space:
+        """All that can be chosen."""
+        first, *others = map(workload_of, self.tables)
+        return Space(first, tuple(others)) if self.train else Space(None, (first, *others))
+
+    def labelled(self, rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+        """Return rows with the columns of the set."""
+        key = self.tables[0][0].key
+        label = (key.provenance, key.device, self.jobs, self.train, " and ".join(self.infer))
+        shared = dict(zip(SET_COLUMNS, label, strict=True))
+        return rows.assign(**shared, assumed=self.assumed)[list(columns)]
+
+
+def sets_of(study: ScheduleStudy, tables: Path, root: Path = Path()) -> list[Set]:
+    """Return all sets of jobs of a study, the simulated ones first.
+
+    Raises ConfigError: the tables, or a public sweep, lack a network of the study.
+    """
+    sources: list[tuple[Jobs, list[ModeTable], str]] = [(study, read_mode_tables(tables), "")]
+    sources += [(jobs, public_tables(jobs, root), ASSUMED) for jobs in study.public]
+    sets = []
+    for jobs, all_tables, assumed in sources:
+        for kind, train, infer in (
+            *(("train", model, ()) for model in jobs.train),
+            *(("infer", "", (model,)) for model in jobs.infer),
+            *(("train_and_infer", train, (infer,)) for train, infer in jobs.together),
+            *(("two_infer", "", tuple(pair)) for pair in jobs.streams),
+        ):
+            works = [(train, "train")] if train else []
+            works += [(name, "infer") for name in infer]
+            tables_of_set = [tables_of_job(name, task, all_tables) for name, task in works]
+            sets.append(Set(kind, train, infer, tables_of_set, jobs, assumed))
+    return sets
+
+
+# -- what solvers with networks know ---------------------------------------------------------------
+
+
+class Learned(NamedTuple):
+    """Profiles and predictions of one workload."""
+
+    modes: Places  # places of the modes that were profiled, at every mini-batch size
+    workload: Workload  # observed in these modes, predicted in all others
+
+
+def learn(
+    workload: Workload,
+    reference: Workload | None,
+    n_draws: int,
+    is_training: bool,
+    cache: Path | None = None,
+) -> dict[str, list[Learned]]:
+    """Return what each solver knows after its profiles, a list over draws.
+
+    Parameters
+    ----------
+    reference : another training job in all modes, which PowerTrain transfers from; None: without it
+    n_draws : seeds of the modes that are drawn
+    is_training : whether the workload trains: the baseline then draws more modes
+    cache : folder where the networks of the reference are kept; None: nowhere
+    """
+    network, n_modes = load_method(NETWORK), len(workload.modes)
+
+    def from_drawn(
+        method: Method, n_most: int, seed: int, taught: Reference | None = None
+    ) -> Learned:
+        modes = np.random.default_rng(seed).choice(n_modes, min(n_most, n_modes), replace=False)
+        kept = cache if taught else None
+        return Learned(modes, predicted_workload(workload, method, modes, taught, kept))
+
+    draws = range(n_draws)
+    n_drawn = N_TRAIN if is_training else N_INFER
+    learned = {
+        # answers of ALS are looked up in its profiles: nothing is predicted at the end
+        ALS: [Learned(profiled_modes(workload, network, draw), workload) for draw in draws],
+        NEURAL: [from_drawn(network, n_drawn, draw) for draw in draws],
+    }
+    if reference is not None:
+        taught = Reference(observed(reference, np.arange(len(reference.modes)), 0))
+        method = load_method(TRANSFERRED)
+        learned[POWERTRAIN] = [from_drawn(method, N_TRANSFERRED, draw, taught) for draw in draws]
+    return learned
 
 
 def write_learned_job(
@@ -50,22 +181,196 @@ def write_learned_job(
 
     Raises ConfigError: the tables lack a network of the study.
     """
-    study, by_job = required_schedule(root), tables_by_job(read_mode_tables(tables))
-    others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
-    teacher = workload_of(tables_of(others[0], by_job)) if others else None
-    workload = workload_of(tables_of(job, by_job))
-    is_training = job.startswith("train-")
-    write_learned(learn(workload, teacher, study.neural_draws, is_training, cache), path)
+    study, all_tables = required_schedule(root), read_mode_tables(tables)
+    task, _, network = job.partition("-")
+    others = [name for name in study.train if job != f"train-{name}"]
+    teacher = workload_of(tables_of_job(others[0], "train", all_tables)) if others else None
+    workload = workload_of(tables_of_job(network, task, all_tables))
+    write_learned(learn(workload, teacher, study.neural_draws, task == "train", cache), path)
 
 
-class Judging(NamedTuple):
-    """Task of one process: the arguments of `write_scores`, for one set of jobs."""
+def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
+    """Write what `learn` returned as an .npz file."""
+    arrays = {
+        f"{solver}/{draw}/{part}": array
+        for solver, draws in learned.items()
+        for draw, (modes, work) in enumerate(draws)
+        for part, array in (("modes", modes), ("time_s", work.time_s), ("power_w", work.power_w))
+    }
+    np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
 
-    jobs: Set
-    learned: Mapping[str, str]
-    root: Path
-    size: Size
-    power_rule: PowerRule
+
+def read_learned(path: Path, workload: Workload) -> dict[str, list[Learned]]:
+    """Return what `write_learned` wrote of a workload."""
+    learned: dict[str, list[Learned]] = {}
+    with np.load(path) as arrays:
+        for name in arrays:
+            draw, _, part = name.rpartition("/")
+            if part == "modes":
+                seen = {key: arrays[f"{draw}/{key}"] for key in ("time_s", "power_w")}
+                draws = learned.setdefault(name.partition("/")[0], [])
+                draws.append(Learned(arrays[name], replace(workload, **seen)))
+    return learned
+
+
+# -- the solvers -----------------------------------------------------------------------------------
+
+
+class Solver(NamedTuple):
+    """A solver of the evaluation."""
+
+    solve: Solve
+    n_draws: int | None = 1  # of its profiles, where they are drawn; None: as often as configured
+    # `all`: its profiles are the same for all problems of these jobs, and stay; `each`: each
+    # problem needs its own, some or all
+    serves: str = "all"
+    n_sampled: int | None = None  # solvable problems that it is judged on, drawn; None: all
+
+
+def solvers_of(
+    jobs: Set, root: Path = Path(), learned: Mapping[str, str] | None = None
+) -> tuple[dict[str, Solver], str]:
+    """Return the solvers of a set by name, and why it has no preset modes, if so.
+
+    `learned`: job -> file of `write_learned_job`; of a set without them no solver has networks
+    """
+    workloads, table = jobs.space.workloads, jobs.tables[0][0]
+    presets, without_presets = np.zeros(0, np.intp), ""
+    try:
+        rows, places = observations_of(table), workloads[0].modes.tolist()
+        preset = preset_places(rows, table.key.device).values()
+        presets = np.array([places.index(rows.modes[at].tolist()) for at in preset], np.intp)
+    except PredictionError as error:
+        without_presets = str(error).partition("\n")[0]
+    methods = {name: load_method(name, root) for name in jobs.study.methods}
+    found = plain_solvers(methods, presets, jobs.study.n_profiled)
+    if learned and learned.keys() >= set(jobs.names):
+        pairs = zip(jobs.names, workloads, strict=True)
+        found |= learned_solvers([read_learned(Path(learned[job]), work) for job, work in pairs])
+    return found, without_presets
+
+
+def plain_solvers(
+    methods: Mapping[str, Method], presets: Places, sizes: Sequence[int]
+) -> dict[str, Solver]:
+    """Return the solvers by name, except the one that looks at everything.
+
+    Parameters
+    ----------
+    methods : name -> method of the registry, which predict from random modes
+    presets : places of the board's stock modes; none: they are not known
+    sizes : numbers of random modes
+    """
+
+    def in_modes(modes: Callable[[Space, int], Places]) -> Solve:
+        return lambda space, problems, draw: solve_in_modes(space, problems, modes(space, draw))
+
+    def by_prediction(method: Method, n: int, verifies: bool) -> Solve:
+        def solve(space: Space, problems: Problems, draw: int) -> Answers:
+            modes = random_modes(space, n, draw)
+            seen = predicted_space(space, method, modes)
+            solver = predicted.solve_verified if verifies else predicted.solve
+            return solver(space, problems, seen, modes)
+
+        return solve
+
+    found = {
+        "gmd": Solver(gmd.solve, serves="each"),
+        "gain": Solver(gain.solve, serves="each", n_sampled=N_SAMPLED),
+        "maxn": Solver(in_modes(lambda space, _: np.array([space.strongest_mode]))),
+    }
+    if len(presets):
+        found["presets"] = Solver(in_modes(lambda *_: presets))
+    for n in sizes:
+        drawn = in_modes(lambda space, draw, n=n: random_modes(space, n, draw))  # type: ignore[misc]
+        found[f"random_{n}"] = Solver(drawn, None)
+        for name, method in methods.items():
+            found[f"{name}_{n}"] = Solver(by_prediction(method, n, False), None)
+            found[f"{name}_{n}_verified"] = Solver(by_prediction(method, n, True), None, "each")
+    return found
+
+
+def learned_solvers(learned: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[str, Solver]:
+    """Return the solvers with networks by name.
+
+    Those of ALS answer with modes that were profiled: those of each job's front, for all jobs. The
+    others answer by prediction, whatever it does in truth; each job has modes of its own.
+
+    `learned`: of each job of the space, in the order of `Space.workloads`: what `learn` returned
+    """
+
+    def answers(solver: str) -> Solve:
+        def solve(space: Space, problems: Problems, draw: int) -> Answers:
+            modes, workloads = zip(*(job[solver][draw] for job in learned), strict=True)
+            if solver == ALS:
+                return solve_in_modes(space, problems, np.concatenate(modes))
+            return predicted.solve(space, problems, space.with_workloads(workloads), modes)
+
+        return solve
+
+    return {
+        solver: Solver(answers(solver), len(draws))
+        for solver, draws in (learned[0] if learned else {}).items()
+    }
+
+
+# -- how well they answer --------------------------------------------------------------------------
+
+
+def evaluate(
+    space: Space, problems: Problems, solvers: Mapping[str, Solver], n_draws: int
+) -> pd.DataFrame:
+    """Return a row for each solver and draw: `SCORE_COLUMNS` without those of the set."""
+    best = exhaustive.solve(space, problems)
+    solvable = np.flatnonzero(best.choice != NONE)
+    problems, n_problems, n = problems.only(solvable), len(problems), len(solvable)
+    best = best.only(solvable)
+    shared = {"n_problems": n_problems, "n_solvable": n}
+    row = {"solver": "exhaustive", "draw": 0, **shared, "n_judged": n}
+    if not n:
+        return pd.DataFrame([{**row, "note": "no problem has an answer"}])
+    least = space.judge(problems, best.choice[:, None]).cost[:, 0]
+    rows = [{**row, "profiles_serve": "all", **statistics(space, problems, best, least)}]
+    for name, solver in solvers.items():
+        order = np.random.default_rng(SEED).permutation(n)  # the same for all solvers
+        which = np.sort(order[: solver.n_sampled])
+        row = {"solver": name, **shared, "n_judged": len(which), "profiles_serve": solver.serves}
+        for draw in range(solver.n_draws or n_draws):
+            try:
+                sampled = problems.only(which)
+                answers = solver.solve(space, sampled, draw)
+                found = statistics(space, sampled, answers, least[which])
+            except PredictionError as error:
+                found = {"note": str(error).partition("\n")[0]}
+            rows.append({**row, "draw": draw, **found})
+    return pd.DataFrame(rows)
+
+
+def statistics(
+    space: Space, problems: Problems, answers: Answers, least: Numbers
+) -> dict[str, float | str]:
+    """Return `STATISTICS` of one solver's answers to solvable problems.
+
+    `least`: (p,), cost of the best answer to each problem.
+    """
+    answered = answers.choice != NONE
+    judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+    kept = answered & judged.holds[:, 0]
+    usable = kept & (least != 0)
+    loss_pct = 100 * (judged.cost[usable, 0] - least[usable]) / np.abs(least[usable])
+    shares = [
+        100 * float((answered & which).sum()) / max(int(answered.sum()), 1)
+        for which in (kept, judged.keeps_power[:, 0], judged.in_time[:, 0])
+    ]
+    losses = [np.nan] * 4
+    if loss_pct.size:
+        losses = [
+            *(float(np.median(loss_pct)), float(loss_pct.mean())),
+            *(float(np.quantile(loss_pct, 0.9)), 100 * float((loss_pct < 1e-6).mean())),
+        ]
+    profiles = float(np.median(answers.n_profiles)), float(np.median(answers.board_s)) / 60
+    values = (100 * float(answered.mean()), *shares, *losses, *profiles)
+    return dict(zip(STATISTICS, values, strict=True))
 
 
 def write_scores(
@@ -76,7 +381,7 @@ def write_scores(
     root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Judge all solvers on all sets of jobs, and write their scores (`evaluation.Score`).
+    """Judge all solvers on all sets of jobs, and write their scores (`SCORE_COLUMNS`).
 
     Under the mean power those of jobs that share a board are judged: of one job it is the highest.
 
@@ -88,76 +393,32 @@ def write_scores(
 
     Raises ConfigError: the tables lack a network of the study.
     """
-    sets = sets_of(required_schedule(root), tables, root)
-    judgings = [
-        Judging(jobs, learned, root, TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule], rule)
+    tasks = [
+        (jobs, rule, learned, root)
         for rule in paths
-        for jobs in sets
-        if rule == "highest" or len(jobs.part.names) == 2
+        for jobs in sets_of(required_schedule(root), tables, root)
+        if rule == "highest" or len(jobs.names) == 2
     ]
-    scores: dict[PowerRule, list[Score]] = {rule: [] for rule in paths}
-    with workers(min(processes, len(judgings))) as pool:
-        judged = zip(judgings, pool.map(_judged, judgings), strict=True)
-        for number, (judging, rows) in enumerate(judged, 1):
-            scores[judging.power_rule] += rows
-            say(f"{rows[0].n_problems} problems ({number} of {len(judgings)} sets of jobs)")
+    scores = []
+    with workers(min(processes, len(tasks))) as pool:
+        for number, rows in enumerate(pool.map(_judged, *zip(*tasks, strict=True)), 1):
+            scores.append(rows)
+            n = int(rows["n_problems"].iloc[0])
+            say(f"{n} problems ({number} of {len(tasks)} sets of jobs)")
+    frame = pd.concat(scores)
     for rule, path in paths.items():
-        content = f"scores of schedules, {rule} power"
-        write_entries(path, content, Score, scores[rule], AS_THEY_ARE)
+        write_frame(path, f"scores of schedules, {rule} power", frame[frame["power_rule"] == rule])
 
 
-def _judged(judging: Judging) -> list[Score]:
-    jobs, space = judging.jobs, judging.jobs.space
-    named, left_out = named_solvers(jobs, judging.root, judging.learned)
-    problems = problems_of(space, judging.size, judging.power_rule, jobs.study.power_w)
-    rows = [*evaluate(space, problems, named, jobs.study.draws), *left_out]
-    return [replace(row, power_rule=judging.power_rule, **jobs.shared) for row in rows]
-
-
-def write_played(
-    tables: Path,
-    paths: Sequence[str],
-    records: Sequence[str] = (),
-    processes: int = 1,
-    root: Path = Path(),
-    say: Callable[[str], None] = lambda line: None,
-) -> None:
-    """Write arrivals.csv, power.csv and latencies.csv.
-
-    Raises ConfigError: the tables lack a network of the study; RecordError: a record cannot be
-    read.
-
-    Parameters
-    ----------
-    paths : of the three tables, in this order
-    records : folders of measurements of `epochwatt serve-and-train`
-    """
-    jobs = [(jobs, root) for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
-    arrivals, powers, latencies = list[ArrivalRow](), list[PowerRow](), list[LatencyRow]()
-    with workers(min(processes, len(jobs)) or 1) as pool:
-        for number, made in enumerate(pool.map(_played, jobs), 1):
-            arrivals += made[0]
-            powers += made[1]
-            latencies += made[2]
-            say(f"{number} of {len(jobs)} sets of jobs played")
-    for folder in records:
-        latencies += measured_rows(folder)
-    content = "schedules that were played"
-    write_entries(Path(paths[0]), content, ArrivalRow, arrivals, AS_THEY_ARE)
-    write_entries(Path(paths[1]), content, PowerRow, powers, AS_THEY_ARE)
-    write_entries(Path(paths[2]), content, LatencyRow, latencies, AS_THEY_ARE)
-
-
-def _played(job: tuple[Set, Path]) -> tuple[list[ArrivalRow], list[PowerRow], list[LatencyRow]]:
-    jobs, root = job
-    shared = jobs.shared
-    arrivals = [replace(row, **shared) for row in arrival_rows(jobs)]
-    if jobs.part.jobs != "train_and_infer":
-        return arrivals, [], []
-    powers = power_rows(jobs, named_solvers(jobs, root)[0])
-    latencies = latency_rows(jobs)
-    return (
-        arrivals,
-        [replace(row, **shared) for row in powers],
-        [replace(row, **shared) for row in latencies],
-    )
+def _judged(jobs: Set, rule: PowerRule, learned: Mapping[str, str], root: Path) -> pd.DataFrame:
+    """Return the scores of one set of jobs: the task of one process."""
+    found, without_presets = solvers_of(jobs, root, learned)
+    size = TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule]
+    problems = problems_of(jobs.space, size, rule, jobs.study.power_w)
+    rows = evaluate(jobs.space, problems, found, jobs.study.draws)
+    if without_presets:
+        note = {"solver": ["presets"], "draw": [0], "note": [without_presets]}
+        rows = pd.concat([rows, pd.DataFrame(note)])
+    rows = rows.assign(power_rule=rule).reindex(columns=list(SCORE_COLUMNS))
+    numbers = dict.fromkeys(("n_problems", "n_solvable", "n_judged"), "Int64")
+    return jobs.labelled(rows, SCORE_COLUMNS).astype(numbers)

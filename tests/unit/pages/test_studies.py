@@ -17,7 +17,7 @@ from epochwatt.figures.pairs import draw_pairs
 from epochwatt.figures.powertrain import looks
 from epochwatt.pages.site import write_pairs, write_powertrain
 from epochwatt.pages.studies import fulcrum, methods_rows, powertrain
-from epochwatt.schedule.summary import COLUMNS
+from epochwatt.schedule.summary import SUMMARY_COLUMNS
 
 STYLE = str(Path(__file__).resolve().parents[3] / "config/paper.mplstyle")
 NUMBER = dict.fromkeys(Beside._fields, "") | {
@@ -31,7 +31,7 @@ CLAIM = dict.fromkeys(TableClaimRow._fields, "") | {
     **{"claim": "PT-C1", "provenance": "simulated", "status": "holds", "sentence": "a < b"},
     **{"section": "abstract", "paper_value": "> 97 %", "our_value": "worst = 10 %"},
 }
-SOLVER = dict.fromkeys(COLUMNS, "") | {
+SOLVER = dict.fromkeys(SUMMARY_COLUMNS, "") | {
     **{"provenance": "simulated", "jobs": "train_and_infer", "solver": "gmd", "n_rows": "5"},
     **{"n_profiles": "29.5", "kept_pct": "90.31", "kept_least_pct": "80", "kept_most_pct": "100"},
     **{"loss_pct": "26.2", "loss_least_pct": "3", "loss_most_pct": "61", "late_pct": "8.46"},

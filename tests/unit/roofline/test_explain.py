@@ -10,16 +10,18 @@ from planted_runs import ONE_KNOB, fit, kernels
 from epochwatt.epochs.bottleneck import ARITHMETIC, BELOW_ROOF, COMPUTE_PARTS, LAUNCHES, MEMORY
 from epochwatt.roofline.explain import (
     CONSTANT,
+    FITTED,
+    LAWS,
     REST,
     Observed,
     Roof,
     explain,
     least_compute_s,
     least_s,
+    next_steps,
+    sentence,
 )
-from epochwatt.roofline.explain_run import sentence
 from epochwatt.roofline.model import Ceilings, EnergyCosts
-from epochwatt.roofline.next_mode import FITTED, LAWS, next_steps
 
 CEILINGS = Ceilings(1e12, 1e11, 1e-5)  # ridge: 10 FLOP per byte
 COSTS = EnergyCosts(1e-11, 5e-11, 8.0)
@@ -72,25 +74,18 @@ def test_a_planted_limit_is_named(processor, each, limit):
     assert sentence(found).startswith(f"Bound by compute, its limit is {limit}: {limit} ")
 
 
-def test_far_below_the_roof_no_ceiling_is_the_limit():
-    work, roof = kernels(*[(1e10, 1e6)] * 50), Roof("gpu", CEILINGS)
-    text = sentence(explain(work, seen(work, roof, slower=4.0, n=100), roof))
-    assert text == (
-        "Bound by compute, far below the roof: kernels take 4.0 times what the ceilings allow, "
-        "which is mostly arithmetic."
-    )
-
-
-def test_a_planted_wait_is_named_as_the_advice_names_it():
-    work, roof = kernels((1e9, 1e6)), Roof("gpu", CEILINGS)
-    found = explain(work, seen(work, roof, wait_s=5.0), roof)
-    assert sentence(found) == "Bound by the loader: 100 % of the epoch."
-
-
-def test_an_epoch_that_is_too_short_is_judged_as_little_as_the_advice_judges_it():
-    work, roof = kernels((1e9, 1e6)), Roof("gpu", CEILINGS)
-    found = explain(work, seen(work, roof, wait_s=0.5), roof)
-    assert sentence(found) == "Too short to tell what holds it back."
+@pytest.mark.parametrize(
+    ("each", "slower", "wait_s", "words"),
+    [
+        ((1e10, 1e6), 400.0, 0.0, ("far below the roof", "mostly arithmetic")),
+        ((1e9, 1e6), 1.0, 5.0, ("Bound by the loader", "100 %")),
+        ((1e9, 1e6), 1.0, 0.5, ("Too short",)),
+    ],
+)
+def test_the_sentence_says_what_holds_it_back(each, slower, wait_s, words):
+    work, roof = kernels(each), Roof("gpu", CEILINGS)
+    text = sentence(explain(work, seen(work, roof, slower, wait_s=wait_s), roof))
+    assert all(word in text for word in words)
 
 
 def test_launches_that_a_gpu_hides_have_no_share_and_those_of_a_cpu_do():

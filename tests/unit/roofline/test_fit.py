@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planted import Planted
 
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.fit import fit_ceilings, fit_energy, fit_mode
+from epochwatt.roofline.fit import Kernels, fit_ceilings, fit_energy, fit_kernels
 from epochwatt.roofline.model import Ceilings, EnergyCosts
 
 CONSTANTS = {
@@ -34,7 +34,8 @@ TRUTHS = st.builds(
 @settings(max_examples=20, deadline=None)
 @given(truth=TRUTHS)
 def test_planted_constants_are_recovered(truth):
-    fits = [fit_mode(truth.rows(seed), n_draws=0) for seed in range(5)]  # measured five times
+    measured = [Kernels.of_mode(truth.rows(seed)) for seed in range(5)]
+    fits = [fit_kernels(kernels, n_draws=0) for kernels in measured]
     for part in ("ceilings", "costs"):
         for name in CONSTANTS[part]:
             found = np.median([getattr(getattr(fit, part), name) for fit in fits])
@@ -45,13 +46,13 @@ TRUTH = Planted(Ceilings(2e12, 1e11, 1e-5), EnergyCosts(5e-12, 6e-11, 9.0))
 
 
 def test_intervals_hold_the_truth_and_the_fit():
-    ranges = fit_mode(TRUTH.rows()).ranges
+    ranges = fit_kernels(Kernels.of_mode(TRUTH.rows())).ranges
     for name in ("flops_per_s", "bytes_per_s", "j_per_flop", "j_per_byte", "constant_w"):
         value, low, high = ranges[name]
         assert low <= value <= high
         true = getattr(TRUTH.ceilings, name, None) or getattr(TRUTH.costs, name)
         assert low * 0.985 <= true <= high * 1.015  # a bootstrap of few kernels is a little narrow
-    assert fit_mode(TRUTH.rows()).ranges == ranges
+    assert fit_kernels(Kernels.of_mode(TRUTH.rows())).ranges == ranges
 
 
 def test_a_cache_is_seen_and_bounds_what_fits_into_it():
@@ -60,7 +61,7 @@ def test_a_cache_is_seen_and_bounds_what_fits_into_it():
         cached,
         ceilings=replace(TRUTH.ceilings, cache_bytes=4e6, cached_bytes_per_s=8e11, launch_s=1e-7),
     )
-    fitted = fit_ceilings(cached.rows())
+    fitted = fit_ceilings(Kernels.of_mode(cached.rows()))
     assert fitted.bytes_per_s == pytest.approx(1e11, rel=0.05)
     assert fitted.cached_bytes_per_s == pytest.approx(8e11, rel=0.03)
     assert fitted.cache_bytes >= 4e6
@@ -73,7 +74,7 @@ def test_streams_count_where_launches_are_long(launch_s):
     """The largest stream takes two to nine launches; products of matrices take longer."""
     slow = replace(TRUTH, ceilings=replace(TRUTH.ceilings, launch_s=launch_s))
     for seed in range(3):
-        fitted = fit_ceilings(slow.rows(seed))
+        fitted = fit_ceilings(Kernels.of_mode(slow.rows(seed)))
         assert fitted.bytes_per_s == pytest.approx(1e11, rel=0.03)
         assert fitted.flops_per_s == pytest.approx(2e12, rel=0.03)
 
@@ -81,7 +82,7 @@ def test_streams_count_where_launches_are_long(launch_s):
 def test_a_memory_that_only_launches_hide_is_not_guessed():
     slow = replace(TRUTH, ceilings=replace(TRUTH.ceilings, launch_s=2e-2))
     with pytest.raises(EpochwattError, match="no ceiling"):
-        fit_ceilings(slow.rows())
+        fit_ceilings(Kernels.of_mode(slow.rows()))
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=4, max_size=12))

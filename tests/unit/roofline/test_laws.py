@@ -4,20 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.roofline.laws import (
     CeilingLaws,
     Clocks,
     fit_ceiling_laws,
-    lesser_limit,
 )
 from epochwatt.roofline.model import Ceilings
 
-GRID = np.array(
-    list(itertools.product((300.0, 700.0, 1300.0), (4.0, 12.0), (700.0, 2200.0), (660.0, 3200.0)))
-).T
+GRID = np.array(list(itertools.product((300.0, 700.0, 1300.0), (700.0, 2200.0), (660.0, 3200.0)))).T
 CLOCKS = Clocks(*GRID)
 LAWS = CeilingLaws(2000.0, 60.0, 110.0, 30_000.0)
 MHZ = st.floats(100, 3500)
@@ -36,17 +33,7 @@ def test_planted_laws_are_recovered_with_a_memory_that_waits_for_the_gpu_at_low_
         assert getattr(fitted, name) == pytest.approx(value, rel=0.03), name
 
 
-@given(first=st.floats(1, 1e3), second=st.floats(1, 1e3), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
-def test_the_lesser_limit_is_found_exactly_without_noise(first, second, seed):
-    clocks = np.random.default_rng(seed).uniform(100, 3000, (2, 12))
-    rates = np.minimum(first * clocks[0], second * clocks[1])
-    found = lesser_limit(rates, *clocks)
-    again = np.minimum(found[0] * clocks[0], found[1] * clocks[1])
-    assert again == pytest.approx(rates, rel=1e-6)
-
-
-@given(low=st.tuples(*[MHZ] * 4), more=st.tuples(*[st.floats(1, 4)] * 4))
+@given(low=st.tuples(*[MHZ] * 3), more=st.tuples(*[st.floats(1, 4)] * 3))
 def test_more_clock_is_never_slower(low, more):
     slow = LAWS.at(Clocks(*map(np.asarray, low)))
     fast = LAWS.at(Clocks(*(np.asarray(a * b) for a, b in zip(low, more, strict=True))))

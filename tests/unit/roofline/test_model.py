@@ -64,18 +64,3 @@ def test_at_the_balance_memory_costs_as_much_as_arithmetic(roofline):
     assert roofline.effective_balance(balance) == pytest.approx(balance, rel=1e-6, abs=1e-9)
     twice = 2 * roofline.busy_j_per_flop  # as much again as an operation that waits for nothing
     assert roofline.j_per_flop(balance) == pytest.approx(twice, rel=1e-6)
-
-
-@given(roofline=ROOFLINES, low=INTENSITIES, high=INTENSITIES)
-def test_more_operations_per_byte_never_cost_more_each(roofline, low, high):
-    low, high = sorted((low, high))
-    assert roofline.j_per_flop(high) <= roofline.j_per_flop(low) * (1 + 1e-12)
-
-
-@given(roofline=ROOFLINES)
-def test_efficient_where_fast_means_that_traffic_is_cheaper_than_waiting_for_it(roofline):
-    ceilings, costs = roofline.ceilings, roofline.costs
-    traffic_j = costs.j_per_byte * ceilings.flops_per_s / ceilings.ridge_flop_per_byte
-    arithmetic_j = roofline.busy_j_per_flop * ceilings.flops_per_s
-    assume(abs(traffic_j - arithmetic_j) > 1e-9 * arithmetic_j)
-    assert roofline.is_efficient_where_fast == (traffic_j < arithmetic_j)

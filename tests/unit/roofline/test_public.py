@@ -43,16 +43,6 @@ def test_no_kernel_is_above_the_roof_that_it_was_not_fitted_to(fits, points):
     assert max(shares) > 0.9  # and the roof is no idle one
 
 
-def test_no_network_is_above_the_peak_at_the_limits_of_its_mode(points):
-    networks = [p for p in points if p.device == "orin64" and p.precision == "fp32"]
-    assert len(networks) == 140
-    for point in networks:
-        gpu_mhz, emc_mhz = LIMITS[point.instance]
-        compute_s = point.flops / (2 * CORES * 1e6 * gpu_mhz)
-        memory_s = point.bytes / (BYTES_PER_CYCLE * 1e6 * emc_mhz)
-        assert max(compute_s, memory_s) <= point.time_s
-
-
 def test_bandwidth_follows_the_gpu_where_its_clock_is_low(fits):
     rates = [fits["orin.nano", mode].bytes_per_s for mode in ("7W", "15W", "25W", "MAXN_SUPER")]
     assert rates[0] < 0.7 * rates[1] < 0.7 * 0.7 * rates[2]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from epochwatt.roofline.fits import FitRow, write_fits
-from epochwatt.roofline.tuning import balance_of, tune, write_tuning
+from epochwatt.roofline.tuning import balances, tune, write_tuning
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 
 ROW = SweepRow(
@@ -35,7 +35,7 @@ ROWS = (
 
 def choices(rows):
     (table,) = tables_of(rows)
-    return {row.aim: row for row in tune(table)}
+    return {row.aim: row for row in tune(table).itertuples()}
 
 
 def test_modes_are_chosen_by_aim_and_within_a_limit():
@@ -89,9 +89,8 @@ FIT = FitRow(
 
 
 def test_the_implication_is_that_the_balance_is_not_beyond_the_ridge(tmp_path):
-    assert balance_of(FIT).is_efficient_where_fast == 1
-    assert balance_of(replace(FIT, balance_flop_per_byte=21.0)).is_efficient_where_fast == 0
-    assert balance_of(replace(FIT, balance_flop_per_byte=None)) is None
+    fits = [replace(FIT, balance_flop_per_byte=balance) for balance in (12.0, 21.0, None)]
+    assert balances(fits)["is_efficient_where_fast"].tolist() == [1, 0]
     write_mode_tables(tmp_path / "sweep.csv", tables_of(ROWS))
     write_fits(tmp_path / "fits.csv", [FIT])
     paths = [str(tmp_path / name) for name in ("sweep.csv", "fits.csv", "t.csv", "b.csv")]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.problem import Problems, Workload
 
 STEPS = ((4, 8, 12), (400, 1000, 2200), (100, 500, 900, 1300), (700, 3200))
 
@@ -33,3 +33,12 @@ def workload(modes):
         return Workload("made-up", modes, np.array(sizes), 1e3 * time_s * work, power_w)
 
     return make
+
+
+@pytest.fixture
+def problems():
+    """Return 200 problems of one stream: some too tight for any choice, some loose."""
+    rng = np.random.default_rng(5)
+    n = 200
+    rates, latencies = np.exp(rng.uniform(np.log([[1, 0.01]]), np.log([[300, 1]]), (n, 2))).T
+    return Problems(rng.uniform(6, 35, n), rates[:, None], latencies[:, None])

@@ -7,10 +7,9 @@ from epochwatt.board.training.interleave import scheduler
 from epochwatt.board.training.interleave.arrivals import arrivals
 from epochwatt.board.training.interleave.plan import QUEUE
 from epochwatt.cli import main
-from epochwatt.schedule.as_run import run_as
-from epochwatt.schedule.problem import Problem, Stream
+from epochwatt.schedule.problem import Problems, Space
 from epochwatt.schedule.question import least_budgets
-from epochwatt.schedule.space import Space
+from epochwatt.schedule.simulation import run_as
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 
 ASK = ["schedule", "--train", "net", "--infer", "served", "--rate", "10"]
@@ -75,9 +74,8 @@ def test_a_plan_that_trains_nothing_says_what_training_would_need(tables, capsys
 
 def test_the_least_budgets_are_those_of_plain_loops(workload):
     infer = workload(2, (1, 4), is_monotone=False)
-    stream = Stream(rate_per_s=5, max_latency_s=0.5 * infer.time_s.min())
     limit_w = float(np.median(infer.power_w))
-    problem = Problem(streams=(stream,), max_power_w=limit_w)
+    problem = Problems.one(limit_w, (5, 0.5 * infer.time_s.min()))
     latencies = [
         (size - 1) / 5 + infer.time_s[mode, k]
         for mode in range(len(infer.modes))
@@ -160,14 +158,3 @@ def test_where_training_breaks_the_budget_serving_alone_is_the_plan(tmp_path, ca
     assert "training    none: it would draw 29 W" in out
     assert "power       12 W" in out
     assert "to train at all  at least 25 W" in out
-
-
-def test_played_arrivals_wait_as_the_scheduler_lets_them():
-    plan = scheduler.Plan(10, 2, 1, 20)
-    # complete at 0.2, 0.4 and 0.9: the second waits for nothing, the third is served at once
-    played = run_as(plan, 0.05, 0.1, [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.16)
-    assert played.p99_s == pytest.approx(0.15)
-    assert played.share_late == 0
-    assert played.throughput_per_s == pytest.approx(4 / 1.05)  # the last one ends late
-    late = run_as(plan, 0.05, 0.1, [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.14)
-    assert late.share_late == 0.5

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epochwatt.roofline.fit import fit_mode
+from epochwatt.roofline.fit import Kernels, fit_kernels
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.laws import Clocks as LawClocks
 from epochwatt.roofline.laws import fit_ceiling_laws
@@ -27,7 +27,7 @@ MODES = Clocks(
 def fits(twin):
     rows = simulate_ceilings("agx", twin.boards["agx"], MODES, twin.parameters)
     by_mode = [rows[k : k + len(KERNELS)] for k in range(0, len(rows), len(KERNELS))]
-    return [fit_mode(some, n_draws=0) for some in by_mode]
+    return [fit_kernels(Kernels.of_mode(some), n_draws=0) for some in by_mode]
 
 
 def test_the_fits_are_the_boards_own_constants(twin, fits):
@@ -40,7 +40,7 @@ def test_the_fits_are_the_boards_own_constants(twin, fits):
 
 
 def test_ceilings_follow_the_clocks(twin, fits):
-    clocks = LawClocks(MODES.gpu_mhz, MODES.cores, MODES.cpu_mhz, MODES.emc_mhz)
+    clocks = LawClocks(MODES.gpu_mhz, MODES.cpu_mhz, MODES.emc_mhz)
     laws = fit_ceiling_laws(clocks, [fit.ceilings for fit in fits])
     board = twin.boards["agx"]
     per_cycle = 2 * board.cuda_cores * twin.parameters["dense_efficiency"]

@@ -5,8 +5,7 @@ import statistics
 import pytest
 
 from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, MEMORY
-from epochwatt.roofline.explain import Observed, explain
-from epochwatt.roofline.next_mode import next_steps, roof_of
+from epochwatt.roofline.explain import Observed, Roof, explain, next_steps
 from epochwatt.twin import resources
 from epochwatt.twin.boards import Clocks, number
 from epochwatt.twin.ceilings import simulated_fits
@@ -52,7 +51,7 @@ def test_the_limit_of_computing_is_that_of_what_if(
 ):
     here = next(fit for fit in fits[device] if gpu_mhz in (None, fit.gpu_mhz))
     setting, seen = simulate(device, model, workers, here.mode)
-    found = explain(twin.works[model], seen, roof_of(here))
+    found = explain(twin.works[model], seen, Roof.fitted(here))
     shorter = resources.shorter_pct(setting, twin.parameters)
     largest = max(LIMITS, key=lambda name: shorter[name])
     assert found.bottleneck.limit == LIMITS[largest]

@@ -81,7 +81,7 @@ class Observer:
         self.sampler.stop()
 
 
-class EpochMonitor(Observer):
+class EpochObserver(Observer):
     """Prepares the page cache before an epoch, too, and looks at it after it.
 
     Parameters

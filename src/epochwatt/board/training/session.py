@@ -26,7 +26,7 @@ from epochwatt.board.training.data import dataset_paths, open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
 from epochwatt.board.training.loop import Bounds, run_epoch
 from epochwatt.board.training.observation import (
-    EpochMonitor,
+    EpochObserver,
     circumstances,
     has_stopped,
     noticed_stops,
@@ -109,7 +109,7 @@ class Session:
             machine.check_medium(data_folder)
         in_memory = getattr(self.source, "in_memory", False)
         power = self._power_source()
-        self.monitor = EpochMonitor(paths, in_memory, factors, machine, self.gpu, power)
+        self.monitor = EpochObserver(paths, in_memory, factors, machine, self.gpu, power)
         self.workload = workload_of(factors)
         self.transform = transform_of(self.workload, factors)
         self.trainer: Optional[Trainer] = None

@@ -22,7 +22,7 @@ from epochwatt.figures.frames import (
     study_figure,
 )
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
-from epochwatt.schedule.summary import summarised
+from epochwatt.schedule.summary import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
@@ -74,7 +74,8 @@ def _opened(
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
-    summary = [r for r in summarised(records(scores)) if r["provenance"] == _provenance(stem)]
+    typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
+    summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
     sampled = "; expected gain on a sample of the problems"

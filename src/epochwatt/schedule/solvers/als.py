@@ -18,11 +18,9 @@ profiled for the other one, too.
 import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.prediction.data.modes import Numbers
 from epochwatt.prediction.predictor import Method
-from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.problem import Numbers, Places, Workload
 from epochwatt.schedule.solvers.predicted import predicted_workload
-from epochwatt.schedule.space import Places
 
 N_ROUND = 10  # modes of the first round, and of each other
 MOST_MODES = 50

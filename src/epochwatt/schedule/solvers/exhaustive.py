@@ -1,31 +1,56 @@
-"""Find the best plan of all, by which every other solver is judged. It looks at everything."""
+"""Answer with the best of choices that are profiled for all problems alike: all, or some modes.
+
+The best of all, which looks at everything, is what every other solver is judged by.
+"""
 
 import numpy as np
 
-from epochwatt.schedule.plans import SLACK, Numbers
-from epochwatt.schedule.problem import NONE, Answers, Plan, Problem
-from epochwatt.schedule.space import Judged, Places, Problems, Space
+from epochwatt.schedule.problem import (
+    NONE,
+    SLACK,
+    Answers,
+    Judged,
+    Numbers,
+    Places,
+    Problems,
+    Profiles,
+    Space,
+)
 
 EQUAL = 1e-12  # relative; costs that differ by less are equal
 _AT_ONCE = 1 << 16  # pairs of problem and choice that are judged at once: they fit a cache
 
 
-def solve(space: Space, problems: Problems) -> Answers:
-    """Return the best choice for each problem.
+def solve(space: Space, problems: Problems, draw: int = 0) -> Answers:
+    """Return the best choice for each problem; `draw` does not matter.
 
     With training the one of most throughput, else of least latency relative to its budget; of
     equally good ones the one that draws least.
     """
     every = np.arange(len(space.choices))
-    n_profiles = sum(one.time_s.size for one in space.workloads)
     if problems.power_rule == "mean":
         best = best_among(space, problems, every)
     else:  # first those that nothing beats, then all, where a plan trains nothing
         best = best_among(space, problems, space.undominated())
         if space.train is not None and space.infer and len(none := np.flatnonzero(best == NONE)):
             best[none] = best_among(space, problems.only(none), every)
-    board_s = sum(one.board_s(np.arange(len(one.modes))) for one in space.workloads)
-    return Answers(best, np.full(len(problems), n_profiles), np.full(len(problems), board_s))
+    return Profiles(space, problems, np.arange(len(space.modes))).answers(best)
+
+
+def solve_in_modes(space: Space, problems: Problems, modes: Places) -> Answers:
+    """Return the best choice in profiled modes, at any mini-batch size.
+
+    `modes`: places of the modes that are profiled, at every mini-batch size.
+    """
+    modes = np.unique(modes)
+    choices = np.flatnonzero(np.isin(space.choices[:, 0], modes))
+    return Profiles(space, problems, modes).answers(best_among(space, problems, choices))
+
+
+def random_modes(space: Space, n_modes: int, seed: int) -> Places:
+    """Return the places of some modes, drawn."""
+    n = len(space.modes)
+    return np.random.default_rng(seed).choice(n, min(n_modes, n), replace=False)
 
 
 def best_among(space: Space, problems: Problems, choices: Places) -> Places:
@@ -40,7 +65,7 @@ def best_among(space: Space, problems: Problems, choices: Places) -> Places:
     step = max(_AT_ONCE // len(choices), 1)
     for start in range(0, len(streams), step):
         judged = space.judge(streams.only(slice(start, start + step)), choices[None])
-        gain = np.where(judged.keeps_latency & judged.is_stable, -judged.cost, -np.inf)
+        gain = np.where(judged.in_time, -judged.cost, -np.inf)
         order = np.argsort(judged.power_w, axis=1, kind="stable")
         power_w = np.take_along_axis(judged.power_w, order, 1)
         most = np.maximum.accumulate(np.take_along_axis(gain, order, 1), axis=1)
@@ -73,9 +98,3 @@ def best_of(judged: Judged) -> Places:
         is_least = cost <= least + EQUAL * np.abs(least)
     places = np.where(is_least & holds, judged.power_w, np.inf).argmin(1)
     return np.where(holds.any(1), places, NONE)
-
-
-def best_plan(space: Space, problem: Problem) -> Plan | None:
-    """Return the best plan of a problem; None where none keeps the budgets."""
-    place = int(solve(space, Problems.from_one(problem)).choice[0])
-    return None if place == NONE else space.plan(problem, place)

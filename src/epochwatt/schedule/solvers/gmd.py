@@ -30,93 +30,149 @@ The answer is the best profiled choice that keeps all budgets; so it keeps them 
 problems are searched beside each other. Nothing is drawn: the same problem has the same answer.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-from epochwatt.schedule.neighbours import Neighbours, Side, single
-from epochwatt.schedule.problem import NONE, Answers, joined
+from epochwatt.schedule.problem import (
+    NONE,
+    Answers,
+    Bools,
+    Judged,
+    Places,
+    Problems,
+    Profiles,
+    Space,
+    joined,
+)
 from epochwatt.schedule.solvers.exhaustive import best_of
-from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
 N_PROFILES = 15  # choices: the abstract of Fulcrum
-TOLERANCE = 0.03  # relative; boards are not quite monotone (SIGMETRICS 2023, section 5.6.4)
+TOLERANCE = 0.03  # relative, by how much a budget has to be missed for step 3 to count on it;
+# boards are not quite monotone (SIGMETRICS 2023, section 5.6.4)
 PATIENCE = 3  # profiles without a gain
 N_SIZES = 3  # that are profiled in the strongest mode, at most
 _AT_ONCE = 1 << 14  # problems
+Side = Callable[[Places, Places], Bools]
+AT_LEAST: Side = np.greater_equal
+AT_MOST: Side = np.less_equal
+SAME: Side = np.equal
 
 
-def solve(
-    space: Space, problems: Problems, n_profiles: int = N_PROFILES, tolerance: float = TOLERANCE
-) -> Answers:
-    """Return the best profiled choice for each problem.
+def solve(space: Space, problems: Problems, draw: int = 0, n_profiles: int = N_PROFILES) -> Answers:
+    """Return the best profiled choice for each problem; `draw` does not matter.
 
-    Parameters
-    ----------
-    n_profiles : choices that may be profiled; each runs every job once
-    tolerance : by how much a budget has to be missed, relative, for step 3 to count on it
+    `n_profiles`: choices that may be profiled; each runs every job once.
     """
-    near = Neighbours(space)
-    parts = [
-        _Search(space, near, problems.only(slice(i, i + _AT_ONCE)), n_profiles, tolerance).run()
-        for i in range(0, len(problems), _AT_ONCE)
-    ]
-    return joined(parts)
+    near = _Neighbours(space)
+    some = (problems.only(slice(i, i + _AT_ONCE)) for i in range(0, len(problems), _AT_ONCE))
+    return joined([_Search(space, near, one, n_profiles).run() for one in some])
 
 
-@dataclass(eq=False)
+class _Neighbours:
+    """Find choices near each other, and those at least as high in every knob.
+
+    Both are worked out when they are first asked for, and kept: searches of many problems ask for
+    the same ones again and again. Sets of choices are (p, n): one set for each of p problems.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._knobs, self._n_modes = space.knobs, space.n_mode_knobs
+        self._sizes = tuple(self._knobs.max(0) + 1)
+        self._at = np.full(self._sizes, NONE)  # steps of all knobs -> choice
+        self._at[tuple(self._knobs.T)] = np.arange(len(self._knobs))
+        self._orders: dict[int, Places] = {}
+        self._beside: dict[tuple[Side, Side, int], Bools] = {}
+
+    def beside(self, choices: Places, modes: Side, sizes: Side) -> Bools:
+        """Return what lies on one side of each choice (p,): in the mode and in the sizes."""
+        distinct, row = np.unique(choices, return_inverse=True)
+        for choice in distinct.tolist():
+            if (modes, sizes, choice) not in self._beside:
+                n, here = self._n_modes, self._knobs[choice]
+                in_mode = modes(self._knobs[:, :n], here[:n]).all(1)
+                in_sizes = sizes(self._knobs[:, n:], here[n:]).all(1)
+                self._beside[modes, sizes, choice] = np.asarray(in_mode & in_sizes)
+        return np.stack([self._beside[modes, sizes, choice] for choice in distinct.tolist()])[row]
+
+    def is_open(self, steps: Places, closed: Bools) -> Bools:
+        """Return whether there is a choice of steps (p, d) that is not closed, (p,)."""
+        choice = self._at[tuple(steps.T)]
+        return (choice != NONE) & ~closed[np.arange(len(steps)), choice]
+
+    def nearest_open(self, steps: Places, closed: Bools) -> Places:
+        """Return the choice nearest to steps (p, d) that is not closed, in steps of all knobs.
+
+        `NONE` where all are closed. Of equally near ones the first in the space's order.
+        """
+        choices = self._at[tuple(steps.T)]
+        left = np.flatnonzero(~self.is_open(steps, closed))
+        keys = np.ravel_multi_index(tuple(steps[left].T), self._sizes)
+        for key in np.unique(keys).tolist():
+            if key not in self._orders:
+                far = np.abs(self._knobs - np.array(np.unravel_index(key, self._sizes))).sum(1)
+                self._orders[key] = np.argsort(far, kind="stable")
+            order, some = self._orders[key], left[keys == key]
+            is_open = ~closed[some][:, order]
+            choices[some] = np.where(is_open.any(1), order[is_open.argmax(1)], NONE)
+        return choices
+
+
 class _Search:
     """The searches of p problems over n choices of d knobs, in lockstep.
 
     Attributes
     ----------
-    most : choices that may be profiled for each problem
-    closed : profiled or ruled out, a set of choices for each problem
+    closed : (p, n), choices that were profiled or ruled out
     low, high : (p, d), the range of each knob
     slope : (p, d), relative time lost per watt saved
     seen : (p, i), choices profiled so far, some of them several times
-    n_seen : (p,), how many distinct ones
+    judged : what each of them does, (p, 1)
+    best : (p,), the least cost so far
+    idle : (p,), profiles without a gain
     """
 
-    space: Space
-    near: Neighbours
-    problems: Problems
-    most: int
-    tolerance: float
-
-    def __post_init__(self) -> None:
-        p, n_knobs = len(self.problems), self.space.knobs.shape[1]
+    def __init__(self, space: Space, near: _Neighbours, problems: Problems, most: int) -> None:
+        p, n_knobs = len(problems), space.knobs.shape[1]
+        self.space, self.near, self.problems, self.most = space, near, problems, most
+        self.profiles = Profiles(space, problems)
         self.rows = np.arange(p)
-        self.closed = self.near.none(p)
+        self.closed = np.zeros((p, len(space.choices)), bool)
         self.low = np.zeros((p, n_knobs), np.intp)
-        self.high = np.broadcast_to(self.space.knobs.max(0), (p, n_knobs)).copy()
+        self.high = np.broadcast_to(space.knobs.max(0), (p, n_knobs)).copy()
         self.slope = np.zeros((p, n_knobs))
         self.seen = np.zeros((p, 0), np.intp)
         self.judged: list[Judged] = []
         self.best = np.full(p, np.inf)
         self.idle = np.zeros(p, int)
-        self.n_seen = np.zeros(p, int)
-        self.board_s = np.zeros(p)
+
+    @property
+    def has_ended(self) -> Bools:
+        """True where as many choices were profiled as may be, (p,)."""
+        return self.profiles.n_profiles >= self.most * len(self.space.workloads)
 
     def run(self) -> Answers:
         """Search, and return the best profiled choices."""
         n_modes = self.space.n_mode_knobs
         steps = self._first_sizes()
         for _ in range(N_SIZES if self.space.infer else 0):
-            fitting = self._profile(self.near.nearest_outside(steps, self.near.none(len(steps))))
+            none = np.zeros_like(self.closed)
+            fitting = self._profile(self.near.nearest_open(steps, none))
             steps[:, n_modes:] = self._fitting_sizes(fitting)
         steps[:, :n_modes] = (self.low[:, :n_modes] + self.high[:, :n_modes]) // 2
-        centre = last = self._profile(self._nearest(steps))
+        centre = last = self._profile(self.near.nearest_open(steps, self.closed))
         up = self.judged[-1].keeps_power[:, 0]
         for knob in range(n_modes):
-            self._set_slope(
-                knob, centre, self._profile(self._nearest(self._probe(centre, knob, up)))
-            )
+            steps = self.space.knobs[centre].copy()
+            steps[:, knob] = np.where(up, self.high[:, knob], self.low[:, knob])
+            end = self._profile(self.near.nearest_open(steps, self.closed))
+            self._set_slope(knob, centre, end)
         for _ in range(self.most):
-            if (self.n_seen == self.most).all():
+            if self.has_ended.all():
                 break
-            last = self._profile(self._nearest(self._next(last)))
-        return self._answers()
+            last = self._profile(self.near.nearest_open(self._next(last), self.closed))
+        place = best_of(self._all())
+        return self.profiles.answers(np.where(place == NONE, NONE, self.seen[self.rows, place]))
 
     # -- mini-batch sizes --------------------------------------------------------------------------
 
@@ -130,11 +186,11 @@ class _Search:
             steps[:, self.space.n_mode_knobs + i] = n_sizes - 1
         return steps
 
-    def _fitting_sizes(self, place: Places) -> Places:
+    def _fitting_sizes(self, choice: Places) -> Places:
         """Return the step of each mini-batch size (p, s) that fits what a profile (p,) took."""
-        sizes, streams = self.space.choices[place].T[1:], self.space.infer
-        steps = np.empty((len(place), len(streams)), np.intp)
-        infer_s = self.space.busy_s(place, trains=False).reshape(-1, 1)
+        sizes, streams = self.space.choices[choice].T[1:], self.space.infer
+        steps = np.empty((len(choice), len(streams)), np.intp)
+        infer_s = self.space.busy_s(choice, trains=False).reshape(-1, 1)
         for i, (one, size) in enumerate(zip(streams, sizes, strict=True)):
             period_s = one.batch_sizes / self.problems.rates_per_s[:, i, None]
             if self.space.train is None:
@@ -151,53 +207,41 @@ class _Search:
 
     def _profile(self, choice: Places) -> Places:
         """Note what choices (p,) do and return them; the last where nothing is left or allowed."""
-        there = (choice != NONE) & (self.n_seen < self.most)
-        there &= ~(self.seen == choice[:, None]).any(1)
-        self.n_seen = self.n_seen + there
-        self.board_s = self.board_s + np.where(there, self.space.board_s(choice), 0.0)
-        place = np.where(there, choice, self.seen[:, -1] if self.seen.size else 0)
-        judged = self.space.judge(self.problems, place[:, None])
-        self.seen = np.column_stack([self.seen, place])
+        there = (choice != NONE) & ~self.has_ended & ~(self.seen == choice[:, None]).any(1)
+        self.profiles.count(np.flatnonzero(there), choice[there])
+        choice = np.where(there, choice, self.seen[:, -1] if self.seen.size else 0)
+        judged = self.space.judge(self.problems, choice[:, None])
+        self.seen = np.column_stack([self.seen, choice])
         self.judged.append(judged)
-        self._rule_out(place, judged)
+        self._rule_out(choice, judged)
         gains = judged.holds[:, 0] & (judged.cost[:, 0] < self.best)
         self.best = np.where(gains, judged.cost[:, 0], self.best)
         self.idle = np.where(gains, 0, self.idle + 1)
-        return place
+        return choice
 
-    def _rule_out(self, place: Places, judged: Judged) -> None:
-        """Close what needs no profile after those of `place`: step 3."""
-        over_w = judged.power_w[:, 0] > self.problems.max_power_w * (1 + self.tolerance)
-        no_better: Side = "at_least" if self.space.train is None else "at_most"
-        rules: tuple[tuple[Bools, Side, Side], ...] = (
-            (over_w, "at_least", "at_least"),
-            (~judged.keeps_latency[:, 0], "at_most", "at_least"),
-            (~judged.is_stable[:, 0], "at_most", "same"),
-            (judged.holds[:, 0], "at_most", no_better),
-        )
-        for which, modes, sizes in rules:
+    def _rule_out(self, choice: Places, judged: Judged) -> None:
+        """Close what needs no profile after those of choices: step 3."""
+        over_w = judged.power_w[:, 0] > self.problems.max_power_w * (1 + TOLERANCE)
+        no_better = AT_LEAST if self.space.train is None else AT_MOST
+        for which, modes, sizes in (
+            (over_w, AT_LEAST, AT_LEAST),
+            (~judged.keeps_latency[:, 0], AT_MOST, AT_LEAST),
+            (~judged.is_stable[:, 0], AT_MOST, SAME),
+            (judged.holds[:, 0], AT_MOST, no_better),
+        ):
             rows = np.flatnonzero(which)
             if rows.size:
-                self.closed[rows] |= self.near.beside(place[rows], modes, sizes)
-        self.closed |= single(place, len(self.space.choices))
+                self.closed[rows] |= self.near.beside(choice[rows], modes, sizes)
+        self.closed[self.rows, choice] = True
 
-    def _set_slope(self, knob: int, one: Places, other: Places) -> None:
-        busy = [self.space.busy_s(some) for some in (one, other)]
-        drawn = [
-            self.space.judge(self.problems, some[:, None]).power_w[:, 0] for some in (one, other)
-        ]
-        lost = np.abs(np.log(busy[0] / busy[1]))
-        saved = np.maximum(np.abs(drawn[0] - drawn[1]), 1e-3)
-        moved = one != other
-        self.slope[:, knob] = np.where(moved, lost / saved, self.slope[:, knob])
+    def _set_slope(self, knob: int, *ends: Places) -> None:
+        busy_s = [self.space.busy_s(choice) for choice in ends]
+        drawn_w = [self.space.judge(self.problems, one[:, None]).power_w[:, 0] for one in ends]
+        lost = np.abs(np.log(busy_s[0] / busy_s[1]))
+        saved = np.maximum(np.abs(drawn_w[0] - drawn_w[1]), 1e-3)
+        self.slope[:, knob] = np.where(ends[0] != ends[1], lost / saved, self.slope[:, knob])
 
     # -- where to look next ------------------------------------------------------------------------
-
-    def _probe(self, centre: Places, knob: int, up: Bools) -> Places:
-        """Return the steps (p, d) of the centre with one knob at an end."""
-        steps = self.space.knobs[centre].copy()
-        steps[:, knob] = np.where(up, self.high[:, knob], self.low[:, knob])
-        return steps
 
     def _next(self, last: Places) -> Places:
         """Return the steps (p, d) to profile next."""
@@ -207,7 +251,7 @@ class _Search:
         here, up = self.space.knobs[start], self.judged[-1].keeps_power[:, 0]
         resized = here.copy()
         resized[:, self.space.n_mode_knobs :] = self._fitting_sizes(start)
-        resizes = up & self.near.is_outside(resized, self.closed)
+        resizes = up & self.near.is_open(resized, self.closed)
         steps = self._moved(here, up, ~resizes)
         steps[:, self.space.n_mode_knobs :] = resized[:, self.space.n_mode_knobs :]
         return np.where(resizes[:, None], resized, steps)
@@ -242,16 +286,5 @@ class _Search:
         fastest = np.where(judged.keeps_power.any(1), busy_s.argmin(1), -1)
         return np.asarray(self.seen[self.rows, np.where(place == NONE, fastest, place)])
 
-    def _nearest(self, steps: Places) -> Places:
-        """Return the open choice nearest to steps (p, d); `NONE` where none is open."""
-        return self.near.nearest_outside(steps, self.closed)
-
-    # -- the answer --------------------------------------------------------------------------------
-
     def _all(self) -> Judged:
         return Judged(*(np.concatenate(some, axis=1) for some in zip(*self.judged, strict=True)))
-
-    def _answers(self) -> Answers:
-        place = best_of(self._all())
-        choice = np.where(place == NONE, NONE, self.seen[self.rows, place])
-        return Answers(choice, self.n_seen * self.space.profiles_per_choice, self.board_s)

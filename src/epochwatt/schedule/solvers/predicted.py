@@ -5,23 +5,30 @@ then runs the best few candidates of each problem, corrects what is expected of 
 seen, and answers with the best profiled choice that keeps all budgets.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers
+from epochwatt.prediction.data.modes import N_PARTS, Mode
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
-from epochwatt.schedule.problem import NONE, Answers, PowerRule
-from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.problem import (
+    NONE,
+    Answers,
+    Numbers,
+    Places,
+    Problems,
+    Profiles,
+    Space,
+    Workload,
+)
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.solvers.exhaustive import best_among
-from epochwatt.schedule.solvers.profiled import profiles_of
-from epochwatt.schedule.space import Judged, Places, Problems, Space
 
 MOST_VERIFIED = 5  # candidates of a problem
 LEAST = 1e-3  # of the least observed value: no prediction is below it
@@ -37,8 +44,7 @@ def predicted_space(space: Space, method: Method, modes: Places) -> Space:
 
     Raises PredictionError: the method cannot be fitted to them.
     """
-    train = None if space.train is None else predicted_workload(space.train, method, modes)
-    return Space(train, tuple(predicted_workload(one, method, modes) for one in space.infer))
+    return space.with_workloads([predicted_workload(w, method, modes) for w in space.workloads])
 
 
 def predicted_workload(
@@ -66,12 +72,13 @@ def predicted_workload(
 
 def observed(workload: Workload, modes: Places, k: int) -> Observations:
     """Return what is observed in some modes at the mini-batch size of place k."""
-    return observations_from_rows(
-        f"{workload.name}, batch {workload.batch_sizes[k]}",
-        [Mode(*mode) for mode in workload.modes[modes].tolist()],
-        workload.time_s[modes, k].tolist(),
-        workload.power_w[modes, k].tolist(),
-    )
+    columns = workload.modes[modes], workload.time_s[modes, k], workload.power_w[modes, k]
+    return _observations(f"{workload.name}, batch {workload.batch_sizes[k]}", *columns)
+
+
+def _observations(name: str, modes: Numbers, time_s: Numbers, power_w: Numbers) -> Observations:
+    rows = [Mode(*mode) for mode in modes.tolist()]
+    return observations_from_rows(name, rows, time_s.tolist(), power_w.tolist())
 
 
 @lru_cache(N_KEPT)  # a network serves alone, and beside others: with the same profiles
@@ -92,110 +99,92 @@ def _expected(
     wanted : rows (n, 6), parts of the modes
     """
     rows = np.frombuffer(seen).reshape(-1, N_PARTS + 2)
-    modes, (time_s, power_w) = rows[:, :N_PARTS].tolist(), rows[:, N_PARTS:].T.tolist()
-    observations = observations_from_rows(name, [Mode(*mode) for mode in modes], time_s, power_w)
+    observations = _observations(name, rows[:, :N_PARTS], *rows[:, N_PARTS:].T)
     fitted = predictors(method, observations, reference=reference, cache=cache)
     others = np.frombuffer(wanted).reshape(-1, N_PARTS)
     return fitted[TIME].predict(others), fitted[POWER].predict(others)
 
 
-def solve(space: Space, problems: Problems, seen: Space, modes: Places) -> Answers:
+def solve(
+    space: Space, problems: Problems, seen: Space, modes: Places | Sequence[Places]
+) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
-    `seen`: `predicted_space` of the space and `modes`.
+    Parameters
+    ----------
+    seen : the space with what is known of each job
+    modes : places of the modes that were profiled, of all jobs or of each job
     """
     choice = exhaustive.solve(seen, problems).choice
-    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
-    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
-    return Answers(choice, n_profiles, board_s)
+    return Profiles(space, problems, modes).answers(choice)
 
 
-def solve_verified(
-    space: Space,
-    problems: Problems,
-    seen: Space,
-    modes: Places,
-    most_verified: int = MOST_VERIFIED,
-    worth: float = 0.0,
-) -> Answers:
+def solve_verified(space: Space, problems: Problems, seen: Space, modes: Places) -> Answers:
     """Return the best profiled choice after running the best candidates by prediction.
 
     Candidates are the other choices that are expected to keep the budgets; the best comes first, of
     equally good ones the one that should draw least. Where a run breaks the power budget, others
     are expected to draw as much more than predicted.
 
-    Parameters
-    ----------
-    seen : `predicted_space` of the space and `modes`
-    most_verified : candidates that may be run for each problem
-    worth : a candidate is run only if it is expected to be better by this much, relative
+    `seen`: `predicted_space` of the space and `modes`
     """
-    choices = _worth_looking_at(seen, modes, most_verified, problems.power_rule)
-    is_profiled = np.isin(space.choices[choices, 0], modes)
-    best = best_among(seen, problems, choices[is_profiled])
+    is_profiled = np.isin(seen.choices[:, 0], modes)
+    others = np.flatnonzero(~is_profiled)
+    if problems.power_rule == "highest":  # then the best are among those that few others beat
+        not_run = np.setdiff1d(np.arange(len(seen.modes)), modes)
+        others = np.intersect1d(others, seen.undominated(MOST_VERIFIED, not_run))
+    best = best_among(seen, problems, np.flatnonzero(is_profiled))
     expected = seen.judge(problems, np.maximum(best, 0)[:, None]).cost[:, 0]
     cost = np.where(best == NONE, np.inf, expected)
-    candidates = _Candidates.among(seen, problems, choices[~is_profiled])
-    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
-    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
+    candidates = _Candidates(seen, problems, others)
+    profiles = Profiles(space, problems, modes)
     factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
     left, first = np.arange(len(problems)), np.zeros(len(problems), np.intp)
-    for _ in range(most_verified):
+    for _ in range(MOST_VERIFIED):
         most_w = problems.max_power_w[left] / factor[left]
-        place = candidates.next(left, first[left], most_w, _enough(cost[left], worth))
+        place = candidates.next(left, first[left], most_w, cost[left])
         left, place = left[place != NONE], place[place != NONE]
         if not left.size:
             break
-        chosen, expected_w = candidates.at(left, place)
-        truth = space.judge(problems.only(left), chosen[:, None])
-        gains = truth.holds[:, 0] & (truth.cost[:, 0] < cost[left])
-        best[left[gains]], cost[left[gains]] = chosen[gains], truth.cost[gains, 0]
-        n_profiles[left] += space.profiles_per_choice
-        board_s[left] += space.board_s(chosen)
+        row = candidates.row[left], place
+        chosen, expected_w = candidates.choice[row], candidates.power_w[row]
+        truth = profiles.run(left, chosen)
+        gains = truth.holds & (truth.cost < cost[left])
+        best[left[gains]], cost[left[gains]] = chosen[gains], truth.cost[gains]
         first[left] = place + 1
-        over = np.where(truth.keeps_power[:, 0], 1.0, truth.power_w[:, 0] / expected_w)
+        over = np.where(truth.keeps_power, 1.0, truth.power_w / expected_w)
         factor[left] = np.maximum(factor[left], over)
-    return Answers(best, n_profiles, board_s)
+    return profiles.answers(best)
 
 
-def _worth_looking_at(seen: Space, modes: Places, most: int, power_rule: PowerRule) -> Places:
-    """Return the choices in profiled modes, and those that may be among the best `most` others."""
-    if power_rule == "mean":
-        return np.arange(len(seen.choices))
-    is_profiled = np.isin(seen.choices[:, 0], modes)
-    few = seen.undominated(most, np.setdiff1d(np.arange(len(seen.modes)), modes))
-    return np.union1d(np.flatnonzero(is_profiled), few)
-
-
-@dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Choices in the order in which they are tried: one order for all problems of equal streams."""
+    """Choices in the order in which they are tried: one order for all problems of equal streams.
 
-    row: Places  # (p,), which order is that of each problem
-    choice: Places  # (g, q), of each order; the best first
-    cost: Numbers  # (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
-    power_w: Numbers
+    Attributes
+    ----------
+    row : (p,), which order is that of each problem
+    choice : (g, q), of each order; the best first
+    cost, power_w : (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
+    """
 
-    @classmethod
-    def among(cls, seen: Space, problems: Problems, choices: Places) -> "_Candidates":
-        """Return some choices (q,) in order."""
+    def __init__(self, seen: Space, problems: Problems, choices: Places) -> None:
         streams, members = problems.by_streams
-        row = np.empty(len(problems), np.intp)
-        row[np.concatenate(members)] = np.repeat(np.arange(len(members)), list(map(len, members)))
+        self.row = np.empty(len(problems), np.intp)
+        for number, some in enumerate(members):
+            self.row[some] = number
         step = max(_AT_ONCE // max(len(choices), 1), 1)
-        parts = [
-            _in_order(seen.judge(streams.only(slice(i, i + step)), choices[None]))
-            for i in range(0, len(streams), step)
-        ]
+        parts = []
+        for start in range(0, len(streams), step):
+            judged = seen.judge(streams.only(slice(start, start + step)), choices[None])
+            cost = np.where(judged.in_time, judged.cost, np.inf)
+            order = np.lexsort((judged.power_w, cost))
+            in_order = (np.take_along_axis(one, order, 1) for one in (cost, judged.power_w))
+            parts.append((order, *in_order))
         order, cost, power_w = (np.concatenate(some) for some in zip(*parts, strict=True))
         none = ((0, 0), (0, _AHEAD))
-        padded = (np.pad(one, none, constant_values=np.inf) for one in (cost, power_w))
-        return cls(row, choices[order], *padded)
-
-    def at(self, problems: Places, place: Places) -> tuple[Places, Numbers]:
-        """Return the choices at places in the orders of some problems, and their powers."""
-        row = self.row[problems]
-        return self.choice[row, place], self.power_w[row, place]
+        self.choice = choices[order]
+        self.cost = np.pad(cost, none, constant_values=np.inf)
+        self.power_w = np.pad(power_w, none, constant_values=np.inf)
 
     def next(self, problems: Places, first: Places, most_w: Numbers, below: Numbers) -> Places:
         """Return the next place of some problems (p,) that is worth a run; `NONE`: there is none.
@@ -218,16 +207,3 @@ class _Candidates:
             left = left[~has & is_worth[:, -1]]
             start[left] += _AHEAD
         return place
-
-
-def _in_order(judged: Judged) -> tuple[Places, Numbers, Numbers]:
-    """Return the order of choices, the best first; cost and power in this order, (g, q) each."""
-    cost = np.where(judged.keeps_latency & judged.is_stable, judged.cost, np.inf)
-    order = np.lexsort((judged.power_w, cost))
-    power_w = np.take_along_axis(judged.power_w, order, 1)
-    return order, np.take_along_axis(cost, order, 1), power_w
-
-
-def _enough(cost: Numbers, worth: float) -> Numbers:
-    """Return the cost below which a candidate is worth running; infinite: nothing holds yet."""
-    return np.where(np.isinf(cost), np.inf, cost - worth * np.abs(np.nan_to_num(cost, posinf=0)))

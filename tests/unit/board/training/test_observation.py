@@ -67,7 +67,7 @@ def epoch(watch, number, paths):
 
 @pytest.mark.parametrize(("policy", "second"), [("kept", 100.0), ("dropped", 0.0)])
 def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, policy, second):
-    watch = observation.EpochMonitor(paths, False, {"cache_policy": policy, "seed": 0}, machine)
+    watch = observation.EpochObserver(paths, False, {"cache_policy": policy, "seed": 0}, machine)
     caches = [epoch(watch, number, paths) for number in (0, 1)]
     assert [cache["before_pct"] for cache in caches] == [0.0, second]
     assert [cache["after_pct"] for cache in caches] == [100.0, 100.0]

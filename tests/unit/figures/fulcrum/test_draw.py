@@ -1,7 +1,6 @@
 """Figures of the study of schedules: all files of each, of one provenance alone."""
 
 import json
-from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from panels import assert_readable, drawn_texts
 
 from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules, shown_solvers
 from epochwatt.figures.fulcrum.names import REPLANNING, gallery_entries, stems
-from epochwatt.schedule.dynamic.study import SlotRow
-from epochwatt.schedule.evaluation import Score
-from epochwatt.schedule.played import LatencyRow, PowerRow
+from epochwatt.schedule.changing import SLOT_COLUMNS
+from epochwatt.schedule.played import LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.study import SCORE_COLUMNS
 from epochwatt.tables import write_table
 
 STYLE = str(Path(__file__).parents[4] / "config/paper.mplstyle")
@@ -57,12 +56,12 @@ def slots():
         )
 
 
-ROWS = {"scores": (Score, scores), "power": (PowerRow, powers)}
-ROWS |= {"latencies": (LatencyRow, latencies), "changing-slots": (SlotRow, slots)}
+ROWS = {"scores": (SCORE_COLUMNS, scores), "power": (POWER_COLUMNS, powers)}
+ROWS |= {"latencies": (LATENCY_COLUMNS, latencies), "changing-slots": (SLOT_COLUMNS, slots)}
 
 
-def write(folder, name, kind, rows):
-    path, columns = folder / f"{name}.csv", [field.name for field in fields(kind)]
+def write(folder, name, columns, rows):
+    path = folder / f"{name}.csv"
     cells = ([row.get(column, "") for column in columns] for row in rows)
     write_table(path, name, columns, cells)
     return str(path)
@@ -70,7 +69,7 @@ def write(folder, name, kind, rows):
 
 @pytest.fixture
 def tables(tmp_path):
-    return [write(tmp_path, name, kind, rows()) for name, (kind, rows) in ROWS.items()]
+    return [write(tmp_path, name, columns, rows()) for name, (columns, rows) in ROWS.items()]
 
 
 def test_each_figure_has_all_its_files_and_rows_of_its_own_provenance(tables, tmp_path):
@@ -113,7 +112,7 @@ def test_solvers_of_few_profiles_are_readable(tmp_path):
         for jobs in ("train", "infer", "two_infer")
     ]
     with drawn_texts() as texts:
-        table = write(tmp_path, "scores", Score, rows)
+        table = write(tmp_path, "scores", SCORE_COLUMNS, rows)
         draw_schedules([table], STYLE, [str(tmp_path / "public/fulcrum_solvers")])
     assert_readable({"solvers": texts[next(iter(texts))]})
 

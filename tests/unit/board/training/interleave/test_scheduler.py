@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epochwatt.board.training.interleave.arrivals import CONSTANT, POISSON, arrivals
 from epochwatt.board.training.interleave.scheduler import Interleaver, Plan
-from epochwatt.schedule.plans import serve_and_train
+from epochwatt.schedule.problem import outcome
 
 
 class Clock:
@@ -70,9 +70,9 @@ def test_constant_arrivals_wait_and_train_as_the_formulas_say(
         train_s *= 1.001
     plan = Plan(rate, batch, None, 10 * batch)
     log = run(plan, arrivals(CONSTANT, rate, 20.5 * period_s, 0), 20.5 * period_s, infer_s, train_s)
-    wanted = serve_and_train(rate, batch, (infer_s, 1.0), (train_s, 1.0))
+    wanted = outcome([(rate, batch, infer_s, 1.0)], (train_s, 1.0))
     served = latencies(log)[: 20 * batch]
-    assert served.max() == pytest.approx(float(wanted.latency_s), rel=1e-6)
+    assert served.max() == pytest.approx(float(wanted.latency_s[0]), rel=1e-6)
     trained = np.histogram(log.train_start_s, 1000 + period_s * np.arange(1, 20))[0]
     assert set(trained) == {int(wanted.n_train)}
     assert not any(log.refused)

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epochwatt.errors import ConfigError
-from epochwatt.schedule.problem import NONE, Problem, Stream
-from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.problem import NONE, Problems, Space, Workload
+from epochwatt.schedule.question import best_plan
 from epochwatt.schedule.solvers import exhaustive
-from epochwatt.schedule.solvers.exhaustive import best_of, best_plan
-from epochwatt.schedule.space import Problems, Space
+from epochwatt.schedule.solvers.exhaustive import best_of
 
 SIZES = (1, 4, 16)
 
@@ -33,12 +31,12 @@ def with_modes(one, modes):
     return Workload(one.name, modes, one.batch_sizes, one.time_s, one.power_w)
 
 
-def longest_wait(stream, batch, infer_s, n_train, train_s, n_batches=20):
+def longest_wait(rate, batch, infer_s, n_train, train_s, n_batches=20):
     """Play the arrivals one by one: the longest latency, and whether the board falls behind."""
     free, longest = 0.0, 0.0
     late = 0.0
     for i in range(n_batches):
-        first, last = i * batch / stream.rate_per_s, ((i + 1) * batch - 1) / stream.rate_per_s
+        first, last = i * batch / rate, ((i + 1) * batch - 1) / rate
         start = max(free, last)
         late = start - last
         longest = max(longest, start + infer_s - first)
@@ -57,7 +55,6 @@ def longest_wait(stream, batch, infer_s, n_train, train_s, n_batches=20):
 def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
     infer, train = workload(seed, 7, SIZES), workload(seed + 1, 7, (16,))
     train = with_modes(train, infer.modes)
-    stream = Stream(rate_per_s=rate, max_latency_s=latency)
     best = None
     for m, k in product(range(7), range(3)):
         batch, infer_s, infer_w = SIZES[k], infer.time_s[m, k], infer.power_w[m, k]
@@ -71,7 +68,7 @@ def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
             drawn = (infer_s * infer_w + n * train_s * train_w) / (infer_s + n * train_s)
         if drawn <= power:
             best = max(best or 0.0, n * rate / batch)
-    problem = Problem(max_power_w=power, streams=(stream,), trains=True, power_rule=rule)
+    problem = Problems.one(power, (rate, latency), power_rule=rule)
     plan = best_plan(Space(train, (infer,)), problem)
     if best is None:
         assert plan is None
@@ -79,7 +76,7 @@ def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
     assert plan.throughput_per_s == pytest.approx(best)
     k = SIZES.index(plan.batch_sizes[0])
     times = infer.time_s[plan.place, k], plan.n_train, train.time_s[plan.place, 0]
-    longest, late = longest_wait(stream, SIZES[k], *times)
+    longest, late = longest_wait(rate, SIZES[k], *times)
     assert longest <= latency * (1 + 1e-6)
     assert late == pytest.approx(0, abs=1e-6)
 
@@ -109,11 +106,11 @@ def test_problems_of_the_same_streams_have_the_answers_that_each_has_alone(jobs,
     assert np.array_equal(exhaustive.best_among(space, problems, choices), expected)
 
 
-def longest_waits(streams, batches, times, phase, n_batches=60):
+def longest_waits(rates, batches, times, phase, n_batches=60):
     """Play two streams, first come first served: the longest latency of each."""
     jobs = []
     for which, offset in enumerate((0.0, phase)):
-        batch, gap_s = batches[which], 1 / streams[which].rate_per_s
+        batch, gap_s = batches[which], 1 / rates[which]
         for i in range(n_batches):
             first_s = offset + i * batch * gap_s
             jobs.append((first_s + (batch - 1) * gap_s, which, first_s))
@@ -134,36 +131,12 @@ def longest_waits(streams, batches, times, phase, n_batches=60):
 def test_two_streams_never_wait_longer_than_planned(seed, rates, latencies, phase):
     first = workload(seed, 5, SIZES)
     second = with_modes(workload(seed + 1, 5, SIZES), first.modes)
-    streams = tuple(
-        Stream(rate_per_s=rate, max_latency_s=latency)
-        for rate, latency in zip(rates, latencies, strict=True)
-    )
-    plan = best_plan(Space(None, (first, second)), Problem(max_power_w=40, streams=streams))
+    streams = zip(rates, latencies, strict=True)
+    plan = best_plan(Space(None, (first, second)), Problems.one(40, *streams))
     if plan is None:
         return
     places = [SIZES.index(size) for size in plan.batch_sizes]
     times = [one.time_s[plan.place, k] for one, k in zip((first, second), places, strict=True)]
-    waits = longest_waits(streams, plan.batch_sizes, times, phase)
-    for wait, planned, stream in zip(waits, plan.latency_s, streams, strict=True):
-        assert wait <= planned * (1 + 1e-6) <= stream.max_latency_s * (1 + 1e-5)
-
-
-def test_alone_the_fastest_mode_that_keeps_the_power_wins():
-    train = workload(3, 9, (16,))
-    plan = best_plan(Space(train), Problem(max_power_w=20, trains=True))
-    within = train.power_w[:, 0] <= 20
-    assert 1 / plan.throughput_per_s == pytest.approx(train.time_s[within].min())
-    assert best_plan(Space(train), Problem(max_power_w=1, trains=True)) is None
-
-
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [
-        ({"max_power_w": 0, "trains": True}, "max_power_w"),
-        ({"max_power_w": 30}, "cannot be scheduled"),
-        ({"max_power_w": 30, "trains": True, "power_rule": "median"}, "rule of power"),
-    ],
-)
-def test_what_cannot_be_is_refused(numbers, words):
-    with pytest.raises(ConfigError, match=words):
-        Problem(**numbers)
+    waits = longest_waits(rates, plan.batch_sizes, times, phase)
+    for wait, planned, latency in zip(waits, plan.latency_s, latencies, strict=True):
+        assert wait <= planned * (1 + 1e-6) <= latency * (1 + 1e-5)

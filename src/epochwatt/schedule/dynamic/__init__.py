@@ -1,1 +1,0 @@
-"""Requests whose rate changes, and a board that is planned anew for it."""

@@ -1,0 +1,173 @@
+"""Rates that change: arrivals are counted, slots as by hand, and nothing beats the oracle."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from epochwatt.errors import ConfigError
+from epochwatt.schedule.changing import (
+    ORACLE,
+    along,
+    arrivals_of,
+    at_rates,
+    options_for,
+    oracle,
+    paths_of,
+    play_slots,
+    policy_rows,
+)
+from epochwatt.schedule.config import Changing, Rates
+from epochwatt.schedule.problem import Space, Workload
+
+SLOT_S = 30.0
+MODES = np.array([[4, 400, 100, 700, 1, 0], [8, 400, 200, 700, 1, 0]], float)
+ONE = np.ones((2, 1))
+
+
+@pytest.fixture
+def options():
+    """Return a function that gives both modes for rates; within 1 s and 30 W.
+
+    Requests are served one by one. At 2/s the first trains 30 mini-batches/s, the second 12; above
+    5/s only the second serves them all.
+    """
+    train = Workload("t", MODES, np.array([16]), np.array([[0.02], [0.07]]), 20 * ONE)
+    infer = Workload("i", MODES, np.array([1]), np.array([[0.2], [0.05]]), 25 * ONE)
+    space = Space(train, (infer,))
+    return lambda rates: options_for(space, 30.0, 1.0, np.asarray(rates, float))
+
+
+def test_steady_arrivals_are_as_many_as_the_rates_say():
+    arrivals = arrivals_of(Rates(steps=[(20, 0.25), (10, 1)]), 4.0, 10.0, None)
+    assert arrivals.n_slots == 3
+    assert arrivals.times_s[:3] == pytest.approx([1, 2, 3])
+    assert np.diff(arrivals.times_s)[-5:] == pytest.approx(0.25)
+    assert arrivals.rates_per_s == pytest.approx([1, 1, 4], abs=0.11)  # one at a border
+    assert len(arrivals.times_s) == 60
+
+
+def test_random_arrivals_are_so_on_average_and_always_the_same():
+    rates = np.repeat([5.0, 50.0], 50)
+    one, again, other = (at_rates(rates, 10.0, seed) for seed in (1, 1, 2))
+    assert np.array_equal(one.times_s, again.times_s)
+    assert len(one.times_s) != len(other.times_s)
+    assert one.rates_per_s[:50].mean() == pytest.approx(5, rel=0.1)
+    assert one.rates_per_s[50:].mean() == pytest.approx(50, rel=0.05)
+    gaps_s = np.diff(one.times_s[one.times_s > 500])
+    assert gaps_s.std() == pytest.approx(gaps_s.mean(), rel=0.05)  # exponential
+
+
+def test_a_recorded_trace_is_taken_as_it_is(tmp_path):
+    (tmp_path / "trace").write_text("# s\n0.5\n3\n9\n21\n", "utf-8")
+    arrivals = arrivals_of(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
+    assert arrivals.times_s.tolist() == [0.5, 3, 9, 21]
+    assert arrivals.rates_per_s == pytest.approx([0.3, 0.1, 0.1])  # without any: as with one
+    with pytest.raises(ConfigError, match="two slots"):
+        arrivals_of(Rates(file="trace"), 1.0, 30.0, 0, tmp_path)
+    (tmp_path / "trace").write_text("3\n1\n", "utf-8")
+    with pytest.raises(ConfigError, match="trace"):
+        arrivals_of(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"steps": [(9, 2)]}, {"day": [1]}, {"day": (1, 60), "file": "x"}]
+)
+def test_rates_that_cannot_be_are_refused(words):
+    with pytest.raises(ValueError, match=r"one of: steps|at most 1|two numbers"):
+        Rates(**words)
+
+
+def test_clocks_have_to_settle_within_a_slot():
+    jobs = {"train": "a", "infer": "b", "max_power_w": 1, "max_latency_s": 1, "peak_per_s": 1}
+    with pytest.raises(ValueError, match="settle within a slot"):
+        Changing(slot_s=10, switch_s=[1, 11], jobs=[jobs], rates={"x": Rates(day=(1, 60))})
+
+
+def test_steady_slots_train_as_the_formula_says_and_nobody_is_late(options):
+    slots = play_slots(options([2.0, 8.0]), at_rates(np.array([2.0] * 3), 30.0, None), 3.0)
+    stay = np.diagonal(slots.n_trained, axis1=1, axis2=2) / 30
+    assert stay[1] == pytest.approx([30, 12], rel=0.02)
+    # clocks settle for 3 of 30 s: nothing is trained in them
+    assert slots.n_trained[1, 0, 1] == pytest.approx(0.9 * slots.n_trained[1, 1, 1], rel=0.03)
+    assert slots.n_late.sum() == slots.over_s.sum() == 0
+    assert slots.worst_s[1] == pytest.approx(np.array([[0.2, 0.2], [0.2, 0.05]]))
+
+
+def test_an_overload_refuses_some_and_answers_others_late(options):
+    slots = play_slots(options([2.0, 8.0]), at_rates(np.array([8.0] * 2), 30.0, None), 3.0)
+    # 5 of 8 a second are served in the first mode, after a queue of ten: 2 s; all are late but the
+    # first few
+    assert slots.n_late[:, 0, 0] == pytest.approx([225, 225], rel=0.05)
+    assert slots.worst_s[:, 0, 0] == pytest.approx(2.2, abs=0.2)
+    assert slots.n_late[:, 1, 1].tolist() == [0, 0]
+
+
+def test_slots_played_apart_sum_up_to_a_stream_played_in_one_go(options):
+    apart = at_rates(np.full(4, 4.5), 300.0, 5)
+    whole = apart._replace(slot_s=1200.0, n_slots=1)
+    modes = options([2.0, 8.0])
+    sums, once = play_slots(modes, apart, 3.0), play_slots(modes, whole, 3.0)
+    assert sums.n_trained[:, 1, 1].sum() == pytest.approx(once.n_trained[0, 1, 1], rel=0.01)
+    assert sums.n_late[:, 1, 1].sum() == pytest.approx(once.n_late[0, 1, 1], abs=3)
+    assert sums.worst_s[:, 1, 1].max() == pytest.approx(once.worst_s[0, 1, 1])
+
+
+def test_rates_that_no_mode_serves_are_refused(options):
+    with pytest.raises(ConfigError, match="no mode serves 30 requests/s"):
+        options([2.0, 30.0])
+
+
+def scored(options, rates, switch_s, seed=None):
+    arrivals = at_rates(np.array(rates, float), SLOT_S, seed)
+    return policy_rows(options(arrivals.rates_per_s), arrivals, switch_s)[0].set_index("policy")
+
+
+def paths(options, rates, switch_s):
+    arrivals = at_rates(np.array(rates, float), SLOT_S, None)
+    modes = options(arrivals.rates_per_s)
+    return paths_of(modes, arrivals, play_slots(modes, arrivals, switch_s), switch_s)
+
+
+SQUARE = [2, 8] * 5
+
+
+@pytest.mark.parametrize("switch_s", [0.5, 20.0])
+def test_around_a_border_between_modes_hysteresis_stays(options, switch_s):
+    noise = [3.8] + [3.5, 4.2] * 6  # the first mode is best at 3.5, the second at 4.2
+    changes = scored(options, noise, switch_s)["n_switches"]
+    assert changes["hysteresis"] == 0
+    assert changes["always"] >= 10
+
+
+def test_hysteresis_follows_a_change_that_lasts(options):
+    path = paths(options, [2] * 5 + [8] * 5 + [2] * 5, 1.0)["hysteresis"]
+    assert path.tolist() == [0] * 6 + [1] * 5 + [0] * 4  # the rate is seen a slot later
+
+
+def test_whoever_keeps_the_mode_of_the_peak_is_never_late(options):
+    rows = scored(options, SQUARE, 0.5)
+    assert rows["late_pct"]["never"] == rows["over_power_pct"]["never"] == 0
+    assert rows["n_switches"]["never"] == 0
+    assert rows["trained_per_s"]["never"] == pytest.approx((12 + 8) / 2, rel=0.03)
+    assert rows["late_pct"]["always"] > 10, "it sees a rate a slot late"
+    assert rows["late_pct"][ORACLE] < 1
+
+
+@given(arrays(float, (4, 3, 3), elements=st.floats(-100, 100)))
+def test_the_oracle_s_path_is_the_best_of_all(value):
+    best = max(along(value, np.array(path)).sum() for path in product(range(3), repeat=4))
+    assert along(value, oracle(value)).sum() == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.floats(1.0, 15.0), min_size=2, max_size=8),
+    st.floats(0.01, SLOT_S),
+    st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_no_way_of_planning_beats_the_oracle(options, rates, switch_s, seed):
+    assert scored(options, rates, switch_s, seed)["regret_pct"].min() >= -1e-9

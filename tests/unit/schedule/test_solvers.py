@@ -1,0 +1,277 @@
+"""Answers of every solver keep what they promise: profiled ones all budgets, and are counted."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from epochwatt.prediction.registry import load_method
+from epochwatt.schedule import sampler, study
+from epochwatt.schedule.problem import NONE, Problems, Space
+from epochwatt.schedule.solvers import als, exhaustive, gain, gmd, predicted
+from epochwatt.schedule.solvers.exhaustive import random_modes, solve_in_modes
+from epochwatt.schedule.solvers.roofline_prior import OWN, Belief, roofline_prior
+
+SIZES = (1, 4, 16)
+SEARCHES = {"gmd": gmd.solve, "gain": gain.solve}
+
+
+class Watched(Space):
+    """A space that notes which choices are profiled one by one."""
+
+    def judge(self, problems, choices, costs=None):
+        if np.shape(choices)[1] == 1:
+            self.__dict__.setdefault("looked", []).extend(np.ravel(choices).tolist())
+        return super().judge(problems, choices, costs)
+
+
+def truth(space, problems, answers):
+    return space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+
+
+@pytest.mark.parametrize("solver", SEARCHES)
+@pytest.mark.parametrize("is_monotone", [True, False])
+@pytest.mark.parametrize("jobs", [(0, 1), (1, 1), (0, 2), (1, 0)])
+def test_searches_keep_the_budgets_and_profile_no_more_than_allowed(
+    problems, workload, jobs, is_monotone, solver
+):
+    """Of single jobs and pairs; on monotone boards most of what can be answered is."""
+    train = workload(2, (16,), is_monotone) if jobs[0] else None
+    space = Space(train, tuple(workload(seed, SIZES, is_monotone) for seed in (1, 3)[: jobs[1]]))
+    streams = (problems.rates_per_s, problems.max_latencies_s)
+    some = Problems(problems.max_power_w, *(np.repeat(one, jobs[1], axis=1) for one in streams))
+    answers, best = SEARCHES[solver](space, some), exhaustive.solve(space, some)
+    solved, solvable = answers.choice != NONE, best.choice != NONE
+    assert 0 < solved.sum() < len(some)
+    assert truth(space, some, answers).holds[solved].all()
+    assert (answers.n_profiles <= gmd.N_PROFILES * sum(jobs)).all()
+    assert solvable[solved].all()
+    if is_monotone:
+        assert solved[solvable].mean() > 0.9
+        both = solved & (best.choice != NONE)
+        found, least = (truth(space, some, one).cost[both, 0] for one in (answers, best))
+        loss = np.divide(found - least, np.abs(least), where=least != 0, out=np.zeros(len(least)))
+        assert np.median(loss) < 0.1
+
+
+@pytest.mark.parametrize("solver", SEARCHES)
+@pytest.mark.parametrize("most", [3, 15])
+def test_the_answer_was_profiled_and_is_the_same_alone(problems, workload, most, solver):
+    train, infer = workload(2, (16,)), workload(1, SIZES)
+    space = Space(train, (infer,))
+    search = SEARCHES[solver]
+    if solver == "gain":
+        search = partial(search, prior=roofline_prior(space))
+    many = search(space, problems, n_profiles=most)
+    for place in range(0, len(problems), 20):
+        space = Watched(train, (infer,))
+        answers = search(space, problems.only(np.array([place])), n_profiles=most)
+        looked = {*space.__dict__.get("looked", [])}
+        assert answers.choice[0] in (NONE, *looked)
+        assert answers.choice[0] == many.choice[place]
+        assert answers.n_profiles[0] / 2 <= most
+        if solver == "gain":
+            assert len(looked) == answers.n_profiles[0] / 2
+            assert answers.board_s[0] == pytest.approx(sum(space.board_s(np.array([*looked]))))
+
+
+def test_the_belief_is_that_of_a_gaussian_process(workload):
+    space = Space(workload(2, (16,)), (workload(1, SIZES),))
+    prior = roofline_prior(space)
+    places = np.array([5, 40, 100, 200])
+    mode, size = space.choices[places].T
+    runs = [prior.runs(0, mode, 0 * mode), prior.runs(1, mode, size)]
+    values = np.log(np.stack([one for pair in space.costs(places) for one in pair]))[[0, 2, 1, 3]]
+    belief = Belief(prior, 1)
+    for i in range(len(places)):
+        belief.learn([one[[i]] for one in runs], values[:, [i]].T)
+    half = len(prior.mean) // 2
+    rows = np.concatenate([*runs, *(one + half for one in runs)])
+    covariance = np.concatenate(list(prior.covariance(runs).transpose(2, 0, 1)), 0).T
+    among = covariance[rows] + OWN**2 * np.eye(len(rows))
+    weights = np.linalg.solve(among, covariance.T).T
+    off = values.ravel() - prior.mean[rows]
+    assert belief.mean[0] == pytest.approx(prior.mean + weights @ off)
+    left = prior.variance - (weights * covariance).sum(1)
+    assert belief.variance[0] == pytest.approx(left, abs=1e-9)
+
+
+def test_a_prior_is_a_covariance_and_knows_no_time_and_no_power(workload):
+    one, other = workload(1, SIZES), workload(3, SIZES, is_monotone=False)
+    prior, same = roofline_prior(Space(None, (one,))), roofline_prior(Space(None, (other,)))
+    assert np.array_equal(prior.mean, same.mean)
+    assert np.array_equal(prior.columns, same.columns)
+    runs = [np.arange(len(prior.mean) // 2)]
+    among = prior.covariance(runs).transpose(2, 0, 1)
+    times = among[0]
+    assert np.diag(times) == pytest.approx(prior.variance[: len(times)])
+    assert times[:, : len(times)] == pytest.approx(times[:, : len(times)].T)
+    assert np.linalg.eigvalsh(times[:, : len(times)]).min() > -1e-9
+
+
+# -- by prediction ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[True, False], ids=["monotone", "rough"])
+def space(request, workload):
+    return Space(workload(2, (16,), request.param), (workload(1, SIZES, request.param),))
+
+
+@pytest.fixture
+def some_modes(space):
+    return random_modes(space, 8, seed=3)
+
+
+def test_verified_answers_keep_the_budgets_and_lose_nothing(problems, space, some_modes):
+    seen = predicted.predicted_space(space, load_method("physical"), some_modes)
+    for one, real in zip(seen.workloads, space.workloads, strict=True):
+        assert np.array_equal(one.time_s[some_modes], real.time_s[some_modes])
+    answers = predicted.solve_verified(space, problems, seen, some_modes)
+    before = solve_in_modes(space, problems, some_modes)
+    solved, had = answers.choice != NONE, before.choice != NONE
+    judged, first = (truth(space, problems, one) for one in (answers, before))
+    assert judged.holds[solved].all()
+    assert solved[had].all()
+    assert (judged.cost[had] <= first.cost[had]).all()
+    spent = answers.n_profiles - before.n_profiles
+    assert ((spent >= 0) & (spent <= 2 * predicted.MOST_VERIFIED)).all()
+    assert (answers.board_s[spent > 0] > before.board_s[spent > 0]).all()
+
+
+def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workload):
+    space = Space(workload(2, (16,), False), (workload(1, SIZES, False),))
+    modes = random_modes(space, 8, seed=3)
+    seen = predicted.predicted_space(space, load_method("physical"), modes)
+    answers = predicted.solve(space, problems, seen, modes)
+    assert not truth(space, problems, answers).holds[answers.choice != NONE].all()
+
+
+def one_by_one(space, problem, seen, modes):
+    """Run candidates of one problem as written down: the best left, again and again."""
+    choices = np.arange(len(space.choices))
+    expected, truth = (one.judge(problem, choices[None]) for one in (seen, space))
+    cost, power_w = expected.cost[0], expected.power_w[0]
+    is_profiled = np.isin(space.choices[:, 0], modes)
+    best = int(solve_in_modes(space, problem, modes).choice[0])
+    least, factor = (np.inf, 1.0) if best == NONE else (cost[best], 1.0)
+    left = choices[~is_profiled & expected.keeps_latency[0] & expected.is_stable[0]]
+    left = left[np.lexsort((power_w[left], cost[left]))].tolist()
+    for _ in range(predicted.MOST_VERIFIED):
+        fits = [
+            c for c in left if power_w[c] <= problem.max_power_w[0] / factor and cost[c] < least
+        ]
+        if not fits:
+            break
+        left = left[left.index(fits[0]) + 1 :]
+        if truth.holds[0, fits[0]] and truth.cost[0, fits[0]] < least:
+            best, least = fits[0], truth.cost[0, fits[0]]
+        if not truth.keeps_power[0, fits[0]]:
+            factor = max(factor, truth.power_w[0, fits[0]] / power_w[fits[0]])
+    return best
+
+
+@pytest.mark.parametrize("rule", ["highest", "mean"])
+def test_candidates_of_many_problems_are_those_of_each(problems, space, some_modes, rule):
+    """Under the mean power all choices are candidates; else those that others beat are left out."""
+    seen = predicted.predicted_space(space, load_method("physical"), some_modes)
+    some = np.arange(200) % 40  # of the same streams, with other power budgets
+    problems = Problems(
+        problems.max_power_w, problems.rates_per_s[some], problems.max_latencies_s[some], rule
+    )
+    choice = predicted.solve_verified(space, problems, seen, some_modes).choice
+    each = [one_by_one(space, problems.only([i]), seen, some_modes) for i in range(200)]
+    assert NONE in each
+    if rule == "mean":
+        assert choice.tolist() == each
+    else:
+        judged = [
+            space.judge(problems, np.maximum(one, 0)[:, None]).cost
+            for one in (choice, np.array(each))
+        ]
+        assert (np.array(each) == NONE).tolist() == (choice == NONE).tolist()
+        assert judged[0] == pytest.approx(judged[1], rel=0.05)
+
+
+# -- with networks ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rough(workload):
+    return Space(workload(2, (16,), False), (workload(1, SIZES, False),))
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Physical terms in place of networks, which take a second each."""
+    monkeypatch.setattr(study, "NETWORK", "physical")
+    monkeypatch.setattr(study, "TRANSFERRED", "gaussian_process")
+
+
+@pytest.fixture
+def known(rough, fast):
+    train, infer = rough.workloads
+    return [study.learn(train, infer, 2, True), study.learn(infer, train, 2, False)]
+
+
+def test_als_profiles_at_most_fifty_modes_each_once_and_the_same_again(workload):
+    one, method = workload(1, SIZES, False), load_method("physical")
+    modes = als.profiled_modes(one, method, 3)
+    assert als.N_ROUND < len(modes) <= als.MOST_MODES
+    assert len(modes) % als.N_ROUND == 0
+    assert len(np.unique(modes)) == len(modes)
+    assert np.array_equal(modes, als.profiled_modes(one, method, 3))
+    totals = one.modes.sum(1)
+    assert {totals.argmin(), totals.argmax()} <= {*modes[: als.N_ROUND]}
+
+
+def test_als_answers_with_modes_of_its_fronts_that_keep_the_budgets(rough, known):
+    space = rough
+    problems = sampler.problems_of(space, sampler.Size(4, 3))
+    answers = study.learned_solvers(known)["als"].solve(space, problems, 1)
+    modes = {*known[0]["als"][1].modes, *known[1]["als"][1].modes}
+    solved = answers.choice != NONE
+    assert solved.any()
+    assert {*space.choices[answers.choice[solved], 0]} <= modes
+    judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+    assert judged.holds[solved, 0].all()
+    assert set(answers.n_profiles) == {len(modes) * (1 + len(SIZES))}
+    expected_s = sum(one.board_s(np.array(sorted(modes))) for one in space.workloads)
+    assert answers.board_s == pytest.approx(expected_s)
+
+
+def test_networks_answer_for_each_job_by_its_own_modes(rough, known):
+    space = rough
+    problems = sampler.problems_of(space, sampler.Size(4, 3))
+    for name, n_train, n_infer in (("neural", 72, 50), ("powertrain", 50, 50)):
+        answers = study.learned_solvers(known)[name].solve(space, problems, 0)
+        assert set(answers.n_profiles) == {n_train + n_infer * len(SIZES)}
+        judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+        assert (answers.choice != NONE).any()
+        assert judged.cost.shape == (len(problems), 1)
+
+
+def test_networks_of_a_reference_are_kept_where_it_is_told(rough, fast, monkeypatch, tmp_path):
+    """Jobs are learned one by one: what a reference teaches is worked out for all of them."""
+    method, caches = load_method("physical"), []
+
+    def fit(observations, context):
+        caches.append((context.reference is not None, context.cache))
+        return method.fit(observations, context)
+
+    monkeypatch.setattr(study, "load_method", lambda name: replace(method, fit=fit))
+    train, infer = rough.workloads
+    study.learn(infer, train, 1, False, tmp_path)
+    assert set(caches) == {(False, None), (True, tmp_path)}
+
+
+def test_what_is_learned_comes_back_from_its_file(rough, known, tmp_path):
+    path = tmp_path / "learned.npz"
+    study.write_learned(known[1], path)
+    again = study.read_learned(path, rough.infer[0])
+    assert again.keys() == known[1].keys()
+    for solver, draws in known[1].items():
+        for one, other in zip(draws, again[solver], strict=True):
+            assert np.array_equal(one.modes, other.modes)
+            assert np.array_equal(one.workload.time_s, other.workload.time_s)
+            assert np.array_equal(one.workload.power_w, other.workload.power_w)
