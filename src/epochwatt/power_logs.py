@@ -237,7 +237,7 @@ def instants(
                 found=repr(cell),
                 allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, or as the tools "
                 "write them",
-                do="" if cell else "`tegrastats | ts %.s` puts the time before each line",
+                do=None if cell else "`tegrastats | ts %.s` puts the time before each line",
             )
     return t_s
 

@@ -106,8 +106,8 @@ def test_tegrastats_is_read_as_its_recorded_lines_are(take):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_bound_of_means_and_of_random_instants_holds_the_truth(seed, take):
-    """Bursts whose mini-batches the log's instants would keep to."""
+def test_bound_of_means_without_gaps_holds_the_truth(seed, take):
+    """The power is that of a loop whose mini-batches instants at 1 Hz would keep to."""
     random = np.random.default_rng(seed)
     fine_s = np.arange(-5, 125, 0.01)
     period_s = random.choice([0.5, 1.0, 0.73])
