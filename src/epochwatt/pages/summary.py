@@ -182,12 +182,13 @@ def _workload_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     rows = list[Row]()
     for workload in workloads(means):
         shares = {part: 100.0 * share for part, share in workload.shares.items()}
+        shares = {part: share for part, share in shares.items() if not pd.isna(share)}
         words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
         row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
-            "parts": [Bar(100.0, shares, words)],
+            "parts": [Bar(100.0, shares, words)] if shares else [],
             f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         ranges = {"energy Wh": workload.energy_wh, "power W": workload.power_w}
