@@ -295,7 +295,8 @@ EPOCH_COLUMNS = (
         "timing_method",
         "str",
         "",
-        "host_clock, cuda_events_synchronised, cuda_events_pooled, imported_cuda_events, simulated",
+        "host_clock, cuda_events_synchronised, cuda_events_pooled, imported_cuda_events, "
+        "imported_bounds, simulated",
     ),
     _column(
         "host_wait_s",
@@ -646,9 +647,9 @@ INFORMS = "informs"  # nothing
 FLAGS: Dict[str, Flag] = {
     # with one epoch per job every epoch has it; the warm-up compensates
     "cold_process": Flag(INFORMS, "first epoch measured by its process"),
-    # where its columns come from: docs/how-to/import-2023.md
+    # where its columns come from: docs/how-to/import-2023.md, import-a-power-log.md
     "imported": Flag(
-        INFORMS, "taken over from logs of the 2023 scripts; mode and medium as told, not verified"
+        INFORMS, "taken over from logs of other programs; mode and medium as told, not verified"
     ),
     # docs/how-to/use-public-sweeps.md
     "no_dependence_on_mode": Flag(
@@ -761,7 +762,8 @@ FLAGS: Dict[str, Flag] = {
     ),
     # stall_energy_j is empty; times and energy are good
     "stalls_not_placed": Flag(
-        INFORMS, "an old record of pooled timing: when the GPU stalled is not known"
+        INFORMS,
+        "when the GPU stalled is not known: an old record of pooled timing, or an imported log",
     ),
     # power_scope and sampler_period_s say what was read
     "power_source_replaced": Flag(

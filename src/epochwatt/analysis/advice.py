@@ -114,6 +114,9 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
             reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
     bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
+    if not bound.bound_by:
+        reason = "Only start and end of its epochs are known."
+        return Advice(run.run, "", NONE, "No part of its time is known.", reason)
     siblings = [_sibling(run, other, lever) for other in runs if (lever := _lever(run, other))]
     for levers in (LEVERS, LEARNING):
         if faster := [s for s in siblings if s.lever in levers and s.is_faster]:

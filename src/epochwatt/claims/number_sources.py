@@ -176,7 +176,9 @@ def _valid(row: Row) -> bool:
 def key_of(row: Row) -> tuple[Any, ...]:
     """Return what tells the run of a row, or with these factors, from others."""
     numbers = ("num_workers", "batch_size", "dataset_scale")
-    return tuple(float(row[name]) if name in numbers else row[name] for name in KEY)
+    return tuple(
+        float(row[name]) if name in numbers and row[name] is not None else row[name] for name in KEY
+    )
 
 
 def words(factors: Row) -> str:

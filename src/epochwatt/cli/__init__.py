@@ -11,7 +11,15 @@ import click
 from epochwatt import __version__
 from epochwatt.cli.command import Group
 from epochwatt.cli.maintain import bug_report, calibrate_twin, completion
-from epochwatt.cli.measure import discard, doctor, fleet_check, plan, run, serve_and_train
+from epochwatt.cli.measure import (
+    discard,
+    doctor,
+    fleet_check,
+    import_log,
+    plan,
+    run,
+    serve_and_train,
+)
 from epochwatt.cli.predict import count, profile, recommend, schedule, score, what_if
 from epochwatt.cli.results import compare, explain, page, report, summary
 from epochwatt.cli.share import convert_sweep, export, sweeps, validate
@@ -19,7 +27,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.text import printable
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Measure": (plan, doctor, fleet_check, run, discard, serve_and_train),
+    "Measure": (plan, doctor, fleet_check, run, import_log, discard, serve_and_train),
     "Look at results": (summary, page, report, compare, explain),
     "Simulate and predict": (what_if, recommend, profile, schedule, score, count),
     "Sweeps of modes": (sweeps, convert_sweep),

@@ -12,6 +12,7 @@ from epochwatt.cli.command import (
     MODEL,
     NOT_NEGATIVE,
     OUTPUT_FILE,
+    PATH,
     POSITIVE,
     RUN,
     STUDY,
@@ -147,6 +148,47 @@ def run(words: tuple[str, ...], json: Path | None) -> int:
     if json is not None:
         files.write_json(str(json), {**asdict(window), "command": list(words), "status": status})
     return status if status >= 0 else 128 - status
+
+
+@command("Make epochs with energy of another program's power log.", "import")
+@click.argument("log", metavar="LOG", type=PATH)
+@option("--epochs FILE", "Start and end of each epoch, CSV or JSON lines.", PATH, required=True)
+@option("--name NAME", "Name of the run. Default: the log's.")
+@option("--board KIND", "Board whose rails were read, where their names do not show it.")
+@option(
+    "--gpu N", "GPU that trained, in a log of several; once for each.", COUNT_OR_0, multiple=True
+)
+@option("--start TIME", "When a log began whose times count from its begin.")
+@option("--timezone ZONE", "Of times without one. Default: this machine's.")
+@option("--averaging S", "Each reading is the mean of the S seconds before it.", POSITIVE)
+@option("--cpu", "Of CodeCarbon: energy of the CPU, if it was read from RAPL.")
+def import_log(
+    log: Path,
+    epochs: Path,
+    name: str | None,
+    board: str | None,
+    gpu: tuple[int, ...],
+    start: str | None,
+    timezone: str | None,
+    averaging: float | None,
+    cpu: bool,
+) -> None:
+    """Make epochs with energy, bound and flags of LOG, which tegrastats, nvidia-smi, CodeCarbon or
+    a logger of a board's rails has written beside a training, and of the times in FILE: the columns
+    epoch, start and end, as Unix seconds or ISO times (docs/how-to/import-a-power-log.md).
+
+    Examples:
+    # a log of tegrastats
+    epochwatt import tegrastats.txt --epochs epochs.csv
+    # rails whose names are a logger's own, from the begin of the log on
+    epochwatt import power.csv --epochs epochs.csv --board agx_orin --start 2026-07-31T14:58:05Z
+    # two GPUs of four
+    epochwatt import nvidia_smi.csv --epochs epochs.jsonl --gpu 0 --gpu 1
+    """
+    from epochwatt.power_logs import Options, import_power_log
+
+    told = Options(name or "", board or "", gpu, start or "", timezone or "", averaging, cpu)
+    say(import_power_log(log, epochs, told))
 
 
 @command("Move measured epochs or modes to the trash.")

@@ -54,8 +54,12 @@ def find_bottleneck(costs: Mapping[str, float]) -> Bottleneck:
 
 
 def find_longest_part(epoch: Mapping[str, object]) -> Bottleneck:
-    """Return the bottleneck of an epoch, or of means of epochs, by the columns of epochs.csv."""
-    return find_bottleneck({part: _seconds(epoch[column]) for part, column in COLUMNS.items()})
+    """Return the bottleneck of an epoch, or of means of epochs, by the columns of epochs.csv.
+
+    It is empty where no part of the time is known: of an imported power log.
+    """
+    costs = {part: _seconds(epoch[column]) for part, column in COLUMNS.items()}
+    return find_bottleneck(costs) if any(cost > 0 for cost in costs.values()) else Bottleneck("")
 
 
 def _seconds(cell: object) -> float:

@@ -12,6 +12,7 @@ from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
 
 POOLED = "cuda_events_pooled"
+BOUNDS_ONLY = "imported_bounds"  # of an epoch whose mini-batches nobody has timed
 
 
 def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
@@ -22,7 +23,7 @@ def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] |
 
     Older records know only where the last one ended (`tail_s`). With pooled timing that was the
     host's moment while the durations are the GPU's, which may be seconds behind: there is no
-    telling when the GPU stalled.
+    telling when the GPU stalled. Nor is there where only the bounds of an epoch are known.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] |
     if placement is not None:
         marks = placement.get("starts", ()) if isinstance(placement, dict) else ()
         return laid_out(marks, minibatch_s)
-    if meta.get("timing_method") == POOLED or "tail_s" not in meta:
+    if meta.get("timing_method") in (POOLED, BOUNDS_ONLY) or "tail_s" not in meta:
         return None
     start_s, end_s = meta["t_start_mono_s"], meta["t_end_mono_s"]
     return stall_intervals(minibatch_s, start_s, end_s - start_s, meta["tail_s"])

@@ -182,12 +182,13 @@ def _workload_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     rows = list[Row]()
     for workload in workloads(means):
         shares = {part: 100.0 * share for part, share in workload.shares.items()}
+        shares = {part: share for part, share in shares.items() if not pd.isna(share)}
         words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
         row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
-            "parts": [Bar(100.0, shares, words)],
+            "parts": [Bar(100.0, shares, words)] if shares else [],
             f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         ranges = {"energy Wh": workload.energy_wh, "power W": workload.power_w}
@@ -227,7 +228,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
             "fastest": textwrap.shorten(_terse(run), SETTING_WIDTH, placeholder=" ..."),
             "E2E s": f"{run['e2e_s']:.2f}",
             **_power(run),
-            "stall": f"{100 * run['stall_s'] / run['e2e_s']:.0f} %",
+            "stall": _percent(100 * run["stall_s"] / run["e2e_s"], 0),
             "bound by": _bound(run),
         }
         rows.append(row)
@@ -265,13 +266,18 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "batch": "" if pd.isna(run["batch_size"]) else str(run["batch_size"]),
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
-                **{part: f"{share:.1f} %" for part, share in shares.items()},
+                **{part: _percent(share, 1) for part, share in shares.items()},
                 "bound by": _bound(run),
                 **_power(run),
             }
         )
     same = {name for name in PLACE if len({row[name] for row in rows}) == 1}
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
+
+
+def _percent(share: float, digits: int) -> str:
+    """Return a share in words; empty where it is not known."""
+    return "" if pd.isna(share) else f"{share:.{digits}f} %"
 
 
 def _bound(run: Run) -> str:

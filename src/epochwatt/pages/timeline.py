@@ -90,6 +90,9 @@ def minibatch_groups(record: EpochRecord) -> tuple[dict[str, Numbers], bool]:
         the group; `low_ms`, `high_ms`, its shortest and longest mini-batch
     """
     meta, times_s = record.meta, record.minibatch_s.astype(np.float64)
+    if not len(times_s):  # of an imported power log
+        names = ("start_s", "end_s", "wait_ms", "copy_ms", "compute_ms", "low_ms", "high_ms")
+        return {name: np.empty(0) for name in names}, False
     durations_s = times_s.sum(axis=1)
     placed = stall_times(meta, record.minibatch_s)
     if placed is None:  # one after another, in proportion

@@ -144,7 +144,9 @@ def _known_parts(factors: Mapping[str, Any], mode: Mapping[str, Any]) -> dict[st
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
     """Return what a job has to know of a run to place or explain it: `RunInMode`, plain values."""
-    board = settings.devices.get(run.factors["device"], "the run").board
+    device = run.factors["device"]  # of an imported run it may be a kind of board
+    is_told = device in settings.devices.names()
+    board = settings.devices.get(device, "the run").board if is_told else device
     mode = run.factors.get("power_mode_settings", {})
     placed = run_in_mode(run.id, run.factors, board, mode)
     return asdict(replace(placed, epochs=run.epochs_csv, counts=run.counts))

@@ -177,7 +177,8 @@ def memory_warnings(settings: Settings) -> list[str]:
     return [
         f"{model} ran out of memory on {device} in the papers"
         for device, model in sorted(pairs)
-        if model in settings.devices.get(device, "the run").out_of_memory
+        if device in settings.devices.names()
+        and model in settings.devices.get(device, "the run").out_of_memory
     ]
 
 

@@ -1,0 +1,655 @@
+"""`epochwatt import`: make records of a power log of another program and the bounds of epochs.
+
+The records lie in `measured/{run}/`, as those of `EpochMonitor` do; the log is read as
+docs/how-to/import-a-power-log.md says. Of an epoch only its bounds are known: no part of its time,
+and none of its mini-batches. Readings at regular instants may keep to these, so a bound of the
+energy needs a sensor that leaves nothing out: means without gaps, or a counter.
+"""
+
+import csv
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+
+from epochwatt import columns
+from epochwatt.board.device.kinds import KINDS
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import TELEMETRY, EpochRecord, RunFolder
+from epochwatt.board.records.samples import write_samples
+from epochwatt.board.records.shapes import ANY, Document
+from epochwatt.board.telemetry.channel import Tally
+from epochwatt.board.telemetry.rails import ModulePower
+from epochwatt.board.telemetry.source import sensor_facts
+from epochwatt.board.telemetry.tegrastats import parse_line
+from epochwatt.epochs.collect import epoch_row
+from epochwatt.epochs.placement import BOUNDS_ONLY
+from epochwatt.epochs.telemetry import read_all
+from epochwatt.epochs.windows import Array, typical_step_s
+from epochwatt.errors import ConfigError, RecordError
+from epochwatt.monitor import J_PER_WH, OWN, Window
+from epochwatt.study.imported import SOURCE
+from epochwatt.study.place import MEASURED
+from epochwatt.tables import table_text
+
+UNIX_S = 1e8  # an earlier time is counted from the begin of the log
+LATEST_S = 1e11  # what is later is not in seconds
+MOST_W = 200.0  # ASSUME: no rail of a module takes more, and the largest never less than 0.2 W
+NVIDIA_SMI_MEAN_S = 1.0  # SOURCE: `nvidia-smi --help-query-gpu`, power.draw.average
+NO_READING = {"", "nan", "n/a", "[n/a]", "[not supported]", "[unknown error]", "err!"}
+# Names that loggers give to rails, by board: those of AmazingDD/Jetson-Energy-Monitor.
+RAIL_NAMES = {
+    "agx_orin": {
+        "GPU+SOC": "VDD_GPU_SOC",
+        "CPU+CV": "VDD_CPU_CV",
+        "I/O (5V0)": "VIN_SYS_5V0",
+        "I/O (VDDQ)": "VDDQ_VDD2_1V8AO",
+    }
+}
+# Columns of an epoch that its bounds do not tell, and factors that nobody has told.
+UNKNOWN = [
+    *("wait_s", "copy_s", "compute_s", "stall_s", "overhead_s", "n_minibatches", "host_wait_s"),
+    *("fetch_s", "preprocess_s", "loss", "protocol", "stall_energy_j", "stall_energy_error_pct"),
+    *("num_workers", "batch_size", "prefetch_factor", "cache_policy", "seed", "torch_threads"),
+    "gpu_timing",
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says of a log.
+
+    Attributes
+    ----------
+    name : of the run; empty: that of the log
+    board : kind of a board whose rails were read; empty: as the rails' names show it
+    gpus : numbers of the GPUs that trained, in a log of several
+    start : when a log began whose times are counted from its begin; empty: epochs are as well
+    timezone : of times without one, `+02:00` or `Europe/Berlin`; empty: this machine's
+    averaging_s : each reading is a mean over so many seconds; None: not known
+    cpu : of CodeCarbon, take the energy of the CPU, which it read from RAPL
+    """
+
+    name: str = ""
+    board: str = ""
+    gpus: Sequence[int] = ()
+    start: str = ""
+    timezone: str = ""
+    averaging_s: float | None = None
+    cpu: bool = False
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Return the time zone; ConfigError where there is none of that name."""
+        if not self.timezone:
+            return None
+        try:
+            return datetime.fromisoformat(f"2000-01-01T00:00:00{self.timezone}").tzinfo
+        except ValueError:
+            pass
+        try:
+            return ZoneInfo(self.timezone)
+        except (ValueError, OSError, KeyError) as error:
+            raise ConfigError(
+                f"there is no time zone {self.timezone}", allowed="such as +02:00 or Europe/Berlin"
+            ) from error
+
+
+@dataclass
+class Power:
+    """Readings of power that a log holds.
+
+    Attributes
+    ----------
+    t_s : float (n,), as stamped, s, ascending
+    values : float (n, c), one column a name; NaN: no reading
+    total : the column that holds the power of the scope
+    rails : adds up the rails of a board; None: there are none
+    averaging_s : over which a reading is a mean, s; None: not known
+    has_counter : whether a column counts energy
+    """
+
+    source: str
+    scope: str
+    columns: tuple[str, ...]
+    total: str
+    t_s: Array
+    values: Array
+    device: str = "host"
+    rails: ModulePower | None = None
+    averaging_s: float | None = None
+    has_counter: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def resolution_s(self) -> float:
+        """Return the step of the stamps, s: whole seconds are cut off, so a reading is later."""
+        return 1.0 if (self.t_s == np.floor(self.t_s)).all() else 0.0
+
+    @property
+    def hold_s(self) -> float:
+        """Return for how long a value stands before its stamp or before the next, s."""
+        return max(self.resolution_s, self.averaging_s or 0.0)
+
+    def sensor(self) -> Document:
+        """Return how the sensor reads, for the bound; nothing where nothing is known of it."""
+        if self.has_counter:  # each of the two ends may be off by half of a stamp's step
+            return dict(sensor_facts("mean"), counter_update_s=self.resolution_s)
+        if not self.hold_s:
+            return {}
+        reads = "held" if self.averaging_s is None else "mean"
+        return dict(sensor_facts(reads, self.averaging_s, self.hold_s))
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
+    """Return the form of a log, its cells as text by line number, and warnings; RecordError."""
+    text = table_text(path)
+    lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
+    known = [f"{form.tool}: {form.example}" for form in FORMATS]
+    if not lines:
+        raise RecordError("the log is empty", where=str(path), allowed=known)
+    first = next(iter(lines.values()))
+    form = next((form for form in FORMATS if form.mark.search(first)), None)
+    if form is None:
+        raise RecordError(
+            "no power log of a known form",
+            where=f"{path}, line 1",
+            found=repr(first[:80]),
+            allowed="\n    ".join(["", *known]),
+            do="keep the line with the names of the columns; a log with other names can be renamed",
+        )
+    warnings = []
+    if not text.endswith("\n"):
+        n, last = lines.popitem()
+        warnings.append(f"line {n} has no end and is left out: {last[:40]!r}")
+    header = form.header
+    rows: dict[int, list[str]] = {}
+    for n, line in lines.items():
+        cells = form.split(line)
+        if not header:
+            header = cells
+        elif len(cells) != len(header):
+            raise RecordError(
+                "a line that is not whole",
+                where=f"{path}, line {n}",
+                found=repr(line[:80]),
+                allowed=form.example,
+                do="take out what is no reading, or import the parts before and after it",
+            )
+        else:
+            rows[n] = cells
+    if not rows:
+        raise RecordError("the log has no reading", where=str(path), found=repr(first[:80]))
+    return form, pd.DataFrame.from_dict(rows, orient="index", columns=list(header)), warnings
+
+
+def _csv_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
+
+
+def _tegrastats_cells(line: str) -> list[str]:
+    """Return time and rails (JSON, mW) of a line; nothing where it has none."""
+    stamp, has_ram, rest = line.partition("RAM ")
+    rails = parse_line(rest).rails_mw if has_ram else {}
+    return [stamp.strip(), json.dumps(rails)] if rails else []
+
+
+def numbers(cells: "pd.Series[str]", path: Path) -> Array:
+    """Return a column as numbers, float (n,), without their unit; NaN: no reading."""
+    bare = cells.str.strip().str.lower()
+    values = pd.to_numeric(bare.str.replace(r"\s*(mhz|mw|w|%)$", "", regex=True), errors="coerce")
+    odd = cells[values.isna() & ~bare.isin(NO_READING)]
+    if len(odd):
+        raise RecordError(
+            f"{cells.name} is not a number",
+            where=f"{path}, line {odd.index[0]}",
+            found=repr(odd.iloc[0]),
+            allowed="a number, or N/A where there was no reading",
+        )
+    return values.to_numpy(np.float64)
+
+
+def instants(
+    cells: Sequence[str], lines: Sequence[object], zone: tzinfo | None, path: Path
+) -> Array:
+    """Return times of any form, float (n,), s: Unix time, or from a log's begin; RecordError."""
+    t_s = np.empty(len(cells))
+    for k, cell in enumerate(cells):
+        t_s[k] = _instant(str(cell), zone)
+        if not 0 <= t_s[k] < LATEST_S:
+            raise RecordError(
+                "no time",
+                where=f"{path}, line {lines[k]}",
+                found=repr(cell),
+                allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, or as the tools "
+                "write them",
+                do=None if cell else "`tegrastats | ts %.s` puts the time before each line",
+            )
+    return t_s
+
+
+def _instant(text: str, zone: tzinfo | None) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    for form in ("", "%m-%d-%Y %H:%M:%S", "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"):
+        try:
+            moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+        except ValueError:
+            continue
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
+    return math.nan
+
+
+def check_order(t_s: Array, lines: Sequence[object], path: Path) -> None:
+    """Raise RecordError where times run backward."""
+    back = np.flatnonzero(np.diff(t_s) < 0)
+    if back.size:
+        k = int(back[0])
+        raise RecordError(
+            "the times run backward",
+            where=f"{path}, line {lines[k + 1]}",
+            found=f"{t_s[k + 1]:.3f} s after {t_s[k]:.3f} s",
+            allowed="readings in order of time",
+            do="if the clock was set, or two logs are in one file: import each part by itself",
+        )
+
+
+# -- forms of logs --------------------------------------------------------------------------------
+
+
+def _module(
+    t_s: Array, labels: Sequence[str], watts: Array, options: Options, source: str
+) -> Power:
+    """Return the power of a module; ConfigError where it is not known what its rails add up to."""
+    names = {label for label in labels if label}
+    fits = [k for k, kind in KINDS.items() if names <= {rail.label for rail in kind.rails}]
+    kind = options.board or (fits[0] if len(fits) == 1 else "")
+    if kind not in KINDS:
+        raise ConfigError(
+            f"no board is called {kind}" if kind else "the names of its rails fit no single board",
+            found=labels,
+            allowed=fits or list(KINDS),
+            do="name the board, --board NAME: some rails hang below others, so they are not just "
+            "added",
+        )
+    rails = ModulePower(kind, [RAIL_NAMES.get(kind, {}).get(name, name) for name in labels])
+    if rails.total is None:
+        raise ConfigError(
+            f"the rails do not make up the power of a module: {rails.no_total}",
+            allowed=[rail.label for rail in KINDS[kind].rails],
+            do="take columns that are no rails out of the log, or name another --board",
+        )
+    values = np.array([rails.row(row) for row in watts.tolist()])
+    return Power(source, "module", rails.columns, rails.total, t_s, values, kind, rails)
+
+
+def _tegrastats(frame: pd.DataFrame, options: Options, path: Path) -> Power:
+    t_s = instants(list(frame["time"]), list(frame.index), options.zone, path)
+    table = pd.DataFrame(list(frame["rails"].map(json.loads)), dtype=np.float64)
+    watts = table.to_numpy() / 1000.0
+    return _module(t_s, list(table.columns), watts, options, "tegrastats")
+
+
+def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
+    """Read rails of any names, in mW or W as the names or else the numbers say."""
+    t_s = instants(list(frame.iloc[:, 0]), list(frame.index), options.zone, path)
+    names = [str(name) for name in frame.columns[1:]]
+    ends = [re.search(r"[ _]*[\[(]?\b(m?W)[\])]?$|_(m?w)$", name) for name in names]
+    labels = [name[: end.start()] if end else name for name, end in zip(names, ends, strict=True)]
+    raw = np.column_stack([numbers(frame[name], path) for name in names])
+    is_large = bool(np.nanmedian(np.fmax.reduce(raw, axis=1)) > MOST_W)
+    in_mw = [(end[1] or end[2]).lower() == "mw" if end else is_large for end in ends]
+    return _module(t_s, labels, raw / np.where(in_mw, 1000.0, 1.0), options, "rails")
+
+
+def _nvidia_smi(frame: pd.DataFrame, options: Options, path: Path) -> Power:
+    """Read the power of the GPUs that trained, added up."""
+    frame = frame.rename(columns=lambda name: str(name).partition(" [")[0])
+    mean, power = "power.draw.average", "power.draw"
+    power = next(n for n in (mean, power, "power.draw.instant") if n in frame)
+    if "timestamp" not in frame:
+        raise RecordError("no column timestamp", where=str(path), found=list(frame.columns))
+    gpus = sorted(set(frame["index"])) if "index" in frame else ["0"]
+    wanted = [str(gpu) for gpu in options.gpus] or gpus[:1]
+    if (len(gpus) > 1 and not options.gpus) or not set(wanted) <= set(gpus):
+        raise ConfigError(
+            "which GPUs trained?", found=gpus, do="name each: --gpu 0 --gpu 1", where=str(path)
+        )
+    names = {power: "power_gpu_w", "utilization.gpu": "gpu_util_pct"}
+    names = {name: ours for name, ours in names.items() if name in frame and len(wanted) == 1} or {
+        power: "power_gpu_w"
+    }
+    stamps, tables = [], []
+    for gpu in wanted:
+        rows = frame[frame["index"] == gpu] if "index" in frame else frame
+        stamps.append(instants(list(rows["timestamp"]), list(rows.index), options.zone, path))
+        check_order(stamps[-1], list(rows.index), path)
+        tables.append(np.column_stack([numbers(rows[name], path) for name in names]))
+    n = min(map(len, stamps))
+    t_s = np.mean([t[:n] for t in stamps], axis=0)
+    if max(float(np.ptp([t[:n] for t in stamps], axis=0).max()), 0.0) > typical_step_s(t_s) / 2:
+        raise RecordError(
+            "readings of the GPUs are missing: they cannot be added up",
+            where=str(path),
+            found=[f"GPU {gpu}: {len(t)} readings" for gpu, t in zip(wanted, stamps, strict=True)],
+            do="import one GPU at a time",
+        )
+    values = np.sum([table[:n] for table in tables], axis=0)
+    told_s = NVIDIA_SMI_MEAN_S if power == mean else None
+    ours = tuple(names.values())
+    return Power("nvml", "gpu", ours, ours[0], t_s, values, averaging_s=told_s)
+
+
+def _codecarbon(frame: pd.DataFrame, options: Options, path: Path) -> Power:
+    """Read the energy that CodeCarbon had counted at each row, from its start at 0."""
+    part, scope = ("cpu", "cpu_package") if options.cpu else ("gpu", "gpu")
+    needed = ["timestamp", "duration", f"{part}_energy"]
+    if missing := [name for name in needed if name not in frame]:
+        raise RecordError(f"no column {missing[0]}", where=str(path), found=list(frame.columns))
+    if "run_id" in frame and frame["run_id"].nunique() > 1:
+        raise RecordError(
+            "the log holds several runs",
+            where=str(path),
+            found=sorted(set(frame["run_id"])),
+            do="keep the lines of one run",
+        )
+    t_s = instants(list(frame["timestamp"]), list(frame.index), options.zone, path)
+    check_order(t_s, list(frame.index), path)
+    start_s = t_s[0] - np.floor(numbers(frame["duration"], path)[0])
+    energy_j = np.append(0.0, numbers(frame[f"{part}_energy"], path) * 1000.0 * J_PER_WH)
+    t_s = np.append(start_s, t_s)
+    if not energy_j[-1] > 0:
+        raise RecordError(
+            f"CodeCarbon counted no energy of a {part.upper()}",
+            where=str(path),
+            found=f"{part}_energy is {energy_j[-1]:g}",
+            do="--cpu takes the CPU's; only where CodeCarbon says that it reads RAPL, else it is "
+            "an estimate",
+        )
+    is_last = np.append(np.diff(t_s) > 0, True)
+    t_s, energy_j = t_s[is_last], energy_j[is_last]
+    power_w = np.diff(energy_j) / np.diff(t_s)
+    values = np.column_stack([np.append(power_w[:1], power_w), energy_j])
+    names = (f"power_{scope}_w", f"energy_{scope}_j")
+    return Power("codecarbon", scope, names, names[0], t_s, values, has_counter=True)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A form of logs: the tool that writes it, how its first line is known, how it is read."""
+
+    tool: str
+    mark: re.Pattern[str]
+    read: Callable[[pd.DataFrame, Options, Path], Power]
+    example: str
+    header: Sequence[str] = ()  # empty: the first line
+    split: Callable[[str], list[str]] = _csv_cells
+
+
+FORMATS = (
+    Format(
+        "tegrastats",
+        re.compile(r"\bRAM \d+/\d+MB"),
+        _tegrastats,
+        "07-31-2026 14:58:05 RAM 4714/62878MB ... VDD_GPU_SOC 2265mW/2265mW ...",
+        ("time", "rails"),
+        _tegrastats_cells,
+    ),
+    Format(
+        "nvidia-smi",
+        re.compile(r"\bpower\.draw\b"),
+        _nvidia_smi,
+        "timestamp, index, power.draw [W] (--query-gpu=timestamp,index,power.draw --format=csv)",
+    ),
+    Format(
+        "codecarbon",
+        re.compile(r"\btimestamp\b.*\bduration\b.*\bgpu_energy\b"),
+        _codecarbon,
+        "timestamp,run_id,duration,...,cpu_energy,gpu_energy,... (emissions.csv)",
+    ),
+    Format(
+        "rails",
+        re.compile(r"^\W*(time|timestamp|date|t_\w+)\b[^,]*,", re.I),
+        _rails,
+        "time,VDD_IN,VDD_CPU_GPU_CV,VDD_SOC (mW or W; the first column is the time)",
+    ),
+)
+
+
+# -- epochs ---------------------------------------------------------------------------------------
+
+
+def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
+    """Return the epochs of a file: `epoch`, `start_s`, `end_s`, ascending; RecordError."""
+    lines = [(n, t) for n, t in enumerate(table_text(path).splitlines(), 1) if t.strip()]
+    form = 'CSV with the columns epoch, start, end, or lines {"epoch": 0, "start": ..., "end": ...}'
+    is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
+    header = [] if is_json or not lines else _csv_cells(lines[0][1])
+    rows: list[tuple[int, int, str, str]] = []
+    for n, line in lines if is_json else lines[1:]:
+        try:
+            row = json.loads(line) if is_json else dict(zip(header, _csv_cells(line), strict=True))
+            rows.append((n, int(row["epoch"]), str(row["start"]), str(row["end"])))
+        except (ValueError, KeyError, TypeError) as error:
+            where, found = f"{path}, line {n}", repr(line[:80])
+            raise RecordError("no epoch", where=where, found=found, allowed=form) from error
+    if not rows:
+        raise RecordError("no epochs", where=str(path), allowed=form)
+    rows.sort(key=lambda row: row[1])
+    n_lines = [row[0] for row in rows]
+    starts_s, ends_s = (
+        instants([str(row[k]) for row in rows], n_lines, zone, path) for k in (2, 3)
+    )
+    for k, (n, epoch, start, end) in enumerate(rows):
+        wrong = "" if starts_s[k] < ends_s[k] else "an epoch that ends before it starts"
+        if k and epoch != rows[k - 1][1] + 1:
+            wrong = "an epoch is missing or there twice"
+        elif k and starts_s[k] < ends_s[k - 1]:
+            wrong = "epochs overlap"
+        if wrong:
+            raise RecordError(
+                wrong,
+                where=f"{path}, line {n}",
+                found=f"epoch {epoch} from {start} to {end}",
+                allowed="numbers one apart, each epoch after the one before",
+            )
+    numbers_told = [row[1] for row in rows]
+    return pd.DataFrame({"epoch": numbers_told, "start_s": starts_s, "end_s": ends_s})
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def import_power_log(
+    path: Path, epochs_path: Path, options: Options, root: Path = Path()
+) -> list[str]:
+    """Import a log as a run of the study `own`, whole or not; return its lines for a person.
+
+    Raises RecordError: a file is damaged, or the two do not belong together; ConfigError: an option
+    is missing or wrong.
+    """
+    epochs = read_epochs(epochs_path, options.zone)
+    form, frame, warnings = read_rows(path)
+    power = form.read(frame, options, path)
+    check_order(power.t_s, list(frame.index), path)
+    power.averaging_s = options.averaging_s or power.averaging_s
+    if options.board and power.rails is None:
+        raise ConfigError(f"a log of {form.tool} has no rails of a board", do="leave out --board")
+    if power.t_s[-1] < UNIX_S and (options.start or epochs["end_s"].iloc[-1] >= UNIX_S):
+        power.t_s = power.t_s + instants([options.start], ["--start"], options.zone, path)[0]
+    begin_s, end_s = epochs["start_s"].iloc[0], epochs["end_s"].iloc[-1]
+    if begin_s > power.t_s[-1] or end_s < power.t_s[0]:
+        raise RecordError(
+            "no epoch lies in the log",
+            where=str(path),
+            found=f"readings from {power.t_s[0]:.0f} to {power.t_s[-1]:.0f} s, epochs from "
+            f"{begin_s:.0f} to {end_s:.0f} s",
+            do="times of the log without a zone are this machine's: --timezone +02:00; one that "
+            "counts from its begin: --start TIME",
+        )
+    if first := int(epochs["epoch"].iloc[0]):
+        warnings.append(f"epoch {first} of {epochs_path} is epoch 0 here")
+    source = _source(path, epochs_path, options, form, power, warnings)
+    target = root / MEASURED / source["run"]
+    if (target / SOURCE).exists():
+        before = files.read_json(str(target / SOURCE), {"files": ANY})
+        if before["files"] != source["files"]:
+            raise RecordError(
+                f"{target} was imported from other files", do="give another --name, or remove it"
+            )
+    lines = _write(target, source, power, epochs)
+    return [f"{target}:", *lines, *(f"  warning: {warning}" for warning in warnings)]
+
+
+def _source(
+    path: Path,
+    epochs_path: Path,
+    options: Options,
+    form: Format,
+    power: Power,
+    warnings: list[str],
+) -> Document:
+    """Return what `source.json` says of the run; its factors are as `EpochMonitor` has them."""
+    name = options.name or path.stem
+    told = dict.fromkeys(("setup", "dataset", "dataset_source", "storage"), OWN)
+    told |= {"backend": "jetson" if power.rails else "host", "device": power.device}
+    told |= {"instance": "local", "model": name, "power_mode": "asis", "dvfs": "on"}
+    factors = columns.with_defaults({**told, "imported": form.tool})
+    canonical = json.dumps(factors, sort_keys=True)
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "run"
+    read = (path, epochs_path)
+    return {
+        "schema_version": columns.SCHEMA_VERSION,
+        "run": f"{slug}-{hashlib.sha256(canonical.encode('utf-8')).hexdigest()[:8]}",
+        "study": OWN,
+        "factors": factors,
+        "canonical": canonical,
+        "files": {part.name: hashlib.sha256(part.read_bytes()).hexdigest() for part in read},
+        "warnings": warnings,
+    }
+
+
+def _write(target: Path, source: Document, power: Power, epochs: pd.DataFrame) -> list[str]:
+    """Write a run under another name and rename it; return a line for each epoch."""
+    unfinished = target.parent / f".import-{target.name}"
+    lines: list[str] = []
+    first: Document | None = None
+    with files.writing("an imported run", str(target)):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        folder = RunFolder(str(unfinished), target.name)
+        for k, (start_s, end_s) in enumerate(zip(epochs["start_s"], epochs["end_s"], strict=True)):
+            folder.begin(k)
+            statistics = _write_power(folder.attempt_path(k), power, start_s, end_s)
+            meta = _meta(k, start_s, end_s, source, statistics["lost"])
+            folder.finish(k, meta, np.zeros((0, 3)))
+            record: EpochRecord = folder.read(k)
+            first = first or record.meta
+            row, _ = epoch_row(record, read_all(record), first, columns.FLAG_EFFECTS)
+            lines.append("  " + str(_window(k, row)))
+        files.write_json(os.path.join(folder.path, SOURCE), source)
+        if target.exists():
+            shutil.rmtree(target)
+        os.rename(folder.path, target)
+        unfinished.rmdir()
+    return lines
+
+
+def _window(k: int, row: dict[str, Any]) -> Window:
+    """Return an epoch as `EpochMonitor` says windows."""
+    energy_j = None if row["energy_wh"] is None else row["energy_wh"] * J_PER_WH
+    error_pct, flags = row["energy_error_pct"], tuple(sorted(row["flags"] - {"imported"}))
+    error_j = None if energy_j is None or error_pct is None else energy_j * error_pct / 100.0
+    told = row["power_mean_w"], row["power_scope"], flags
+    return Window(f"epoch {k}", row["e2e_s"], energy_j, error_j, *told)
+
+
+def _write_power(folder: str, power: Power, start_s: float, end_s: float) -> Document:
+    """Write the readings in and around an epoch, and the statistics that a sampler keeps of them.
+
+    A stamp that is cut to a second is of a reading up to a second later, and the reader takes a
+    value for as old as half of what it stands for.
+    """
+    sensor = power.sensor()
+    shift_s = power.resolution_s / 2 + (0.0 if power.has_counter else power.hold_s / 2)
+    t_s = power.t_s + (shift_s if sensor else 0.0)
+    reach_s = 2 * power.hold_s
+    low = max(int(np.searchsorted(t_s, start_s)) - 2, 0)
+    rows = slice(low, int(np.searchsorted(t_s, end_s + reach_s, side="right")) + 2)
+    t_s, values = t_s[rows], power.values[rows]
+    total = power.columns.index(power.total)
+    is_inside = (t_s >= start_s) & (t_s <= end_s + reach_s) & np.isfinite(values[:, total])
+    reaches = t_s.size > 1 and t_s[0] < end_s and t_s[-1] > start_s
+    if not (reaches if power.has_counter else is_inside.sum() > 1):
+        statistics: Document = {"lost": True, "sources": {}}
+    else:
+        tally = Tally(power.columns, power.total)
+        settings: Document = {"sensor": sensor}
+        if power.rails is not None:
+            power.rails.start()
+            n_rails = len(power.columns) - 1
+            for row in values[:, :n_rails].tolist():
+                power.rails.row(row)
+            settings |= power.rails.settings()
+        for t, row in zip(t_s.tolist(), values.tolist(), strict=True):
+            tally.add(t, None, 0.0, 0.0, row)
+        write_samples(folder, power.source, power.columns, t_s, t_s, values)
+        source = {
+            "columns": list(power.columns),
+            "scope": power.scope,
+            "total": power.total,
+            "settings": settings,
+            "n_samples": len(t_s),
+            "rows_dropped": 0,
+            **tally.summary(),
+            "n_failed": int(np.isnan(values[:, total]).sum()),
+            # what a counter makes of few rows is no reading that stands still
+            **({"stuck_s": 0.0} if power.has_counter else {}),
+        }
+        statistics = {"lost": False, "clock_jumps": 0, "sources": {power.source: source}}
+    files.write_json(os.path.join(folder, TELEMETRY), statistics)
+    return statistics
+
+
+def _meta(k: int, start_s: float, end_s: float, source: Document, is_lost: bool) -> Document:
+    """Return the record of an epoch; the monotonic clock is that of the log."""
+    factors = source["factors"]
+    parts = ("wait_s", "copy_s", "compute_s", "fetch_s", "preprocess_s", "tail_s")
+    return {
+        "schema_version": columns.SCHEMA_VERSION,
+        "protocol": columns.PROTOCOL,
+        "backend": factors["backend"],
+        "run": source["run"],
+        "epoch": k,
+        "factors": factors,
+        "unknown": UNKNOWN,
+        **dict.fromkeys(("t_start_mono_s", "t_start_unix_s"), float(start_s)),
+        **dict.fromkeys(("t_end_mono_s", "t_end_unix_s"), float(end_s)),
+        "e2e_s": float(end_s - start_s),
+        **dict.fromkeys(parts, 0.0),
+        "n_minibatches": 0,
+        "n_samples": None,
+        "loss": None,
+        "timing_method": BOUNDS_ONLY,
+        "cold_process": None,
+        "flags": ["imported", *(["sampler_lost"] if is_lost else [])],
+        "machine": {key: factors[key] for key in ("device", "instance")},
+        "software": {},
+        "measurement_id": f"{source['run']}/{k}",
+        "boot_id": factors["imported"],
+    }
