@@ -125,13 +125,8 @@ def explain(run: str) -> None:
     # a simulated run
     epochwatt explain twin-agx-d1-mobilenet-ssd-w1
     """
-    from epochwatt.roofline.explain import (
-        explain_run,
-        explanation_lines,
-        find_counts,
-        find_run,
-        measured_fits,
-    )
+    from epochwatt.roofline.explain import explain_run, explanation_lines
+    from epochwatt.roofline.find_run import find_counts, find_run, measured_fits
 
     found, epochs = find_run(run)
     if found.provenance == "simulated":
