@@ -83,7 +83,7 @@ def test_a_run_that_cannot_be_trained_keeps_no_other_from_the_page(shop, finishe
     checkout = shop.copy_of(finished.checkout)
     configure_two_studies(checkout, beside_batch=32)
     failing = checkout.run_of("beside").id
-    mend = plant(checkout, "training/job", "run_part", failing)
+    mend = plant(checkout, "board/training/job", "run_part", failing)
     assert checkout.snakemake().status == 1
     told = not_made(checkout)
     assert PLANTED in told

@@ -159,7 +159,7 @@ def test_editing_measuring_code_reruns_nothing(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     for path in (checkout.root / "src/epochwatt/board/records").glob("*.py"):
         checkout.append(str(path), "# a comment")
-    assert edit_code(checkout, "training", "telemetry", "device") > 40
+    assert edit_code(checkout, "board/training", "board/telemetry", "board/device") > 40
     outcome = checkout.make()
     assert "Nothing to be done" in outcome.text
     assert outcome.jobs == []

@@ -15,13 +15,12 @@ from fake_board import make_board
 
 from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.records.mode_folder import SweepFolder, mode_name
+from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.epochs.board import board_flags
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.telemetry import energies, read_all, telemetry_flags
-from epochwatt.study.settings import FLAGS
-from epochwatt.study.yaml_files import read_yaml
 
 pytestmark = pytest.mark.workflow
 
@@ -116,9 +115,6 @@ def wait_until(holds, seconds=60.0):
         time.sleep(0.01)
 
 
-EFFECTS = {name: row["effect"] for name, row in read_yaml(REPOSITORY / FLAGS).items()}
-
-
 def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
     """Sixty modes of a fake AGX Orin are swept in test_sweeps.py, through Snakemake."""
     grid, size = GRID[::7], 3
@@ -157,7 +153,7 @@ def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
         record = sweep.modes.verify(mode)
         for key, wanted in mode.items():
             assert record.meta["board"]["power_mode"]["read_back"][key] >= 0.95 * wanted
-        assert is_valid(sweep.flags(mode), EFFECTS), sweep.flags(mode)
+        assert is_valid(sweep.flags(mode), FLAG_EFFECTS), sweep.flags(mode)
     receipt = json.loads((sweep.folder / f"chunk-{2 * size}.json").read_text("utf-8"))
     assert [entry["mode"] for entry in receipt["modes"]] == list(map(mode_name, grid[2 * size :]))
 
@@ -182,10 +178,10 @@ def test_power_is_seen_to_follow_and_a_clock_held_lower_makes_its_mode_invalid(s
         watts = sweep.board.energy_j(*window) / (window[1] - window[0])
         assert scope["power_mean_w"] == pytest.approx(watts, rel=0.05)
         assert scope["power_scope"] == "module"
-    assert is_valid(sweep.flags(low), EFFECTS)
+    assert is_valid(sweep.flags(low), FLAG_EFFECTS)
     assert records[1].meta["board"]["power_mode"]["unmet"].keys() == {"gpu_mhz"}
     assert "clock_below_request" in records[1].meta["flags"]
-    assert not is_valid(sweep.flags(high), EFFECTS)
+    assert not is_valid(sweep.flags(high), FLAG_EFFECTS)
 
 
 def test_a_mode_that_the_board_lacks_is_refused_before_anything_is_set(sweep):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.schedule.tables import write_simulated_tables
+from epochwatt.schedule.simulated_tables import write_simulated_tables
 
 
 def main(snakemake):

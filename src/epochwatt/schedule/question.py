@@ -24,9 +24,10 @@ from epochwatt.schedule.problem import (
     Space,
     outcome,
 )
+from epochwatt.schedule.simulated_tables import simulated_tables
 from epochwatt.schedule.simulation import Interleaved, run_at_random
 from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted
-from epochwatt.schedule.tables import simulated_tables, tables_of_job, workload_of
+from epochwatt.schedule.tables import tables_of_job, workload_of
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable

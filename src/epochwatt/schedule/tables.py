@@ -18,19 +18,14 @@ import numpy as np
 
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.mode_tables import name_of, observations_of
-from epochwatt.schedule.config import PublicJobs, ScheduleStudy, required_schedule
+from epochwatt.schedule.config import PublicJobs
 from epochwatt.schedule.problem import Workload
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import (
     ModeTable,
     SweepRow,
     read_mode_tables,
     tables_of,
-    write_mode_tables,
 )
-from epochwatt.sweeps.table import load_sweep
-from epochwatt.twin.sweep import simulated_rows
-from epochwatt.twin.twin import Twin, load_twin
 
 FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
 ASSUMED = (
@@ -78,29 +73,6 @@ def tables_of_job(network: str, task: str, tables: Iterable[ModeTable]) -> list[
         return chosen
     allowed = sorted({f"{name} ({kind})" for name, kind in keys.values()})
     raise ConfigError(f"no table of {network} ({task})", allowed=allowed)
-
-
-def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
-    """Simulate all that the study needs, and write it as one file of mode tables.
-
-    `counts`: paths of the counts of its networks, of training and inference.
-
-    Raises ConfigError: no study, or a network, device or grid that cannot be.
-    """
-    twin = load_twin(root / "config/twin", counts)
-    write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
-
-
-def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
-    """Return the mode tables of a study.
-
-    `twin`: simulated boards, with the counts of all networks of the study.
-    """
-    return tables_of(
-        row
-        for name, entry in study.sweeps()
-        for row in simulated_rows(SweepFacts(**load_sweep(name, entry, root)[0].facts), twin)
-    )
 
 
 def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:

@@ -11,10 +11,10 @@ from epochwatt.roofline.explain import (
     RUNS,
     explain_run,
     explanation_lines,
-    find_run,
     observed,
     table_rows,
 )
+from epochwatt.roofline.find_run import find_run
 from epochwatt.roofline.points import RunInMode
 
 COLUMNS = {
