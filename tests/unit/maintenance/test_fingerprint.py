@@ -184,7 +184,7 @@ MODES |= {"play_schedules", "replan_schedules"}
 NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks
 CONFIGURED = {"count_workload", "count_work", "collect_powertrain"}
 NETWORKS |= {"simulate_schedules"}  # makes its sweeps itself, with all that a sweep checks
-NETWORKS |= {"replan_schedules"}  # reads traces as the interleaver does
+NETWORKS |= {"replan_schedules", "play_schedules"}  # by the interleaver's own rule and traces
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)
     for folder, rules in (
