@@ -68,7 +68,7 @@ UNKNOWN = [
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of a log.
+    """Options of the command line for a log.
 
     Attributes
     ----------

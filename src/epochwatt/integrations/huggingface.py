@@ -1,6 +1,6 @@
-"""Measure the epochs of a Hugging Face `Trainer` (Python 3.8)::
+"""Measure the epochs of a Hugging Face `Trainer` (Python 3.8).
 
-Trainer(..., callbacks=[EpochwattCallback(EpochMonitor("my-run"))])
+`Trainer(..., callbacks=[EpochwattCallback(EpochMonitor("my-run"))])`
 """
 
 from typing import Any
