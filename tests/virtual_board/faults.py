@@ -282,7 +282,7 @@ def check_dying_disk():
     job.wait_for("HALF 1")
     (port / "authorized").write_text("0\n")
     check(f"{fault}: exit status", 1, job.end())
-    said = "cannot write" in job.output and "nothing of this epoch counts" in job.output
+    said = "cannot write" in job.output and "nothing of it counts" in job.output
     check(f"{fault}: named", True, said or job.output[-400:])
     check_mode(fault, is_put_back=True)
     subprocess.run(["busybox", "umount", "-l", USB], check=True)

@@ -79,7 +79,8 @@ def draw_figure(job: Job) -> None:
         table = []
         for row in failing[name]:
             about = (row.claim, row.takeaway, row.claim_text, row.subject)
-            table.append((*about, row.published, row.here, row.tolerance, row.published_id))
+            published = row.published.removeprefix("published ")  # as the column is called
+            table.append((*about, published, row.here, row.tolerance, row.published_id))
         write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, table)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")
