@@ -554,7 +554,7 @@ class EpochMonitor:
         no_stalls = np.empty(0), np.empty(0)
         energy = scope_energy((start_s, end_s), table, source, no_stalls)
         effects = columns.FLAG_EFFECTS
-        is_void = any(effects[flag] == "voids_energy" for flag in energy.flags)
+        is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
         if energy_j is not None and not np.isnan(energy.error_pct):
@@ -807,8 +807,10 @@ class _CudaStamps(_HostStamps):
         self._pending: Deque[Any] = deque()  # the first has been read
         self._since_s: List[float] = []  # of each event that was read, since the first
         self._asked_s = None
+        from epochwatt.board.training.timing import best_anchor
+
         cuda.synchronize()
-        self._anchor = _best_anchor(cuda)
+        self._anchor = best_anchor(cuda)
 
     def stamp(self, what: int) -> None:
         """Record an event; where a mini-batch ends, read those that the GPU has passed."""
@@ -833,13 +835,15 @@ class _CudaStamps(_HostStamps):
 
     def finish(self) -> None:
         """Wait for the GPU once, and read what is left."""
+        from epochwatt.board.training.timing import FLOAT32, best_anchor
+
         self._cuda.synchronize()
         while len(self._pending) > 1:
             self._read()
-        first, last = self._anchor, _best_anchor(self._cuda)
-        gpu_s = first[0].elapsed_time(last[0]) / 1000.0
-        self._rate = (last[1] - first[1]) / gpu_s if gpu_s > 0.0 else 1.0
-        self._error_s = max(first[2], last[2]) + 6e-8 * gpu_s
+        first, last = self._anchor, best_anchor(self._cuda)
+        gpu_s = first.event.elapsed_time(last.event) / 1000.0
+        self._rate = (last.t_s - first.t_s) / gpu_s if gpu_s > 0.0 else 1.0
+        self._error_s = max(first.error_s, last.error_s) + FLOAT32 * gpu_s
 
     def host_wait_s(self) -> Optional[float]:
         """Return the time the host was blocked on the loader, s; None: it is the wait."""
@@ -852,25 +856,12 @@ class _CudaStamps(_HostStamps):
         """Return the moments of all stamps, placed on the monotonic clock, float (n,), s."""
         import numpy as np
 
-        begin_s = self._anchor[0].elapsed_time(self._first) / 1000.0 if self._since_s else 0.0
-        return self._anchor[1] + self._rate * (begin_s + np.array(self._since_s))
+        begin_s = self._anchor.event.elapsed_time(self._first) / 1000.0 if self._since_s else 0.0
+        return self._anchor.t_s + self._rate * (begin_s + np.array(self._since_s))
 
     def error_s(self) -> float:
         """Return by how much the two clocks may be apart, s."""
         return self._error_s
-
-
-def _best_anchor(cuda: Any) -> Tuple[Any, float, float]:
-    """Return an event, the host's time of it and how far that may be off, s; the GPU is idle."""
-    anchors = []
-    for _ in range(5):  # the first may have to wake the GPU
-        event = cuda.Event(enable_timing=True)
-        before_s = time.perf_counter()
-        event.record()
-        event.synchronize()
-        after_s = time.perf_counter()
-        anchors.append((event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
-    return min(anchors, key=lambda anchor: anchor[2])
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,7 @@ from benchmarks.synthetic import sampler_with
 from epochwatt import Epoch, EpochMonitor, Window, monitor
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
+from epochwatt.board.training import timing
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
 
@@ -327,6 +328,7 @@ import functools
 from benchmarks.synthetic import sampler_with
 from epochwatt import EpochMonitor
 from epochwatt.board.telemetry.client import Sampler
+from epochwatt.board.training import timing
 Sampler.start = functools.partial(Sampler.start, program=sampler_with({power!r}))
 watch = EpochMonitor("ranks", folder={folder!r})
 for _ in watch.epoch(range(20)):
@@ -436,6 +438,7 @@ def test_times_of_a_gpu_are_those_of_its_own_timeline(monkeypatch, is_synchronis
     """The host runs ahead: it is idle for 1 ms a mini-batch and gives the GPU 9 ms of work."""
     gpu = Gpu()
     monkeypatch.setattr(monitor.time, "perf_counter", gpu.perf_counter)
+    monkeypatch.setattr(timing, "perf_counter", gpu.perf_counter)
     stamps = monitor._CudaStamps(gpu, is_synchronised)
     waits_before, n = gpu.n_waits, 12
     stamps.stamp(monitor.ASK)

@@ -123,6 +123,19 @@ class Anchor(NamedTuple):
     error_s: float
 
 
+def best_anchor(cuda: Any) -> Anchor:
+    """Return a moment on both clocks, the one that is known best; the GPU has to be idle."""
+    anchors = []
+    for _ in range(ANCHORS):
+        event = cuda.Event(enable_timing=True)
+        before_s = perf_counter()
+        event.record()
+        event.synchronize()
+        after_s = perf_counter()
+        anchors.append(Anchor(event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
+    return min(anchors, key=lambda anchor: anchor.error_s)
+
+
 class PooledCudaEventTimer(Timer):
     """CUDA events that are read once the GPU has passed them: no synchronisation is added.
 
@@ -146,7 +159,7 @@ class PooledCudaEventTimer(Timer):
         self._marked: Set[int] = set(marked(n_minibatches))
         self._began: List[List[Any]] = []  # mini-batch, seconds since the first anchor
         cuda.synchronize()
-        self._anchor = self._best_anchor()
+        self._anchor = best_anchor(cuda)
 
     def stamp(self) -> None:
         """Record an event; after `done` read those mini-batches that the GPU has finished."""
@@ -184,24 +197,12 @@ class PooledCudaEventTimer(Timer):
         if self._current:  # the ask that nothing followed
             self._mark(self._current[0])
 
-    def _best_anchor(self) -> Anchor:
-        """Return a moment on both clocks, the one that is known best; the GPU has to be idle."""
-        anchors = []
-        for _ in range(ANCHORS):
-            event = self._cuda.Event(enable_timing=True)
-            before_s = perf_counter()
-            event.record()
-            event.synchronize()
-            after_s = perf_counter()
-            anchors.append(Anchor(event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0))
-        return min(anchors, key=lambda anchor: anchor.error_s)
-
     def placement(self) -> Document:
         """Return when mini-batches began on the GPU's timeline (`placed`), after `finish`.
 
         A second moment on both clocks, after the epoch, takes out how far they drift apart.
         """
-        first, last = self._anchor, self._best_anchor()
+        first, last = self._anchor, best_anchor(self._cuda)
         gpu_s = first.event.elapsed_time(last.event) / 1000.0
         rate = (last.t_s - first.t_s) / gpu_s if gpu_s > 0.0 else 1.0
         starts = [[i, first.t_s + rate * since_s] for i, since_s in self._began]
