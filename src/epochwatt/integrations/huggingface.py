@@ -38,9 +38,7 @@ class EpochwattCallback(TrainerCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that the data of a step have come."""
-        if self._is_paused:
-            self._stamp(GOING_ON)
-            self._is_paused = False
+        self._go_on()  # nothing was saved in the end
         self._stamp(GOT)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -51,6 +49,15 @@ class EpochwattCallback(TrainerCallback):
             self._stamp(PAUSE)
             self._is_paused = True
 
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note the end of an evaluation, unless saving may follow."""
+        if not control.should_save and getattr(args.save_strategy, "value", "") != "best":
+            self._go_on()
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note that a checkpoint is written; loading of data goes on."""
+        self._go_on()
+
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch."""
         self._end(is_whole=self._n_steps >= self._n_wanted)
@@ -58,6 +65,11 @@ class EpochwattCallback(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch that was left early."""
         self._end(is_whole=False)
+
+    def _go_on(self) -> None:
+        if self._is_paused:
+            self._stamp(GOING_ON)
+            self._is_paused = False
 
     def _stamp(self, what: int) -> None:
         if self._loop is not None:
