@@ -24,6 +24,7 @@ from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
 
 WHOLE = Finite(min=1, whole=True)
+RISK = Finite(min=0, max=0.5, min_open=True)
 NETWORK = "Network, a row of config/workloads.yaml."
 TOTALS = {  # option that describes a network instead of --model -> its type and help
     "flops": (POSITIVE, "floating-point operations to train on one sample (multiply-add: two)."),
@@ -115,7 +116,7 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
     "Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
     " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
     " the time.",
-    Finite(min=0, max=0.5, min_open=True),
+    RISK,
 )
 @option("--storage NAME", "Storage medium of the profiled runs.")
 @option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
@@ -179,6 +180,12 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     required=True,
 )
 @option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE)
+@option(
+    "--max-risk P",
+    "Highest probability that the next measurement of the answer breaks --max-power-w. Default:"
+    " 0.1; 0.5 takes what was measured as it is.",
+    RISK,
+)
 @option("--objective", "Quantity to minimise. Default: time.", click.Choice(["time", "energy"]))
 @option(
     "--backend",
@@ -200,7 +207,8 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
 
     Each mode trains some forty mini-batches. The next one is the mode that promises most, by what
     was measured so far. It ends when another mode costs more than it can save, or when the time is
-    over. The answer is a mode that was measured. Ctrl-C keeps what is measured; the same command
+    over. The answer is a mode that was measured, and measured again until it is clear that it keeps
+    the limit. Ctrl-C keeps what is measured; the same command
     goes on from there.
 
     Examples:
