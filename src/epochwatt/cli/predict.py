@@ -114,9 +114,20 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
 @option(
     "--max-risk P",
     "Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
-    " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
-    " the time.",
+    " Default: 0.1, or the safest mode where none is as safe. A mode that is just expected to keep"
+    " it breaks it about half of the time.",
     RISK,
+)
+@option(
+    "--idle-w W",
+    "Power of the board while it idles from the end of an epoch until --max-epoch-s; counted in the"
+    " objective energy.",
+    POSITIVE,
+)
+@option(
+    "--rest-w W",
+    "Power of what the sensor does not see, such as the rest of the board; counted likewise.",
+    POSITIVE,
 )
 @option("--storage NAME", "Storage medium of the profiled runs.")
 @option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
