@@ -27,6 +27,7 @@ from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.training import timing
 from epochwatt.columns import FLAG_EFFECTS
+from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs.collect import collect_run
 
 SIGNAL = [[0.004, 8.0], [0.007, 22.0]]  # s, W, again and again
@@ -510,6 +511,23 @@ def test_training_is_the_same_with_and_without(make):
     assert watch.last.n_minibatches == 6
     source = json.loads(Path(watch._folder, watch.run, "source.json").read_text("utf-8"))
     assert (source["factors"]["num_workers"], source["factors"]["batch_size"]) == (1, 16)
+
+
+@pytest.mark.parametrize("is_counted_first", [True, False])
+def test_network_is_counted_and_kept_with_the_run(make, caplog, is_counted_first):
+    import torch
+
+    watch, network = make(batch_size=4), torch.nn.Linear(8, 2)
+    if is_counted_first:
+        watch.count(network, torch.rand(4, 8), optimiser="adam")
+    for _ in watch.epoch(minibatches(3)):
+        pass
+    if not is_counted_first:
+        watch.count(network, (torch.rand(4, 8), torch.rand(4, 2)))
+    counts = load_kernel_counts(f"{watch._folder}/{watch.run}/{monitor.COUNTS}")
+    assert (counts.model, counts.parameters) == ("my-run", 18)
+    watch.count(network, "a text")
+    assert "the network is not counted: ConfigError: a mini-batch without a tensor" in caplog.text
 
 
 @pytest.fixture
