@@ -14,6 +14,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from epochwatt import __version__, columns
 from epochwatt.board.records.checksums import SUMS
 from epochwatt.open_data.schema import Table
+from epochwatt.study.imported import OWN_LOOP
 from epochwatt.text import counted
 
 # of the package; a reader refuses those that are younger than itself. 1 had an RO-Crate and a
@@ -41,7 +42,7 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 def provenance_of(backend: str, imported: str) -> str:
     """Return the provenance of a run from two of its factors; logs of other programs are public."""
     if backend in ("host", "jetson"):
-        return "public" if imported else "measured"
+        return "measured" if imported in ("", OWN_LOOP) else "public"
     return {"twin": "simulated"}.get(backend, "fake")
 
 
