@@ -55,6 +55,7 @@ def test_wandb_offline(told, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     told("wandb:mine")
     wandb.finish()
+    wandb.teardown()  # its service has written everything when it has ended
     (path,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     kept = path.read_bytes()  # protocol buffers; values are JSON behind their keys
     told_wh = re.findall(rb"epochwatt/energy_wh.{0,8}?(0\.\d+)", kept, re.S)
