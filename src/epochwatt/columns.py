@@ -35,6 +35,9 @@ class Column(NamedTuple):
     description: str
     default: Any  # of a factor; REQUIRED: it has none
     label: str  # what people call it on pages and axes, without the unit
+    sampled_by: Tuple[
+        str, ...
+    ]  # sources whose samples have a column of this name; it is their mean
 
 
 # what a name ends in -> the unit as people write it
@@ -83,8 +86,15 @@ def _column(row: Dict[str, str]) -> Column:
     if row["table"] == "factors" and row["default"] != "required":
         is_number = row["kind"] in ("int", "float")
         default = int(row["default"]) if is_number else row["default"]
-    cells = (row["name"], row["kind"], row["unit"], row["description"], default, row["label"])
-    return Column(*cells)
+    return Column(
+        name=row["name"],
+        kind=row["kind"],
+        unit=row["unit"],
+        description=row["description"],
+        default=default,
+        label=row["label"],
+        sampled_by=tuple(row["sampled_by"].split()),
+    )
 
 
 _LISTED = [(row["table"], _column(row)) for row in _rows("columns.csv")]
