@@ -38,7 +38,7 @@ from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
 from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.site import Results, write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_scores as sweep_table
@@ -593,5 +593,6 @@ def test_index(style_file, shape, monkeypatch):
         Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
         more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
         more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
-        page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)
+        more |= {"figures": [drawn], "numbers": [f"{stem}.csv"]}
+        results = Results(tables=inputs, titles=TITLES, palette=PALETTE, **more)
+        write_index(results, "results/index.html")

@@ -14,7 +14,7 @@ from epochwatt.claims.evaluate import Verdict
 from epochwatt.claims.tolerances import PRINTED, SLACK, Terms
 from epochwatt.claims.verdict import Change, Comparison, Percentage, Ratio, Tolerated
 from epochwatt.published.folds import Point, point
-from epochwatt.published.numbers import Fact
+from epochwatt.published.numbers import Config, Fact
 from epochwatt.tables import cell_text
 
 COLUMN_OF = {  # metric of a predicate -> column of epochs.csv, where that has another name
@@ -132,7 +132,7 @@ def facts_by_reads(facts: Iterable[Fact]) -> dict[Reads, list[Fact]]:
     return by_reads
 
 
-def _point(paper: str, config: Mapping[str, Any], metric: str) -> Point:
+def _point(paper: str, config: Config, metric: str) -> Point:
     return (*point(paper, dict(config), "")[:-1], metric)
 
 

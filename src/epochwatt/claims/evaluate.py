@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from epochwatt import columns
 from epochwatt.claims import expression, functions
+from epochwatt.claims.expression import Names
 from epochwatt.claims.functions import Front, front
 from epochwatt.claims.number_sources import (
     BEST,
@@ -43,7 +44,6 @@ FOLLOWERS = {
 FOLLOWING = ("prefetch_factor", "dataset")  # by which no two cases differ alone
 
 Status = Literal["holds", "does_not_hold", "not_evaluable"]
-Names = dict[str, Any]  # that an expression may use, with their meaning
 Modes = Mapping[str, Mapping[str, float]]  # mode -> setting -> value
 
 

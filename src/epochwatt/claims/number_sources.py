@@ -66,7 +66,7 @@ def _float(row: Row, column: str) -> float:
     return number
 
 
-def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
+def read_rows(paths: Iterable[str | Path]) -> list[Row]:
     """Return the rows of several `epochs.csv`; raises RecordError as `epochs.table.read_rows`."""
     return [row for path in paths for row in table.read_rows(path)]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.claims import expression, functions
+from epochwatt.claims.expression import Names
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import NotEvaluable, Percentage, shown
 from epochwatt.errors import ConfigError
@@ -105,7 +106,7 @@ def judge_claims(
     paper: str,
     claims: Sequence[TableClaim],
     tables: Mapping[str, Sequence[Cells]],
-    names: Mapping[str, Any] = functions.PLAIN,
+    names: Names = functions.PLAIN,
 ) -> list[TableClaimRow]:
     """Return what the rows of each provenance say about each claim.
 
@@ -197,7 +198,7 @@ def _wish(table: str, column: str, where: Mapping[str, Any]) -> str:
 
 
 def _judged(
-    paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Mapping[str, Any]
+    paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Names
 ) -> TableClaimRow:
     """Return the row of a claim, which is checked whole, also where no table has a row."""
     known = {**names, "column": tables.column, "cell": tables.cell, "words": tables.words}

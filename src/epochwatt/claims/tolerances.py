@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from epochwatt.claims.verdict import Tolerated
+from epochwatt.columns import Factors
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -63,7 +64,7 @@ class Terms(_Part):
         }
         return {**{word: word for word in self.words}, **self.sets, **tolerances}
 
-    def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
+    def factors(self, device: str, model: str, keys: Factors) -> Factors:
         """Return the factors of the run that a predicate means by `KEYWORDS` and `instance`."""
         unknown = set(keys) - set(KEYWORDS) - {"instance"}
         if unknown:

@@ -32,7 +32,7 @@ LATTICE = 0.15  # rms of what steps differ by from multiples of a typical one; r
 # Regular instants keep to the mini-batches where they never meet a quarter of them, or where their
 # discrepancy is beyond that of random ones (Kuiper's 99.9 %: 2.3 / sqrt n): levels may be unseen.
 LOCKED, LOCKED_BY_CHANCE = 0.25, 2.3
-ALONE_SHARE, ALONE_RATIO = 0.02, 2.0  # so few readings, so far above all others, may be faults
+OUTLIER_SHARE, OUTLIER_RATIO = 0.02, 2.0  # so few readings, so far above all others: outliers
 FULL_LOAD = 5.0  # ASSUME: the most that a board takes is no more than so many times its least
 GAPLESS = 0.9  # of the step: a mean that long leaves nothing out that repeats
 # 95 % of all events that take 3 / n of the time are seen by n readings at random instants (1 -
@@ -210,7 +210,7 @@ def bias_j(read: Readings) -> float:
       to d tau / 8 is on the wrong side; of a filter of first order, which is tau / 2 old on
       average, d tau / (2 e). A value that is repeated for u s is of an instant somewhere in them:
       all stamps may be off by u / 2, and what lies at the bounds differs.
-    * Readings that stand alone (`alone_j`).
+    * Outliers (`outlier_j`).
     """
     sensor = read.sensor
     weights = weights_s(read.t_s, read.start_s, read.end_s)
@@ -219,7 +219,7 @@ def bias_j(read: Readings) -> float:
     ends_s = float(held_s(read.t_s, read.start_s, read.end_s).sum())
     time_s = sensor.mean_s / math.e + sensor.hold_s / 2 + ends_s
     rounding_j = sensor.steps_off_w * read.length_s
-    return rounding_j + lost_j + alone_j(read.power_w, weights) + time_s * read.swing_w
+    return rounding_j + lost_j + outlier_j(read.power_w, weights) + time_s * read.swing_w
 
 
 def lost_w(power: Array, mean_w: float) -> float:
@@ -230,15 +230,17 @@ def lost_w(power: Array, mean_w: float) -> float:
     return max(most_w - mean_w, mean_w)
 
 
-def alone_j(power: Array, weights: Array) -> float:
-    """Return what readings far above all others add, J: a sensor at fault tells such, all too high.
+def outlier_j(power: Array, weights: Array) -> float:
+    """Return the energy of outliers above the highest power of the other readings, J.
 
-    Rare bursts of the load look the same, and then this is what more or fewer of them would be.
+    They may be faults of the sensor, which are too high. If they are rare bursts of the load, it is
+    what more or fewer of these would change.
+
+    `weights`: how long each reading stands for, s
     """
-    ordered = np.sort(power)
-    rest_w = ordered[int((1.0 - ALONE_SHARE) * (power.size - 1))]
-    above = power > ALONE_RATIO * rest_w
-    return float(weights[above] @ (power[above] - rest_w))
+    highest_w = np.sort(power)[int((1.0 - OUTLIER_SHARE) * (power.size - 1))]
+    is_outlier = power > OUTLIER_RATIO * highest_w
+    return float(weights[is_outlier] @ (power[is_outlier] - highest_w))
 
 
 def regular_share(read: Readings) -> float:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.windows import Array, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
@@ -80,7 +80,7 @@ class Sensor:
 
 
 def sensor_in(
-    source: Mapping[str, Any], table: Mapping[str, Array], window_s: tuple[float, float]
+    source: Document, table: Mapping[str, Array], window_s: tuple[float, float]
 ) -> Sensor:
     """Return how the sensor of a source reads, as far as its record and its samples tell.
 
@@ -107,7 +107,7 @@ def sensor_in(
     )
 
 
-def recorded_sensor(source: Mapping[str, Any]) -> Mapping[str, Any]:
+def recorded_sensor(source: Document) -> Document:
     """Return what a record says of a source's sensor; nothing where it is older than that."""
     return (source.get("settings") or {}).get("sensor") or {}
 

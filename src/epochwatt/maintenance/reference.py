@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     CEILING_COLUMNS,
     CLOCKS,
@@ -200,7 +201,7 @@ def _keys(model: type[config.Closed]) -> str:
     return _table(("key", "type", "allowed", "default", "meaning"), rows)
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type(schema: Document) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
@@ -214,7 +215,7 @@ def _type(schema: dict[str, Any]) -> str:
     return _TYPES.get(schema["type"], schema["type"])
 
 
-def _allowed(schema: dict[str, Any]) -> str:
+def _allowed(schema: Document) -> str:
     for inner in (schema.get("items", {}), *schema.get("anyOf", ())):
         schema = {**schema, **{k: v for k, v in inner.items() if k in (*_LIMITS, "enum", "const")}}
     words = schema.get("enum", [schema["const"]] if "const" in schema else [])

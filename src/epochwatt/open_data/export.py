@@ -22,6 +22,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.checksums import SUMS, write_sums
 from epochwatt.board.records.mode_folder import RECORD as MODE
 from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import package
 from epochwatt.open_data.check import check_folder
@@ -77,7 +78,7 @@ def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     ]
 
 
-def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
+def gather(names: Sequence[str]) -> tuple[list[Part], Document]:
     """Return the tables of sweeps and runs, one per provenance, and facts about where from.
 
     Raises ConfigError for a name that is neither.
@@ -115,7 +116,7 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
         boards[table.key.device].add(table.key.sweep)
     for run, device in runs["device"].items():
         boards[device].add(str(run))
-    facts: dict[str, Any] = {package.DEVICES: _describe_devices(boards, records)}
+    facts: Document = {package.DEVICES: _describe_devices(boards, records)}
     return parts, {**facts, package.RECORDS: records} if records else facts
 
 
@@ -157,7 +158,7 @@ def _split(name: str, rows: pd.DataFrame) -> list[Part]:
     return [Part(table, p, own) for p, own in by_provenance.items() if len(own)]
 
 
-def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
+def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> Document:
     """Return device -> its description, with the machines on which it was measured.
 
     `boards`: device -> names of its sweeps and runs; `records`: of these.
@@ -165,7 +166,7 @@ def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> 
     devices = Devices(Path())
     described = {}
     for name in sorted(boards):
-        facts: dict[str, Any] = {"title": name}
+        facts: Document = {"title": name}
         kind = name
         if name in devices.names():
             device = devices.get(name, DEVICES)
@@ -185,7 +186,7 @@ def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> 
                 "ram_mib": board.ram_mib,
                 "rails": [rail.label for rail in board.rails],
             }
-        machines: dict[str, dict[str, Any]] = {}  # the different ones, with their software
+        machines: dict[str, Document] = {}  # the different ones, with their software
         for folder in (f for owner in sorted(boards[name]) for f in records.get(owner, ())):
             path = next(p for file in (EPOCH, MODE) if (p := MEASURED / folder / file).is_file())
             record = files.read_json(str(path))
@@ -327,7 +328,7 @@ def _known_terms(name: str) -> Terms | None:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _write(output: Path, made: Package, facts: Mapping[str, Any]) -> None:
+def _write(output: Path, made: Package, facts: Document) -> None:
     """Write a package whole or not at all, checked.
 
     `facts`: name of a further JSON file -> what it holds.

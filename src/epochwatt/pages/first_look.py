@@ -20,6 +20,7 @@ from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.analysis.summary import SETTING
 from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.bottleneck import COLUMNS as PARTS
 from epochwatt.epochs.collect import write_tables
 from epochwatt.errors import DamagedError, RecordError
@@ -51,7 +52,7 @@ class OwnRun:
     rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
     key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
     flags: dict[str, str]  # of any of its epochs -> meaning
-    power: dict[str, Any] | None  # over the last epoch; None: it was not measured
+    power: Document | None  # over the last epoch; None: it was not measured
     advice: Advice
 
     def lines(self) -> list[str]:
@@ -227,7 +228,7 @@ def _number(value: float, name: str) -> str:
     return "" if pd.isna(value) else f"{shown(float(value), unit=unit)} {unit}"
 
 
-def _power(folder: str, epoch: int) -> dict[str, Any] | None:
+def _power(folder: str, epoch: int) -> Document | None:
     """Return the curves of power over an epoch, as the page draws them."""
     told = timeline(*read_epoch(folder, epoch))
     series = [line for line in told["series"] if line["lane"] == "power"]

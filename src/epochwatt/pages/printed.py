@@ -3,9 +3,7 @@
 Figures mark most of these numbers; what none of them draws, the landing page takes from here.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
 from epochwatt.claims.tolerances import PRINTED
@@ -14,6 +12,7 @@ from epochwatt.figures.common.published import ON_BOARD, here_of, seen_ids
 from epochwatt.published.numbers import (
     DEFAULTS,
     PAPERS,
+    Config,
     Fact,
     Measurement,
     Relation,
@@ -56,7 +55,7 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
 def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:
     """Return what a published number is here: one, or the least and the most; nothing: unknown."""
 
-    def number(config: Mapping[str, Any], metric: str) -> float | None:
+    def number(config: Config, metric: str) -> float | None:
         factors = {FACTOR_OF.get(key, key): value for key, value in config.items()}
         try:
             if "state" in config:

@@ -33,12 +33,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import KINDS, KernelCounts, load_kernel_counts
 from epochwatt.epochs.bottleneck import (
@@ -56,14 +57,14 @@ from epochwatt.epochs.bottleneck import (
     Bottleneck,
     find_bottleneck,
 )
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.laws import Clocks, fit_ceiling_laws
 from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
 from epochwatt.roofline.points import RunInMode
 from epochwatt.tables import write_frame
-from epochwatt.text import aligned
+from epochwatt.text import aligned, answer_origin
 
 RUNS = Path("results/runs")
 TABLE = Path("results/roofline/fits_measured.csv")
@@ -96,13 +97,6 @@ KNOB_WORDS = {
 }
 FAR_BELOW = 0.5  # of the time of computing; where the ceilings allow less, they are not the limit
 LITTLE = 0.005  # of an epoch; less is no change
-ORIGINS = {
-    "measured": "measured on this device by micro-kernels",
-    "fake": "not measured, from a fake board",
-    "simulated": "the simulated board's own constants",
-    "public": "measured by others",
-}
-EpochRow = Mapping[str, Any]  # of epochs.csv, by column
 
 
 # -- what holds it back ----------------------------------------------------------------------------
@@ -480,7 +474,7 @@ def _pct(share: float) -> str:
 # -- results/tables/explanations.csv ---------------------------------------------------------------
 
 
-def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) -> None:
+def write_explanations(runs: Iterable[Document], fits: str, path: str) -> None:
     """Write results/tables/explanations.csv; a run that cannot be explained has no row.
 
     `runs`: `RunInMode` as plain values.
@@ -543,7 +537,7 @@ def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dic
 def explanation_lines(explained: Explained) -> list[str]:
     """Return all that is known of why a run takes what it takes, for the terminal."""
     run, e, fit = explained.run, explained.explanation, explained.fit
-    origin = "SIMULATED, not measured: " if run.provenance == "simulated" else ""
+    origin = f"{answer_origin(run.provenance)}: " if run.provenance == "simulated" else ""
     verb = {"train": "training", "infer": "inference"}[run.task]
     steps = ["next mode up: no knob has a higher value among the modes with ceilings"]
     if explained.steps:
@@ -565,7 +559,8 @@ def explanation_lines(explained: Explained) -> list[str]:
         "",
         f"ceilings: {fit.flops_per_s / 1e9:.4g} GFLOP/s, {fit.bytes_per_s / 1e9:.4g} GB/s, "
         f"{1e6 * fit.launch_s:.3g} \u00b5s for a launch; arithmetic is the limit from "
-        f"{fit.ceilings.ridge_flop_per_byte:.3g} FLOP per byte on ({ORIGINS[fit.provenance]})",
+        f"{fit.ceilings.ridge_flop_per_byte:.3g} FLOP per byte on "
+        f"({answer_origin(fit.provenance)})",
     ]
     if fit.is_shared:
         lines.append(SHARED)

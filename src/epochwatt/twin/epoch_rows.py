@@ -8,19 +8,17 @@ sampler's errors are missing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from epochwatt import columns
+from epochwatt.epochs.table import EpochRow
 from epochwatt.twin.boards import Array, Values, number
 from epochwatt.twin.epoch import Epoch, Setting, draw_spread, first_cluster
 from epochwatt.twin.power import STATE, idle_w
 from epochwatt.twin.predicted import QUANTITIES, Quantity, Question, answer_each
 from epochwatt.twin.twin import Twin
-
-Row = Mapping[str, Any]
 
 TIMES = ("e2e_s", "stall_s", "compute_s", "overhead_s", "fetch_s", "preprocess_s")
 SCOPE = "module"
@@ -60,17 +58,17 @@ COLUMNS: dict[str, Quantity] = {
 }
 
 
-def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+def runs_of(rows: Iterable[EpochRow]) -> list[list[EpochRow]]:
     """Return the rows of each run, in order."""
-    runs: dict[str, list[Row]] = defaultdict(list)
+    runs: dict[str, list[EpochRow]] = defaultdict(list)
     for row in rows:
         runs[row["run"]].append(row)
     return list(runs.values())
 
 
 def epoch_rows_of_each(
-    runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[dict[str, Any]]]:
+    runs: Sequence[Sequence[EpochRow]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
+) -> Iterator[list[EpochRow]]:
     """Yield, for each draw of parameters, a row for each epoch of each run.
 
     Parameters
@@ -84,7 +82,7 @@ def epoch_rows_of_each(
     questions = [q for of_run in questions_of_runs for q in of_run]
     answers_of_draws = answer_each(questions, twin, draws, COLUMNS)
     for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
-        epochs: list[dict[str, Any]] = []
+        epochs: list[EpochRow] = []
         for rows, of_run in zip(runs, questions_of_runs, strict=True):
             factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
             random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -101,7 +99,7 @@ def epoch_rows_of_each(
         yield epochs
 
 
-def _questions(rows: Sequence[Row]) -> list[Question]:
+def _questions(rows: Sequence[EpochRow]) -> list[Question]:
     """Return the configuration of each epoch of a run: the first finds nothing cached."""
     f = rows[0]
     settings = [f[name] for name in Question._fields[:7]]
@@ -112,7 +110,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
     return [cold if row["epoch"] == 0 else warm for row in rows]
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[EpochRow], twin: Twin, p: Values) -> list[EpochRow]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
     idles = []
     for row in rows:

@@ -5,7 +5,7 @@ every file. Readers decode one sample at a time: `read(i)` is what the papers ca
 """
 
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def dataset_paths(root: str, factors: Factors, manifest: Document) -> List[str]:
     return [os.path.join(folder, name) for name in manifest["files"]]
 
 
-def open_dataset(root: str, factors: Factors) -> Tuple[Any, Dict[str, Any]]:
+def open_dataset(root: str, factors: Factors) -> Tuple[Any, Document]:
     """Open the data set that a run names; return its reader and its manifest.
 
     Raises DataError: the data set is missing, cut short, altered or made by another recipe;

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
@@ -56,7 +56,7 @@ Say = Callable[[str], None]
 
 def write_job(
     job: Mapping[str, str],
-    group: Mapping[str, Any],
+    group: Factors,
     workload: str,
     reference: str | None,
     folder: Path,
