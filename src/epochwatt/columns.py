@@ -35,9 +35,8 @@ class Column(NamedTuple):
     description: str
     default: Any  # of a factor; REQUIRED: it has none
     label: str  # what people call it on pages and axes, without the unit
-    sampled_by: Tuple[
-        str, ...
-    ]  # sources whose samples have a column of this name; it is their mean
+    # sources whose samples have a column of this name; it is their mean
+    sampled_by: Tuple[str, ...] = ()
 
 
 # what a name ends in -> the unit as people write it
