@@ -35,9 +35,7 @@ class Column(NamedTuple):
     description: str
     default: Any  # of a factor; REQUIRED: it has none
     label: str  # what people call it on pages and axes, without the unit
-    sampled_by: Tuple[
-        str, ...
-    ]  # sources whose samples have a column of this name; it is their mean
+    sampled_by: Tuple[str, ...] = ()  # sources that sample it; the column is an epoch's mean
 
 
 # what a name ends in -> the unit as people write it
@@ -65,8 +63,8 @@ _WRITTEN = {
 }
 
 
-def _words(name: str) -> str:
-    """Return the label of a name without one: its words, without the unit at its end."""
+def _label_from(name: str) -> str:
+    """Make a label for a name that is no column: its words, without the unit at its end."""
     words = name.split("_")
     if len(words) > 1 and words[-1] in UNIT_OF_ENDING:
         words = words[:-1]
@@ -193,7 +191,7 @@ COLUMNS: Dict[str, Column] = {
 
 def label(name: str) -> str:
     """Return what people call a column, without its unit: `epoch time` for `e2e_s`."""
-    return COLUMNS[name].label if name in COLUMNS else _words(name)
+    return COLUMNS[name].label if name in COLUMNS else _label_from(name)
 
 
 def unit(name: str) -> str:

@@ -555,7 +555,7 @@ def test_scores_of_sweeps(style_file, shape):
                         row |= {"low": ends[0], "high": ends[1]}
                         rows += [shared | row] if cells.random.random() < 0.6 else []
     with made() as folder:
-        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
+        write_csv(folder / "scores.csv", sweep_table.SCORE_COLUMNS, rows)
         texts = sweep_table.read_scores([str(folder / "scores.csv")])
         draw_sweep_scores(texts, folder / "figures", style_file)
         sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")

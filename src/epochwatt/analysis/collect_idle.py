@@ -45,10 +45,8 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     Raises RecordError: a measurement is missing or damaged; ConfigError: a row of `plug_csv` cannot
     be.
 
-    Parameters
-    ----------
-    idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
-    plug_csv : config/idle_plug.csv
+    `idles`: `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`;
+    `plug_csv`: config/idle_plug.csv
     """
     rows = [recorded_row(idle["root"], idle) for idle in idles] + plug_rows(plug_csv)
     write_table(path, "the idle powers", names(IDLE_COLUMNS), rows)

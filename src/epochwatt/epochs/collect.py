@@ -43,10 +43,8 @@ def collect_run(
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     CSV cannot be written.
 
-    Parameters
-    ----------
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-    epochs_csv, energy_csv : where to write
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"; `epochs_csv`, `energy_csv`:
+    where to write
     """
     folder = RunFolder(measured, run)
     observed = (_whole(folder, epoch) for epoch in range(n_epochs))
@@ -81,9 +79,7 @@ def write_tables(
 ) -> None:
     """Write the rows of a run's epochs, and their energies by power scope, as `collect_run`.
 
-    Parameters
-    ----------
-    observed : each epoch's record, checked, and its samples
+    `observed`: each epoch's record, checked, and its samples
     """
     rows: list[Row] = []
     energy_rows: list[Row] = []

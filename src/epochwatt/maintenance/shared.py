@@ -41,11 +41,9 @@ def discard_shared(
 ) -> list[str]:
     """Discard what was measured here while others used the machine; return what to say.
 
-    Parameters
-    ----------
-    within_s : only while nobody uses the machine, and what takes no longer to measure again, the
-        shortest first; None: all of it, whatever it takes
-    on_wait : takes who is measuring on this machine, while that is waited for
+    `within_s`: only while nobody uses the machine, and what takes no longer to measure again, the
+    shortest first; None: all of it, whatever it takes
+    `on_wait`: takes who is measuring on this machine, while that is waited for
     """
     shared = sorted(find_shared(), key=lambda entry: entry.seconds)
     if not shared:

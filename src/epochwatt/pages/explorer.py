@@ -130,9 +130,7 @@ def spread(later: Any, runs: Iterable[str]) -> dict[str, list[float | None]]:
 
     That is all that the interval of `analysis.compare` takes from the epochs.
 
-    Parameters
-    ----------
-    later : a quantity of these epochs, grouped by run
+    `later`: a quantity of these epochs, grouped by run
     """
     numbers = later.agg(n="count", mean="mean", variance="var").reindex(list(runs))
     numbers["n"] = numbers["n"].fillna(0).astype(int)

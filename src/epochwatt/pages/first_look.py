@@ -21,7 +21,7 @@ from epochwatt.analysis.summary import SETTING
 from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import Document
-from epochwatt.epochs.bottleneck import COLUMNS as PARTS
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
 from epochwatt.epochs.collect import write_tables
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.pages.numbers import Bar, Column, shown, text_table
@@ -203,7 +203,9 @@ def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> d
         part: 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
         for part, s in seconds.items()
     }
-    words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
+    words = ", ".join(
+        f"{columns.label(f'{part}_s')} {share:.1f} %" for part, share in shares.items()
+    )
     energy = ""
     if pd.notna(epoch.energy_wh):
         wh = float(epoch.energy_wh)

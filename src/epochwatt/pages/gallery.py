@@ -65,9 +65,7 @@ def gallery(
 ) -> tuple[list[dict[str, object]], dict[str, str]]:
     """Return groups of figures, and figure -> its SVG, compressed, in base64.
 
-    Parameters
-    ----------
-    says : (paper, take-away) -> what the paper says of it; a figure is found by these words
+    `says`: (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
     groups: dict[tuple[str, str], list[Panel]] = {}

@@ -53,10 +53,8 @@ def collect_ceilings(
     Raises RecordError: a record is missing or damaged, or the flags are of another version;
     RecordWriteError: the table cannot be written.
 
-    Parameters
-    ----------
-    places : `Place` as plain values
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `places`: `Place` as plain values; `flag_effects`: flag -> "invalidates", "voids_energy" or
+    "informs"
     """
     rows: list[CeilingRow] = []
     for place in (Place(**values) for values in places):

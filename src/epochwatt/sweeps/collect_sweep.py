@@ -30,10 +30,8 @@ def collect_sweep(
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     table cannot be written.
 
-    Parameters
-    ----------
-    facts : `SweepFacts` as plain values; without modes all that are there count
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `facts`: `SweepFacts` as plain values; without modes all that are there count
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
     """
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)

@@ -25,11 +25,9 @@ def run_epoch(
     The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
     worker shut-down (StopIteration) into the time after the last `ask`, hence the overhead.
 
-    Parameters
-    ----------
-    keep : takes the loss, and ends the loop where it returns something true; outside of every
-        interval, so its time is overhead
-    timer : made by `timing.make_timer` for the loader's length
+    `keep`: takes the loss, and ends the loop where it returns something true; outside of every
+    interval, so its time is overhead
+    `timer`: made by `timing.make_timer` for the loader's length
     """
     stamp = timer.stamp
     t_start_unix_s = time.time()

@@ -14,10 +14,8 @@ FIRST_S, EVERY_S = 2.0, 15.0
 class Progress:
     """Prints "epoch 1: mini-batch 812 of 1573, 410/s, 2 s left" while the block runs.
 
-    Parameters
-    ----------
-    timer : its `n_stamps` grows by `stamps_per_minibatch` with each mini-batch
-    epoch, n_minibatches : what is under way; a negative epoch is the warm-up
+    `timer`: its `n_stamps` grows by `stamps_per_minibatch` with each mini-batch; `epoch`,
+    `n_minibatches`: what is under way; a negative epoch is the warm-up
     """
 
     def __init__(

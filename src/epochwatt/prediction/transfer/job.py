@@ -67,10 +67,8 @@ def write_job(
 
     Raises EpochwattError: a table that cannot be read or used (`run_job`), or written.
 
-    Parameters
-    ----------
-    job, group : `config.Job` and `config.PowertrainGroup` as plain values
-    workload, reference : paths of their tables of modes; None: no reference
+    `job`, `group`: `config.Job` and `config.PowertrainGroup` as plain values; `workload`,
+    `reference`: paths of their tables of modes; None: no reference
     """
 
     def read(path: str) -> ModeTable:
