@@ -52,8 +52,8 @@ from epochwatt.roofline.points import Point, write_points
 from epochwatt.roofline.tuning import TUNED_COLUMNS
 from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.solver_means import write_summary as summarise_schedules
 from epochwatt.schedule.study import SCORE_COLUMNS
-from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml

@@ -18,7 +18,7 @@ from epochwatt.board.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTAN
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import NUMBER
 from epochwatt.columns import IDLE_COLUMNS, names
-from epochwatt.epochs.board import BUSY_PCT, event_flags
+from epochwatt.epochs.board_flags import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags

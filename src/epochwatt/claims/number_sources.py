@@ -19,7 +19,7 @@ from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
-from epochwatt.epochs.board import MET, pinned_mhz
+from epochwatt.epochs.board_flags import MET, pinned_mhz
 from epochwatt.epochs.telemetry import Samples, read_all
 from epochwatt.epochs.windows import window_mean
 from epochwatt.published.numbers import MEANT_EPOCHS, trains_as_published

@@ -4,24 +4,29 @@ The counts of each kernel (see `epochwatt.counting.recorder`) are linear in the 
 sizes give them, a third checks them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map
 
 from epochwatt.board.records import files
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.transforms import Sample
 from epochwatt.board.training.workloads import Workload, workload_of
 from epochwatt.columns import Factors
-from epochwatt.counting.kernel_counts import COUNTS, SCHEMA_VERSION
+from epochwatt.counting.kernel_counts import COUNTS, FLOAT_BYTES, SCHEMA_VERSION
 from epochwatt.counting.operators import Kernel
-from epochwatt.counting.recorder import META, record
+from epochwatt.counting.recorder import META, Loss, mean_of, record
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.study.config import WorkloadRow
+
+if TYPE_CHECKING:  # where pydantic may be missing, somebody's own network is counted
+    from epochwatt.study.config import WorkloadRow
 
 SIZES = (8, 16, 40)  # mini-batch sizes: two give the counts, the third checks them
 
@@ -96,6 +101,80 @@ def count_workload(factors: Factors, task: str = "train", precision: str = "fp32
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(model, runs),
     }
+
+
+def count_network(
+    network: nn.Module,
+    minibatch: Any,
+    name: str,
+    loss: Loss | None = None,
+    optimiser: str = "sgd",
+    precision: str = "fp32",
+) -> dict[str, Any]:
+    """Return the counts of somebody's own training, as `count_workload`, and its `batch_size`.
+
+    Raises ConfigError: a mini-batch without a tensor, an unknown optimiser or precision;
+    TrainingError as `count_workload`.
+
+    Parameters
+    ----------
+    minibatch : a tensor, inputs first in a tuple, or names and tensors; samples lie along the first
+        dimension of its tensors
+    loss : (network, minibatch) -> number to train on; None: the network's own `loss`, or the mean
+        of all that comes out
+    """
+    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
+        network = inner  # of torch.compile
+    if isinstance(network, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        network = network.module
+    minibatch = dict(minibatch) if isinstance(minibatch, Mapping) else minibatch
+    tensors = [x for x in tree_leaves(minibatch) if isinstance(x, torch.Tensor) and x.dim()]
+    if not tensors:
+        raise ConfigError(
+            "a mini-batch without a tensor cannot be counted", found=type(minibatch).__name__
+        )
+    batch_size = len(tensors[0])
+
+    def sized(size: int) -> Any:
+        def empty(x: Any) -> Any:
+            if not any(x is tensor for tensor in tensors) or len(x) != batch_size:
+                return x
+            return torch.empty(size, *x.shape[1:], dtype=x.dtype, device=META)
+
+        return tree_map(empty, minibatch)
+
+    runs = [
+        record(
+            network,
+            sized(size),
+            precision=precision,
+            loss=loss or _own_loss,
+            optimiser=optimiser,
+        )
+        for size in SIZES
+    ]
+    moved_bytes = sum(x.element_size() * x[0].numel() for x in tensors if len(x) == batch_size)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model": name,
+        "task": "train",
+        "torch": torch.__version__,
+        "precision": precision,
+        "batch_size": batch_size,
+        "input": [-(-moved_bytes // FLOAT_BYTES)],  # a sample with its label, in floats
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "kernels": _linear(name, runs),
+    }
+
+
+def _own_loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
+    """Return the loss that a network gives by itself, else the mean of all that comes out."""
+    if isinstance(minibatch, dict):
+        outputs = network(**minibatch)
+    else:
+        outputs = network(minibatch[0] if isinstance(minibatch, (tuple, list)) else minibatch)
+    own = outputs.get("loss") if isinstance(outputs, Mapping) else getattr(outputs, "loss", None)
+    return own if isinstance(own, torch.Tensor) else mean_of(outputs)
 
 
 def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from epochwatt.columns import (
     names,
 )
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import Samples, board_flags
+from epochwatt.epochs.board_flags import Samples, board_flags
 from epochwatt.epochs.telemetry import Row
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.tables import write_table

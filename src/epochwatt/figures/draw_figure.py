@@ -156,7 +156,10 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
     remark = job.captions.get("simulated", "") if job.backend == TWIN else ""
     is_own = is_host and job.captions.get("paper") == OWN
     origin = "Measured on this machine." if is_own else ORIGINS.get(job.backend, "")
-    paragraphs += [f"{origin} {remark}".strip(), f"{drawn.note}."]
+    paragraphs += [
+        f"{origin} {remark}".strip(),
+        f"{'; '.join(filter(None, (drawn.note, drawn.machine)))}.",
+    ]
     filled = [textwrap.fill(p, COLUMNS, break_on_hyphens=False) for p in paragraphs if p]
     return "\n\n".join(filled) + "\n"
 

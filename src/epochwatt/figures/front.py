@@ -68,7 +68,12 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         capsize=2,
         label=f"recommended{best}" + ("" if time.low is None else ", 90 % intervals"),
     )
-    axes.set(xscale="log", yscale="log", xlabel="energy per epoch (Wh)", ylabel="E2E per epoch (s)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=style.axis_title("energy_wh"),
+        ylabel=style.axis_title("e2e_s"),
+    )
     axes.grid(visible=True, which="both", axis="both")
     wh, s = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():  # one of power is a straight line

@@ -9,7 +9,7 @@ from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.columns import SHARED_FLAGS
-from epochwatt.epochs.board import BUSY_PCT
+from epochwatt.epochs.board_flags import BUSY_PCT
 from epochwatt.epochs.table import read_rows
 from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
 from epochwatt.study.discard import discard

@@ -19,7 +19,7 @@ import pandas as pd
 
 from epochwatt import columns as cols
 from epochwatt.analysis.compare import QUANTITIES
-from epochwatt.analysis.summary import SETTING, WORKLOAD
+from epochwatt.analysis.run_means import SETTING, WORKLOAD
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import RecordError
 from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline

@@ -17,7 +17,7 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.advice import Advice, advise
 from epochwatt.analysis.collect_study import counted_epochs, read_epochs
-from epochwatt.analysis.summary import SETTING
+from epochwatt.analysis.run_means import SETTING
 from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import Document

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
-from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
+from epochwatt.claims.takeaway_counts import status_of, takeaway_counts, takeaways
 from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES

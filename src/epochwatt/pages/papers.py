@@ -15,7 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ClaimRow
-from epochwatt.claims.summary import in_short, status_of, takeaways
+from epochwatt.claims.takeaway_counts import in_short, status_of, takeaways
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.pages.numbers import (
     PRINTED,

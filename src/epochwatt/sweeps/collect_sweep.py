@@ -12,7 +12,7 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.sweeps.facts import SweepFacts

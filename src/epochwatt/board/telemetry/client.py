@@ -63,12 +63,12 @@ class Sampler:
     Start it from the main thread: the process dies with the thread that started it.
     """
 
-    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, timeout_s: float = TIMEOUT_S, lost: Optional[str] = None) -> None:
         self.sources: Dict[str, Optional[str]] = {}  # name -> power scope
         self.refused: Dict[str, str] = {}  # name -> why it is not read though it is there
         self._timeout_s = timeout_s
         self._process: Optional[subprocess.Popen] = None
-        self._lost: Optional[str] = None  # why it is lost for good
+        self._lost = lost  # why it is lost for good
         self._missed: Dict[str, str] = {}  # folder of a window -> why nothing is sampled into it
         self._folder = ""  # of the window that was begun last
         self._answers = b""

@@ -335,7 +335,7 @@ def _dress(
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
     axes.legend(
-        handles=handles, ncols=style.n_columns(widths, width_in), fontsize="x-small",
+        handles=handles, ncols=style.columns_that_fit(widths, width_in), fontsize="x-small",
         title=field.title + (", by GPU clock" if by_clock else ""),
         title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
