@@ -109,6 +109,9 @@ FACTORS = _of("factors")
 FACTOR_NAMES = tuple(f.name for f in FACTORS)
 FACTOR_DEFAULTS: Factors = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}
 
+# Parts of an epoch that figures, pages and summaries stack: names of their colours; `{part}_s`.
+TIME_PARTS = ("stall", "compute", "overhead")
+
 # Columns of minibatches.npy, one row per mini-batch: shape (n, 3), float32 seconds.
 MINIBATCH_COLUMNS = ("wait_s", "copy_s", "compute_s")
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from epochwatt import columns
-from epochwatt.analysis.run_means import DATA, TIME_PARTS, setting_words
-from epochwatt.columns import SHARED_FLAGS
+from epochwatt.analysis.run_means import DATA, setting_words
+from epochwatt.columns import SHARED_FLAGS, TIME_PARTS
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
 from epochwatt.text import counted, label, origin

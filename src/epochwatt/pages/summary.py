@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.run_means import DATA, TIME_PARTS, best_settings, run_means, workloads
+from epochwatt.analysis.run_means import DATA, best_settings, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.takeaway_counts import in_short
-from epochwatt.columns import SHARED_FLAGS, label
+from epochwatt.columns import SHARED_FLAGS, TIME_PARTS, label
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, text_table
 from epochwatt.published.numbers import TITLES as PAPERS

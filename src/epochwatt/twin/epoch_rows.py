@@ -9,6 +9,7 @@ sampler's errors are missing.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def runs_of(rows: Iterable[EpochRow]) -> list[list[EpochRow]]:
 
 def epoch_rows_of_each(
     runs: Sequence[Sequence[EpochRow]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[EpochRow]]:
+) -> Iterator[list[dict[str, Any]]]:
     """Yield, for each draw of parameters, a row for each epoch of each run.
 
     `runs`: of each simulated run, its rows of `epochs.csv`, of which factors and epochs count;
@@ -80,7 +81,7 @@ def epoch_rows_of_each(
     questions = [q for of_run in questions_of_runs for q in of_run]
     answers_of_draws = answer_each(questions, twin, draws, SIMULATED_COLUMNS)
     for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
-        epochs: list[EpochRow] = []
+        epochs: list[dict[str, Any]] = []
         for rows, of_run in zip(runs, questions_of_runs, strict=True):
             factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
             random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -110,7 +111,7 @@ def _questions(rows: Sequence[EpochRow]) -> list[Question]:
 
 def idle_rows(rows: Iterable[EpochRow], twin: Twin, p: Values) -> list[EpochRow]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    idles = []
+    idles: list[EpochRow] = []
     for row in rows:
         board = twin.boards[row["device"]]
         clocks = twin.clocks(row["device"], row["power_mode"])
