@@ -6,13 +6,13 @@ why. Only measured runs are judged; learning is not.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import counted_epochs, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, join_ranks, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.epochs.bottleneck import (
@@ -32,6 +32,9 @@ BUSY_PCT = 90.0  # of the CPU: no core is free for another worker
 # settings that may be turned without changing what is learned; batch size is tried last
 LEVERS = ("num_workers", "prefetch_factor", "storage", "torch_threads", "power_mode", "dvfs")
 LEARNING = ("batch_size",)
+OWN = "setting "  # begins the name of a setting that only an own loop knows; it is tried last, too
+Settings = Mapping[str, Mapping[str, Any]]  # run -> its own settings
+NO_SETTINGS: Settings = {}
 MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 LEVER_WORDS = {
     "prefetch_factor": "prefetch {}",
@@ -64,8 +67,10 @@ class Advice:
 class _Run:
     """The valid epochs of a run after the first, and its factors."""
 
-    def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame) -> None:
-        self.run, self.factors, self.epochs = str(first.run), first, epochs
+    def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame, settings: Settings) -> None:
+        self.run, self.epochs = str(first.run), epochs
+        own = {f"{OWN}{name}": value for name, value in settings.get(self.run, {}).items()}
+        self.factors: dict[str, Any] = {**first[[*FACTOR_NAMES]], **own}
         # a loop of one's own may not tell it
         self.workers = 0 if pd.isna(first.num_workers) else int(first.num_workers)
 
@@ -89,21 +94,29 @@ class _Sibling:
     high: float = math.inf
 
     @property
+    def is_learning(self) -> bool:
+        """Whether the setting may change what is learned."""
+        return self.lever not in LEVERS
+
+    @property
     def is_faster(self) -> bool:
         """Whether it is faster for certain, and by enough to say so."""
         return self.ratio is not None and self.high < 1.0 and self.ratio < 1.0 - LEAST_GAIN
 
 
-def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run."""
-    write_entries(path, "advice", Advice, advise(read_epochs(paths)))
+def write_advice(paths: Iterable[str], path: str, settings: Settings = NO_SETTINGS) -> None:
+    """Write `advice.csv`: a row for each run; settings as of `advise`."""
+    write_entries(path, "advice", Advice, advise(join_ranks(read_epochs(paths)), settings))
 
 
-def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order."""
+def advise(epochs: pd.DataFrame, settings: Settings = NO_SETTINGS) -> list[Advice]:
+    """Return what is said of each run, in their order.
+
+    `settings`: of own loops, what their epochs have no column for
+    """
     valid = counted_epochs(epochs)
     firsts = epochs.drop_duplicates("run")
-    runs = [_Run(first, valid[valid.run == first.run]) for _, first in firsts.iterrows()]
+    runs = [_Run(first, valid[valid.run == first.run], settings) for _, first in firsts.iterrows()]
     return [_advice(run, runs) for run in runs]
 
 
@@ -118,8 +131,8 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
         reason = "Only start and end of its epochs are known."
         return Advice(run.run, "", NONE, "No part of its time is known.", reason)
     siblings = [_sibling(run, other, lever) for other in runs if (lever := _lever(run, other))]
-    for levers in (LEVERS, LEARNING):
-        if faster := [s for s in siblings if s.lever in levers and s.is_faster]:
+    for is_learning in (False, True):
+        if faster := [s for s in siblings if s.is_learning == is_learning and s.is_faster]:
             return _measured(run, bound, min(faster, key=lambda s: s.ratio or 0.0))
     if bound.bound_by == LOADER:
         return _estimated(run, bound)
@@ -146,7 +159,8 @@ def _lever(run: _Run, other: _Run) -> str:
 
     Without workers there is no prefetch factor, so that one goes along with their number.
     """
-    pairs = {name: (run.factors[name], other.factors[name]) for name in FACTOR_NAMES}
+    names = {**run.factors, **other.factors}
+    pairs = {name: (run.factors.get(name), other.factors.get(name)) for name in names}
     differing = [
         name
         for name, (a, b) in pairs.items()
@@ -154,7 +168,7 @@ def _lever(run: _Run, other: _Run) -> str:
     ]
     if "num_workers" in differing and 0 in (run.workers, other.workers):
         differing = [name for name in differing if name != "prefetch_factor"]
-    is_lever = len(differing) == 1 and differing[0] in LEVERS + LEARNING
+    is_lever = len(differing) == 1 and differing[0].startswith((*LEVERS, *LEARNING, OWN))
     is_lever = is_lever and all(map(pd.notna, pairs[differing[0]]))
     return differing[0] if is_lever else ""
 
@@ -175,6 +189,8 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
     value = other.factors[lever]
     if lever == "num_workers":
         setting = counted(int(value), "workers") if value else "running without workers"
+    elif lever.startswith(OWN):
+        setting = f"{lever.removeprefix(OWN)} {value}"
     else:
         setting = LEVER_WORDS[lever].format(value)
     is_plural = setting[0].isdigit() and not setting.startswith("1 ")
@@ -195,6 +211,8 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
         reason += f" Energy: {abs(change_pct):.0f} % {'less' if change_pct < 0 else 'more'}."
     if lever in LEARNING:
         reason += " Another batch size also changes what is learned."
+    elif sibling.is_learning:
+        reason += f" Another {lever.removeprefix(OWN)} may also change what is learned."
     return Advice(
         run=run.run,
         bound_by=bound.bound_by,

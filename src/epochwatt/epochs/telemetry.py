@@ -239,7 +239,9 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
         clock_jumped=statistics.get("clock_jumps"),
         sampler_gap=any(source.get(lack) for source in sources for lack in lacks),
         # the sampler gave it, and it could not be written
-        sampler_lost=meta.get("telemetry_lost") is False and not statistics,
+        sampler_lost=meta.get("telemetry_lost") is False
+        and not statistics
+        and "power_elsewhere" not in meta["flags"],  # there is none
         power_missing=wanted != "none" and sources and not has_power,
         power_total_unknown=any(source["scope"] and not source["total"] for source in sources),
         gpu_power_unknown=meta.get("power_refused"),

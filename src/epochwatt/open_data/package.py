@@ -15,6 +15,7 @@ from epochwatt import __version__, columns
 from epochwatt.board.records.checksums import SUMS
 from epochwatt.board.records.shapes import Document
 from epochwatt.open_data.schema import Table
+from epochwatt.study.imported import OWN_LOOP
 from epochwatt.text import counted
 
 # of the package; a reader refuses those that are younger than itself. 1 had an RO-Crate and a
@@ -42,7 +43,7 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 def provenance_of(backend: str, imported: str) -> str:
     """Return the provenance of a run from two of its factors; logs of other programs are public."""
     if backend in ("host", "jetson"):
-        return "public" if imported else "measured"
+        return "measured" if imported in ("", OWN_LOOP) else "public"
     return {"twin": "simulated"}.get(backend, "fake")
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.analysis.collect_study import join_ranks, read_epochs
 from epochwatt.analysis.run_means import DATA, best_settings, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.takeaway_counts import in_short
@@ -18,6 +18,7 @@ from epochwatt.columns import SHARED_FLAGS, TIME_PARTS, label
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, text_table
 from epochwatt.published.numbers import TITLES as PAPERS
+from epochwatt.study.imported import OWN_LOOP
 from epochwatt.study.runs import TWIN
 from epochwatt.text import aligned, counted, origin
 
@@ -113,7 +114,7 @@ def summarise(
     all_epochs: pd.DataFrame, findings: Sequence[ClaimRow], titles: Mapping[str, str]
 ) -> list[Part]:
     """Return a part for each kind of backend that has epochs; that none was measured is said."""
-    parts = []
+    parts, all_epochs = [], join_ranks(all_epochs)
     for title, backends in KINDS.items():
         epochs = all_epochs[all_epochs.backend.isin(backends)]
         if epochs.empty:
@@ -155,7 +156,7 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
         n_runs = counted(runs.nunique(), "runs")
-        is_own = program == "EpochMonitor"
+        is_own = program == OWN_LOOP
         lines.append(
             f"{n_runs} {'of your own loop' if is_own else f'imported from logs of {program}'}."
         )
