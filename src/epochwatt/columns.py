@@ -35,8 +35,7 @@ class Column(NamedTuple):
     description: str
     default: Any  # of a factor; REQUIRED: it has none
     label: str  # what people call it on pages and axes, without the unit
-    # sources whose samples have a column of this name; it is their mean
-    sampled_by: Tuple[str, ...] = ()
+    sampled_by: Tuple[str, ...] = ()  # sources that sample it; the column is an epoch's mean
 
 
 # what a name ends in -> the unit as people write it
@@ -64,8 +63,8 @@ _WRITTEN = {
 }
 
 
-def _words(name: str) -> str:
-    """Return the label of a name without one: its words, without the unit at its end."""
+def _label_from(name: str) -> str:
+    """Make a label for a name that is no column: its words, without the unit at its end."""
     words = name.split("_")
     if len(words) > 1 and words[-1] in UNIT_OF_ENDING:
         words = words[:-1]
@@ -109,6 +108,9 @@ def _of(*tables: str) -> Tuple[Column, ...]:
 FACTORS = _of("factors")
 FACTOR_NAMES = tuple(f.name for f in FACTORS)
 FACTOR_DEFAULTS: Factors = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}
+
+# Parts of an epoch that figures, pages and summaries stack: names of their colours; `{part}_s`.
+TIME_PARTS = ("stall", "compute", "overhead")
 
 # Columns of minibatches.npy, one row per mini-batch: shape (n, 3), float32 seconds.
 MINIBATCH_COLUMNS = ("wait_s", "copy_s", "compute_s")
@@ -192,7 +194,7 @@ COLUMNS: Dict[str, Column] = {
 
 def label(name: str) -> str:
     """Return what people call a column, without its unit: `epoch time` for `e2e_s`."""
-    return COLUMNS[name].label if name in COLUMNS else _words(name)
+    return COLUMNS[name].label if name in COLUMNS else _label_from(name)
 
 
 def unit(name: str) -> str:

@@ -60,22 +60,40 @@ class Origin(NamedTuple):
     label: str  # beside a row or a picture
     before_board: str  # begins a sentence that goes on with a board
     answer: str  # begins an answer in a terminal
+    caption: str  # ends the caption of a paper's figure
 
 
 ORIGINS = {  # by backend
-    "host": Origin("measured", "measured, host", "measured on", "from measurements"),
-    "jetson": Origin("measured", "measured, board", "measured on", "from measurements"),
+    "host": Origin(
+        "measured",
+        "measured, host",
+        "measured on",
+        "from measurements",
+        "Measured on this machine, which is none of the paper's boards.",
+    ),
+    "jetson": Origin(
+        "measured", "measured, board", "measured on", "from measurements", "Measured on a board."
+    ),
     "twin": Origin(
-        "simulated", "simulated, twin", "simulated, not measured:", "SIMULATED, not measured"
+        "simulated",
+        "simulated, twin",
+        "simulated, not measured:",
+        "SIMULATED, not measured",
+        "Simulated, not measured.",
     ),
     "fake": Origin(
         "fake",
         "not measured, fake board",
         "not measured, from a fake board:",
         "NOT MEASURED, from a fake board",
+        "From a fake board, not measured.",
     ),
     "public": Origin(
-        "public", "measured by others", "measured by others on", "from measurements of others"
+        "public",
+        "measured by others",
+        "measured by others on",
+        "from measurements of others",
+        "Measured by others.",
     ),
 }
 

@@ -16,9 +16,9 @@ from epochwatt.analysis.collect_study import counted_epochs, join_ranks, read_ep
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.epochs.bottleneck import (
-    COLUMNS,
     LOADER,
     OVERHEAD,
+    PART_COLUMNS,
     TOO_SHORT,
     TOO_SHORT_S,
     Bottleneck,
@@ -126,7 +126,7 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
         if not run.epochs.empty:
             reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
-    bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
+    bound = find_longest_part({name: run.mean(name) for name in PART_COLUMNS.values()})
     if not bound.bound_by:
         reason = "Only start and end of its epochs are known."
         return Advice(run.run, "", NONE, "No part of its time is known.", reason)

@@ -141,10 +141,8 @@ def judge(
 
     Raises ConfigError: it cannot be computed (two words multiplied), or is not a comparison.
 
-    Parameters
-    ----------
-    names : those that it was parsed with; a function may raise `NotEvaluable`
-    log : gets every comparison that could be made
+    `names`: those that it was parsed with; a function may raise `NotEvaluable`
+    `log`: gets every comparison that could be made
     """
     value, missing = _value(predicate, names, log)
     if not missing and not isinstance(value, Judgement):

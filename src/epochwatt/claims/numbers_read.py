@@ -59,9 +59,9 @@ def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
         elif read.metric in LEARNED:
             # a prediction has learned from all networks in all modes that they have in common
             for model, mode in product(terms.sets["MODELS4"], terms.sets["COMMON_MODES"]):
-                factors = terms.factors(read.factors["device"], model, {"pm": mode})
-                factors |= {"setup": PAPERS[0], "epoch": "1+"}
-                reads += [Read(metric, factors) for metric in LEARNED[read.metric]]
+                run = terms.factors(read.factors["device"], model, {"pm": mode})
+                run |= {"setup": PAPERS[0], "epoch": "1+"}
+                reads += [Read(metric, run) for metric in LEARNED[read.metric]]
     found: set[Point] = set()
     for metric, factors in reads:
         config = {PRINTED.get(name, name): value for name, value in factors.items()}

@@ -411,6 +411,6 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     # a network from a library
     epochwatt count --model torchvision.models.squeezenet1_1 --like resnet50
     """
-    from epochwatt.counting.summary import count_lines  # imports torch
+    from epochwatt.counting.count_lines import count_lines  # imports torch
 
     say(count_lines(model, like, batch_size, task, precision))

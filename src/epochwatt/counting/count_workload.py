@@ -79,10 +79,8 @@ def count_workload(factors: Factors, task: str = "train", precision: str = "fp32
     Raises ConfigError: a model that is not there; TrainingError: the kernels depend on the
     mini-batch size other than linearly.
 
-    Parameters
-    ----------
-    factors : with `model` and, of a network that is not of this package, `network`
-    task, precision : of the run; see `record`
+    `factors`: with `model` and, of a network that is not of this package, `network`; `task`,
+    `precision`: of the run; see `record`
     """
     model, workload = factors["model"], workload_of(dict(factors))
     runs = [launches(workload, size, task, precision) for size in SIZES]

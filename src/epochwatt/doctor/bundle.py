@@ -326,9 +326,7 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def read_all(root: str) -> Readings:
     """Read every file of `READINGS`; note the error of each that cannot be read.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
+    `root`: `/`, or the folder of a fake board
     """
     readings = Readings()
     for folder, names in READINGS:

@@ -44,9 +44,7 @@ def doctor_lines(
 ) -> tuple[list[str], int]:
     """Check a device on this machine.
 
-    Parameters
-    ----------
-    device : a file of config/devices/; None: the board at hand, else `host`
+    `device`: a file of config/devices/; None: the board at hand, else `host`
 
     Returns
     -------
@@ -405,9 +403,7 @@ def _space(topic: str, what: str, medium: Medium, path: Path, low_gib: float) ->
 def cache(subject: Subject, helped: bool) -> Iterator[Finding]:
     """Check that the page cache can be dropped, and that the kernel shows what is in it.
 
-    Parameters
-    ----------
-    helped : the root helper answers; on a board it drops the page cache
+    `helped`: the root helper answers; on a board it drops the page cache
     """
     if helped or os.access(_DROP_CACHES, os.W_OK):
         how = "by the root helper" if helped else "by this user"

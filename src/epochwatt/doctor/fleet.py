@@ -251,9 +251,7 @@ def unit_findings(
 def partition_findings(partition: Partition, longest_s: float) -> Iterator[Finding]:
     """Check that a partition leaves a board to one job, for as long as the longest one takes.
 
-    Parameters
-    ----------
-    longest_s : a guess at the longest selected run, all of which is one job, s
+    `longest_s`: a guess at the longest selected run, all of which is one job, s
     """
     if partition.sharing.startswith("FORCE"):
         yield problem(
@@ -389,9 +387,7 @@ def differences(boards: Sequence[Board]) -> Iterator[Finding]:
 def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     """Look at every board of the fleet.
 
-    Parameters
-    ----------
-    checkout : the folder that holds config/, at the path where the boards see it
+    `checkout`: the folder that holds config/, at the path where the boards see it
 
     Returns
     -------

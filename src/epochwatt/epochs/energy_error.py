@@ -158,16 +158,18 @@ def bound_j(read: Readings) -> float:
 def _stratified_j(
     read: Readings, inside_s: Array, unseen_s: float, share: float, frozen: "Frozen"
 ) -> float:
-    """Return the bound of an energy at regular instants, where the time of each stratum is known.
+    """Bound the error of an energy that was read at regular instants, by strata of the loop, J.
 
-    The energy may be off by what these times move it by, and by errors that add in squares:
+    How long each stratum lasted is known. Where readings are spread otherwise, the energy is off by
+    the correction that follows from it. The other errors add in squares:
 
-    * sampling: of what the strata leave, and of their means;
-    * what no reading met: 3 / n of the time, or a stratum. ASSUME: there the power differs from the
-      mean by no more than the mean, or than the largest reading does;
-    * places less even than random ones: `share` of the swing of what the strata leave; of half of
-      the most that was read, too, where a part of the mini-batch is not met that random places
-      would have met. As even as random ones, places do no more than the first of these.
+    * sampling: the spread within strata, and of their means;
+    * time that no reading met: 3 / n of the epoch, or a stratum. ASSUME: there the power differs
+      from the mean by no more than the mean, or than the largest reading does;
+    * regular instants: where readings lie less evenly in the mini-batch than random ones, `share`
+      of the swing within strata; where they leave out a part of it that random ones would have met,
+      `share` of half of the largest reading if that is more. Where they lie as evenly as random
+      ones, sampling covers it.
 
     Parameters
     ----------
@@ -302,10 +304,8 @@ def sampling_variance_j2(
 
     Source of the first: Gasser, Sroka, Jennen-Steinmetz, Biometrika 73 (1986) 625-633.
 
-    Parameters
-    ----------
-    t, power : float (n,), n >= 3
-    inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
+    `t`, `power`: float (n,), n >= 3; `inside_s`: float (n - 1,), part of each step inside the
+    window; 0 for gaps
     """
     jumps_j2 = float(((np.diff(power) * inside_s) ** 2).sum()) / 12
     weights = (np.append(inside_s, 0.0) + np.append(0.0, inside_s)) / 2
@@ -413,10 +413,7 @@ def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: flo
     A step between readings counts but for a typical one where a try in it gave nothing, or where
     it is longer than steps between tries are; so does the time from and to a bound.
 
-    Parameters
-    ----------
-    t : float (n,), s, of the readings around the window
-    tried_s : float (m,), s, of all tries
+    `t`: float (n,), s, of the readings around the window; `tried_s`: float (m,), s, of all tries
     """
     tries = np.searchsorted(tried_s, t, side="right")
     failed = np.diff(tries) > 1

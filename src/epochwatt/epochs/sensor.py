@@ -84,10 +84,8 @@ def sensor_in(
 ) -> Sensor:
     """Return how the sensor of a source reads, as far as its record and its samples tell.
 
-    Parameters
-    ----------
-    table : its samples by column, float (n,)
-    window_s : only the readings inside say whether a rail's power moves by more than its step
+    `table`: its samples by column, float (n,); `window_s`: only the readings inside say whether a
+    rail's power moves by more than its step
     """
     sensor = recorded_sensor(source)
     steps = {name: step for name, step in (sensor.get("step_w") or {}).items() if name in table}
@@ -119,9 +117,7 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
     whatever its noise. Beside that, readings of one step are all off by the same, up to half of
     one, evenly spread: so is the mean where a rail keeps to a step, less where it is on many.
 
-    Parameters
-    ----------
-    rails : float (n,) each, W; NaN: no reading
+    `rails`: float (n,) each, W; NaN: no reading
     """
     variance_w2 = 0.0
     for power, step_w in zip(rails, steps_w):

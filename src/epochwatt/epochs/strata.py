@@ -73,10 +73,7 @@ def stratified(power: Array, weights: Array, strata: Strata) -> Stratified:
 
     A stratum's mean is drawn towards that of all readings, the more the fewer there are in it.
 
-    Parameters
-    ----------
-    power : float (n,), W
-    weights : float (n,), s
+    `power`: float (n,), W; `weights`: float (n,), s
     """
     used, size = weights > 0, strata.lasted_s.size
     n = np.bincount(strata.which, used, size)

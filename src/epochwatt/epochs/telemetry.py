@@ -13,8 +13,8 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import COLUMNS, EPOCH_COLUMNS
-from epochwatt.epochs.board import BUSY_PCT, window_of
-from epochwatt.epochs.board import Samples as Samples
+from epochwatt.epochs.board_flags import BUSY_PCT, window_of
+from epochwatt.epochs.board_flags import Samples as Samples
 from epochwatt.epochs.energy import (
     J_PER_WH,
     TICK_S,

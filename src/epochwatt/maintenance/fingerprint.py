@@ -25,10 +25,8 @@ OWN = Path("src")  # modules of the user, in the working folder
 def fingerprint(*modules: str, script: str = "") -> str:
     """Return 16 hex digits that stand for code and for all that it imports of this package.
 
-    Parameters
-    ----------
-    modules : names of modules, of this package or of the user's own
-    script : path of a file that imports some; where it lies does not count
+    `modules`: names of modules, of this package or of the user's own; `script`: path of a file that
+    imports some; where it lies does not count
     """
     digest = hashlib.sha256()
     if script:

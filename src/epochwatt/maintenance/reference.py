@@ -212,7 +212,7 @@ def _type(schema: Document) -> str:
     if schema["type"] == "object":
         inner = schema["additionalProperties"]
         return f"name -> {_type(inner)}" if isinstance(inner, dict) else "name -> anything"
-    return _TYPES.get(schema["type"], schema["type"])
+    return _TYPES.get(schema["type"], str(schema["type"]))
 
 
 def _allowed(schema: Document) -> str:

@@ -222,14 +222,14 @@ def read_lines(text: str, path: str) -> pd.DataFrame:
         header = next(reader, [])
         for row in filter(None, reader):  # empty lines are none
             if len(row) != len(header):
-                whole = [cell.strip().isdecimal() for cell in row]
-                has_commas = len(row) > len(header) and any(a and b for a, b in pairwise(whole))
+                # two whole numbers side by side may be one with a comma in it
+                is_whole = [cell.strip().isdecimal() for cell in row]
+                may_have_commas = len(row) > len(header) and any(map(all, pairwise(is_whole)))
+                advice = "if commas stand in its numbers, write 0.041 for 0,041 and 1234 for 1,234"
                 raise DataError(
                     f"{len(row)} cells where the first line has {len(header)}",
                     where=f"{path}, line {reader.line_num}",
-                    do="if commas stand in its numbers, write 0.041 for 0,041 and 1234 for 1,234"
-                    if has_commas
-                    else None,
+                    do=advice if may_have_commas else None,
                 )
             rows[reader.line_num] = row
     except csv.Error as error:

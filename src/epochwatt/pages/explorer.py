@@ -19,7 +19,7 @@ import pandas as pd
 
 from epochwatt import columns as cols
 from epochwatt.analysis.compare import QUANTITIES
-from epochwatt.analysis.summary import SETTING, WORKLOAD
+from epochwatt.analysis.run_means import SETTING, WORKLOAD
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import RecordError
 from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline
@@ -130,9 +130,7 @@ def spread(later: Any, runs: Iterable[str]) -> dict[str, list[float | None]]:
 
     That is all that the interval of `analysis.compare` takes from the epochs.
 
-    Parameters
-    ----------
-    later : a quantity of these epochs, grouped by run
+    `later`: a quantity of these epochs, grouped by run
     """
     numbers = later.agg(n="count", mean="mean", variance="var").reindex(list(runs))
     numbers["n"] = numbers["n"].fillna(0).astype(int)

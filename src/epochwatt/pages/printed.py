@@ -21,7 +21,7 @@ from epochwatt.published.numbers import (
 )
 from epochwatt.tables import read_table, write_table
 
-COLUMNS = (
+PRINTED_COLUMNS = (
     *("backend", "quantity", "value", "value_hi", "published", "published_hi"),
     *("published_id", "published_qualifier", "seen_by_fit"),
 )
@@ -31,10 +31,7 @@ FACTOR_OF = {printed: factor for factor, printed in PRINTED.items()}
 def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
     """Write the table, of each backend with runs of the papers.
 
-    Parameters
-    ----------
-    epochs : `epochs.csv` of all runs
-    idle : idle.csv; empty: there are no idle powers
+    `epochs`: `epochs.csv` of all runs; `idle`: idle.csv; empty: there are no idle powers
     """
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
@@ -49,7 +46,7 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
                 ours = (here[0], here[-1] if len(here) > 1 else None)
                 printed = (fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
                 lines.append((backend, fact.metric, *ours, *printed))
-    write_table(Path(path), "the printed numbers", COLUMNS, lines)
+    write_table(Path(path), "the printed numbers", PRINTED_COLUMNS, lines)
 
 
 def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:

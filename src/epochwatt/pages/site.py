@@ -16,9 +16,9 @@ from typing import NamedTuple, TypedDict
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.columns import TIME_PARTS
 from epochwatt.errors import RecordError
 from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies

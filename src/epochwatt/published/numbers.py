@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from epochwatt.columns import FACTOR_DEFAULTS, Factors
+from epochwatt.columns import FACTOR_DEFAULTS
 from epochwatt.tables import Cells, checked_rows, read_table, rows_by_id
 
 MEASUREMENTS = "measurements.csv"
@@ -55,7 +55,7 @@ DEVICE_DEFAULTS: dict[str, Config] = {
 }
 
 
-def trains_as_published(factors: Factors) -> bool:
+def trains_as_published(factors: Mapping[str, object]) -> bool:
     """Say whether a run trains, in the arithmetic of the papers: no other is held against them."""
     defaults = {name: FACTOR_DEFAULTS[name] for name in UNKNOWN_TO_PAPERS}
     return all((factors.get(name) or value) == value for name, value in defaults.items())

@@ -14,7 +14,7 @@ from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags, mean_clocks_mhz
+from epochwatt.epochs.board_flags import board_flags, mean_clocks_mhz
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
@@ -53,10 +53,8 @@ def collect_ceilings(
     Raises RecordError: a record is missing or damaged, or the flags are of another version;
     RecordWriteError: the table cannot be written.
 
-    Parameters
-    ----------
-    places : `Place` as plain values
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `places`: `Place` as plain values; `flag_effects`: flag -> "invalidates", "voids_energy" or
+    "informs"
     """
     rows: list[CeilingRow] = []
     for place in (Place(**values) for values in places):

@@ -80,7 +80,8 @@ GPU = "gpu"
 FITTED, LAWS = "its ceilings", "clock laws over all modes"  # where new rooflines come from
 KEEPS_UP = 0.8  # of an epoch without overhead; a loader that needs less keeps up with training
 ALL = "all"
-COLUMNS = (  # of results/tables/explanations.csv: a run, or one class of operators of it
+# of results/tables/explanations.csv: a run, or one class of operators of it
+EXPLANATION_COLUMNS = (
     *("provenance", "run", "operators", "launches", "gflop", "mb"),  # work of one mini-batch
     # shares of the epoch's time, and of its energy; they add up to 100 for `all`
     *(f"{part.replace(' ', '_')}_pct" for part in TIME_PARTS),
@@ -297,10 +298,8 @@ def epoch_s(
 ) -> float:
     """Return the epoch's time under other rooflines, s.
 
-    Parameters
-    ----------
-    old, new : rooflines of its mode and of the other
-    cpu_factor : time of the loader's transforms there over here
+    `old`, `new`: rooflines of its mode and of the other; `cpu_factor`: time of the loader's
+    transforms there over here
     """
     before = least_compute_s(work, seen.batch_size, old)
     ratio = least_compute_s(work, seen.batch_size, new) / before if before > 0 else 1.0
@@ -386,10 +385,7 @@ def explain_run(
 ) -> Explained:
     """Explain a run by the rooflines of its mode.
 
-    Parameters
-    ----------
-    epochs : rows of its epochs.csv
-    fits : fitted rooflines, others among them
+    `epochs`: rows of its epochs.csv; `fits`: fitted rooflines, others among them
 
     Raises EpochwattError: no epoch is valid, or the ceilings of its mode were never measured.
     """
@@ -407,10 +403,7 @@ def explain_run(
 def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | None:
     """Return the means over the valid epochs after the first, or over all; None: none is valid.
 
-    Parameters
-    ----------
-    epochs : rows of a run's epochs.csv
-    power_scope : what the energy has to be of
+    `epochs`: rows of a run's epochs.csv; `power_scope`: what the energy has to be of
     """
     valid = [row for row in epochs if row["valid"]]
     chosen = [row for row in valid if row["epoch"] > 0] or valid
@@ -486,12 +479,12 @@ def write_explanations(runs: Iterable[Document], fits: str, path: str) -> None:
             frames.append(table_rows(explain_run(run, read_rows(run.epochs), work, fitted)))
         except EpochwattError:
             continue  # of another precision or mode, or without a valid epoch
-    table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)])
+    table = pd.concat(frames or [pd.DataFrame(columns=EXPLANATION_COLUMNS)])
     write_frame(path, "explanations of runs", table, "%.6g")
 
 
 def table_rows(explained: Explained) -> pd.DataFrame:
-    """Return `COLUMNS` of a run: of all of it, and of each class of operators."""
+    """Return `EXPLANATION_COLUMNS` of a run: of all of it, and of each class of operators."""
     e, seen, run = explained.explanation, explained.seen, explained.run
     groups = e.groups.values()
     names = ("launches", "flops", "bytes")
@@ -519,7 +512,7 @@ def table_rows(explained: Explained) -> pd.DataFrame:
         "explanation": sentence(e) + (f" {SHARED}" if explained.fit.is_shared else ""),
         "next_mode": "; ".join(step_words(step, seen) for step in explained.steps),
     }
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=EXPLANATION_COLUMNS)
 
 
 def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, float]:

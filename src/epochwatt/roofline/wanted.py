@@ -12,6 +12,7 @@ from epochwatt import columns
 from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS, Factors
+from epochwatt.epochs.table import EpochRow
 from epochwatt.errors import ConfigError
 from epochwatt.roofline.points import RunInMode
 from epochwatt.study.place import MEASURED
@@ -90,12 +91,12 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):
         device = settings.devices.of_run(run.factors)
-        board = device.board if device else None
+        board = device.board if device else ""
         _add(wanted, run, board or run.factors["device"], [_mode_of(run)])
     for sweep in sweeps.sweeps.values():
         if sweep.ceilings:
-            device = sweep.board or str(sweep.run.factors["device"])
-            _add(wanted, sweep.run, device, sweep.modes)
+            board = sweep.board or str(sweep.run.factors["device"])
+            _add(wanted, sweep.run, board, sweep.modes)
     return wanted
 
 
@@ -111,7 +112,7 @@ def ceiling_runs(settings: Settings) -> list[Run]:
     ]
 
 
-def run_in_mode(run: str, factors: Factors, board: str, mode: Factors) -> RunInMode:
+def run_in_mode(run: str, factors: EpochRow, board: str, mode: Factors) -> RunInMode:
     """Return workload and mode of a run.
 
     Parameters
@@ -134,7 +135,7 @@ def run_in_mode(run: str, factors: Factors, board: str, mode: Factors) -> RunInM
     )
 
 
-def _known_parts(factors: Factors, mode: Factors) -> dict[str, float]:
+def _known_parts(factors: EpochRow, mode: Factors) -> dict[str, float]:
     """Return the parts of a run's mode that are known: on a host the threads of torch."""
     if factors["backend"] == "host":
         threads = factors["torch_threads"]

@@ -33,7 +33,7 @@ from epochwatt.sweeps.mode_table import ModeTable, tables_of
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.sweeps.table import load_sweep
 from epochwatt.twin.boards import Clocks
-from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power import idle_w
 from epochwatt.twin.power_modes import load_twin_with_modes
 from epochwatt.twin.sweep import simulated_rows
@@ -238,7 +238,7 @@ def _table(entry: BoardEntry, where: str) -> ModeTable:
 
 def _simulated(entry: BoardEntry, root: Path) -> ModeTable:
     """Return the simulated modes of a board, as a sweep of config/sweeps.yaml would have them."""
-    twin = load_twin_with_modes(map(str, sorted((root / WORKLOADS).glob("*.json"))), root)
+    twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
     workload = {"model": entry.workload, "batch_size": entry.batch_size or BATCH_SIZE}
     entry_of_sweep = {
         "title": f"{entry.workload} on {entry.device}",

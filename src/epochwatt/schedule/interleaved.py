@@ -38,10 +38,7 @@ MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and m
 def plan_for(given: Document, root: Path = Path()) -> Document:
     """Return the checked plan of a measurement, with networks of config/workloads.yaml.
 
-    Parameters
-    ----------
-    given : as `training.interleave.plan.checked` takes it
-    root : the folder that holds config/
+    `given`: as `training.interleave.plan.checked` takes it; `root`: the folder that holds config/
 
     Raises ConfigError: a network that is not there, or a number that cannot be.
     """

@@ -32,7 +32,7 @@ from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.text import aligned, answer_origin, counted
-from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power_modes import load_twin_with_modes
 
 GRIDS = {"orin": "fulcrum-orin"}  # of simulated boards
@@ -169,7 +169,7 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
         n_profiled=[N_PROFILED],
         draws=1,
     )
-    twin = load_twin_with_modes(map(str, sorted((root / WORKLOADS).glob("*.json"))), root)
+    twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
     works = [network_of(model, {}, twin, root, task).work for model, task in study.works]
     return simulated_tables(study, twin.knowing(*works), root)
 

@@ -2,12 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from epochwatt.board.device.container import NONE
-from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device, PowerMode
 from epochwatt.study.place import is_board
@@ -42,7 +41,7 @@ class Devices:
             self._known[name] = device.model_copy(update={"sysroot": sysroot})
         return self._known[name]
 
-    def of_run(self, factors: Factors) -> Device | None:
+    def of_run(self, factors: Mapping[str, Any]) -> Device | None:
         """Return the device of a run; None: imported, from a board without a device file.
 
         Raises ConfigError: the run is not imported, and there is no such device.

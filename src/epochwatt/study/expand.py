@@ -23,7 +23,7 @@ from epochwatt.study.selection import STUDIES, asked_names, selected
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
-WORKLOADS = "config/workloads.yaml"
+WORKLOADS_FILE = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
 _PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
@@ -36,8 +36,8 @@ def load_table(config: Document, root: Path = Path()) -> RunTable:
     Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     names = asked_names(config)
-    workloads = read_rows(WorkloadRow, root / WORKLOADS)
-    check_names(WORKLOADS, workloads)
+    workloads = read_rows(WorkloadRow, root / WORKLOADS_FILE)
+    check_names(WORKLOADS_FILE, workloads)
     exclusions = _exclusions(root / EXCLUSIONS)
     devices = Devices(root)
     merged: dict[str, Run] = {}
@@ -199,11 +199,13 @@ def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]
     if keys and "build" not in keys:
         raise ConfigError(
             f"{model} has {', '.join(keys)} without build",
-            where=WORKLOADS,
+            where=WORKLOADS_FILE,
             do=f"add build, or remove {', '.join(keys)}",
         )
     if keys and keys.get("like") not in ours:
-        raise ConfigError(f"{model}.like is {keys.get('like')!r}", where=WORKLOADS, allowed=ours)
+        raise ConfigError(
+            f"{model}.like is {keys.get('like')!r}", where=WORKLOADS_FILE, allowed=ours
+        )
     return keys
 
 

@@ -17,7 +17,7 @@ from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.study.expand import WORKLOADS, load_table
+from epochwatt.study.expand import WORKLOADS_FILE, load_table
 from epochwatt.study.idle import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED, OWN
 from epochwatt.study.runs import TWIN, Run, RunTable
@@ -172,9 +172,7 @@ class Settings:
 def load_settings(config: Document | None = None, root: Path = Path()) -> Settings:
     """Read and check all of config/.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds, when somebody has read it already
+    `config`: what config/config.yaml holds, when somebody has read it already
 
     Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
@@ -185,7 +183,7 @@ def load_settings(config: Document | None = None, root: Path = Path()) -> Settin
         table=load_table(config, root),
         plotting=validated(Plotting, read_yaml(root / PLOTTING), PLOTTING),
         flag_effects=_flag_effects(root),
-        workloads=read_rows(WorkloadRow, root / WORKLOADS),
+        workloads=read_rows(WorkloadRow, root / WORKLOADS_FILE),
         devices=Devices(root),
         idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
         paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),

@@ -12,7 +12,7 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.sweeps.facts import SweepFacts
@@ -30,10 +30,8 @@ def collect_sweep(
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     table cannot be written.
 
-    Parameters
-    ----------
-    facts : `SweepFacts` as plain values; without modes all that are there count
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `facts`: `SweepFacts` as plain values; without modes all that are there count
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
     """
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)

@@ -22,7 +22,7 @@ from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
+from epochwatt.study.expand import WORKLOADS_FILE, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
 from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
 from epochwatt.study.selection import STUDIES
@@ -234,7 +234,7 @@ def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep
             f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
         )
     devices = Devices(root)
-    run = _run(name, entry, devices, read_rows(WorkloadRow, root / WORKLOADS))
+    run = _run(name, entry, devices, read_rows(WorkloadRow, root / WORKLOADS_FILE))
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
     reason = None if run.is_simulated else absence(run, device)
     if entry.backend == "host":

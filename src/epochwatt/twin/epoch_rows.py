@@ -9,6 +9,7 @@ sampler's errors are missing.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def _first_cluster(setting: Setting, e: Epoch) -> tuple[Array, Array]:
     return first_cluster(setting, e) if setting.dvfs else (np.asarray(1.0), e.clocks.cpu_mhz)
 
 
-COLUMNS: dict[str, Quantity] = {
+SIMULATED_COLUMNS: dict[str, Quantity] = {
     **{name: QUANTITIES[name] for name in ("e2e_s", "stall_s", "compute_s", "overhead_s")},
     "fetch_s": lambda s, e, p: e.fetch_s,
     "preprocess_s": lambda s, e, p: e.preprocess_s,
@@ -68,21 +69,19 @@ def runs_of(rows: Iterable[EpochRow]) -> list[list[EpochRow]]:
 
 def epoch_rows_of_each(
     runs: Sequence[Sequence[EpochRow]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
-) -> Iterator[list[EpochRow]]:
+) -> Iterator[list[dict[str, Any]]]:
     """Yield, for each draw of parameters, a row for each epoch of each run.
 
-    Parameters
-    ----------
-    runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
-    seeds : of each draw; another one is another spread between epochs
+    `runs`: of each simulated run, its rows of `epochs.csv`, of which factors and epochs count;
+    `seeds`: of each draw; another one is another spread between epochs
 
     Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     questions_of_runs = [_questions(rows) for rows in runs]
     questions = [q for of_run in questions_of_runs for q in of_run]
-    answers_of_draws = answer_each(questions, twin, draws, COLUMNS)
+    answers_of_draws = answer_each(questions, twin, draws, SIMULATED_COLUMNS)
     for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
-        epochs: list[EpochRow] = []
+        epochs: list[dict[str, Any]] = []
         for rows, of_run in zip(runs, questions_of_runs, strict=True):
             factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
             random = np.random.default_rng([seed, *rows[0]["run"].encode()])
@@ -112,7 +111,7 @@ def _questions(rows: Sequence[EpochRow]) -> list[Question]:
 
 def idle_rows(rows: Iterable[EpochRow], twin: Twin, p: Values) -> list[EpochRow]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    idles = []
+    idles: list[EpochRow] = []
     for row in rows:
         board = twin.boards[row["device"]]
         clocks = twin.clocks(row["device"], row["power_mode"])

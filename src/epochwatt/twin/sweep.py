@@ -50,11 +50,9 @@ class Sweep(NamedTuple):
 def simulate_sweep(modes: Numbers, factors: Factors, twin: Twin, parameters: Values) -> Sweep:
     """Return time and power of a mini-batch of one workload in each mode.
 
-    Parameters
-    ----------
-    modes : shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
-    factors : of the workload, as in the run table; its power mode is not looked at, and others
-        than device, model, dataset, storage, num_workers and batch_size may be left out
+    `modes`: shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
+    `factors`: of the workload, as in the run table; its power mode is not looked at, and others
+    than device, model, dataset, storage, num_workers and batch_size may be left out
 
     Raises EpochwattError: a board, network, data set or arithmetic that is not simulated, or a mode
     that the board cannot have; no simulated GPU is on in part.

@@ -21,7 +21,7 @@ from planted_page import (
     plant,
 )
 
-from epochwatt.claims.summary import takeaway_counts
+from epochwatt.claims.takeaway_counts import takeaway_counts
 from epochwatt.pages import machine, site
 from epochwatt.pages.gallery import not_drawn
 from epochwatt.pages.papers import figure_title, quantity_words, run_words

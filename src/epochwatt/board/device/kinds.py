@@ -26,9 +26,7 @@ class Rail(NamedTuple):
 
     label: str
     parent: Optional[str]  # the rail that feeds it
-    feeds: Mapping[
-        str, float
-    ]  # share that passes through it of the power of each part: POWER_PARTS
+    feeds: Mapping[str, float]  # share of each of `POWER_PARTS` that passes through it
     chip: str = ""  # bus and address of its sensor; empty: not known
     channel: int = 0  # of the chip, from 1; 0: not known
     volt_mv: int = 5000  # usual voltage, rounded

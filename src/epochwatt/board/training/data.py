@@ -113,10 +113,8 @@ def open_dataset(root: str, factors: Factors) -> Tuple[Any, Document]:
     Raises DataError: the data set is missing, cut short, altered or made by another recipe;
     ConfigError: an own reader lacks a length or `read`.
 
-    Parameters
-    ----------
-    root : folder of the storage medium that holds data sets
-    factors : the run's complete factors, with `recipe`
+    `root`: folder of the storage medium that holds data sets; `factors`: the run's complete
+    factors, with `recipe`
     """
     folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])

@@ -28,7 +28,6 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation import sweep_scores as columns
 from epochwatt.prediction.evaluation.sweep_scores import (
-    COLUMNS,
     DESIGNED,
     LEFT_OUT,
     N_PROFILED,
@@ -37,6 +36,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
     PROFILED,
     RANDOM,
     RECOMMENDED,
+    SCORE_COLUMNS,
 )
 from epochwatt.prediction.evaluation.workers import workers
 from epochwatt.prediction.harness import (
@@ -71,7 +71,7 @@ SURE = (0.025, 0.975)  # bounds of all bootstrap intervals
 
 
 class Scores(NamedTuple):
-    """Rows of scores.csv, `sweep_scores.COLUMNS`, and why tables have none."""
+    """Rows of scores.csv, `sweep_scores.SCORE_COLUMNS`, and why tables have none."""
 
     rows: pd.DataFrame
     left_out: list[str]
@@ -375,13 +375,13 @@ def _score(
     unit: Unit, how: str, n_profiled: int, methods: Sequence[str], root: Path, n_draws: int
 ) -> pd.DataFrame:
     """Return the rows of one unit, one way to choose modes and one number of them."""
-    shared: dict[str, Any] = {name: getattr(unit, name) for name in COLUMNS[:4]}
+    shared: dict[str, Any] = {name: getattr(unit, name) for name in SCORE_COLUMNS[:4]}
     shared |= {"learned_from": how, "n_profiled": n_profiled}
     try:
         trials = draws_of(unit, n_profiled, how, n_draws)
     except EpochwattError as error:  # of a design: random modes are always there
         why = f"no design: {str(error).partition(chr(10))[0]}"
-        frame = pd.DataFrame([{"statistic": LEFT_OUT, "note": why}], columns=COLUMNS)
+        frame = pd.DataFrame([{"statistic": LEFT_OUT, "note": why}], columns=SCORE_COLUMNS)
     else:
         shared |= {
             "n_workloads": len(unit.tables),
@@ -398,7 +398,7 @@ def _score(
         for row in rows if names else ():
             if row["method"] in transferred:
                 row["note"] = "; ".join(filter(None, (row.get("note"), f"reference: {names}")))
-        frame = pd.DataFrame(rows, columns=COLUMNS)
+        frame = pd.DataFrame(rows, columns=SCORE_COLUMNS)
     frame = frame.assign(**shared).astype(object)
     return frame.where(frame.notna(), None)
 

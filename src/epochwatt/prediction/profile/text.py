@@ -6,7 +6,7 @@ import re
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.recommend.text import percent

@@ -34,6 +34,7 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor, Reference
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import stock_choices, strongest
+from epochwatt.prediction.transfer.collect import write_frame
 from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.names import (
     BASELINES,
@@ -44,7 +45,6 @@ from epochwatt.prediction.transfer.names import (
     RANDOM_FRONT,
     STOCK_MODES,
 )
-from epochwatt.prediction.transfer.summary import write_frame
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 
 N_LIMITS = 34  # as many as from 17 to 50 W, where no limits are named
@@ -67,10 +67,8 @@ def write_job(
 
     Raises EpochwattError: a table that cannot be read or used (`run_job`), or written.
 
-    Parameters
-    ----------
-    job, group : `config.Job` and `config.PowertrainGroup` as plain values
-    workload, reference : paths of their tables of modes; None: no reference
+    `job`, `group`: `config.Job` and `config.PowertrainGroup` as plain values; `workload`,
+    `reference`: paths of their tables of modes; None: no reference
     """
 
     def read(path: str) -> ModeTable:

@@ -218,6 +218,7 @@ def _opml19(line: Line) -> Cells:
 
 
 def _hkbu(line: Line) -> Cells | str:
+    """Read a row of the tables of Hong Kong Baptist University, of kernels or of networks."""
     if line.text("clock_kind", default="absolute") != "absolute":
         return "clocks are offsets from clocks that nobody says"
     core, memory = ("coreF", "core_mhz"), ("memF", "memory_mhz")

@@ -15,10 +15,9 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import counted_epochs
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.columns import Factors
+from epochwatt.columns import TIME_PARTS, Factors
 from epochwatt.text import counted
 
-TIME_PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
 # settings in which runs of a workload may differ, and how they are shown
