@@ -16,9 +16,9 @@ from epochwatt.analysis.collect_study import counted_epochs, join_ranks, read_ep
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.epochs.bottleneck import (
-    COLUMNS,
     LOADER,
     OVERHEAD,
+    PART_COLUMNS,
     TOO_SHORT,
     TOO_SHORT_S,
     Bottleneck,
@@ -126,7 +126,7 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
         if not run.epochs.empty:
             reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
-    bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
+    bound = find_longest_part({name: run.mean(name) for name in PART_COLUMNS.values()})
     if not bound.bound_by:
         reason = "Only start and end of its epochs are known."
         return Advice(run.run, "", NONE, "No part of its time is known.", reason)
@@ -181,24 +181,25 @@ def _sibling(run: _Run, other: _Run, lever: str) -> _Sibling:
 
 
 def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
-    """Return the advice that a sibling gives."""
+    """Advise the setting of a sibling that was measured to be faster."""
     other, lever = sibling.run, sibling.lever
     assert sibling.ratio is not None
-    ratios = (sibling.ratio, sibling.high, sibling.low)
-    saved_pct, low_pct, high_pct = (100.0 * (1.0 - ratio) for ratio in ratios)
+    saved_pct = 100.0 * (1.0 - sibling.ratio)
+    low_pct, high_pct = 100.0 * (1.0 - sibling.high), 100.0 * (1.0 - sibling.low)
     value = other.factors[lever]
     if lever == "num_workers":
-        words = counted(int(value), "workers") if value else "running without workers"
+        setting = counted(int(value), "workers") if value else "running without workers"
     elif lever.startswith(OWN):
-        words = f"{lever.removeprefix(OWN)} {value}"
+        setting = f"{lever.removeprefix(OWN)} {value}"
     else:
-        words = LEVER_WORDS[lever].format(value)
-    ending = "" if words[0].isdigit() and not words.startswith("1 ") else "s"  # of the verb
+        setting = LEVER_WORDS[lever].format(value)
+    is_plural = setting[0].isdigit() and not setting.startswith("1 ")
     wait_s, other_wait_s, hidden_pct = run.mean("wait_s"), other.mean("wait_s"), None
-    text = f"{words} take{ending} {saved_pct:.0f} % less time (measured)."
     if bound.bound_by == LOADER and other_wait_s < wait_s:
         hidden_pct = 100.0 * (1.0 - other_wait_s / wait_s)
-        text = f"{words} hide{ending} {hidden_pct:.0f} % of the wait (measured)."
+        effect = f"{'hide' if is_plural else 'hides'} {hidden_pct:.0f} % of the wait"
+    else:
+        effect = f"{'take' if is_plural else 'takes'} {saved_pct:.0f} % less time"
     reason = (
         f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: "
         f"{saved_pct:.0f} % less, 95 % interval {low_pct:.0f} to {high_pct:.0f} %."
@@ -212,9 +213,18 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
         reason += " Another batch size also changes what is learned."
     elif sibling.is_learning:
         reason += f" Another {lever.removeprefix(OWN)} may also change what is learned."
-    saved = (saved_pct, low_pct, high_pct, hidden_pct)
-    head = (run.run, bound.bound_by, MEASURED)
-    return Advice(*head, f"{bound}: {text}", reason, other.run, *saved)
+    return Advice(
+        run=run.run,
+        bound_by=bound.bound_by,
+        kind=MEASURED,
+        advice=f"{bound}: {setting} {effect} (measured).",
+        reason=reason,
+        compared_run=other.run,
+        saved_pct=saved_pct,
+        saved_low_pct=low_pct,
+        saved_high_pct=high_pct,
+        hidden_pct=hidden_pct,
+    )
 
 
 def _standing(siblings: Sequence[_Sibling]) -> str:

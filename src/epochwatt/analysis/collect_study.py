@@ -200,10 +200,8 @@ def export_tables(
 ) -> None:
     """Write results/tables/epochs.csv and runs.csv from the `epochs.csv` of all runs.
 
-    Parameters
-    ----------
-    paths : one `epochs.csv` per run
-    studies : run id -> names of its studies, separated by spaces
+    `paths`: one `epochs.csv` per run; `studies`: run id -> names of its studies, separated by
+    spaces
     """
     epochs = read_epochs(paths)
     write_frame(runs_csv, "the table of runs", summarise_runs(epochs, studies))

@@ -129,10 +129,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
 
     Raises EpochwattError: several runs of a set would have the same partner.
 
-    Parameters
-    ----------
-    a, b : tables of epochs (`find_runs`)
-    margin : share that means no difference: 0.05 for 5 %
+    `a`, `b`: tables of epochs (`find_runs`); `margin`: share that means no difference: 0.05 for 5 %
     """
     shared = [name for name in SETTINGS if name not in compared_factors(a, b)]
     ours, theirs = _sides(a, shared, "A"), _sides(b, shared, "B")

@@ -16,8 +16,10 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.transforms import Sample
 from epochwatt.board.training.workloads import Workload, workload_of
+from epochwatt.columns import Factors
 from epochwatt.counting.kernel_counts import COUNTS, FLOAT_BYTES, SCHEMA_VERSION
 from epochwatt.counting.operators import Kernel
 from epochwatt.counting.recorder import META, Loss, mean_of, record
@@ -60,7 +62,7 @@ def made_on_meta(workload: Workload, size: int) -> tuple[nn.Module, torch.Tensor
     return network, inputs, targets
 
 
-def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, Any]:
+def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> Factors:
     """Return `model` and, of a network that is not of this package, what its row says of it."""
     if model not in rows:
         raise ConfigError(
@@ -71,18 +73,14 @@ def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, An
     return {"model": model, "network": given} if given else {"model": model}
 
 
-def count_workload(
-    factors: Mapping[str, Any], task: str = "train", precision: str = "fp32"
-) -> dict[str, Any]:
+def count_workload(factors: Factors, task: str = "train", precision: str = "fp32") -> Document:
     """Return the counts of one mini-batch as results/twin/workloads/{model}.json has them.
 
     Raises ConfigError: a model that is not there; TrainingError: the kernels depend on the
     mini-batch size other than linearly.
 
-    Parameters
-    ----------
-    factors : with `model` and, of a network that is not of this package, `network`
-    task, precision : of the run; see `record`
+    `factors`: with `model` and, of a network that is not of this package, `network`; `task`,
+    `precision`: of the run; see `record`
     """
     model, workload = factors["model"], workload_of(dict(factors))
     runs = [launches(workload, size, task, precision) for size in SIZES]
@@ -210,7 +208,7 @@ def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[
 
 
 def write_workload(
-    factors: Mapping[str, Any], path: str, task: str = "train", precision: str = "fp32"
+    factors: Factors, path: str, task: str = "train", precision: str = "fp32"
 ) -> None:
     """Count a workload and write the counts, whole or not at all (see `count_workload`)."""
     with files.writing("the counts", path):

@@ -22,6 +22,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.checksums import SUMS, write_sums
 from epochwatt.board.records.mode_folder import RECORD as MODE
 from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import package
 from epochwatt.open_data.check import check_folder
@@ -85,7 +86,7 @@ def export(
 
 def gather(
     names: Sequence[str], results: Path = RESULTS, measured: Path = MEASURED
-) -> tuple[list[Part], dict[str, Any]]:
+) -> tuple[list[Part], Document]:
     """Return the tables of sweeps and runs, one per provenance, and facts about where from.
 
     Raises ConfigError for a name that is neither.
@@ -123,7 +124,7 @@ def gather(
         boards[table.key.device].add(table.key.sweep)
     for run, device in runs["device"].items():
         boards[device].add(str(run))
-    facts: dict[str, Any] = {package.DEVICES: _describe_devices(boards, records, measured)}
+    facts: Document = {package.DEVICES: _describe_devices(boards, records, measured)}
     return parts, {**facts, package.RECORDS: records} if records else facts
 
 
@@ -167,7 +168,7 @@ def _split(name: str, rows: pd.DataFrame) -> list[Part]:
 
 def _describe_devices(
     boards: Mapping[str, Iterable[str]], records: Records, measured: Path
-) -> dict[str, Any]:
+) -> Document:
     """Return device -> its description, with the machines on which it was measured.
 
     `boards`: device -> names of its sweeps and runs; `records`: of these.
@@ -175,7 +176,7 @@ def _describe_devices(
     devices = Devices(Path())
     described = {}
     for name in sorted(boards):
-        facts: dict[str, Any] = {"title": name}
+        facts: Document = {"title": name}
         kind = name
         if name in devices.names():
             device = devices.get(name, DEVICES)
@@ -195,7 +196,7 @@ def _describe_devices(
                 "ram_mib": board.ram_mib,
                 "rails": [rail.label for rail in board.rails],
             }
-        machines: dict[str, dict[str, Any]] = {}  # the different ones, with their software
+        machines: dict[str, Document] = {}  # the different ones, with their software
         for folder in (f for owner in sorted(boards[name]) for f in records.get(owner, ())):
             path = next(p for file in (EPOCH, MODE) if (p := measured / folder / file).is_file())
             record = files.read_json(str(path))
@@ -339,7 +340,7 @@ def _known_terms(name: str) -> Terms | None:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _write(output: Path, made: Package, facts: Mapping[str, Any]) -> None:
+def _write(output: Path, made: Package, facts: Document) -> None:
     """Write a package whole or not at all, checked.
 
     `facts`: name of a further JSON file -> what it holds.

@@ -56,10 +56,8 @@ def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     Raises ConfigError, DataError: there is none, or it is not as it has to be: where, what is
     allowed.
 
-    Parameters
-    ----------
-    what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
-    public_data : folder of others' repositories (`sweeps.find.find_tables`)
+    `what`: a package (a folder or .zip file), a CSV file of modes, or the name of a sweep;
+    `public_data`: folder of others' repositories (`sweeps.find.find_tables`)
     """
     path = Path(what)
     if is_package(what):

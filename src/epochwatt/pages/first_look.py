@@ -16,9 +16,10 @@ from epochwatt import columns
 from epochwatt.analysis.advice import Advice, advise
 from epochwatt.analysis.collect_study import counted_epochs, join_ranks
 from epochwatt.analysis.own_runs import read_own_epochs
-from epochwatt.analysis.summary import SETTING
+from epochwatt.analysis.run_means import SETTING
 from epochwatt.board.records import files
-from epochwatt.epochs.bottleneck import COLUMNS as PARTS
+from epochwatt.board.records.shapes import Document
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
 from epochwatt.errors import RecordError
 from epochwatt.pages.numbers import Bar, Column, shown, text_table
 from epochwatt.pages.timeline import read_epoch, timeline
@@ -48,7 +49,7 @@ class OwnRun:
     rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
     key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
     flags: dict[str, str]  # of any of its epochs -> meaning
-    power: dict[str, Any] | None  # over the last epoch; None: it was not measured
+    power: Document | None  # over the last epoch; None: it was not measured
     advice: Advice
 
     def lines(self) -> list[str]:
@@ -177,7 +178,9 @@ def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> d
         part: 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
         for part, s in seconds.items()
     }
-    words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
+    words = ", ".join(
+        f"{columns.label(f'{part}_s')} {share:.1f} %" for part, share in shares.items()
+    )
     energy = ""
     if pd.notna(epoch.energy_wh):
         wh = float(epoch.energy_wh)
@@ -202,7 +205,7 @@ def _number(value: float, name: str) -> str:
     return "" if pd.isna(value) else f"{shown(float(value), unit=unit)} {unit}"
 
 
-def _power(folder: str, epoch: int) -> dict[str, Any] | None:
+def _power(folder: str, epoch: int) -> Document | None:
     """Return the curves of power over an epoch, as the page draws them."""
     told = timeline(*read_epoch(folder, epoch))
     series = [line for line in told["series"] if line["lane"] == "power"]

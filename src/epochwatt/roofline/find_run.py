@@ -8,12 +8,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from epochwatt.board.records import files
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE
 from epochwatt.roofline.fits import FitRow, read_fits
@@ -29,7 +28,7 @@ from epochwatt.text import first_of
 HERE = "local"  # how the workflow calls this machine (config/devices/host.yaml)
 
 
-def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[dict[str, Any]]]:
+def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRow]]:
     """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
 
     Or the one of `EpochMonitor` (`find_own_runs`), which needs no checkout.
@@ -63,16 +62,18 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, list[dict[str, A
         raise EpochwattError(f"{matches[0]} has no epoch yet")
     first = epochs[0]
     if first["imported"]:
-        return _own_run(folder, matches[0], epochs), epochs
-    device = Devices(root).get(first["device"], "the run")
-    mode = device.power_modes.get(first["power_mode"])
-    settings = mode.model_dump() if mode else {}
-    return run_in_mode(matches[0], first, device.board, settings), epochs
+        return _own_run(folder, matches[0], epochs)
+    device = Devices(root).of_run(first)
+    mode = device.power_modes.get(first["power_mode"]) if device else None
+    board = device.board if device else first["device"]  # imported: it may be a kind
+    return run_in_mode(matches[0], first, board, mode.model_dump() if mode else {}), epochs
 
 
-def _own_run(folder: Path, run: str, epochs: Sequence[dict[str, Any]]) -> RunInMode:
-    """Return a run of somebody's own loop; its rows get what its records know beside them."""
-    first, counts = epochs[0], folder / run / COUNTS
+def _own_run(
+    folder: Path, run: str, rows: Sequence[EpochRow]
+) -> tuple[RunInMode, Sequence[EpochRow]]:
+    """Return a run of somebody's own loop, and its rows with what its records know beside them."""
+    first, counts = rows[0], folder / run / COUNTS
     batch_size = first["batch_size"]
     if counts.is_file() and not batch_size:
         batch_size = files.read_json(str(counts)).get("batch_size")
@@ -83,10 +84,9 @@ def _own_run(folder: Path, run: str, epochs: Sequence[dict[str, Any]]) -> RunInM
         "instance": HERE if is_here else first["instance"],
         "batch_size": batch_size or 0,
     }
-    for row in epochs:
-        row |= told
-    found = run_in_mode(run, first, "", {})
-    return replace(found, counts=str(counts) if counts.is_file() else "")
+    epochs = [{**row, **told} for row in rows]
+    found = run_in_mode(run, epochs[0], "", {})
+    return replace(found, counts=str(counts) if counts.is_file() else ""), epochs
 
 
 def measured_fits(root: Path = Path()) -> list[FitRow]:
