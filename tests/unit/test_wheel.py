@@ -47,9 +47,8 @@ def distributions(*names):
     found = {}
     while names:
         found |= {name: metadata.distribution(name) for name in names}
-        wanted = {
-            re.match(r"[\w.-]+", need)[0] for d in found.values() for need in d.requires or ()
-        }
+        needs = (need for d in found.values() for need in d.requires or () if "extra" not in need)
+        wanted = {re.match(r"[\w.-]+", need)[0] for need in needs}
         installed = {d.metadata["Name"].lower().replace("_", "-") for d in metadata.distributions()}
         names = {n.lower().replace("_", "-") for n in wanted} & installed - found.keys()
     return found.values()
