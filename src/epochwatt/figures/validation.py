@@ -1,10 +1,7 @@
 """Draw published numbers and what the simulated boards, fitted without them, predict.
 
-Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
-their two sides, powers, and energies. The fifth has the median error by what was left out: a
-statement on the accuracy has to quote their range. Shares, small changes and bounds are in
-`results/twin/validation.csv`. An error is 100 |ln(simulated / published)|, so that half as much is
-as far off as twice as much.
+Four fields have what is judged as a ratio, the fifth the median error by what was left out. An
+error is 100 |ln(simulated / published)|, so that half as much is as far off as twice as much.
 """
 
 import math
@@ -310,24 +307,15 @@ def point_fields(
         paper=points["paper"].map(TITLES),
         of=points["published_id"].map(lambda name: names.get(name, name)),
     ).drop(columns="marker")
-    scale = {"type": "log", "zero": False}
     band = {"type": "rect", "color": grey, "opacity": 0.25}
     goal = vega.layer(band, y={"datum": 1.0 / factor}, y2={"datum": factor})
     unity = vega.layer({"type": "rule", "color": grey}, y={"datum": 1.0})
     for drawn_once in (goal, unity):  # not for each point
         drawn_once["transform"] = [{"aggregate": [], "groupby": ["field"]}]
-    dots = vega.layer(
-        {"type": "point", "size": 45, "filled": True, "opacity": 0.9},
-        x=vega.number("published", "published", scale=scale),
-        y=vega.number("ratio", "simulated / published", scale=scale),
-        shape=vega.name("paper", scale={"range": ["circle", "triangle-up"]}),
-        color={"value": palette["stall"]},
-        tooltip=vega.tooltip(shown.columns),
-    )
-    by = vega.name("field", sort=list(dict.fromkeys(shown["field"])))
-    fields = vega.multiples(by, [goal, unity, dots], 320, 220, 2, "x", "y")
-    kinds = shown.select_dtypes("number").columns
-    return {"data": vega.csv_data(records(shown), kinds), **fields}
+    scale = {"type": "log", "zero": False}
+    x = vega.number("published", "published", scale=scale)
+    y = vega.number("ratio", "simulated / published", scale=scale)
+    return vega.plane(records(shown), x, y, vega.name("paper"), field="field", behind=[goal, unity])
 
 
 def median_rows(medians: pd.DataFrame, palette: Mapping[str, str]) -> vega.Spec:
@@ -338,20 +326,9 @@ def median_rows(medians: pd.DataFrame, palette: Mapping[str, str]) -> vega.Spec:
     )
     colours = {words: palette[key] for words, key, *_ in MEDIANS.values()}
     scale = {"domain": list(colours), "range": list(colours.values())}
-    place = {
-        "y": vega.name("row", sort=list(dict.fromkeys(shown["row"])), axis={"labelLimit": 320}),
-        "yOffset": {"field": "of", "type": "nominal"},
-        "color": vega.name("of", scale=scale),
-    }
     title = "median error (%) by what was left out of the fit, or by other priors"
     x = vega.number("median_error_pct", title, scale={"type": "log"})
-    ends = {"x": {**x, "field": "low_pct"}, "x2": {"field": "high_pct"}}
-    rod = {"type": "rule", "strokeWidth": 1.5}
-    dot = {"type": "point", "filled": True, "size": 50, "opacity": 1}
-    layers = [
-        vega.layer({"type": "rule", "color": palette["missing"]}, x={"datum": GOAL_PCT}),
-        vega.layer(rod, "isValid(datum.low_pct)", **ends, **place),
-        vega.layer(dot, x=x, **place, tooltip=vega.tooltip(shown.columns)),
-    ]
-    kinds = shown.select_dtypes("number").columns
-    return {"data": vega.csv_data(records(shown), kinds), "width": 460, "layer": layers}
+    y = vega.name("row", sort=list(dict.fromkeys(shown["row"])), axis={"labelLimit": 320})
+    colour, rod = vega.name("of", scale=scale), ("low_pct", "high_pct")
+    goal = vega.layer({"type": "rule", "color": palette["missing"]}, x={"datum": GOAL_PCT})
+    return {**vega.plane(records(shown), x, y, colour, rod=rod, behind=[goal]), "width": 460}

@@ -158,19 +158,6 @@ def set_notes(figure: Figure, note: str, below: str, colour: str) -> None:
         figure.add_artist(Annotation(second, (0.0, 0.0), color=colour, **place))
 
 
-def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
-    """Write lines in a colour above the note; nothing where there are none.
-
-    The note gets empty lines above it, for which the layout makes room, and the lines stand there.
-    """
-    if lines:
-        warning = "\n".join(_filled(figure, line) for line in lines)
-        room = "\n" * (warning.count("\n") + 1)
-        note = _write_note(figure, f"{room}{figure.get_supxlabel()}")
-        place = {"xycoords": note, "ha": "left", "va": "top", "fontsize": "x-small"}
-        figure.add_artist(Annotation(warning, (0.0, 1.0), color=colour, **place))
-
-
 def _write_note(figure: Figure, text: str) -> Any:
     return figure.supxlabel(text, x=NOTE_AT, ha="left", fontsize="x-small", color=GREY)
 

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from epochwatt.figures.common import style
+from epochwatt import columns
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.frames import (
-    Strokes,
     Words,
     caption,
     numbers,
@@ -18,7 +18,7 @@ from epochwatt.figures.frames import (
     records,
     study_figure,
 )
-from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, PEAK, TASKS, points_and_lines
+from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, PEAK, TASKS
 from epochwatt.text import PROVENANCES
 
 TITLE = "Energy saved by tuning the mode, and what it costs in time"
@@ -56,21 +56,21 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
         caption("tuning"),
         ending,
     )
-    axes_of = {"slower_pct": "~g", "saved_pct": "~g"}
+    x, y = (vega.number(name, columns.axis_title(name)) for name in ("slower_pct", "saved_pct"))
     with study_figure(
         stem,
         style_file,
         words,
         (WIDTH_IN, HEIGHT_IN),
         rows,
-        lambda: points_and_lines(rows, axes_of, "linear"),
+        lambda: vega.plane(rows, x, y, vega.name("mode"), field="field"),
     ) as (figure, axes):
         places = style.side_by_side(figure, axes, len(FIELDS))
         top = numbers(shown.saved_pct).max() if len(shown) else PAPER_PCT
         for place, origin in zip(places, FIELDS, strict=True):
             _draw_origin(place, shown[shown.provenance.eq(origin)], origin)
             place.set_ylim(-2, 1.05 * top + 2)
-        grey: Strokes = {"color": "#555555", "markersize": 4, "linewidth": 1}
+        grey: style.Look = {"color": "#555555", "markersize": 4, "linewidth": 1}
         tasks = [
             Line2D([], [], marker=MARKS[task], ls=DASHES[task], label=word, **grey)
             for task, word in TASKS.items()

@@ -116,12 +116,7 @@ def _in_order(rows: pd.DataFrame, statistic: str) -> list[Cells]:
 
 
 def _draw_curves(
-    stem: str,
-    style_file: str,
-    curve: Curve,
-    rows: pd.DataFrame,
-    scored: pd.DataFrame,
-    looks: Looks,
+    stem: str, style_file: str, curve: Curve, rows: pd.DataFrame, scored: pd.DataFrame, looks: Looks
 ) -> None:
     """Draw a field for each sweep, by how many modes were profiled."""
     units = list(rows.groupby(UNIT, sort=False))
