@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator
 
 from epochwatt import columns
 from epochwatt.figures.common import style, vega
@@ -238,10 +237,9 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1.0 / top, top))
     axes.set_ylabel("simulated / published", fontsize="small")
     axes.set_xlabel(f"published ({field.axis})", fontsize="small")
-    _label_ticks(axes.xaxis, low, high)
+    style.label_log(axes.xaxis, *((1.0,) if high / low > WIDE else ()))
+    style.label_log(axes.yaxis)
     axes.yaxis.set_major_locator(FixedLocator(RATIOS if top > FAR else NEAR_RATIOS))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.tick_params(labelsize="x-small")
     title = f"{field.title}, each take-away left out of the fit in turn"
     if points["marker"].eq(OF_MINIBATCH).any():
@@ -276,15 +274,8 @@ def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) 
         if row in HEADINGS:
             tick.set_fontweight("bold")
             line.set_visible(False)
-    _label_ticks(axes.xaxis, *axes.get_xlim())
+    style.label_log(axes.xaxis)
     _legend_above(axes, "median error by what the fit was without, or started from", handles)
-
-
-def _label_ticks(axis: Axis, low: float, high: float) -> None:
-    """Label a logarithmic axis at tenfold steps, or at 1, 2 and 5 where these are few."""
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > WIDE else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _legend_above(axes: Axes, title: str, handles: list[Artist]) -> None:

@@ -20,12 +20,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
-from matplotlib.ticker import LogFormatterSciNotation
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 
 NOTE_AT = 0.015  # of a figure's width: where the lines below a panel begin
 NOTE_CHARACTERS_PER_IN = 19  # of their small letters
@@ -231,6 +232,13 @@ class Powers(LogFormatterSciNotation):
         marked_up = str(super().__call__(x, pos))
         plain = re.sub(r"\^\{([-\d]+)\}", lambda m: m[1].translate(RAISED), marked_up)
         return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
+
+
+def label_log(axis: Axis, *subs: float) -> None:
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5, or at other multiples."""
+    axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def set_log(axes: Axes, *names: str) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.vega import Spec
@@ -98,12 +97,10 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
             places[0].set_yticks(range(len(solvers)), list(map(_solver_title, solvers)))
             places[0].set_ylim(len(solvers) - 0.5, -0.5)
         style.set_log(grid[0][0], "x")
-        grid[0][0].xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-        grid[0][0].xaxis.set_minor_formatter(NullFormatter())
+        style.label_log(grid[0][0].xaxis, 1, 3)
         grid[-1][0].set_xscale("symlog", linthresh=1)
         grid[-1][0].set_xlim(-0.1, 110)
-        for place in (grid[0][0], grid[-1][0]):
-            place.xaxis.set_major_formatter("{x:g}")
+        grid[-1][0].xaxis.set_major_formatter("{x:g}")
         for place, name in zip(grid[0], jobs, strict=False):
             place.set_title(JOBS[name], fontsize="small")
 
@@ -240,8 +237,7 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.axvline(budget_ms, color="#555555", linestyle=":")
             place.set_yscale("log")
             place.set_ylim(LEAST_PCT, 130)
-            place.yaxis.set_major_formatter("{x:g}")
-            place.yaxis.set_minor_locator(NullLocator())
+            style.label_log(place.yaxis, 1)
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
         looks = [ARRIVALS[name] for name in rows.arrivals.unique()]

@@ -13,7 +13,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt import columns
 from epochwatt.columns import FACTOR_NAMES
@@ -184,9 +183,7 @@ def _scale_log(axes: Axes) -> None:
     low, high = axes.dataLim.intervaly
     if np.isfinite([low, high]).all() and low > 0.0:
         axes.set_ylim(low / ROOM, high * ROOM)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    style.label_log(axes.yaxis)
 
 
 # -- what the paper prints ------------------------------------------------------------------------

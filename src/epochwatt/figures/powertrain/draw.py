@@ -13,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.common.vega import Cells, Spec
@@ -234,9 +234,7 @@ def _draw_curves(
     axes.set_xticks(sorted(counts), [str(n) for n in sorted(counts)])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("profiled modes")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(PLAIN)
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    style.label_log(axes.yaxis)
 
 
 # -- power limits: time penalty of the fastest mode, beside the limits that it breaks --------------

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt import columns
 from epochwatt.columns import TWIN
@@ -102,9 +101,7 @@ def draw_panel(
         else:  # far apart
             bottoms[0].set_yscale("log")
             bottoms[0].set_ylim(0.15 * min(errors_pct), 1.8 * max(errors_pct))
-            bottoms[0].yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
-            bottoms[0].yaxis.set_minor_locator(NullLocator())
-            bottoms[0].yaxis.set_major_formatter(FuncFormatter(lambda pct, _: f"{pct:g}"))
+            style.label_log(bottoms[0].yaxis, 1.0)
         trained = sorted({mode.error.row["power_mode"] for mode in modes if mode.is_trained})
         if trained:
             of_paper = f"(the paper's: {PAPERS_MODES})"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.frames import numbers, read_texts, records
@@ -139,9 +138,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
         fill = "white" if by_construction else colour
         axes.plot([median], [y], "o", color=colour, markerfacecolor=fill, markersize=5)
     style.set_log(axes, "x")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    style.label_log(axes.xaxis, 1, 3)
     axes.set_yticks(range(len(methods)), methods)
     axes.set_ylim(len(methods) - 0.5, -0.5)
     axes.grid(visible=True, axis="x")

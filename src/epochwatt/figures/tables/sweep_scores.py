@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
@@ -42,7 +42,6 @@ LEAST_REGRET_PCT = -0.3  # where its axis begins, unless a mode was faster than 
 LEARNED = 2  # numbers of profiled modes that make a curve
 UNIT = ["sweep", "device", "workload"]
 DRAWN = [*UNIT, "provenance", "target", "method", "n_profiled", "statistic", "value", "low", "high"]
-PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 Looks = Mapping[str, tuple[str, str]]
 
 
@@ -155,23 +154,18 @@ def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) ->
         return
     if statistic == MEDIAN:
         style.set_log(facet, "y")
-        facet.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        facet.yaxis.set_minor_formatter(NullFormatter())
+        style.label_log(facet.yaxis)
     else:
         facet.set_yscale("symlog", linthresh=1)
         facet.set_ylim(bottom=np.fmin(LEAST_REGRET_PCT, 1.2 * shown.low.min()))
-    facet.yaxis.set_major_formatter(PLAIN)
+        facet.yaxis.set_major_formatter("{x:g}")
 
 
 def _legend(figure: Figure, names: Iterable[str], looks: Looks) -> None:
-    of_names = ((name, *looks.get(name, BASE)) for name in names)
-    style.legend(
-        figure,
-        [
-            Line2D([], [], color=colour, marker=mark, markersize=4, linewidth=1.0, label=name)
-            for name, colour, mark in of_names
-        ],
-    )
+    shown = ((name, *looks.get(name, BASE)) for name in names)
+    look: style.Look = {"markersize": 4, "linewidth": 1.0}
+    handles = [Line2D([], [], color=c, marker=mark, label=n, **look) for n, c, mark in shown]
+    style.legend(figure, handles)
 
 
 def _draw_four_modes(
@@ -203,9 +197,7 @@ def _draw_four_modes(
             rows += _in_order(of_target[of_target.n_profiled.eq(N_PROFILED[0])], MEDIAN)
             style.set_log(facet, "x")
             low, high = facet.get_xlim()
-            facet.xaxis.set_major_locator(LogLocator(subs=(1, 3) if high < WIDE * low else (1,)))
-            facet.xaxis.set_minor_locator(NullLocator())
-            facet.xaxis.set_major_formatter(PLAIN)
+            style.label_log(facet.xaxis, *((1, 3) if high < WIDE * low else (1,)))
             facet.set_xlabel(f"error of {words} (%)")
             facet.set_ylim(max(len(units), 1) - 0.5, -0.5)
             facet.grid(visible=True, axis="x")
