@@ -38,7 +38,7 @@ from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
 from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.site import Results, write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_scores as sweep_table
@@ -52,8 +52,8 @@ from epochwatt.roofline.points import Point, write_points
 from epochwatt.roofline.tuning import TUNED_COLUMNS
 from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.solver_means import write_summary as summarise_schedules
 from epochwatt.schedule.study import SCORE_COLUMNS
-from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -555,7 +555,7 @@ def test_scores_of_sweeps(style_file, shape):
                         row |= {"low": ends[0], "high": ends[1]}
                         rows += [shared | row] if cells.random.random() < 0.6 else []
     with made() as folder:
-        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
+        write_csv(folder / "scores.csv", sweep_table.SCORE_COLUMNS, rows)
         texts = sweep_table.read_scores([str(folder / "scores.csv")])
         draw_sweep_scores(texts, folder / "figures", style_file)
         sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")
@@ -593,5 +593,6 @@ def test_index(style_file, shape, monkeypatch):
         Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
         more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
         more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
-        page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)
+        more |= {"figures": [drawn], "numbers": [f"{stem}.csv"]}
+        results = Results(tables=inputs, titles=TITLES, palette=PALETTE, **more)
+        write_index(results, "results/index.html")

@@ -11,10 +11,12 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from epochwatt.columns import unit
 from epochwatt.figures.common import style
-from epochwatt.prediction.recommend.command import ORIGINS, Advice
-from epochwatt.prediction.recommend.recommend import UNITS, Estimate
+from epochwatt.prediction.recommend.command import Advice
+from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.text import ORIGINS
 
 STYLE = "config/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
@@ -30,7 +32,7 @@ def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
     """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
     palette = read_yaml(root / PLOTTING)["palette"]
     request, n_modes = advice.request, f"{advice.recommendation.n_modes:,}"
-    title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
+    title = f"{ORIGINS[request.backend].answer}: power modes of {advice.title} for {request.model}"
     note = f"{advice.aim}; expected by {advice.method.title}, of {len(advice.profiled)} profiled "
     note += f"modes; the board has {n_modes}"
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, note) as (figure, axes):
@@ -81,7 +83,7 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         }[name]
         ends = zip(line, (wh, s), strict=True)
         is_there = all(min(drawn) <= high and max(drawn) >= low for drawn, (low, high) in ends)
-        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        label = f"budget: {most:g} {unit(name)}" + ("" if is_there else " (outside)")
         axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
     axes.set(xlim=wh, ylim=s)
     few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)

@@ -22,6 +22,9 @@ def test_every_name_of_a_predicate_has_one_meaning(terms):
     assert terms.constants()["agx"] == "agx"
     assert terms.constants()["off"] == "off"
     assert terms.constants()["NEAR"] == 15.0
+    assert [name for name in terms.tolerances if terms.is_slack(name)] == [
+        name for name in terms.tolerances if name.startswith("EPS")
+    ]
 
 
 def test_pairs_of_a_set_compare_as_those_of_a_predicate(terms):

@@ -12,6 +12,7 @@ from epochwatt.prediction.registry import load_method
 from epochwatt.schedule import problem, sampler
 from epochwatt.schedule.config import PublicJobs, ScheduleStudy
 from epochwatt.schedule.problem import NONE, Answers, Problems, Space
+from epochwatt.schedule.solver_means import summarised
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.study import (
     N_SAMPLED,
@@ -21,7 +22,6 @@ from epochwatt.schedule.study import (
     solvers_of,
     statistics,
 )
-from epochwatt.schedule.summary import summarised
 from epochwatt.schedule.tables import ASSUMED, public_tables
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables

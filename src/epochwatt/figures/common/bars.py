@@ -13,7 +13,7 @@ from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform
 from numpy.typing import NDArray
 
 from epochwatt import columns
-from epochwatt.columns import FACTOR_NAMES
+from epochwatt.columns import FACTOR_NAMES, TIME_PARTS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, Row
 from epochwatt.figures.common.published import (
@@ -30,8 +30,7 @@ from epochwatt.figures.common.published import (
 from epochwatt.figures.common.runs import Cells, RunData, data_words
 from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key, single
 
-PARTS = ("stall", "compute", "overhead")
-STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
+STACK = (*(f"{part}_s" for part in TIME_PARTS), "e2e_s")  # rows of a stack
 BAR = 0.66  # width of a bar; marks stand in the gap
 THIN, BESIDE = 0.16, 0.45  # width of a published compute time, and how far beside its stack
 STALL_ASIDE = 0.2  # how far from a stack's middle the whisker of its stall is
@@ -175,10 +174,10 @@ def draw_stacks(
     `beside`, a line as long as it, from the top of our stall. The mark of a stall that is too low
     for a line over it stands beside its bar.
     """
-    job.colours(*PARTS, "missing", "published")
+    job.colours(*TIME_PARTS, "missing", "published")
     x, bottom = x_of(bars), np.zeros(len(bars))
     stacks = [[job.plotted(bar.run, quantity, epoch_set) for quantity in STACK] for bar in bars]
-    for n, part in enumerate(PARTS):
+    for n, part in enumerate(TIME_PARTS):
         height = np.array([stack[n].height for stack in stacks])
         axes.bar(
             x,

@@ -20,7 +20,7 @@ from epochwatt.figures.frames import (
     study_figure,
 )
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
-from epochwatt.schedule.summary import SUMMED, summarised
+from epochwatt.schedule.solver_means import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}

@@ -22,7 +22,6 @@ from epochwatt.prediction.evaluation.sweep_scores import (
     BROKEN,
     BROKEN_SHARE,
     BY_WORKLOAD,
-    COLUMNS,
     DESIGNED,
     HELD,
     LEFT_OUT,
@@ -32,6 +31,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
     RANDOM,
     RECOMMENDED,
     REGRET,
+    SCORE_COLUMNS,
     TO_BEST,
     TO_PAPER,
     as_text,
@@ -239,7 +239,7 @@ def test_rows_say_what_they_rest_on_and_come_back_from_files(exact, tmp_path):
     path = tmp_path / "scores.csv"
     write_scores(path, exact)
     assert read_scores([str(path)]) == as_text(exact)
-    assert path.read_text("utf-8").startswith(",".join(COLUMNS) + "\n")
+    assert path.read_text("utf-8").startswith(",".join(SCORE_COLUMNS) + "\n")
 
 
 def test_intervals_hold_about_what_they_state():
@@ -295,7 +295,7 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says(monkeypatch):
         of_draw, of_mode = rng.normal(0, 0.3, (12, 1)), rng.normal(0, 0.3, 40)
         errors = np.exp(of_draw + of_mode + rng.normal(0, 0.5, (12, 40)))
         draw, mode = np.divmod(np.arange(errors.size), 40)
-        counts = [score_sweeps.counts(np.random.default_rng(2), n) for n in (12, 40)]
+        counts = [score_sweeps.draw_counts(np.random.default_rng(2), n) for n in (12, 40)]
         weights = counts[0][:, draw] * counts[1][:, mode]
         low, high = np.quantile(quantiles(errors.ravel(), weights, (0.5,))[0], [0.025, 0.975])
         n_held += low <= 1.0 <= high  # the median of the log-normal
@@ -327,7 +327,7 @@ UNIT |= {"n_workloads": 1, "n_modes": 100, "knobs": "gpu_mhz", "n_draws": 10}
 def row(method, statistic, value, low="", high="", n=4, target="time_s", **other):
     cells = {"value": value, "low": low, "high": high, "learned_from": RANDOM, "n_profiled": n}
     cells |= {"method": method, "target": target, "statistic": statistic}
-    whole = dict.fromkeys(COLUMNS, "") | UNIT | cells | other
+    whole = dict.fromkeys(SCORE_COLUMNS, "") | UNIT | cells | other
     return {name: str(cell) for name, cell in whole.items()}
 
 

@@ -8,7 +8,7 @@ from epochwatt.claims.claims_table import (
     read_claims_table,
     write_claims_table,
 )
-from epochwatt.claims.summary import headline, in_short
+from epochwatt.claims.takeaway_counts import headline, in_short
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from epochwatt.prediction.transfer.config import PowertrainExample
-from epochwatt.prediction.transfer.summary import (
+from epochwatt.prediction.transfer.collect import (
     example_choices,
     reported,
     transfer_matrix,
 )
+from epochwatt.prediction.transfer.config import PowertrainExample
 
 SHARED = {"provenance": "simulated", "group": "g", "device": "d", "workload": "w"}
 
