@@ -244,7 +244,7 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
     title = f"{field.title}, each take-away left out of the fit in turn"
     if points["marker"].eq(OF_MINIBATCH).any():
         title += "\n(triangles: of a mini-batch)"
-    _legend_above(axes, title, handles)
+    style.legend_above(axes, title, handles)
 
 
 def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) -> None:
@@ -275,14 +275,7 @@ def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) 
             tick.set_fontweight("bold")
             line.set_visible(False)
     style.label_log(axes.xaxis)
-    _legend_above(axes, "median error by what the fit was without, or started from", handles)
-
-
-def _legend_above(axes: Axes, title: str, handles: list[Artist]) -> None:
-    axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small",
-        title=title, title_fontsize="small", alignment="left", borderaxespad=0.2,
-    )  # fmt: skip
+    style.legend_above(axes, "median error by what the fit was without, or started from", handles)
 
 
 # -- the interactive form ------------------------------------------------------------------------

@@ -93,6 +93,14 @@ def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
     )  # fmt: skip
 
 
+def legend_above(axes: Axes, title: str, handles: Sequence[Artist], **look: Any) -> None:
+    """Draw a legend of one field's own above it, with its title."""
+    axes.legend(
+        handles=handles, title=title, fontsize="x-small", title_fontsize="small", alignment="left",
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, **look,
+    )  # fmt: skip
+
+
 def columns_that_fit(widths: Sequence[float], available: float) -> int:
     """Return in how many columns entries fit, filled from top to bottom; at least one.
 

@@ -340,12 +340,10 @@ def _dress(
         handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
-    axes.legend(
-        handles=handles, ncols=style.columns_that_fit(widths, width_in), fontsize="x-small",
-        title=field.title + (", by GPU clock" if by_clock else ""),
-        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
-    )  # fmt: skip
+    n_columns = style.columns_that_fit(widths, width_in)
+    title = field.title + (", by GPU clock" if by_clock else "")
+    look: style.Look = {"ncols": n_columns, "handlelength": 2.4, "columnspacing": 1.0}
+    style.legend_above(axes, title, handles, **look)
 
 
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:

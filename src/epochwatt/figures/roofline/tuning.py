@@ -57,14 +57,12 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
         ending,
     )
     x, y = (vega.number(name, columns.axis_title(name)) for name in ("slower_pct", "saved_pct"))
-    with study_figure(
-        stem,
-        style_file,
-        words,
-        (WIDTH_IN, HEIGHT_IN),
-        rows,
-        lambda: vega.plane(rows, x, y, vega.name("mode"), field="field"),
-    ) as (figure, axes):
+
+    def spec() -> vega.Spec:
+        return vega.plane(rows, x, y, vega.name("mode"), field="field")
+
+    with study_figure(stem, style_file, words, (WIDTH_IN, HEIGHT_IN), rows, spec) as opened:
+        figure, axes = opened
         places = style.side_by_side(figure, axes, len(FIELDS))
         top = numbers(shown.saved_pct).max() if len(shown) else PAPER_PCT
         for place, origin in zip(places, FIELDS, strict=True):
@@ -98,11 +96,7 @@ def _draw_origin(axes: Axes, rows: pd.DataFrame, origin: str) -> None:
     axes.set_ylabel("energy saved (%)")
     axes.grid(visible=True, axis="both")
     handles = [Line2D([], [], color=c, linewidth=3, label=name) for name, c in shades.items()]
-    axes.legend(
-        handles=handles, ncols=2, fontsize="x-small", title=PROVENANCES[origin],
-        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, columnspacing=1.0,
-    )  # fmt: skip
+    style.legend_above(axes, PROVENANCES[origin], handles, ncols=2, columnspacing=1.0)
 
 
 def name_of(row: Mapping[str, str]) -> str:

@@ -54,28 +54,15 @@ class Curve(NamedTuple):
     label: str  # of its axis
 
 
+LEARNING = "Error of predicted {} of new modes, by how many modes were profiled"
+LOST = "Time that the fastest predicted mode loses, at most, in nine of ten answers"
+BREAKS = "Power budgets that the fastest predicted mode breaks"
 CURVES = {
-    f"learning_{title}": Curve(
-        f"Error of predicted {title} of new modes, by how many modes were profiled",
-        target,
-        MEDIAN,
-        "median error (%)",
-    )
+    f"learning_{title}": Curve(LEARNING.format(title), target, MEDIAN, "median error (%)")
     for target, title in TITLES.items()
-} | {
-    "broken_budgets": Curve(
-        "Power budgets that the fastest predicted mode breaks",
-        RECOMMENDED,
-        BROKEN,
-        "broken budgets (%)",
-    ),
-    "regret": Curve(
-        "Time that the fastest predicted mode loses, at most, in nine of ten answers",
-        RECOMMENDED,
-        REGRET_P90,
-        "90th percentile of regret (%)",
-    ),
 }
+CURVES["broken_budgets"] = Curve(BREAKS, RECOMMENDED, BROKEN, "broken budgets (%)")
+CURVES["regret"] = Curve(LOST, RECOMMENDED, REGRET_P90, "90th percentile of regret (%)")
 FOUR = "four_modes"
 DRAWINGS = (*CURVES, FOUR)  # each results/figures/public/sweep_{name}.svg, .png, .csv
 
