@@ -234,7 +234,8 @@ class Job:
         black = self.palette["published"]
         marked = [row for row in rows if isinstance(row, Plotted) and row.mark]
         changes = [row for row in rows if isinstance(row, Related)]
-        is_red = red or any(row.ink != black for row in (*marked, *changes))
+        inks = [row.ink for row in marked] + [row.ink for row in changes]
+        is_red = red or any(ink != black for ink in inks)
         if changes and change:
             dash: Any = "-" if any(one.seen_by_fit for one in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)

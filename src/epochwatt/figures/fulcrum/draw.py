@@ -277,8 +277,8 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
     rows = rows[rows.train.eq(train) & rows.infer.eq(infer) & rows.switch_s.eq(switch_s)]
     rows = rows.assign(**{name: rows[name].astype(float) for name in SLOT_NUMBERS})
     x, y = vega.number("t_s", "time (s)"), vega.number("trained_per_s", "training (mini-batches/s)")
-    colour = vega.name("policy")
-    spec = vega.plane(records(rows), x, y, colour, field="rates", line="policy", columns=1)
+    who = vega.name("policy")
+    spec = vega.plane(records(rows), x, y, who, field="rates", line="policy", columns=1)
     jobs = {"train": train, "infer": infer, "switch_s": f"{float(switch_s):g}"}
     with _opened(stem, style_file, 6.5, rows, spec, **jobs) as (figure, axes):
         axes.remove()

@@ -446,7 +446,7 @@ def _write_names(axes: Axes, field: Field, what: str) -> None:
     """Write the names of workloads, once for marks of about one intensity; runs are joined."""
     drawn = _placed(field, what)
     names = Names(axes, [(x, rate) for *_, x, rate in drawn])
-    names.taken += [_box(text) for text in axes.texts]
+    names.taken += [_box(text, axes.figure.dpi) for text in axes.texts]
     for name, marks in _names(field, drawn).items():
         groups: list[list[Place]] = []
         for mark in sorted(marks):
@@ -463,10 +463,11 @@ def _write_names(axes: Axes, field: Field, what: str) -> None:
             names.write(lowest, words, "#333333", SIZE_PT, path_effects=[halo(2.0)])
 
 
-def _box(text: Text) -> tuple[float, float, float, float]:
+def _box(text: Text, dpi: float) -> tuple[float, float, float, float]:
     """Return the box of a text on the page, points: its middle, width, height."""
-    box, per_px = text.get_window_extent(), 72.0 / text.get_figure(root=True).dpi
-    return tuple(per_px * end for end in (*((box.p0 + box.p1) / 2), box.width, box.height))
+    box, per_px = text.get_window_extent(), 72.0 / dpi
+    x, y = (per_px * (a + b) / 2 for a, b in ((box.x0, box.x1), (box.y0, box.y1)))
+    return x, y, per_px * box.width, per_px * box.height
 
 
 def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
