@@ -7,8 +7,9 @@ import pytest
 
 from epochwatt.board.telemetry.client import Power
 from epochwatt.board.training.mode_loop import ModeWatch, train_mode
-from epochwatt.board.training.procedure import DEFAULTS
+from epochwatt.board.training.procedure import DEFAULTS, procedure_of
 from epochwatt.board.training.timing import HostTimer, make_timer
+from epochwatt.errors import ConfigError
 
 START_S = 100.0
 
@@ -106,3 +107,12 @@ def test_mini_batches_are_timed_like_those_of_an_epoch(n_wanted):
     whole_s = np.diff(timed.starts_s)
     assert (whole_s >= timed.minibatch_s.sum(axis=1) - 1e-9).all()
     assert timed.method == HostTimer.method
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [{"minibatches": 1}, {"procedure": {"idle_s": -1}}, {"procedure": {"idle": 1}}],
+)
+def test_what_cannot_be_is_refused(factors):
+    with pytest.raises(ConfigError):
+        procedure_of(factors)

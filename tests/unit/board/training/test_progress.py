@@ -8,10 +8,6 @@ from epochwatt.board.training import progress
 from epochwatt.board.training.progress import Progress
 
 
-def line(epoch, done, elapsed_s, n_minibatches=1573):
-    return Progress(None, 4, epoch, n_minibatches).line(done, elapsed_s)
-
-
 class Listener(io.StringIO):
     """Takes lines and says when one is complete."""
 
