@@ -95,7 +95,7 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
                 place.grid(visible=True, axis="both")
                 place.set_xlabel(words, fontsize="small")
             places[0].set_yticks(range(len(solvers)), list(map(_solver_title, solvers)))
-            places[0].set_ylim(len(solvers) - 0.5, -0.5)
+            places[0].set_ylim(max(len(solvers), 1) - 0.5, -0.5)
         style.set_log(grid[0][0], "x")
         style.label_log(grid[0][0].xaxis, 1, 3)
         grid[-1][0].set_xscale("symlog", linthresh=1)
