@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,6 +146,23 @@ def test_gpus_that_trained_are_added_and_failed_readings_bridged(take):
     (row,) = take(log, options=Options(timezone="Etc/UTC", gpus=(0, 1)))
     assert joule(row) == pytest.approx(2 * 30 * 102, rel=0.01)
     assert "sampler_gap" in row["flags"]
+
+
+def test_node_of_mlperf_and_the_log_of_its_training(tmp_path):
+    log, training = DATA / "mlperf_node.txt", DATA / "mlperf_training.txt"
+    said = import_power_log(log, training, Options(), tmp_path)
+    readings = re.findall(r'"time_ms": (\d+),.*"power_reading", "value": (\d+)', log.read_text())
+    t_s, watts = np.array(readings, float).T / [[1000.0], [1.0]]
+    moments = re.findall(r'"time_ms": (\d+),.*"epoch_st', training.read_text())
+    bounds_s = np.array(moments, float)[:8].reshape(4, 2) / 1000.0
+    (run,) = imported_runs(tmp_path).values()
+    assert run.epochs == 4
+    for k, (start_s, end_s) in enumerate(bounds_s):
+        inside = np.linspace(start_s, end_s, 10001)
+        truth_j = np.trapezoid(np.interp(inside, t_s, watts), inside)
+        told = re.search(rf"epoch {k}: ([\d.]+) s; ([\d.]+) Wh; ", "\n".join(said))
+        assert float(told[1]) == pytest.approx(end_s - start_s, abs=0.01)
+        assert float(told[2]) == pytest.approx(truth_j / 3600.0, rel=0.01)
 
 
 def carbon(counted):
