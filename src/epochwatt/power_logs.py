@@ -76,9 +76,9 @@ class Options:
     @property
     def zone(self) -> tzinfo | None:
         """Return the time zone; ConfigError where there is none of that name."""
-        if re.fullmatch(r"[+-]\d\d:?\d\d", self.timezone):
-            return datetime.strptime(self.timezone, "%z").tzinfo
         try:
+            if re.match(r"[+-]|Z$", self.timezone):
+                return datetime.fromisoformat(f"2000-01-01T00:00:00{self.timezone}").tzinfo
             return ZoneInfo(self.timezone) if self.timezone else None
         except (ValueError, OSError, KeyError) as error:
             raise ConfigError(
@@ -435,63 +435,48 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
         "or the log of an MLPerf training"
     )
     first = next(iter(lines.values()), "")
-    if any(MLPERF in line for line in lines.values()):
-        rows = _mlperf_epochs(lines)
-    else:
+    rows = _mlperf_epochs(lines)
+    if not rows:
         is_json = first.lstrip().startswith("{")
-        header = [] if is_json else _csv_cells(first) if first else []
-        rows = []
-        for n, line in list(lines.items())[0 if is_json else 1 :]:
+        header = _csv_cells(lines.pop(min(lines))) if lines and not is_json else []
+        for n, line in lines.items():
             try:
-                cells = (
-                    json.loads(line)
-                    if is_json
-                    else dict(zip(header, _csv_cells(line), strict=True))
+                told = (
+                    dict(zip(header, _csv_cells(line), strict=True)) if header else json.loads(line)
                 )
-                rows.append((n, int(cells["epoch"]), str(cells["start"]), str(cells["end"])))
+                rows.append((n, int(told["epoch"]), str(told["start"]), str(told["end"])))
             except (ValueError, KeyError, TypeError) as error:
                 where, found = f"{path}, line {n}", repr(line[:80])
                 raise RecordError("no epoch", where=where, found=found, allowed=form) from error
     if not rows:
         raise RecordError("no epochs", where=str(path), allowed=form)
     rows.sort(key=lambda row: row[1])
-    told = pd.DataFrame(rows, columns=["line", "epoch", "start", "end"]).set_index("line")
-    told["start_s"] = instants(told["start"], zone, path)
-    told["end_s"] = instants(told["end"], zone, path)
-    before = told.shift()
+    epochs = pd.DataFrame(rows, columns=["line", "epoch", "start", "end"]).set_index("line")
+    epochs["start_s"] = instants(epochs["start"], zone, path)
+    epochs["end_s"] = instants(epochs["end"], zone, path)
     for problem, holds in {
-        "an epoch that ends before it starts": told["start_s"] >= told["end_s"],
-        "an epoch is missing or there twice": told["epoch"] != before["epoch"] + 1,
-        "epochs overlap": told["start_s"] < before["end_s"],
+        "an epoch that ends before it starts": epochs["start_s"] >= epochs["end_s"],
+        "an epoch is missing or there twice": epochs["epoch"].diff().fillna(1) != 1,
+        "epochs overlap": epochs["start_s"] < epochs["end_s"].shift(),
     }.items():
-        wrong = told[holds & (before["epoch"].notna() | problem.endswith("starts"))]
-        if len(wrong):
-            row = wrong.iloc[0]
+        for line, row in epochs[holds].iterrows():
             raise RecordError(
                 problem,
-                where=f"{path}, line {wrong.index[0]}",
+                where=f"{path}, line {line}",
                 found=f"epoch {row['epoch']} from {row['start']} to {row['end']}",
                 allowed="numbers one apart, each epoch after the one before",
             )
-    return told.reset_index(drop=True)
+    return epochs.reset_index(drop=True)
 
 
 def _mlperf_epochs(lines: dict[int, str]) -> list[tuple[int, int, str, str]]:
     """Return line, number, begin and end, s, of the epochs of an MLPerf training, or its blocks."""
-    pattern = MLPERF + r'.*"time_ms": *(\d+),.*"key": *"(epoch|block)_(start|stop)"'
-    found = {n: match.groups() for n, line in lines.items() if (match := re.search(pattern, line))}
     for kind in ("epoch", "block"):
-        moments = {
-            end: [
-                (n, int(ms) / 1e3)
-                for n, (ms, what, at) in found.items()
-                if (what, at) == (kind, end)
-            ]
-            for end in ("start", "stop")
-        }
-        if moments["stop"]:
-            pairs = zip(moments["start"], moments["stop"], strict=False)
-            return [(n, k, str(begin), str(end)) for k, ((n, begin), (_, end)) in enumerate(pairs)]
+        event = re.compile(rf'{MLPERF}.*"time_ms": *(\d+),.*"key": *"{kind}_st(?:art|op)"')
+        found = [(n, match[1]) for n, line in lines.items() if (match := event.search(line))]
+        if found:
+            pairs = enumerate(zip(found[::2], found[1::2], strict=False))
+            return [(n, k, f"{start}e-3", f"{stop}e-3") for k, ((n, start), (_, stop)) in pairs]
     return []
 
 
@@ -540,12 +525,7 @@ def import_power_log(
 
 
 def _source(
-    path: Path,
-    epochs_path: Path,
-    options: Options,
-    form: Format,
-    power: Power,
-    warnings: list[str],
+    path: Path, epochs_path: Path, options: Options, form: Format, power: Power, warnings: list[str]
 ) -> Document:
     """Return what `source.json` says of the run; its factors are as `EpochMonitor` has them."""
     name = options.name or path.stem
