@@ -459,10 +459,10 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
         "an epoch is missing or there twice": epochs["epoch"].diff().fillna(1) != 1,
         "epochs overlap": epochs["start_s"] < epochs["end_s"].shift(),
     }.items():
-        for line, row in epochs[holds].iterrows():
+        for line_number, row in epochs[holds].iterrows():
             raise RecordError(
                 problem,
-                where=f"{path}, line {line}",
+                where=f"{path}, line {line_number}",
                 found=f"epoch {row['epoch']} from {row['start']} to {row['end']}",
                 allowed="numbers one apart, each epoch after the one before",
             )
