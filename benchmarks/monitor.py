@@ -1,10 +1,11 @@
 """What `EpochMonitor` costs a training loop, and what other tools cost the same loop and report.
 
-Two processes on one core train the same network, one of them with a tool. They take turns of some
-tenths of a second, since the speed of a machine changes in such times; in the turn of the bare one
-all processes of the other are stopped (SIGSTOP). So a turn holds all that a tool costs: what it
-does in the loop, and its threads and processes beside. What it does at the begin and at the end of
-an epoch is told apart.
+On one core the same network is trained with a tool and without, in turns of some tenths of a
+second, since the speed of a machine changes in such times. In the bare turns all that runs for the
+tool is stopped (SIGSTOP), so the others hold all that it costs: what it does in the loop, and its
+processes beside. For `EpochMonitor` both loops lie in one process, as two processes are never
+equally fast; tools whose threads cannot be stopped alone need a second one. What is done at the
+begin and at the end of an epoch is told apart.
 
 Tools read the energy counter of a made-up processor (RAPL) of a known power; a mount namespace puts
 it over /sys/class for them alone.
@@ -22,7 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,12 @@ from epochwatt.board.telemetry.process import die_with_parent
 from epochwatt.errors import EpochwattError
 
 BUDGET = at_most(1.005)
-PAIRS_S, PEER_PAIRS_S, ENERGY_S = 60.0, 25.0, 15.0
+PAIRS_S, PEER_PAIRS_S, ENERGY_S = 60.0, 25.0, 12.0
 TURN_S = (0.2, 0.4)
 SETTLE_S = 0.005  # after a stop, what is overdue is done before the turn
-N_BLOCKS = 15
+N_BLOCKS = 10  # of pairs: each holds some rows of a sampler
 START_S = 180.0
+CORES = sorted(os.sched_getaffinity(0))  # the loops have the first, all else the others
 LOCK = REPOSITORY / "requirements/peers.txt"
 ENVIRONMENT = REPOSITORY / ".cache/peers"
 CHILD = REPOSITORY / "benchmarks/peers/loop.py"
@@ -59,21 +62,18 @@ UNDER = 'mount --bind "$0" /sys/class && exec "$@"'  # $0: a folder
 
 def run(quick: bool = False) -> Result:
     """Compare `EpochMonitor` with a bare loop, for each network."""
+    rows = []
     with tempfile.TemporaryDirectory() as folder, counter(Path(folder)) as planted:
-        rows = [
-            Row(
-                f"{network}, EpochMonitor / bare",
-                pairs("epochwatt", network, planted, 0.0 if quick else PAIRS_S),
-                "",
-                4,
-                BUDGET,
-            )
-            for network in ("LeNet", "ResNet-18")
-        ]
-        found, bare = (
+        for network in ("LeNet", "ResNet-18"):
+            with Child("epochwatt", network, planted) as loops:
+                loops.begin()
+                bare = partial(loops.turn, is_bare=True)
+                ratios = pairs(loops.turn, bare, 0.0 if quick else PAIRS_S)
+            rows.append(Row(f"{network}, EpochMonitor / bare", ratios, "", 4, BUDGET))
+        found, bare_found = (
             epochs(tool, planted, 1.0 if quick else ENERGY_S) for tool in ("epochwatt", "bare")
         )
-    edges_ms = np.array(found["edges_ms"]) - np.median(bare["edges_ms"])
+    edges_ms = np.array(found["edges_ms"]) - np.median(bare_found["edges_ms"])
     rows += [
         Row("LeNet, begin and end of an epoch, with its record", edges_ms.tolist(), "ms", 1),
         Row("LeNet, error of an epoch's energy", found["errors_pct"], "%", 3),
@@ -84,12 +84,23 @@ def run(quick: bool = False) -> Result:
 def peers(quick: bool = False) -> Result:
     """Compare all tools on LeNet: cost, error of the energy, begin and end of an epoch."""
     python = environment()
-    tools = {}
-    with tempfile.TemporaryDirectory() as folder, counter(Path(folder)) as planted:
+    tools: dict[str, Any] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        counter(Path(folder)) as planted,
+        Child("bare", "LeNet", planted, python=python) as bare,
+    ):
+        bare.begin()
         for tool in PEERS:
-            ratios = pairs(tool, "LeNet", planted, 0.0 if quick else PEER_PAIRS_S, python)
-            found = epochs(tool, planted, 1.0 if quick else ENERGY_S, python)
-            tools[tool] = {"ratios": ratios, **found}
+            print(f"peers: {tool}", file=sys.stderr, flush=True)
+            try:
+                with Child(tool, "LeNet", planted, python=python) as with_tool:
+                    with_tool.begin()
+                    ratios = pairs(with_tool.turn, bare.turn, 0.0 if quick else PEER_PAIRS_S)
+                found = epochs(tool, planted, 1.0 if quick else ENERGY_S, python)
+                tools[tool] = {"ratios": ratios, **found}
+            except EpochwattError as error:
+                print(error, file=sys.stderr, flush=True)
     rows = [Row(f"{tool} / bare", found["ratios"], "", 4) for tool, found in tools.items()]
     return Result(rows, {"tools": tools})
 
@@ -150,10 +161,12 @@ def counter(folder: Path) -> Iterator[Path]:
     writer = multiprocessing.get_context("fork").Process(
         target=_count, args=(zone / "energy_uj",), daemon=True
     )
+    os.sched_setaffinity(0, CORES[1:] or CORES)
     writer.start()
     try:
         yield folder
     finally:
+        os.sched_setaffinity(0, CORES)
         writer.kill()
         writer.join()
 
@@ -177,7 +190,12 @@ class Child:
     """A process that trains with a tool, on one core."""
 
     def __init__(
-        self, tool: str, network: str, planted: Path, seconds: float, python: Path | None
+        self,
+        tool: str,
+        network: str,
+        planted: Path,
+        python: Path | None = None,
+        seconds: float = 0.0,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         address = os.path.join(self._folder.name, "turns")
@@ -189,19 +207,8 @@ class Child:
             launch = [str(python), *words]
         namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
         with Listener(address) as listener, self._log() as log:
-            core = min(os.sched_getaffinity(0))
             self._process = subprocess.Popen(
-                [
-                    "taskset",
-                    "--cpu-list",
-                    str(core),
-                    *namespace,
-                    "sh",
-                    "-c",
-                    UNDER,
-                    planted,
-                    *launch,
-                ],
+                ["taskset", "-c", str(CORES[0]), *namespace, "sh", "-c", UNDER, planted, *launch],
                 cwd=self._folder.name,
                 env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'src'}"},
                 stdin=subprocess.DEVNULL,
@@ -210,12 +217,15 @@ class Child:
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
-            listener._listener._socket.settimeout(START_S)
-            try:
-                self._other: Connection = listener.accept()
-            except TimeoutError as error:
-                self.end()
-                raise EpochwattError(f"{tool} does not start: {self.said()}") from error
+            listener._listener._socket.settimeout(1.0)
+            until_s = time.monotonic() + START_S
+            while True:
+                try:
+                    self._other: Connection = listener.accept()
+                    break
+                except TimeoutError:
+                    if self._process.poll() is not None or time.monotonic() > until_s:
+                        raise EpochwattError(f"{tool} does not start: {self.said()}") from None
 
     def _log(self) -> Any:
         return open(os.path.join(self._folder.name, "log"), "wb")
@@ -224,11 +234,14 @@ class Child:
         """Return the last of what it wrote."""
         return Path(self._folder.name, "log").read_text("utf-8", "replace")[-2000:]
 
-    def turn(self, n_minibatches: int) -> float:
-        """Let it train so many mini-batches; return the time it took, s."""
-        self._signal(signal.SIGCONT)
+    def turn(self, n_minibatches: int, is_bare: bool = False) -> float:
+        """Let it train so many mini-batches; return the time it took, s.
+
+        Bare ones are trained beside the tool's loop, while the tool's processes are stopped.
+        """
+        self._signal(signal.SIGCONT, 1 if is_bare else None)
         time.sleep(SETTLE_S)
-        self._other.send(n_minibatches)
+        self._other.send((n_minibatches, is_bare))
         seconds: float = self._receive()
         self._signal(signal.SIGSTOP)
         return seconds
@@ -243,8 +256,8 @@ class Child:
         top = psutil.Process(self._process.pid)
         return [top, *top.children(recursive=True)]
 
-    def _signal(self, number: int) -> None:
-        for process in self._processes():
+    def _signal(self, number: int, n_processes: int | None = None) -> None:
+        for process in self._processes()[:n_processes]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
@@ -260,12 +273,6 @@ class Child:
             before_s = now_s
             time.sleep(1.0)
         self._signal(signal.SIGSTOP)
-
-    def finish(self) -> None:
-        """Let it end by itself."""
-        self._signal(signal.SIGCONT)
-        self._other.send(0)
-        self.result()
 
     def result(self) -> dict[str, Any]:
         """Wait for its end; return what it found."""
@@ -289,31 +296,23 @@ class Child:
 
 
 def pairs(
-    tool: str, network: str, planted: Path, seconds: float, python: Path | None = None
+    with_tool: Callable[[int], float], bare: Callable[[int], float], seconds: float
 ) -> list[float]:
     """Return ratios of times with a tool to bare ones, each of a block of pairs of turns."""
     random_s = random.Random(0).uniform
+    turns = [with_tool, bare]
     found: list[list[float]] = []
-    with (
-        Child("bare", network, planted, 0.0, python) as bare,
-        Child(tool, network, planted, 0.0, python) as with_tool,
-    ):
-        loops = [with_tool, bare]
-        for loop in loops:
-            loop.begin()
-        minibatch_s = min(loop.turn(5) for loop in loops * 2) / 5
-        until_s = time.monotonic() + seconds
-        while len(found) < N_BLOCKS or time.monotonic() < until_s:
-            n = max(1, round(random_s(*TURN_S) / minibatch_s))
-            order = 1 if len(found) % 2 else -1
-            found.append([loop.turn(n) for loop in loops[::order]][::order])
-        for loop in loops:
-            loop.finish()
+    minibatch_s = min(turn(5) for turn in turns * 2) / 5
+    until_s = time.monotonic() + seconds
+    while len(found) < N_BLOCKS or time.monotonic() < until_s:
+        n = max(1, round(random_s(*TURN_S) / minibatch_s))
+        order = 1 if len(found) % 2 else -1
+        found.append([turn(n) for turn in turns[::order]][::order])
     blocks = np.array_split(np.array(found), N_BLOCKS)
     return [float(block[:, 0].sum() / block[:, 1].sum()) for block in blocks]
 
 
 def epochs(tool: str, planted: Path, seconds: float, python: Path | None = None) -> dict[str, Any]:
     """Return what a tool finds of undisturbed epochs of LeNet."""
-    with Child(tool, "LeNet", planted, seconds, python) as child:
+    with Child(tool, "LeNet", planted, python, seconds) as child:
         return child.result()
