@@ -60,11 +60,9 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
 
     Raises ConfigError: a row of `numbers` is wrong.
 
-    Parameters
-    ----------
-    numbers : config/published/{paper}/numbers.csv
-    tables : paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
-    path : where to write
+    `numbers`: config/published/{paper}/numbers.csv
+    `tables`: paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
+    `path`: where to write
     """
     rows = {Path(table).stem: read_rows(table) for table in tables}
     pairs = beside(load_paper_numbers(Path(numbers)), rows)

@@ -275,11 +275,9 @@ def pairs(
 ) -> dict[str, object]:
     """Return what the page of a study in pairs shows.
 
-    Parameters
-    ----------
-    pairs, verdicts : tables of `analysis.pairs`
-    figure : drawing (SVG), beside its caption (.txt)
-    claims : table of claims; empty: nobody claims anything of this study
+    `pairs`, `verdicts`: tables of `analysis.pairs`
+    `figure`: drawing (SVG), beside its caption (.txt)
+    `claims`: table of claims; empty: nobody claims anything of this study
     """
     rows, all_pairs = read_rows(verdicts), read_rows(pairs)
     first = rows[0] if rows else {}
