@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 from epochwatt.tables import write_entries
 
 TABLES = {  # statistic of a number -> our table that has it as a column; of others EXAMPLE

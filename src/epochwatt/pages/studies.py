@@ -26,7 +26,7 @@ from epochwatt.pages.numbers import (
     small,
     text_table,
 )
-from epochwatt.published.paper_numbers import SIGNS
+from epochwatt.published.numbers import SIGNS
 
 Row = Mapping[str, str]
 STATUSES = {"holds": "holds", "does_not_hold": "does not hold"}

@@ -10,8 +10,7 @@ import yaml
 
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.discard import forget_lost_modes
-from epochwatt.sweeps.facts import write_modes
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import SweepMode, write_modes
 from epochwatt.sweeps.table import sweep_names
 
 LENET = {"model": "lenet"}

@@ -33,8 +33,7 @@ from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
-from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import SweepFacts, SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
 from epochwatt.text import counted
