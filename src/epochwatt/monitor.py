@@ -561,7 +561,9 @@ class EpochMonitor:
         is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
-        if energy_j is not None and not np.isnan(energy.error_pct):
+        # regular readings may be in step with what nobody tells of a window
+        is_bounded = not np.isnan(energy.error_pct) and "power_sampling_regular" not in energy.flags
+        if energy_j is not None and is_bounded:
             error_j = float(energy_j * energy.error_pct / 100.0)
         power_w = None if energy_j is None or length_s <= 0 else energy_j / length_s
         flags = tuple(sorted(energy.flags))

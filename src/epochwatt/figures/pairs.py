@@ -41,7 +41,7 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         axis = "how much more {b} takes than {a} (%)".format(**first)
         words = Words(
             "{factor}: {b} against {a}".format(**first),
-            "",
+            str(first["provenance"]),
             NOTE.format(**first),
             CAPTION.format(**first, margin=margin),
             "{provenance}: {device}".format(**first),
