@@ -339,6 +339,7 @@ def read_all(root: str) -> Readings:
 
 
 def _read(root: str, name: str, readings: Readings) -> None:
+    """Read a file of the board into `readings`, or the error that it gives."""
     real = _real_name(root, name, readings)
     if real is None or real in readings.values or real in readings.errors:
         return

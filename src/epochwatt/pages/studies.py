@@ -306,6 +306,8 @@ def pairs(
 
 
 def _verdict(row: Row) -> dict[str, str]:
+    """Return a comparison of pairs as a row of the page."""
+
     def number(name: str) -> str:
         return f"{float(row[name]):.4g}" if row[name] else ""
 

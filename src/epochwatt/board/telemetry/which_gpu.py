@@ -50,6 +50,7 @@ def why_none(torch: Any) -> str:
 
 
 def _from_driver(index: int, driver: Any) -> Optional[str]:
+    """Ask the CUDA driver for a GPU's UUID; None: there is no driver, or it fails."""
     try:
         library = ctypes.CDLL(DRIVER) if driver is None else driver
         number, answer = ctypes.c_int(), (ctypes.c_ubyte * 16)()

@@ -120,6 +120,7 @@ class EndlessBatches:
 def _loader(
     minibatches: Dataset, batches: Iterable, factors: dict, generator: torch.Generator
 ) -> DataLoader:
+    """Build torch's DataLoader for these mini-batches, with forked workers."""
     options = {}
     if factors["num_workers"] > 0:
         folder = tempfile.gettempdir()

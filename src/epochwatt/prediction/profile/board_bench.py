@@ -246,6 +246,7 @@ class Board(Bench):
         return True
 
     def _read(self, mode: Mode) -> Measured:
+        """Return what the record of a mode says, as the search takes it."""
         record = self._records.read(self._settings[mode])
         row = mode_row(record, SweepFacts(**self._sweep.facts), self._effects)
         counted_s = float(record.meta["e2e_s"])
