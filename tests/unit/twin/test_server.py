@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.served import ask
-from epochwatt.served.start import start_servers, stop_servers
+from epochwatt.served.serve import start_servers, stop_servers
 
 WAIT_S = 120.0  # at most, on a machine that is busy
 

@@ -28,7 +28,7 @@ from epochwatt.figures.frames import (
 from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 
 TARGETS = {"time": "time_s", "power": "power_w"}
 WIDTH_IN = 7.2
