@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,23 +65,6 @@ def board_imports():
     """Return (file, top-level module) of everything board-side files import from elsewhere."""
     found = [(path, name.split(".")[0]) for path in BOARD_FILES for name in imports(path)]
     return [(path, name) for path, name in found if name != "epochwatt"]
-
-
-def test_the_page_for_contributors_names_every_layer_in_order():
-    """The order is that of import-linter's contract, which has the highest layer first."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
-    contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
-    layers = [each for line in contracts["layers"]["layers"] for each in line.split(" : ")[::-1]]
-    board = layers.index("board")
-    layers[board : board + 1] = [f"board/{each}" for each in contracts["board"]["layers"]]
-    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
-    named = [
-        name.removesuffix(".py").rstrip("/")
-        for cell in re.findall(r"^\| (`[a-z0-9_/.]+`(?:, `[a-z0-9_/.]+`)*) \|", page, re.M)
-        for name in re.findall(r"`([a-z0-9_/.]+)`", cell)
-    ]
-    layers.remove("__main__")
-    assert [name for name in named if name in layers] == layers[::-1]
 
 
 def test_no_file_points_to_what_a_clone_does_not_have():
