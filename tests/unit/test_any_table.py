@@ -36,7 +36,7 @@ from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import scores, tabulate_text_only
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.site import Results, write_index, write_pairs
 from epochwatt.pages.summary import write_summary
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.collect import place_points
@@ -45,8 +45,8 @@ from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.tuning import TUNED_COLUMNS
 from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.solver_means import write_summary as summarise_schedules
 from epochwatt.schedule.study import SCORE_COLUMNS
-from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -447,5 +447,6 @@ def test_index(style_file, shape, monkeypatch):
         Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
         more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
         more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
-        page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)
+        more |= {"figures": [drawn], "numbers": [f"{stem}.csv"]}
+        results = Results(tables=inputs, titles=TITLES, palette=PALETTE, **more)
+        write_index(results, "results/index.html")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import bounds, energy, power_sensors, signals
+from benchmarks import bounds, energy, power_sensors, signals, windows
+from epochwatt.epochs import energy_error
 
 
 def test_benchmark_runs():
@@ -37,3 +38,17 @@ def test_bounds_run_and_a_seed_repeats_them():
     assert set(cells.covered_pct) <= {0.0, 100.0}
     assert {row.unit for row in bounds.rows_of(cells)} == {"%"}
     assert bounds.wilson(190, 200) == pytest.approx((0.910, 0.973), abs=0.001)
+
+
+@pytest.mark.parametrize(("factor", "least_pct", "most_pct"), [(1.0, 95, 100), (0.1, 0, 90)])
+def test_windows_lie_within_their_bounds_and_too_small_ones_are_noticed(
+    monkeypatch, factor, least_pct, most_pct
+):
+    bound_j = energy_error.bound_j
+    monkeypatch.setattr(energy_error, "bound_j", lambda read: factor * bound_j(read))
+    found = windows.judged(24, 7)
+    assert set(found.sensor.value_counts()) == {24}
+    bounded = found[found.bound_j.notna() & found.sensor.ne("RAPL")]  # it counts
+    assert set(bounded.sensor) == {*windows.SENSORS} - {"RAPL", "jtop, 1 Hz"}
+    holds_pct = 100 * (bounded.error_j.abs() <= bounded.bound_j).mean()
+    assert least_pct <= holds_pct <= most_pct

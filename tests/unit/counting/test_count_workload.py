@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from epochwatt.board.training.workloads import Workload
+from epochwatt.board.training.workloads import Workload, workload_of
 from epochwatt.counting.count_workload import (
+    count_network,
     count_workload,
     launches,
     network_factors,
@@ -168,3 +169,30 @@ def test_a_network_of_ones_own_is_counted_with_the_input_of_another(tmp_path, mo
     assert network_factors("lenet", rows) == {"model": "lenet"}
     counts = count_workload(network_factors("flat", rows))
     assert (counts["input"], counts["classes"], counts["parameters"]) == ([1, 28, 28], 10, 7850)
+
+
+def test_somebodys_own_loop_is_counted_like_the_packages(counted):
+    lenet, images = workload_of({"model": "lenet"}), torch.rand(24, 1, 28, 28)
+    minibatch = (images, torch.zeros(24, dtype=torch.long))
+    own = count_network(lenet.build(), minibatch, "my-run", lambda n, m: lenet.loss(n, *m))
+    assert own["kernels"] == count_workload({"model": "lenet"})["kernels"]
+    assert (own["batch_size"], own["input"]) == (24, [28 * 28 + 2])  # a label has eight bytes
+    network = torch.compile(lenet.build())
+    assert len(count_network(network, images, "bare")["kernels"]["name"]) < len(
+        counted["lenet"].kind
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_network_that_looks_at_its_masks_and_has_a_loss_is_counted():
+    transformers = pytest.importorskip("transformers")
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    sizes = dict(zip(names, (8, 1, 2, 8), strict=True))
+    network = transformers.BertForSequenceClassification(
+        transformers.BertConfig(**sizes, vocab_size=9)
+    )
+    words = torch.ones(6, 16, dtype=torch.long)
+    minibatch = {"input_ids": words, "attention_mask": words, "labels": words[:, 0]}
+    own = count_network(network, transformers.BatchEncoding(minibatch), "b", optimiser="adamw")
+    assert (own["batch_size"], own["input"]) == (6, [2 * (16 + 16 + 1)])
+    assert "aten.nll_loss_backward" in own["kernels"]["name"]

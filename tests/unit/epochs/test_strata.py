@@ -80,5 +80,7 @@ def test_time_before_the_first_minibatch_is_a_stall_and_after_the_last_is_comput
     which = strata.of_loop(
         np.array([0.5, 1.5, 2.5, 9.9]), np.array([1.0]), np.array([2.0]), (0.0, 10.0)
     )
-    assert list(which.which) == [0, 0, 1, strata.PARTS]
-    assert which.lasted_s == pytest.approx([2.0] + strata.PARTS * [8.0 / strata.PARTS])
+    assert list(which.which) == [0, 0, 1, strata.N_COMPUTE_STRATA]
+    assert which.lasted_s == pytest.approx(
+        [2.0] + strata.N_COMPUTE_STRATA * [8.0 / strata.N_COMPUTE_STRATA]
+    )

@@ -40,7 +40,9 @@ def test_a_plan_of_measured_modes(solver, tables, capsys):
     words = ["--max-latency-ms", "2000", "--max-power-w", "30", "--tables", tables]
     assert main([*ASK, *words, "--solver", solver]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("measured by others: net (training) and served (inference) on board")
+    assert out.startswith(
+        "from measurements of others: net (training) and served (inference) on board"
+    )
     assert "asked     10 requests/s, each within 2000 ms; highest power at most 30 W" in out
     assert f"solver {solver}" in out
     assert "ms at worst, with steady arrivals" in out

@@ -18,12 +18,12 @@ from epochwatt.prediction.evaluation.score_sweeps import (
 )
 from epochwatt.prediction.evaluation.sweep_scores import (
     BY_WORKLOAD,
-    COLUMNS,
     DESIGNED,
     LEFT_OUT,
     MEDIAN,
     PROFILED,
     RANDOM,
+    SCORE_COLUMNS,
     as_text,
     read_scores,
     write_scores,
@@ -214,7 +214,7 @@ def test_rows_say_what_they_rest_on_and_come_back_from_files(exact, tmp_path):
     path = tmp_path / "scores.csv"
     write_scores(path, exact)
     assert read_scores([str(path)]) == as_text(exact)
-    assert path.read_text("utf-8").startswith(",".join(COLUMNS) + "\n")
+    assert path.read_text("utf-8").startswith(",".join(SCORE_COLUMNS) + "\n")
 
 
 def test_pooled_workloads_have_their_spread():

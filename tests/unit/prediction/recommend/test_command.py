@@ -286,7 +286,7 @@ def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):
         record_tables(here, run, [420.75, 905.25, 1377.0])
     status, out, err = ask(*ON_BOARD, "--max-power-w", "15", "--nvpmodel")
     assert (status, err) == (0, "")
-    assert out.startswith("from measured runs: a power mode for mobilenet")
+    assert out.startswith("from measurements: a power mode for mobilenet")
     assert "216: 8 cores x 3 CPU x 3 GPU x 3 memory clocks, of the records of its runs" in out
     assert "no nvpmodel block: it is made of the board's own nvpmodel.conf" in out
     assert "SIMULATED" not in out

@@ -3,7 +3,7 @@
 import pytest
 
 from epochwatt.claims.claims_table import NOT_HELD_OUT, ClaimRow
-from epochwatt.claims.summary import headline, in_short
+from epochwatt.claims.takeaway_counts import headline, in_short
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import best_settings, run_means, workloads
+from epochwatt.analysis.run_means import best_settings, run_means, workloads
 
 
 @pytest.fixture
