@@ -41,10 +41,15 @@ def is_module(name):
 
 
 @functools.cache
+def tree(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+@functools.cache
 def imports(path):
     """Return all modules that a file imports, at its top or inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -92,7 +97,7 @@ def test_rows_of_epochs_need_no_library_but_numpy():
 
 
 def test_board_side_files_say_so_in_their_first_line_and_no_other_does():
-    first = {p: (ast.get_docstring(ast.parse(p.read_text("utf-8"))) or "").lower() for p in FILES}
+    first = {p: (ast.get_docstring(tree(p)) or "").lower() for p in FILES}
     says = {path for path, text in first.items() if "board side" in text.split("\n")[0]}
     assert says == set(BOARD_FILES)
 
@@ -193,7 +198,7 @@ def test_no_rule_runs_python_in_place():
 def test_adapter_only_maps(path):
     assert "pandas" not in imports(path)
     branches = (ast.For, ast.While, ast.IfExp, ast.Try, ast.ListComp, ast.DictComp)
-    body = ast.parse(path.read_text("utf-8")).body[:-1]  # the last statement calls main
+    body = tree(path).body[:-1]  # the last statement calls main
     nodes = [node for part in body for node in ast.walk(part)]
     assert [node for node in nodes if isinstance(node, (ast.If, *branches))] == []
 

@@ -14,21 +14,15 @@ from epochwatt.twin.predicted import DATASETS
 
 
 @pytest.fixture(scope="session")
-def workloads(tmp_path_factory):
+def workloads(network_counts):
     """Paths of the counts of the networks that the papers print numbers of."""
-    folder = tmp_path_factory.mktemp("workloads")
-    for model in MODELS:
-        write_workload({"model": model}, str(folder / f"{model}.json"))
-    return [str(folder / f"{model}.json") for model in MODELS]
+    return [network_counts(model) for model in MODELS]
 
 
 @pytest.fixture(scope="session")
-def inferences(tmp_path_factory):
+def inferences(network_counts):
     """Paths of the counts of the inference of two of them."""
-    folder = tmp_path_factory.mktemp("inferences")
-    for model in ("lenet", "mobilenet"):
-        write_workload({"model": model}, str(folder / f"{model}.json"), task="infer")
-    return sorted(map(str, folder.iterdir()))
+    return [network_counts(model, "infer") for model in ("lenet", "mobilenet")]
 
 
 @pytest.fixture(scope="session")
