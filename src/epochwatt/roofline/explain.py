@@ -58,7 +58,7 @@ from epochwatt.epochs.bottleneck import (
     find_bottleneck,
     find_longest_part,
 )
-from epochwatt.epochs.bottleneck import COLUMNS as PARTS
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
 from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.fits import FitRow, read_fits
