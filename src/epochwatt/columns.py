@@ -708,6 +708,7 @@ FLAGS: Dict[str, Flag] = {
     "clock_jumped": Flag(
         INFORMS, "the wall clock was set during the epoch; the monotonic clock counts"
     ),
+    "not_begun": Flag(VOIDS_ENERGY, "of a window of one's own: it was ended and never begun"),
     "power_missing": Flag(VOIDS_ENERGY, "a power sensor gave no reading at all"),
     # the error bound covers what was bridged
     "power_gap": Flag(INFORMS, "power readings are missing for more than three periods"),
