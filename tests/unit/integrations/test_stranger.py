@@ -36,7 +36,7 @@ def told(tmp_path_factory):
         words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder / name)]
         if os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0:
             mounted.append(name)
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     try:
         done = subprocess.run(
             [sys.executable, stranger.__file__, *(str(folder / name) for name in disks)],
