@@ -114,7 +114,7 @@ docs: $(VENV)/dev-ready ## rewrite the generated tables of docs/ and config/
 	@$(PY) -m epochwatt.maintenance.reference
 
 docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offline; a broken link is an error
-	@rm -rf docs/reference/api site
+	@rm -rf site
 	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
 	@echo "site/index.html   (opens in any browser, offline)"
 
@@ -128,7 +128,7 @@ lock: ## resolve the locked versions anew
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
 clean: ## remove results/ and caches; measured/ and data/ are never touched
-	rm -rf results site docs/reference/api .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results site .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -51,6 +51,7 @@ log = logging.getLogger("epochwatt")
 
 OWN = "own"  # study, protocol and data set of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
+COUNTS = "counts.json"  # beside it: what a mini-batch asks of a GPU, where it was counted
 J_PER_WH = 3600.0
 ANSWER_S = 10.0  # of the sampler to a command; what takes longer is given up
 # Columns that this loop does not tell, and factors that only the workflow knows.
@@ -145,6 +146,9 @@ def _energy_words(energy_wh: Optional[float], error_pct: Optional[float]) -> str
 class EpochMonitor:
     """Measures where the time and the energy of each epoch of a training loop go.
 
+    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
+    first of a machine alone measures its power, so no energy is counted twice.
+
     Parameters
     ----------
     name : of the run. A second start of the same name and settings is the run `name.2`
@@ -161,9 +165,6 @@ class EpochMonitor:
     ----------
     last : the latest `Epoch`; None: there is none yet, or the latest loop could not be measured
     run : id of the run, its folder's name
-
-    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
-    first of a machine alone measures its power, so no energy is counted twice.
     """
 
     def __init__(
@@ -186,6 +187,7 @@ class EpochMonitor:
         self._observer: Any = None
         self._runs: Any = None  # RunFolder
         self._first_meta: Optional[Dict[str, Any]] = None
+        self._counts: Optional[Dict[str, Any]] = None  # still to be kept with the run
         self._next = 0  # epoch to be recorded
         self._count = 0  # epoch of the loop: one whose record is lost leaves no gap
         self._loop: Optional["_Loop"] = None
@@ -206,6 +208,33 @@ class EpochMonitor:
 
     def __reduce__(self) -> Any:
         return _elsewhere, (self._name,)
+
+    def count(self, model: Any, minibatch: Any, **how: Any) -> None:
+        """Count what a mini-batch asks of a GPU; kept with the run, for `epochwatt what-if --run`.
+
+        It needs Python 3.10 and torch 2.3 or newer and computes on shapes alone.
+
+        Parameters
+        ----------
+        model : a `torch.nn.Module`, on any device; it is left as it is
+        minibatch : as the loader gives it: a tensor, inputs first in a tuple, or names and tensors
+        how : `loss`, a function of both (without it the model's own, or the mean of what comes
+            out); `optimiser`, `sgd`, `adam` or `adamw`; `precision`, `fp32`, `tf32`, `fp16`, `bf16`
+        """
+        if os.getpid() != self._pid or self._rank:
+            return
+        with self._harmless("the network is not counted"):
+            from epochwatt.counting.count_workload import count_network
+
+            self._counts = count_network(model, minibatch, self._name, **how)
+            self._keep_counts()
+
+    def _keep_counts(self) -> None:
+        from epochwatt.board.records import files
+
+        if self._counts is not None and self._runs is not None and os.path.isdir(self._runs.path):
+            files.write_json(os.path.join(self._runs.path, COUNTS), self._counts)
+            self._counts = None
 
     # -- the loop ----------------------------------------------------------------------------------
 
@@ -416,6 +445,7 @@ class EpochMonitor:
             path = os.path.join(self._runs.path, RECORDED_BY)
             if not os.path.exists(path):
                 files.write_json(path, json.loads(json.dumps(self._told_of_run, default=repr)))
+            self._keep_counts()
             self._runs.finish(self._next, meta, minibatch_s)
             return str(self._runs.epoch_path(self._next))
         except (EpochwattError, OSError) as error:

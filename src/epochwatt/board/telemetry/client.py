@@ -145,9 +145,7 @@ class Sampler:
     def end(self, folder: Optional[str] = None) -> Document:
         """Read every source once more and close the files; return the window's statistics.
 
-        Parameters
-        ----------
-        folder : of the window; None: of the one that was begun last
+        `folder`: of the window; None: of the one that was begun last
         """
         folder = self._folder if folder is None else str(folder)
         answer = None if folder in self._missed else self._ask(b"end " + os.fsencode(folder))

@@ -30,11 +30,9 @@ def run_epoch(
     The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
     worker shut-down (StopIteration) into the time after the last `ASK`, hence the overhead.
 
-    Parameters
-    ----------
-    keep : takes the loss, and ends the loop where it returns something true; outside of every
-        interval, so its time is overhead
-    timer : made by `timing.make_timer`
+    `keep`: takes the loss, and ends the loop where it returns something true; outside of every
+    interval, so its time is overhead
+    `timer`: made by `timing.make_timer`
     """
     stamp = timer.stamp
     t_start_unix_s = time.time()

@@ -16,10 +16,8 @@ FIRST_S, EVERY_S = 2.0, 15.0
 class Progress:
     """Prints "epoch 1: mini-batch 812 of 1573, 410/s, 2 s left" while the block runs.
 
-    Parameters
-    ----------
-    timer : its `n_stamps` grows by `STAMPS` with each mini-batch
-    epoch, n_minibatches : what is under way; a negative epoch is the warm-up
+    `timer`: its `n_stamps` grows by `STAMPS` with each mini-batch; `epoch`: what is under way; a
+    negative one is the warm-up
     """
 
     def __init__(self, timer: Any, epoch: int, n_minibatches: int, out: Any = sys.stderr) -> None:
