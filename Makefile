@@ -121,10 +121,12 @@ docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offlin
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
+	printf '%s\n' $(PEERS) | $(subst --generate-hashes,--no-annotate,$(LOCK)) - -o requirements/peers.txt
 	$(LOCK) pyproject.toml --extra workflow -o requirements/workflow.txt
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 	$(LOCK) pyproject.toml --extra host --extra docs -c requirements/host.txt -o requirements/docs.txt
+PEERS := zeus codecarbon perun traceml-ai carbontracker
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
 clean: ## remove results/ and caches; measured/ and data/ are never touched

@@ -613,6 +613,7 @@ def split_lines(run: RunInMode, epochs: Sequence[EpochRow], why: EpochwattError)
 
 
 def _part_table(explained: Explained) -> list[str]:
+    """Return the parts of an epoch's time and energy as a table."""
     e, seen = explained.explanation, explained.seen
     rows: list[tuple[str, ...]] = [("an epoch", "s", "share", "J", "share")]
     for part in dict.fromkeys((*TIME_PARTS, *ENERGY_PARTS)):
@@ -632,6 +633,7 @@ def _cells(parts: Mapping[str, float], part: str, whole: float | None) -> tuple[
 
 
 def _operator_table(explained: Explained) -> list[str]:
+    """Return the classes of operators as a table: kernels, intensity, shares."""
     e, whole = explained.explanation, explained.seen.e2e_s
     rows: list[tuple[str, ...]] = [
         ("operators", "kernels", "FLOP/byte", *COMPUTE_PARTS, "of the epoch")

@@ -377,6 +377,7 @@ def _one_by_one(answer: Answer) -> list[str]:
 
 
 def _bottleneck(request: Side, p: Parameters) -> list[str]:
+    """Say which resource would shorten the epoch most, were it 10 % faster."""
     shorter = resources.shorter_pct(request.setting, p)
     gains = [
         f"{name} {gain:.1f} %"
