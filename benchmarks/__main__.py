@@ -26,6 +26,7 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "sampler": ("sampler", "run"),
     "energy": ("energy", "run"),
     "bounds": ("bounds", "run"),
+    "windows": ("windows", "run"),
     "orchestration": ("workflow", "orchestration"),
     "dry_run": ("workflow", "dry_run"),
     "command_line": ("command_line", "starts"),

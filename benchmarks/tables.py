@@ -40,7 +40,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
 )
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.roofline.tuning import FASTEST, LEAST
-from epochwatt.schedule.summary import summarised
+from epochwatt.schedule.solver_means import summarised
 from epochwatt.tables import read_frame
 
 Tables = dict[str, pd.DataFrame]

@@ -1,18 +1,16 @@
 """The tables of counts in the documentation: made by this code, and what they claim holds."""
 
-import csv
-
 import pytest
 import torch
 import yaml
 
 from benchmarks import counts
+from epochwatt.tables import read_cells
 
 
 def stored(name):
     """Return the rows of a committed table."""
-    with (counts.FOLDER / name).open(encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    return read_cells(counts.FOLDER / name)
 
 
 def as_text(rows):

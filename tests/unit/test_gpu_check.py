@@ -14,7 +14,7 @@ from benchmarks import gpu_check
 from benchmarks.gpu_check import Sampled, timed_epoch
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt.board.training import loop, timing
-from epochwatt.board.training.timing import PooledCudaEventTimer, placed
+from epochwatt.board.training.timing import CudaEventTimer, placed
 
 IDLE_W, BUSY_W = 60.0, 300.0
 
@@ -65,10 +65,9 @@ def test_stalls_placed_by_the_hosts_clock_are_noticed(gpu, monkeypatch):
     """The defect that this check is for: the GPU is behind, and the host's last ask is taken."""
 
     def by_the_host(self):
-        n = self._n_resolved
-        return placed("gpu", [[0, self._anchor.t_s], [n, self._asked_s]], 0.0)
+        return placed("gpu" if self.method == "cuda_events_pooled" else "host", self.asked_s(), 0.0)
 
-    monkeypatch.setattr(PooledCudaEventTimer, "placement", by_the_host)
+    monkeypatch.setattr(CudaEventTimer, "placement", by_the_host)
     assert "loader-bound, pooled: end of a wait, off by" in missed(gpu_check.timers(gpu, 1).rows)
 
 

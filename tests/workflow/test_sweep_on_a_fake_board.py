@@ -18,7 +18,7 @@ from epochwatt.board.records.mode_folder import SweepFolder, mode_name
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.telemetry import energies, read_all, telemetry_flags
 

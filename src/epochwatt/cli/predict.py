@@ -13,6 +13,7 @@ from epochwatt.cli.command import (
     MODEL,
     NOT_NEGATIVE,
     OUTPUT_FILE,
+    PATH,
     POSITIVE,
     SWEEP,
     Finite,
@@ -285,6 +286,48 @@ def schedule(**options: Any) -> int:
     return 0 if result.plan is not None else 1
 
 
+@command("Plan a round of federated training that ends together.")
+@click.argument("fleet", metavar="FLEET", type=PATH)
+@option(
+    "--objective",
+    "energy: least, at no later end; time: earliest end within --max-energy-wh; energy_per_sample:"
+    " least, where boards may choose how much they train.",
+    click.Choice(["energy", "time", "energy_per_sample"]),
+    default="energy",
+)
+@option(
+    "--deadline-s S",
+    "The round ends within S seconds. Default of the objective energy: as soon as the slowest board"
+    " can.",
+    POSITIVE,
+)
+@option("--max-energy-wh WH", "Limit of the energy of all boards in a round.", POSITIVE)
+@option(
+    "--max-risk P",
+    "Highest probability that some board ends later, such as 0.05; spread_pct of a board says how"
+    " much its fits vary.",
+    Finite(min=0, max=0.5, min_open=True),
+)
+@option("--csv FILE", "Also write a row per board to FILE.", OUTPUT_FILE, into="path")
+def rounds(path: Any, **options: Any) -> None:
+    """Choose the power mode of each board of FLEET, a YAML file, so that a round of federated
+    training ends together: fast boards run slower, and nobody waits at full power
+    (docs/how-to/federated-round.md).
+
+    Examples:
+    # least energy, no later than the slowest board can
+    epochwatt rounds fleet.yaml
+    # within a minute, and late in at most one round of twenty
+    epochwatt rounds fleet.yaml --deadline-s 60 --max-risk 0.05
+    """
+    from epochwatt.rounds.answer import Request, answer_lines, find_answer, write_table
+
+    result = find_answer(Request(**options))
+    say(answer_lines(result))
+    if path is not None:
+        write_table(result, path)
+
+
 @command("Judge the prediction methods on sweeps of power modes.")
 @click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
 @option(
@@ -368,6 +411,6 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     # a network from a library
     epochwatt count --model torchvision.models.squeezenet1_1 --like resnet50
     """
-    from epochwatt.counting.summary import count_lines  # imports torch
+    from epochwatt.counting.count_lines import count_lines  # imports torch
 
     say(count_lines(model, like, batch_size, task, precision))

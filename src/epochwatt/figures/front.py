@@ -12,10 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from epochwatt.columns import unit
 from epochwatt.figures.common import style
-from epochwatt.prediction.recommend.command import ORIGINS, Advice
-from epochwatt.prediction.recommend.recommend import UNITS, Estimate
+from epochwatt.prediction.recommend.command import Advice
+from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.text import ORIGINS
 
 STYLE = "config/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
@@ -31,7 +33,7 @@ def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
     """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
     palette = read_yaml(root / PLOTTING)["palette"]
     request, n_modes = advice.request, f"{advice.recommendation.n_modes:,}"
-    title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
+    title = f"{ORIGINS[request.backend].answer}: power modes of {advice.title} for {request.model}"
     note = f"{advice.aim}; expected by {advice.method.title}, of {len(advice.profiled)} profiled "
     note += f"modes; the board has {n_modes}"
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, note) as (figure, axes):
@@ -66,7 +68,12 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         capsize=2,
         label=f"recommended{best}" + ("" if time.low is None else ", 90 % intervals"),
     )
-    axes.set(xscale="log", yscale="log", xlabel="energy per epoch (Wh)", ylabel="E2E per epoch (s)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=style.axis_title("energy_wh"),
+        ylabel=style.axis_title("e2e_s"),
+    )
     axes.grid(visible=True, which="both", axis="both")
     wh, s = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():  # one of power is a straight line
@@ -77,7 +84,7 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         }[name]
         ends = zip(line, (wh, s), strict=True)
         is_there = all(min(drawn) <= high and max(drawn) >= low for drawn, (low, high) in ends)
-        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        label = f"budget: {most:g} {unit(name)}" + ("" if is_there else " (outside)")
         axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
     axes.set(xlim=wh, ylim=s)
     label_ticks(axes.xaxis, *wh)

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
@@ -40,7 +41,7 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         axis = "how much more {b} takes than {a} (%)".format(**first)
         words = Words(
             "{factor}: {b} against {a}".format(**first),
-            "",
+            str(first["provenance"]),
             NOTE.format(**first),
             CAPTION.format(**first, margin=margin),
             "{provenance}: {device}".format(**first),
@@ -74,7 +75,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
     differing = [key for key in SETTING if rows[key].nunique() > 1]
     names = []
     for row in records(rows):
-        of_e2e = ", % of E2E time" if row["relative_to"] != row["quantity"] else ""
+        of_e2e = f", % of {columns.label('e2e_s')}" if row["relative_to"] != row["quantity"] else ""
         words = [f"{METRICS[row['metric']].title}{of_e2e}"]
         names.append(", ".join([*words, *(f"{key} {row[key]}" for key in differing)]))
     return names

@@ -44,7 +44,7 @@ FIELDS = {
 }
 OF_UNIT = {"W": "power", "Wh": "energy"}  # field of what its class does not tell
 LOOKS = {"sigmetrics2023": ("--", True), "hipcw2021": (":", False)}  # dash, and whether filled
-MARKERS = {"s": "o", "ms": "v", "pct": "^", "x": "^", "W": "s", "Wh": "D"}  # unit in the table
+OF_MINIBATCH = "v"  # marker of times in ms, which are of a mini-batch
 MEDIANS = {  # class of the last field -> words, colour, marker, how far from the row
     "time": ("times", "compute", "o", -0.15),
     "energy_power": ("energies and powers", "epoch_0", "s", 0.15),
@@ -78,7 +78,9 @@ NAMED = {  # settings that name a number -> words
 }
 USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
 TITLE = "Simulated boards against published numbers"
-NOTE = "grey band: the goal of {goal:g} %; {n} numbers judged as a ratio; simulated, not measured"
+NOTE = (
+    "grey band: the goal of {goal:g} %; lines: median errors; {n} numbers; simulated, not measured"
+)
 CAPTION = """Published numbers, and what the simulated boards, fitted without them, predict of them.
 A point is a published number that is judged as a ratio, simulated / published. Its error is
 100 |ln(simulated / published)|: 10 % is a factor of 1.11, 100 % one of 2.7. Take-aways are the
@@ -151,7 +153,7 @@ def read_points(path: str) -> pd.DataFrame:
         unit=field.map({name: of.unit for name, of in FIELDS.items()}),
         paper=is_hipcw.map(dict(zip((False, True), PAPERS, strict=True))),
         field=field,
-        marker=table["unit"].map(MARKERS),
+        marker=table["unit"].map({"ms": OF_MINIBATCH}).fillna("o"),
     )
     return points.assign(ratio=points["held_out"] / points["published"])
 
@@ -233,7 +235,7 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
         label += f" {median_pct:.1f} %, × or ÷ {factor:.2f}"
         if not np.isnan(stricter_pct):
             label += f"\nwith the whole section left out: {stricter_pct:.1f} %"
-        look: style.Look = {"marker": of_paper["marker"].iloc[0], "markersize": 4, "linewidth": 0.8}
+        look: style.Look = {"marker": "o", "markersize": 4, "linewidth": 0.8}
         look |= {"linestyle": dash, "color": colour, "markerfacecolor": fill}
         handles.append(Line2D([], [], label=label, **look))
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1.0 / top, top))
@@ -244,7 +246,10 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.tick_params(labelsize="x-small")
-    _legend_above(axes, f"{field.title}, each take-away left out of the fit in turn", handles)
+    title = f"{field.title}, each take-away left out of the fit in turn"
+    if points["marker"].eq(OF_MINIBATCH).any():
+        title += "\n(triangles: of a mini-batch)"
+    _legend_above(axes, title, handles)
 
 
 def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) -> None:

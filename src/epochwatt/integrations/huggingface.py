@@ -7,7 +7,8 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.monitor import EpochMonitor
 
 
 class EpochwattCallback(TrainerCallback):
@@ -39,7 +40,7 @@ class EpochwattCallback(TrainerCallback):
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that the data of a step have come."""
         self._go_on()  # nothing was saved in the end
-        self._stamp(GOT)
+        self._stamp(BODY)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a step is done, and whether something else comes before the next."""
@@ -68,7 +69,7 @@ class EpochwattCallback(TrainerCallback):
 
     def _go_on(self) -> None:
         if self._is_paused:
-            self._stamp(GOING_ON)
+            self._stamp(AGAIN)
             self._is_paused = False
 
     def _stamp(self, what: int) -> None:

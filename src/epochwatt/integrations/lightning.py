@@ -10,7 +10,8 @@ try:
 except ImportError:
     from pytorch_lightning import Callback
 
-from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.monitor import EpochMonitor
 from epochwatt.sinks import metrics
 
 
@@ -38,7 +39,7 @@ class EpochwattCallback(Callback):
 
     def on_train_batch_start(self, *_: Any) -> None:
         """Note that a mini-batch has come."""
-        self._stamp(GOT)
+        self._stamp(BODY)
 
     def on_train_batch_end(self, *_: Any) -> None:
         """Note that a mini-batch is done."""
@@ -52,7 +53,7 @@ class EpochwattCallback(Callback):
 
     def on_validation_end(self, *_: Any) -> None:
         """Go on waiting for data."""
-        self._stamp(GOING_ON)
+        self._stamp(AGAIN)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """End an epoch and log it."""

@@ -116,11 +116,9 @@ def powertrain(
 ) -> dict[str, object]:
     """Return what the section shows.
 
-    Parameters
-    ----------
-    tables : paths of `numbers`, `claims`, `errors` and `penalties` of results/powertrain/; a
-        missing file has no rows
-    drawings : as of `drawing`, where the figures are in no gallery
+    `tables`: paths of `numbers`, `claims`, `errors` and `penalties` of results/powertrain/; a
+    missing file has no rows
+    `drawings`: as of `drawing`, where the figures are in no gallery
     """
     numbers, claims = Table(tables["numbers"]), read_rows(tables["claims"])
     errors, penalties = (read_texts(tables[name]) for name in ("errors", "penalties"))

@@ -36,8 +36,9 @@ KEYS = (
 )
 UNKNOWN_TO_PAPERS = ("task", "precision", "compile", "container")  # factors, by default then
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
+Config = Mapping[str, Any]  # key of `KEYS` -> its value, or a tuple of values
 # SIGMETRICS 2023, section 4.4: what holds where a number is printed without it.
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     "instance": "d1",
     "num_workers": 4,
     "batch_size": 16,
@@ -46,28 +47,26 @@ DEFAULTS: dict[str, Any] = {
     "cache": "kept",
     "scale": 1.0,
 }
-DEVICE_DEFAULTS: dict[str, dict[str, Any]] = {
+DEVICE_DEFAULTS: dict[str, Config] = {
     "agx": {"storage": "ssd", "power_mode": "g"},
     "nx": {"storage": "ssd", "power_mode": "15W"},
     "nano": {"storage": "sd", "power_mode": "MAXN"},
     "orin": {"storage": "ssd", "power_mode": "MAXN"},
 }
 
-Config = dict[str, Any]
 
-
-def trains_as_published(factors: Mapping[str, Any]) -> bool:
+def trains_as_published(factors: Mapping[str, object]) -> bool:
     """Say whether a run trains, in the arithmetic of the papers: no other is held against them."""
     defaults = {name: FACTOR_DEFAULTS[name] for name in UNKNOWN_TO_PAPERS}
     return all((factors.get(name) or value) == value for name, value in defaults.items())
 
 
-def run_key(config: Mapping[str, Any]) -> tuple[Any, ...]:
+def run_key(config: Config) -> tuple[Any, ...]:
     """Return what tells a run from others, in the order of `KEYS`; None: not stated."""
     return tuple(config.get(key) for key in KEYS)
 
 
-def single(config: Mapping[str, Any]) -> list[Config]:
+def single(config: Config) -> list[Config]:
     """Return the configurations of one run each that a configuration with tuples stands for."""
     values = [v if isinstance(v, tuple) else (v,) for v in config.values()]
     return [_filled(dict(zip(config, of_one, strict=True))) for of_one in product(*values)]
@@ -75,7 +74,7 @@ def single(config: Mapping[str, Any]) -> list[Config]:
 
 def parse_config(text: str) -> Config:
     """Read `key=value;key=value`; `a|b` is a tuple. Raises ValueError that says what is wrong."""
-    config: Config = {}
+    config: dict[str, object] = {}
     for part in filter(None, text.split(";")):
         key, equals, words = part.partition("=")
         if not equals or key not in KEYS or not words:

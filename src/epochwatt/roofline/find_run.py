@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE, EpochRow
+from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import RunInMode
 from epochwatt.roofline.wanted import run_in_mode
@@ -44,10 +44,10 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRo
     if not epochs:
         raise EpochwattError(f"{matches[0]} has no epoch yet")
     first = epochs[0]
-    device = Devices(root).get(first["device"], "the run")
-    mode = device.power_modes.get(first["power_mode"])
-    settings = mode.model_dump() if mode else {}
-    return run_in_mode(matches[0], first, device.board, settings), epochs
+    device = Devices(root).of_run(first)
+    mode = device.power_modes.get(first["power_mode"]) if device else None
+    board = device.board if device else first["device"]  # imported: it may be a kind
+    return run_in_mode(matches[0], first, board, mode.model_dump() if mode else {}), epochs
 
 
 def measured_fits(root: Path = Path()) -> list[FitRow]:

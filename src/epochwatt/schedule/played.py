@@ -242,10 +242,8 @@ def write_played(
     Raises ConfigError: the tables lack a network of the study; RecordError: a record cannot be
     read.
 
-    Parameters
-    ----------
-    paths : of the three tables, in this order
-    records : folders of measurements of `epochwatt serve-and-train`
+    `paths`: of the three tables, in this order; `records`: folders of measurements of `epochwatt
+    serve-and-train`
     """
     jobs = [jobs for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
     columns = (ARRIVAL_COLUMNS, POWER_COLUMNS, LATENCY_COLUMNS)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.sweeps.modes import SweepMode
 
 
@@ -27,7 +28,7 @@ class SweepFacts:
     # numbers of each mode, `epochwatt.sweeps.grids.SweepMode`; None: left as it is
     modes: Sequence[Sequence[Any]]
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Document:
         """Return the cells that all rows of its table share, by column."""
         return {
             "sweep": self.name,

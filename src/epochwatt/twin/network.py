@@ -23,7 +23,7 @@ from epochwatt.twin.boards import SampleFacts
 from epochwatt.twin.power_modes import CONFIG
 from epochwatt.twin.twin import Twin
 
-WORKLOADS = Path("results/twin/workloads")
+COUNTS = Path("results/twin/workloads")
 CACHE = Path(".cache/kernel-counts")
 TOTALS = (  # options that describe a network
     "flops",

@@ -19,7 +19,7 @@ from epochwatt.text import aligned, counted
 from epochwatt.twin import nearest, resources
 from epochwatt.twin.boards import Clocks, number
 from epochwatt.twin.epoch import FLOAT_BYTES, Epoch, Setting, cached_share, epoch
-from epochwatt.twin.network import WORKLOADS, Network, network_of
+from epochwatt.twin.network import COUNTS, Network, network_of
 from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.power import check_clocks
 from epochwatt.twin.power_modes import CONFIG, load_twin_with_modes
@@ -73,7 +73,7 @@ def what_if_lines(
 
     Raises EpochwattError: a name that does not exist, or a configuration that cannot run.
     """
-    counts = sorted((root / WORKLOADS).glob("*.json"))
+    counts = sorted((root / COUNTS).glob("*.json"))
     twin = load_twin_with_modes(map(str, counts), root)
     name, dash, unit = device.partition("-")
     if name not in twin.boards:

@@ -3,6 +3,7 @@
 import html
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import planted_page
@@ -20,7 +21,7 @@ from planted_page import (
     plant,
 )
 
-from epochwatt.claims.summary import takeaway_counts
+from epochwatt.claims.takeaway_counts import takeaway_counts
 from epochwatt.pages import machine, site
 from epochwatt.pages.gallery import not_drawn
 from epochwatt.pages.papers import figure_title, quantity_words, run_words
@@ -193,9 +194,9 @@ def test_what_failed_is_named_with_its_reason_and_log_and_is_not_linked(page, mo
     assert '<a href="tables/advice.csv">' not in text
     assert '<a href="tables/runs.csv">' in text
 
-    def without_tables(tables, *others, **more):
-        none = {**dict.fromkeys(tables, ""), "published": tables["published"]}
-        site.write_index(none, *others, **more)
+    def without_tables(results, *others):
+        none = {**dict.fromkeys(results.tables, ""), "published": results.tables["published"]}
+        site.write_index(replace(results, tables=none), *others)
 
     monkeypatch.setattr(planted_page, "write_index", without_tables)
     text = page([{}, {}])

@@ -17,7 +17,7 @@ from epochwatt.figures.pairs import draw_pairs
 from epochwatt.figures.powertrain import looks
 from epochwatt.pages.site import write_pairs, write_powertrain
 from epochwatt.pages.studies import fulcrum, methods_rows, powertrain
-from epochwatt.schedule.summary import SUMMARY_COLUMNS
+from epochwatt.schedule.solver_means import SUMMARY_COLUMNS
 
 STYLE = str(Path(__file__).resolve().parents[3] / "config/paper.mplstyle")
 NUMBER = dict.fromkeys(Beside._fields, "") | {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt import cli
+from epochwatt import cli, columns
 from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.errors import EpochwattError
 from epochwatt.twin import nearest, resources
@@ -391,7 +391,7 @@ def test_published_questions_are_judged_rows_of_the_main_paper_that_have_words(p
     assert {fact.paper for fact in facts} == {nearest.MAIN_PAPER}
     assert "S5.2.2-04" in {fact.id for fact in published[DEFAULT]}
     assert "S5.1.2-01" not in {fact.id for fact in facts}  # a zero is not judged
-    assert {fact.metric for fact in facts} <= set(nearest.METRICS)
+    assert {fact.metric for fact in facts} <= {*nearest.RATIOS, *columns.COLUMNS}
     assert {fact.formula for fact in facts} <= {"", *nearest.FORMULAS}
 
 

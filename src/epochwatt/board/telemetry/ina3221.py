@@ -224,10 +224,8 @@ _LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
 def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     """Return what one value of a board's power sensors says, for the record.
 
-    Parameters
-    ----------
-    parts : the rails that make up the total: label -> column
-    period_s : mean time between readings, s
+    `parts`: the rails that make up the total: label -> column; `period_s`: mean time between
+    readings, s
 
     Returns
     -------

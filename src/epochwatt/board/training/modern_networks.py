@@ -66,9 +66,7 @@ def next_word_loss(
 class QuestionAnswering(nn.Module):
     """BERT with a head that marks where in a text an answer begins and ends.
 
-    Parameters
-    ----------
-    changes : of transformers' `BertConfig`, whose defaults are BERT-base: 108,893,186 weights
+    `changes`: of transformers' `BertConfig`, whose defaults are BERT-base: 108,893,186 weights
     """
 
     def __init__(self, **changes: Any) -> None:
@@ -88,9 +86,7 @@ class QuestionAnswering(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the scores (B, 2, T) of beginning and end.
 
-        Parameters
-        ----------
-        inputs : (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
+        `inputs`: (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
         """
         pieces, mask, segment = inputs.unbind(1)
         if self.adds_mask:

@@ -22,7 +22,7 @@ from epochwatt.figures.frames import (
     study_figure,
 )
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
-from epochwatt.schedule.summary import SUMMED, summarised
+from epochwatt.schedule.solver_means import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
@@ -71,44 +71,54 @@ def _opened(
 
 # -- solvers: what they profile, how often they answer, what their answers lose -------------------
 
+MEASURES = {  # column of the summary -> title of its fields
+    "n_profiles": "profiles",
+    "kept_pct": "answered within budgets (%)",
+    "loss_pct": "mean loss to the best (%)",
+}
+SOLVER_IN = 0.17  # height of a solver's row
+
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
-    """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
+    """Draw results/fulcrum/scores.csv: a row for each solver, a column for each kind of jobs."""
     typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
     summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
+    solvers = list(rows.solver.unique())
     sampled = "; expected gain on a sample of the problems"
-    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), sampled) as opened:
+    height_in = 1.2 + len(MEASURES) * (0.6 + SOLVER_IN * max(len(solvers), 1))
+    with _opened(stem, style_file, height_in, rows, _solver_spec(summary), sampled) as opened:
         figure, axes = opened
         axes.remove()
-        grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
-        for (above, below), name in zip(grid.T, jobs, strict=False):
-            for place, column in ((above, "kept_pct"), (below, "loss_pct")):
+        shape: Strokes = {"squeeze": False, "sharex": "row", "sharey": True}
+        grid = figure.subplots(len(MEASURES), max(len(jobs), 1), **shape)
+        for (column, words), places in zip(MEASURES.items(), grid, strict=True):
+            for place, name in zip(places, jobs, strict=False):
                 shown = rows[rows.jobs.eq(name) & rows[column].ne("")]
-                for solver, x, y in zip(shown.solver, shown.n_profiles, shown[column], strict=True):
+                for solver, value in zip(shown.solver, shown[column], strict=True):
                     _, colour, mark = look(solver)
-                    fill = "none" if solver.endswith(HOLLOW) else colour
-                    place.plot(x, y, mark, color=colour, markerfacecolor=fill)
-                style.set_log(place, "x")
-                place.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-                place.xaxis.set_major_formatter("{x:g}")
-                place.xaxis.set_minor_formatter(NullFormatter())
+                    place.plot(value, solvers.index(solver), mark, color=colour, markersize=5)
                 place.grid(visible=True, axis="both")
-            below.set_yscale("symlog", linthresh=1)
-            below.yaxis.set_major_formatter("{x:g}")
-            below.set_ylim(-0.1, 110)
-            below.set_xlabel("profiles")
-            above.set_title(JOBS[name], fontsize="small")
-        grid[0][0].set_ylabel("answered within budgets (%)")
-        grid[1][0].set_ylabel("mean loss to the best (%)")
-        handles = [
-            Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
-            for words, colour, mark in dict.fromkeys(map(look, rows.solver))
-        ]
-        hollow: Strokes = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
-        handles.append(Line2D([], [], marker="^", label="hollow: verified", **hollow))
-        style.legend(figure, handles)
+                place.set_xlabel(words, fontsize="small")
+            places[0].set_yticks(range(len(solvers)), list(map(_solver_title, solvers)))
+            places[0].set_ylim(max(len(solvers), 1) - 0.5, -0.5)
+        style.set_log(grid[0][0], "x")
+        grid[0][0].xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        grid[0][0].xaxis.set_minor_formatter(NullFormatter())
+        grid[-1][0].set_xscale("symlog", linthresh=1)
+        grid[-1][0].set_xlim(-0.1, 110)
+        for place in (grid[0][0], grid[-1][0]):
+            place.xaxis.set_major_formatter("{x:g}")
+        for place, name in zip(grid[0], jobs, strict=False):
+            place.set_title(JOBS[name], fontsize="small")
+
+
+def _solver_title(solver: str) -> str:
+    """Return a solver in words, with how many random modes it profiles."""
+    base, verified = solver.removesuffix(HOLLOW), ", verified" if solver.endswith(HOLLOW) else ""
+    number = base.rpartition("_")[2]
+    return f"{look(solver)[0]}{f', {number}' if number.isdigit() else ''}{verified}"
 
 
 def _solver_spec(summary: list[Cells]) -> Spec:
@@ -165,6 +175,8 @@ def _pair_spec(rows: pd.DataFrame, x: Spec, y: Spec, colour: Spec) -> Spec:
 
 # -- training over power budgets, of each solver's plans ------------------------------------------
 
+BASELINES = ("maxn", "presets")
+MOST_LINES = 6  # of the solvers: the others are in the CSV
 LINES = {  # solver -> dashes and width
     "exhaustive": ("-", 2.6),
     "gmd": ("-", 1.3),
@@ -178,7 +190,7 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/fulcrum/power.csv: training over power budgets, a line for each solver."""
     rows = power[power.provenance.eq(_provenance(stem))]
     solvers = shown_solvers(rows.solver)
-    rows = rows[rows.solver.isin(solvers)]
+    rows, drawn = rows[rows.solver.isin(solvers)], solvers[:MOST_LINES]
     rows = rows.assign(**{n: numbers(rows[n]) for n in ("max_power_w", "throughput_per_s")})
     spec = _pair_spec(
         rows[rows.throughput_per_s.notna()],
@@ -188,7 +200,7 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
     )
     with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
-            for name in solvers:
+            for name in drawn:
                 line = pair[pair.solver.eq(name)]
                 steps: Strokes = {"drawstyle": "steps-post", **_strokes(name)}
                 if len(line):
@@ -199,9 +211,8 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
             else:
                 place.set_ylim(0, 1)
                 place.text(0.5, 0.5, "no plan trains", transform=place.transAxes, ha="center")
-        words = [f"{look(n)[0]}{', verified' if n.endswith(HOLLOW) else ''}" for n in solvers]
-        looks = zip(words, map(_strokes, solvers), strict=True)
-        style.legend(figure, [Line2D([], [], label=label, **strokes) for label, strokes in looks])
+        handles = [Line2D([], [], label=_solver_title(n), **_strokes(n)) for n in drawn]
+        style.legend(figure, handles)
 
 
 def shown_solvers(names: Iterable[str]) -> list[str]:
@@ -211,8 +222,10 @@ def shown_solvers(names: Iterable[str]) -> list[str]:
     """
     every = list(dict.fromkeys(names))
     chosen = [n for n in every if not n.endswith(HOLLOW) and not n.rpartition("_")[2].isdigit()]
-    chosen += [name for name in every if name.startswith("random_")][:1]
-    return chosen + [name for name in every if name.endswith(HOLLOW)][:1]
+    plain = [name for name in chosen if name not in BASELINES]
+    chosen = plain + [name for name in every if name.startswith("random_")][:1]
+    chosen += [name for name in every if name.endswith(HOLLOW)][:1]
+    return chosen + [name for name in BASELINES if name in every]
 
 
 def _strokes(solver: str) -> Strokes:
@@ -276,8 +289,8 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
 
 WAYS = {  # of planning -> words, colour, width: lines that lie on one another are all seen
     "oracle": ("oracle: knows all rates", "#000000", 3.6),
-    "never": ("never: planned for the peak", "#E69F00", 2.6),
-    "always": ("always, for the rate of the minute before", "#56B4E9", 1.6),
+    "never": ("never planned anew: for the peak", "#56B4E9", 2.6),
+    "always": ("always, for the minute before", "#009E73", 1.6),
     "hysteresis": ("with hysteresis", "#D55E00", 0.7),
 }
 RATE, LATEST = "#999999", "#CC0000"

@@ -30,7 +30,7 @@ ORIGINS = {  # folder in results/figures/ -> origin of its figures
     ),
     "public": Origin(
         "public",
-        "planned on tables of others",
+        "planned on what others measured",
         "computed from what others measured on V100 and RTX 6000; a mini-batch of requests is"
         " assumed to take what one of training does",
         "computed from what others measured, with the assumptions above",

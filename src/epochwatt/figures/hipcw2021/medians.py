@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from epochwatt import columns
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
@@ -32,6 +33,7 @@ from epochwatt.figures.common.bars import (
 )
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import (
+    FIRST_EPOCH,
     INFERRED,
     METRICS,
     SLIP,
@@ -53,24 +55,22 @@ WORKERS = "workers"  # in the note of a number whose setting is inferred
 LATER = "1+"  # epochs that have no mark of their own
 
 
-def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> None:
+def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False) -> None:
     """Draw a quantity by number of workers and storage medium: figures 2 to 5, of one panel each.
 
-    Parameters
-    ----------
-    quantity : column of epochs.csv
-    label : of the y axis
-    is_log : dots on a logarithmic scale, with the factors that more workers make
+    On a logarithmic scale they are dots, with the factors that more workers make. The axis is named
+    like the quantity, or has a label of its own.
     """
     bars = bars_of(job.runs, "num_workers", "storage")
     changes = changes_of(bars, job, quantity) if is_log else []
     placeless = placeless_of(job, quantity, bars)
     with job.panel(job.figure) as (figure, axes):
         rows = draw_medians(
-            bars, axes, job, quantity, "loader workers",
+            bars, axes, job, quantity, columns.label("num_workers"),
             has_first=True, is_log=is_log, not_marked=[fact.id for fact in placeless],
         )  # fmt: skip
-        axes.set_ylabel(label)
+        more = ["logarithmic"] if is_log else []
+        axes.set_ylabel(label or style.axis_title(quantity, *more))
         grey = job.palette["missing"]
         names = {"first epoch": True, "median of all epochs": False}
         entries: list[Artist] = []
@@ -139,12 +139,8 @@ def draw_medians(
 ) -> list[Plotted]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
-    Parameters
-    ----------
-    label : what the groups are
-    has_first : whether the first epoch stands beside it, pale; its rows follow those of all medians
-    is_log : dots on a logarithmic scale instead of bars
-    not_marked : ids of published numbers that have no place in the panel
+    `label` is what the groups are, `not_marked` ids of published numbers without a place here. The
+    first epoch may stand beside it, pale: its rows follow those of all medians.
     """
     colours = [job.colour(bar.run.factors["storage"]) for bar in bars]
     sets = (("all", BESIDE, 1), ("0", -BESIDE, -1)) if has_first else (("all", 0.0, 1),)
@@ -157,7 +153,7 @@ def draw_medians(
             number = bar.run.number(quantity, epoch_set, "median")
             row = job.plotted(bar.run, quantity, epoch_set, number, statistic="median")
             row = replace(row, mark=None) if row.published_id in not_marked else row
-            of_set.append(replace(row, kind="first_epoch") if is_first else row)
+            of_set.append(replace(row, kind=FIRST_EPOCH) if is_first else row)
         x = (x_of(bars) + beside).tolist()
         if is_log:
             for at, row, colour in zip(x, of_set, colours, strict=True):

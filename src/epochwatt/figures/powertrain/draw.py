@@ -169,9 +169,11 @@ def draw_learning(
         for part in pair
         for row in records(part)
     ]
-    n_draws = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
+    note = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
+    if any(row["source"] == "paper" for row in rows):
+        note += "; black, open: the paper's, on a real board"
     word = looks.TARGETS[target]
-    with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
+    with _opened(stem, style_file, 6.0, rows, specs.learning, note, target=word) as opened:
         figure, axes = opened
         if not shown:
             style.notice(figure, f"No curve of {looks.note(_provenance(stem))}.")
@@ -187,10 +189,6 @@ def draw_learning(
             place.set_ylim(min(limits), max(limits))
             place.set_ylabel("" if n % style.COLUMNS else "mean absolute error (MAPE, %)")
         handles = _method_handles(looks.looks(row["method"] for row in rows).values())
-        if any(row["source"] == "paper" for row in rows):
-            open_mark: Strokes = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
-            label = "black, open: the paper's, on a real board"
-            handles.append(Line2D([], [], color=looks.PAPER, label=label, **open_mark))
         style.legend(figure, handles)
 
 
@@ -235,6 +233,7 @@ MARK, NUMBER = 2.0, 16.0  # half of a mark, and a number beside a bar, in points
 BAR = 0.36  # height of a share's bar
 GREY = "#777777"
 BROKEN = "#F7E3DE"  # where a penalty says that the mode broke its limit
+BOX = "box: quartiles, thick line: median, whiskers: 5 to 95 %"
 EDGE_PCT = (-45.0, 75.0)  # of the penalties' axis; what lies outside is told
 LIMIT_COLUMNS = ["workload", "device", "method", "quantity", "value", "source", "published_id"]
 
@@ -255,7 +254,7 @@ def draw_limits(
     rows = [{"provenance": _provenance(stem), **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
     watts = numbers(choices.limit_w)
-    note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
+    note = f"limits of {watts.min():.3g} to {watts.max():.3g} W; {BOX}" if len(watts) else ""
     with _opened(stem, style_file, height_in, rows if shown else [], specs.limits, note) as (
         figure,
         axes,
@@ -273,11 +272,11 @@ def draw_limits(
             title = _title(field, shown, len(of_paper) > 0)
             left.set_title(title, fontsize="small", loc="left")
         grid[-1][0].set_xlabel("time over the best mode within the limit (%)")
-        grid[-1][1].set_xlabel("share of limits (%)")
+        grid[-1][1].set_xlabel("share of the limits asked for (%)")
         handles: list[Any] = [
-            Patch(facecolor=style.pale(GREY), label=f"right, upper: {SHARES['over_pct']}"),
-            Patch(facecolor=GREY, label=f"right, lower: {SHARES['over_1w_pct']}"),
-            Patch(facecolor=BROKEN, label="below zero: only by breaking the limit"),
+            Patch(facecolor=style.pale(GREY), label="pale bar: answers that break the limit"),
+            Patch(facecolor=GREY, label="dark bar: by more than 1 W"),
+            Patch(facecolor=BROKEN, label="faster than the best allowed: limit broken"),
         ]
         if len(marks):
             diamond: Strokes = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}

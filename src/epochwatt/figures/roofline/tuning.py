@@ -18,8 +18,7 @@ from epochwatt.figures.frames import (
     records,
     study_figure,
 )
-from epochwatt.figures.roofline.names import PEAK
-from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, TASKS, points_and_lines
+from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, PEAK, TASKS, points_and_lines
 from epochwatt.text import PROVENANCES
 
 TITLE = "Energy saved by tuning the mode, and what it costs in time"
@@ -51,7 +50,11 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     rows = records(shown[["provenance", "field", "mode", "what", *KEPT]])
     ending = "simulated boards, and boards that others measured"
     words = Words(
-        TITLE, "", "left: simulated; right: measured by others", caption("tuning"), ending
+        TITLE,
+        "simulated; measured by others",
+        "left: simulated; right: measured by others",
+        caption("tuning"),
+        ending,
     )
     axes_of = {"slower_pct": "~g", "saved_pct": "~g"}
     with study_figure(

@@ -54,13 +54,13 @@ class Panel(NamedTuple):
     name: str
     quantity: str
     factor: float  # from the unit of the CSV to that of the axis
-    label: str
+    unit: str
     metric: str  # of the printed spread
 
 
 PANELS = (
-    Panel("fig05a", "e2e_s", 1.0, "E2E per epoch (s)", "median_e2e_s"),
-    Panel("fig05b", "energy_paper_wh", 1e3, "energy per epoch (mWh)", "energy_wh"),
+    Panel("fig05a", "e2e_s", 1.0, "s", "median_e2e_s"),
+    Panel("fig05b", "energy_paper_wh", 1e3, "mWh", "energy_wh"),
 )
 
 
@@ -91,7 +91,7 @@ def draw(job: Job) -> None:
                     rows.append(spread)
                     rows += further_spreads(runs, job, counts=counts)
                 top.set_title(f"{job.title(device)}, {job.title(model)}", fontsize="small")
-            grid[0, 0].set_ylabel(panel.label)
+            grid[0, 0].set_ylabel(style.axis_title(panel.quantity, unit=panel.unit))
             if counts:
                 grid[1, 0].set_ylabel("epochs\nin 15 h")
             if span := share_scale(grid[0], [*types.values()], panel):
@@ -207,12 +207,7 @@ def draw_spread(
 
 
 def share_scale(fields: Sequence[Axes], types: Sequence[Sequence[RunData]], panel: Panel) -> float:
-    """Give all axes one span in % of their type's median, so that spreads can be compared.
-
-    Returns
-    -------
-    the span, %; 0: nothing is drawn
-    """
+    """Give all axes one span in % of their type's median; return it, 0 where nothing is drawn."""
     middles = [
         float(np.median(np.concatenate(values))) * panel.factor if values else 0.0
         for values in (values_of(runs, panel.quantity) for runs in types)

@@ -23,7 +23,7 @@ from epochwatt.tables import read_cells
 from epochwatt.text import origin
 
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
-ASSUMED = ", heights partly assumed, none published"  # at the plug; the paper prints bounds
+ASSUMED = ", heights partly assumed, bounds alone published"  # at the plug; the paper prints bounds
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 COMPARED = (  # two states, what changes, the claim on it, and its words for it in section 5.6

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from epochwatt import columns
 from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
 from epochwatt.figures.common.runs import Number, RunData, csv_row, note, read_runs
 from epochwatt.figures.tables.text_runs import EXPERIMENTS, experiment_of
@@ -25,13 +26,8 @@ from epochwatt.templates import save_tables
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
-HEADS = {  # quantity -> column of the page
-    "e2e_s": "E2E (s)",
-    "stall_s": "stall (s)",
-    "compute_s": "compute (s)",
-    "energy_paper_wh": "energy (Wh)",
-    "power_mean_w": "power (W)",
-}
+QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
+HEADS = {name: columns.axis_title(name) for name in QUANTITIES}  # columns of the page
 # metric of the published tables -> ours
 COLUMNS = {"power_w": "power_mean_w", "energy_wh": "energy_paper_wh"}
 SHORT = 4  # figures of a number on the page

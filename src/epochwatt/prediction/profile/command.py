@@ -8,7 +8,7 @@ from epochwatt.columns import TWIN, Factors
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench, replayed, simulated
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import Goal, Profile
 from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.registry import load_method

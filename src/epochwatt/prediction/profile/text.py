@@ -6,24 +6,17 @@ import re
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.recommend.text import percent
-from epochwatt.text import aligned, counted
+from epochwatt.text import aligned, answer_origin, counted
 
-ORIGINS = {  # provenance -> how an answer begins, and what its numbers are
-    "measured": ("measured", "measured"),
-    "fake": ("NOT MEASURED, on a fake board", "on the fake board"),
-    "simulated": ("SIMULATED, not measured", "simulated"),
-    "public": ("REPLAYED from a table that others measured", "in the table"),
-}
 ELSEWHERE = (
     ".venv/bin/epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30"
 )
 AIMS = {"time": "least time", "energy": "least energy"}
 N_SHOWN = 5
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 MODE_WIDTH = 50
 
 
@@ -33,7 +26,7 @@ def asked_lines(profile: Profile) -> list[str]:
     limit = "" if goal.max_power_w is None else f"; power at most {goal.max_power_w:g} W"
     minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
     return [
-        f"{ORIGINS[bench.provenance][0]}: modes of {bench.title}, one after the other",
+        f"{answer_origin(bench.provenance)}: modes of {bench.title}, one after the other",
         f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
         f"modes     {len(bench.modes):,}; method {profile.method.name}",
         "",
@@ -49,7 +42,7 @@ def mode_line(profile: Profile, run: Measured) -> str:
     if best is run:
         so_far = "this one"
     elif best is not None:
-        so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
+        so_far = f"{_in_unit(best.time_s, bench):.4g} {unit}{_watts(best)}"
     power = "-" if math.isnan(run.power_w) else f"{run.power_w:.2f}"
     if not run.valid:
         so_far += f" (does not count: {run.flags})"
@@ -57,7 +50,7 @@ def mode_line(profile: Profile, run: Measured) -> str:
         so_far += f" (no power: {run.notes})"
     return (
         f"{len(profile.ran):3} {described(run.mode, bench):{MODE_WIDTH}} "
-        f"{run.time_s / UNITS[unit]:8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
+        f"{_in_unit(run.time_s, bench):8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
     )
 
 
@@ -112,17 +105,18 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     unit = _unit(bench)
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
     work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
-    rows = [[f"of {work}", ORIGINS[bench.provenance][1], "90 % interval of the next"]]
+    seen = "in the table" if bench.provenance == "public" else bench.provenance
+    rows = [[f"of {work}", seen, "90 % interval of the next"]]
     for name, (value, low, high) in looks[best].estimates.items():
-        scale = UNITS[unit] if name == "time_s" else 1.0
-        interval = Estimate(0.0, (low or 0.0) / scale, (high or 0.0) / scale).interval
-        rows.append([names[name], f"{value / scale:.4g}", interval])
+        scale = _in_unit(1.0, bench) if name == "time_s" else 1.0
+        interval = Estimate(0.0, (low or 0.0) * scale, (high or 0.0) * scale).interval
+        rows.append([names[name], f"{value * scale:.4g}", interval])
     lines = aligned(rows)
     if goal.max_power_w is None or looks[best].risk is None:
         return lines
     rows = [["best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W"]]
     for number, (run, look) in enumerate(looks.items(), 1):
-        time, risk = f"{run.time_s / UNITS[unit]:.4g}", percent(look.risk or 1e-9)
+        time, risk = f"{_in_unit(run.time_s, bench):.4g}", percent(look.risk or 1e-9)
         rows.append([str(number), described(run.mode, bench), time, f"{run.power_w:.4g}", risk])
     return [*lines, "", *aligned(rows)]
 
@@ -176,6 +170,10 @@ def _next_lines(bench: Bench, mode: Mode, command: str) -> list[str]:
 
 def _unit(bench: Bench) -> str:
     return "ms" if bench.work in ("mini-batch", "kernel") else "s"
+
+
+def _in_unit(time_s: float, bench: Bench) -> float:
+    return 1e3 * time_s if _unit(bench) == "ms" else time_s
 
 
 def _watts(run: Measured) -> str:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.columns import unit
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
@@ -27,8 +28,9 @@ LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little
 COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
-UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
-OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
+OPTIONS = {  # budget -> option of the command
+    name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
+}
 
 Expected = Mapping[str, Numbers]  # epoch_s, and where known power_w and energy_wh, each (n,)
 
@@ -173,7 +175,7 @@ def best_mode(
             place = int(expected[name].argmin())
             raise PredictionError(
                 f"no mode keeps {OPTIONS[name]} {budgets[name]:g}",
-                allowed=f"{expected[name][place]:.4g} {UNITS[name]} or more, expected of "
+                allowed=f"{expected[name][place]:.4g} {unit(name)} or more, expected of "
                 f"{Mode(*modes[place].tolist())}",
             )
     within = np.flatnonzero(np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()]))

@@ -110,10 +110,8 @@ def solve(
 ) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
-    Parameters
-    ----------
-    seen : the space with what is known of each job
-    modes : places of the modes that were profiled, of all jobs or of each job
+    `seen`: the space with what is known of each job; `modes`: places of the modes that were
+    profiled, of all jobs or of each job
     """
     choice = exhaustive.solve(seen, problems).choice
     return Profiles(space, problems, modes).answers(choice)

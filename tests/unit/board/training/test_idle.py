@@ -34,7 +34,7 @@ class FakeSampler:
         self.folder = folder
         self.board.say("begin")
 
-    def end(self):
+    def end(self, folder):
         self.board.say("end")
         return self.statistics
 

@@ -38,7 +38,7 @@ def clock(monkeypatch):
 
 
 def test_worker_start_belongs_to_the_first_wait_and_shut_down_to_the_overhead(clock):
-    timer = timing.HostTimer(3)
+    timer = timing.HostTimer()
     bounds = run_epoch(SlowLoader(clock), lambda m: m, lambda m: m, lambda _: None, timer)
     assert timer.minibatch_s()[:, 0].tolist() == [9.0, 1.0, 1.0]
     assert bounds.t_end_mono_s - bounds.t_start_mono_s == 9.0 + 1.0 + 1.0 + 4.0
@@ -77,7 +77,7 @@ def planted_epoch(num_workers):
     factors = {"batch_size": 1, "num_workers": num_workers, "prefetch_factor": 2}
     minibatches = TimedMinibatches(SleepingSource(), str.upper, num_workers)
     loader = make_loader(minibatches, N_PLANTED, factors, torch.Generator())
-    timer = timing.HostTimer(N_PLANTED)
+    timer = timing.HostTimer()
     kept = []  # (start, end) of the other work, stamped by itself
 
     def step(_):

@@ -22,6 +22,6 @@ class Listener(io.StringIO):
 def test_thread_counts_finished_minibatches_by_the_timers_stamps(monkeypatch):
     monkeypatch.setattr(progress, "FIRST_S", 0.0)
     out = Listener()
-    with Progress(SimpleNamespace(n_stamps=4 * 7 + 2), 4, 2, 10, out=out):
+    with Progress(SimpleNamespace(n_stamps=4 * 7 + 2), 2, 10, out=out):
         assert out.told.wait(10)
     assert out.getvalue().startswith("epoch 2: mini-batch 7 of 10, ")

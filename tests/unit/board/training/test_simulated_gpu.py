@@ -18,7 +18,7 @@ class Trained:
         monkeypatch.setattr(timing, "perf_counter", gpu.perf_counter)
         monkeypatch.setattr(loop, "time", gpu)
         self.gpu = gpu
-        timer = timing.make_timer(len(plan.load_s), gpu_timing, gpu)
+        timer = timing.make_timer(gpu_timing, gpu)
         self.n_waited_before = gpu.n_waited
         self.bounds = loop.run_epoch(
             plan.loader(gpu), plan.copy(gpu), plan.step(gpu), lambda _: None, timer
@@ -127,16 +127,3 @@ def test_railgating_adds_its_wake_up_to_the_wait(monkeypatch, gpu_timing, wait_s
     assert asleep.minibatch_s[1:] == pytest.approx(
         np.tile([wait_s + 0.008, 0.005, 0.015], (19, 1)), abs=4e-5
     )
-
-
-@pytest.mark.parametrize("make", [timing.HostTimer, lambda n: timing.CudaEventTimer(n, FakeGpu())])
-@pytest.mark.parametrize(
-    ("n_stamps", "n_finished"), [(0, 0), (1, 0), (3, 0), (4, 1), (7, 1), (9, 2)]
-)
-def test_only_finished_minibatches_are_given(make, n_stamps, n_finished):
-    timer = make(2)
-    for _ in range(n_stamps):
-        timer.stamp()
-    assert timer.n_stamps == n_stamps
-    assert timer.minibatch_s().shape == (n_finished, 3)
-    assert (timer.minibatch_s() >= 0).all()

@@ -16,7 +16,11 @@ from epochwatt.sweeps.find import find_tables
 MINUTES = 30.0
 
 
-@pytest.fixture(scope="module", params=["translucence-tx1-5000", "translucence-tx2-20000"])
+TABLES = ["translucence-tx2-20000"]
+TABLES.append(pytest.param("translucence-tx1-5000", marks=pytest.mark.thorough))
+
+
+@pytest.fixture(scope="module", params=TABLES)
 def board(request):
     """A table that plays the board."""
     (table,) = find_tables(request.param, Path(__file__).parents[4])

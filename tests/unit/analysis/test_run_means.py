@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import best_settings, run_means, workloads
+from epochwatt.analysis.run_means import best_settings, run_means, workloads
 
 
 @pytest.fixture
@@ -64,18 +64,6 @@ def test_power_seen_by_other_sensors_is_never_mixed(means):
     assert [told.energy_wh for told in found] == [(0.25, 0.25), (0.5, 0.5)]
 
 
-def test_units_are_one_kind_of_board_but_settings_are_compared_on_one_unit(means):
-    table = means(
-        ({}, metered(4.0, 1.0)),
-        ({"num_workers": 2}, metered(5.0, 1.1)),
-        ({"instance": "second"}, metered(3.0, 0.1)),
-    )
-    assert [told.n_runs for told in workloads(table)] == [3]
-    assert [(c.group["instance"], c.setting) for c in best_settings(table)] == [
-        ("local", "0 workers")
-    ]
-
-
 def test_settings_that_none_beats_are_the_front(means):
     table = means(
         ({"power_mode": "a"}, metered(4.0, 4.0)),
@@ -87,12 +75,6 @@ def test_settings_that_none_beats_are_the_front(means):
     assert told == [("mode a", 4.0, 4.0, 4), ("mode d", 6.0, 2.0, 4), ("mode b", 8.0, 1.0, 4)]
 
 
-def test_without_energy_the_fastest_setting_is_the_best(means):
-    table = means(({}, [{}, {}]), ({"num_workers": 1, "batch_size": 32}, [{}, {"e2e_s": 3.9}]))
-    (best,) = best_settings(table)
-    assert (best.setting, best.energy_wh) == ("1 worker, batch 32", None)
-
-
 def test_a_run_without_energy_is_not_compared_with_metered_ones(means):
     table = means(
         ({}, metered(4.0, 1.0)),
@@ -101,23 +83,3 @@ def test_a_run_without_energy_is_not_compared_with_metered_ones(means):
     )
     (best,) = best_settings(table)
     assert (best.setting, best.n_runs) == ("0 workers", 2)
-
-
-@pytest.mark.parametrize("others", [[], [({"num_workers": 1}, metered(1.0, None))]])
-def test_a_run_is_not_the_best_of_itself(others, means):
-    assert best_settings(means(({}, metered(4.0, 1.0)), *others)) == []
-
-
-def test_a_setting_reads_well(means):
-    """No prefetch factor without workers, and one of a thing is singular only where it is one."""
-    some = {"num_workers": 11, "prefetch_factor": 4, "torch_threads": 1, "epochs_per_job": 11}
-    table = means(
-        ({"num_workers": 0, "prefetch_factor": None}, metered(3.0, 3.0)),
-        (some, metered(4.0, 2.0)),
-        ({"num_workers": 1, "prefetch_factor": 2, "torch_threads": 2}, metered(5.0, 1.0)),
-    )
-    assert [choice.setting for choice in best_settings(table)] == [
-        "0 workers, 1 torch thread, 1 epoch per job",
-        "11 workers, prefetch 4, 1 torch thread, 11 epochs per job",
-        "1 worker, prefetch 2, 2 torch threads, 1 epoch per job",
-    ]

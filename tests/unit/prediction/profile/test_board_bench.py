@@ -14,7 +14,7 @@ import pytest
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.study.validation import validated
 from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.mode_table import read_mode_tables

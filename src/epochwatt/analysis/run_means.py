@@ -7,7 +7,7 @@ by one kind of sensor.
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,9 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.collect_study import counted_epochs
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.columns import TIME_PARTS, Factors
 from epochwatt.text import counted
 
-TIME_PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
 # settings in which runs of a workload may differ, and how they are shown
@@ -46,7 +46,7 @@ MEANS = (
 class WorkloadSummary(NamedTuple):
     """Times, energies and shares of one model on one kind of board."""
 
-    group: dict[str, Any]  # values of `WORKLOAD`
+    group: Factors  # values of `WORKLOAD`
     n_runs: int  # with a valid epoch after the first
     e2e_s: tuple[float, float]  # least and most mean of a run; None: there is none
     energy_wh: tuple[float, float] | None
@@ -57,7 +57,7 @@ class WorkloadSummary(NamedTuple):
 class Choice(NamedTuple):
     """A setting that no other of its workload beats on its unit."""
 
-    group: dict[str, Any]  # values of `WORKLOAD`, and `instance`
+    group: Factors  # values of `WORKLOAD`, and `instance`
     setting: str  # what it is set to, of what differs between the runs
     e2e_s: float
     energy_wh: float | None  # None: it was not measured, and the setting is the fastest

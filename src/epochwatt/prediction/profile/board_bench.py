@@ -58,9 +58,7 @@ class Round:
 class Board(Bench):
     """The machine at hand.
 
-    Parameters
-    ----------
-    entry : of which it is: `SweepEntry` as plain values
+    `entry`: of which it is: `SweepEntry` as plain values
     """
 
     def __init__(

@@ -4,12 +4,13 @@ The transfer matrix says from which workload to which; the example is one power 
 workload, told in whole epochs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.transfer.config import PowertrainExample
 from epochwatt.prediction.transfer.names import (
@@ -28,7 +29,7 @@ TRANSFERRED = "powertrain"  # the method of the matrix
 N_TRANSFERRED = 50  # profiled modes of it, as in the paper
 
 
-def collect(folders: Iterable[str], example: Mapping[str, Any], folder: Path) -> None:
+def collect(folders: Iterable[str], example: Document, folder: Path) -> None:
     """Join the tables of all jobs, cells as text, and make of them what is about several."""
     paths = list(folders)
     frames = {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict
+from typing import Dict
 
 from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.windows import Array, window_mean
 
 MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
@@ -69,7 +70,7 @@ def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
     return {flag for flag, holds in flags.items() if holds}
 
 
-def pinned_mhz(mode: dict[str, Any]) -> dict[str, float]:
+def pinned_mhz(mode: Document) -> dict[str, float]:
     """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
     clocks = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
     return {k: clocks[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if clocks.get(k)}

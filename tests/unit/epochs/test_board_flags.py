@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epochwatt.board.records.run_folder import EpochRecord
-from epochwatt.epochs.board import BUSY_PCT, MET, SWAP_KIB, board_flags, event_flags
+from epochwatt.epochs.board_flags import BUSY_PCT, MET, SWAP_KIB, board_flags, event_flags
 
 START, END = 100.0, 110.0
 LOW = "clock_below_request"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt.board.training.workloads import WORKLOADS
+from epochwatt.counting.count_lines import count_lines
 from epochwatt.counting.count_workload import launches
-from epochwatt.counting.summary import count_lines
 from epochwatt.errors import ConfigError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
