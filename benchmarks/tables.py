@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import bounds, fleet
+from benchmarks import bounds, fleet, monitor
 from benchmarks.methods import CASES, NEXT, OURS, OUT, TUNED
 from benchmarks.results import HEADER, REPOSITORY, Row, wide, write_tables
 from epochwatt.claims.table_claims import read_rows
@@ -50,6 +50,7 @@ TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
+    "monitor": "instrument/monitor",
 }
 
 
@@ -97,6 +98,8 @@ def write_timed(benchmarks: dict[str, Any]) -> None:
     }
     if "fleet" in benchmarks:
         made["instrument/fleet-growth"] = fleet.growth(benchmarks["fleet"]["details"])
+    if "peers" in benchmarks:
+        made["instrument/peers"] = monitor.peer_table(benchmarks["peers"]["details"]["tools"])
     write_tables(FOLDER, made)
 
 

@@ -146,6 +146,9 @@ def _energy_words(energy_wh: Optional[float], error_pct: Optional[float]) -> str
 class EpochMonitor:
     """Measures where the time and the energy of each epoch of a training loop go.
 
+    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
+    first of a machine alone measures its power, so no energy is counted twice.
+
     Parameters
     ----------
     name : of the run. A second start of the same name and settings is the run `name.2`
@@ -162,9 +165,6 @@ class EpochMonitor:
     ----------
     last : the latest `Epoch`; None: there is none yet, or the latest loop could not be measured
     run : id of the run, its folder's name
-
-    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
-    first of a machine alone measures its power, so no energy is counted twice.
     """
 
     def __init__(

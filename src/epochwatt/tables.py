@@ -220,11 +220,9 @@ def write_table(
 ) -> None:
     """Write a table, whole or not at all; its folder is made where it is missing.
 
-    Parameters
-    ----------
-    content : what it holds, for the message of the RecordWriteError where it cannot be written
-    rows : cells in the order of `columns`, or by their names; None, or a missing one, is empty
-    durable : else it is not waited for the disk: of tables that are soon made again
+    `content`: what it holds, for the message of the RecordWriteError where it cannot be written
+    `rows`: cells in the order of `columns`, or by their names; None, or a missing one, is empty
+    `durable`: else it is not waited for the disk: of tables that are soon made again
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -13,8 +13,7 @@ from snakemake.cli import get_argument_parser
 from epochwatt import cli
 
 ROOT = Path(__file__).parents[2]
-GENERATED = ROOT / "docs/reference/api"
-DOCS = [page for page in ROOT.glob("docs/**/*.md") if GENERATED not in page.parents]
+DOCS = list(ROOT.glob("docs/**/*.md"))
 PAGES = [*ROOT.glob("*.md"), *DOCS, *ROOT.glob("config/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
 EXAMPLES = {"config/devices/demo.yaml", "config/devices/lab.nx.yaml"}  # files a reader makes
 FOREIGN = {  # commands of the system or of other tools

@@ -7,16 +7,12 @@ import pytest
 from benchmarks.external import Inputs
 from benchmarks.external.__main__ import COLUMNS, FOLDER, REPOSITORY, TABLES, rows
 from benchmarks.external.training_logs import RUNS, read_log
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.twin.power_modes import load_twin_with_modes
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("workloads")
-    paths = [str(folder / f"{model}.json") for model in ("lenet", "mobilenet", "resnet")]
-    for model, path in zip(("lenet", "mobilenet", "resnet"), paths, strict=True):
-        write_workload({"model": model}, path)
+def inputs(network_counts):
+    paths = [network_counts(model) for model in ("lenet", "mobilenet", "resnet")]
     return Inputs(REPOSITORY, None, load_twin_with_modes(paths, REPOSITORY))
 
 

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,20 @@ def test_a_lost_epoch_is_seen_unless_the_fault_took_it(here):
     assert wrong(here, before, damaged=[1]) == []
 
 
+def test_other_weights_strange_files_and_a_receipt_that_lacks_an_epoch_are_seen(here):
+    before = {**here.digests(), 2: "measured again since"}
+    assert wrong(here, before, [2]) == []
+    (here.epoch(2) / "checkpoint.pt").unlink(missing_ok=True)
+    (here.epoch(2) / "checkpoint.npz").write_bytes(b"others")
+    (here.folder / "core").touch()
+    (here.folder.parent / "elsewhere").touch()
+    Path(here.runs.attempt_path(2)).mkdir()
+    (here.folder / "results/receipt.json").write_text('{"epochs": [{"epoch": 0}]}', "utf-8")
+    found = " ".join(wrong(here, before, [2]))
+    words = ("checkpoint", "core was", "elsewhere was", "epoch-2.unfinished is", "receipt has [0]")
+    assert [word for word in words if word not in found] == []
+
+
 def test_what_a_start_says_is_judged(here):
     def broken():
         raise KeyError("flags")
@@ -92,3 +108,13 @@ def test_what_a_start_says_is_judged(here):
     assert "KeyError" in found
     assert invariants.unnamed([start], ("record.json",)) == ["nobody named record.json"]
     assert invariants.unnamed([start], ("flags",)) == []
+
+
+def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):
+    started = os.getpid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # it cannot have ended before
+        start = here.start(prepare=lambda: time.sleep(20), collect=False)
+        start.send(number)
+        assert os.getpid() == started
+        assert start.wait() != 0

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -42,10 +41,15 @@ def is_module(name):
 
 
 @functools.cache
+def tree(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+@functools.cache
 def imports(path):
     """Return all modules that a file imports, at its top or inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -66,23 +70,6 @@ def board_imports():
     """Return (file, top-level module) of everything board-side files import from elsewhere."""
     found = [(path, name.split(".")[0]) for path in BOARD_FILES for name in imports(path)]
     return [(path, name) for path, name in found if name != "epochwatt"]
-
-
-def test_the_page_for_contributors_names_every_layer_in_order():
-    """The order is that of import-linter's contract, which has the highest layer first."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
-    contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
-    layers = [each for line in contracts["layers"]["layers"] for each in line.split(" : ")[::-1]]
-    board = layers.index("board")
-    layers[board : board + 1] = [f"board/{each}" for each in contracts["board"]["layers"]]
-    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
-    named = [
-        name.removesuffix(".py").rstrip("/")
-        for cell in re.findall(r"^\| (`[a-z0-9_/.]+`(?:, `[a-z0-9_/.]+`)*) \|", page, re.M)
-        for name in re.findall(r"`([a-z0-9_/.]+)`", cell)
-    ]
-    layers.remove("__main__")
-    assert [name for name in named if name in layers] == layers[::-1]
 
 
 def test_no_file_points_to_what_a_clone_does_not_have():
@@ -110,7 +97,7 @@ def test_rows_of_epochs_need_no_library_but_numpy():
 
 
 def test_board_side_files_say_so_in_their_first_line_and_no_other_does():
-    first = {p: (ast.get_docstring(ast.parse(p.read_text("utf-8"))) or "").lower() for p in FILES}
+    first = {p: (ast.get_docstring(tree(p)) or "").lower() for p in FILES}
     says = {path for path, text in first.items() if "board side" in text.split("\n")[0]}
     assert says == set(BOARD_FILES)
 
@@ -211,7 +198,7 @@ def test_no_rule_runs_python_in_place():
 def test_adapter_only_maps(path):
     assert "pandas" not in imports(path)
     branches = (ast.For, ast.While, ast.IfExp, ast.Try, ast.ListComp, ast.DictComp)
-    body = ast.parse(path.read_text("utf-8")).body[:-1]  # the last statement calls main
+    body = tree(path).body[:-1]  # the last statement calls main
     nodes = [node for part in body for node in ast.walk(part)]
     assert [node for node in nodes if isinstance(node, (ast.If, *branches))] == []
 

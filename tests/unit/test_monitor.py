@@ -393,24 +393,51 @@ def test_what_is_printed(make):
     assert told == "eval: 2.00 s; 2 Wh; power_gap"
 
 
-def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
-    page = Path(__file__).parents[2] / "docs/tutorials/own-script.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_examples_of_the_tutorial_and_its_guide_run(powered, tmp_path, monkeypatch, capsys):
+    """Each block, with what the reader has: a module, a model, a script."""
+    lightning = pytest.importorskip("lightning")
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    import torch
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
+
+        def training_step(self, batch, _):
+            return torch.nn.functional.cross_entropy(self.model(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "vocab_size": 9}
+    layers = {"num_hidden_layers": 1, "num_attention_heads": 2}
+    bert = transformers.BertForSequenceClassification(transformers.BertConfig(**sizes, **layers))
+    arguments = transformers.TrainingArguments("hf", num_train_epochs=1, use_cpu=True, report_to=[])
+    row = {"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.tensor(1)}
     monkeypatch.chdir(tmp_path)
-    names = {}
+    names = {"module": Module(), "arguments": arguments, "train_set": [row] * 16}
+    docs, blocks = Path(__file__).parents[2] / "docs", []
+    for page in ("tutorials/own-script.md", "how-to/own-loop.md"):
+        found = re.findall(r"```python\n(.*?)```", (docs / page).read_text("utf-8"), re.S)
+        assert len(found) == 4
+        blocks += found
     for block in blocks:
+        mine = names.get("model")
+        names["model"] = bert if "transformers.Trainer" in block else mine
         exec(block, names)
+        names["model"] = names["model"] if mine is None else mine
     names["monitor"].close()
-    assert names["monitor"].last.n_minibatches == 20
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in printed] == [
-        "epoch 0",
-        "epoch 1",
-        printed[2],
-        "evaluation",
-    ]
-    assert len(blocks) == 4
+    runs = {path.name.rpartition("-")[0] for path in tmp_path.glob("measured/*")}
+    assert runs >= {"my-run", "lightning-run", "huggingface-run", "jetson-run"}
+    printed = re.findall("^(epoch 0|epoch 1|evaluation): ", capsys.readouterr().out, re.M)
+    assert printed == ["epoch 0", "epoch 1", "evaluation"]
     assert (tmp_path / "epochs.jsonl").stat().st_size > 100
+    (counts,) = tmp_path.glob("measured/*/counts.json")
+    assert load_kernel_counts(str(counts)).parameters == 7850
 
 
 def losses_of(wrap):

@@ -121,6 +121,7 @@ def advise(epochs: pd.DataFrame, settings: Settings = NO_SETTINGS) -> list[Advic
 
 
 def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
+    """Advise on a run: by a faster sibling, else by an estimate, else say why not."""
     if run.epochs.empty or run.mean("e2e_s") < TOO_SHORT_S:
         reason = "No valid epoch after the first."
         if not run.epochs.empty:

@@ -126,11 +126,12 @@ def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
     if not of_several.any():
         return epochs
     joined = epochs[~of_several]
-    for (run, _), rows in epochs[of_several].groupby([whole, "epoch"], sort=False):
+    for _, rows in epochs[of_several].groupby([whole, "epoch"], sort=False):
         row = rows.sort_values("run").iloc[:1].copy()
         row[[*_TIMES]] = rows[[*_TIMES]].mean().to_numpy()
         flags = set(" ".join(rows["flags"]).split()) - {"power_elsewhere"}
-        row["run"], row["valid"], row["flags"] = run, rows.valid.all(), " ".join(sorted(flags))
+        row["run"], row["flags"] = whole[row.index], " ".join(sorted(flags))
+        row["valid"] = bool(rows.valid.all())
         seen = rows[~rows["flags"].str.contains("power_elsewhere")]
         sums = seen[["energy_wh", "power_mean_w"]].sum(skipna=False)
         if seen.instance.nunique() < rows.instance.nunique():

@@ -92,8 +92,10 @@ def find_runs(pattern: str) -> pd.DataFrame:
             allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), a folder of "
             "results with runs/RUN/epochs.csv, or one with the records of EpochMonitor",
         )
-    own = {name: run.factors.get("settings", {}).items() for name, run in runs.items()}
-    words = {name: ", ".join(f"{k} {v}" for k, v in items) for name, items in own.items()}
+    words = {
+        name: ", ".join(f"{k} {value}" for k, value in run.factors.get("settings", {}).items())
+        for name, run in runs.items()
+    }
     epochs = join_ranks(read_own_epochs(folder, runs.values()))
     return epochs.assign(**{OWN: epochs.run.map(words)})
 

@@ -216,11 +216,9 @@ def sampled_clocks(
 ) -> dict[str, float]:
     """Return the columns of one epoch; those that nothing was sampled for are left out.
 
-    Parameters
-    ----------
-    record : says when it began and ended
-    samples : source -> column -> float (n,)
-    top_mhz : what the power mode sets: cpu_mhz, emc_mhz
+    `record`: says when it began and ended
+    `samples`: source -> column -> float (n,)
+    `top_mhz`: what the power mode sets: cpu_mhz, emc_mhz
     """
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     host, board = samples.get("host", {}), samples.get("board", {})

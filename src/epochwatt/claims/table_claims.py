@@ -163,6 +163,7 @@ class Tables:
         return cells
 
     def _cells(self, table: str, column: str, where: Mapping[str, Any]) -> list[str]:
+        """Return a column's cells in the rows of a table that fit; note that they were read."""
         rows = self._rows.get(table, [])
         if not rows:
             raise NotEvaluable(f"rows of {table}.csv")

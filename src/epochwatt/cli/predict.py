@@ -15,6 +15,7 @@ from epochwatt.cli.command import (
     OUTPUT_FILE,
     PATH,
     POSITIVE,
+    RUN,
     SWEEP,
     Finite,
     command,
@@ -57,6 +58,7 @@ def _totals(command: Any) -> Any:
     required=True,
 )
 @option("--model NAME", NETWORK, MODEL)
+@option("--run RUN", "Instead of --model: a run of EpochMonitor whose network was counted.", RUN)
 @option("--storage", "Storage medium of the data set.", click.Choice(["ssd", "hdd", "sd", "emmc"]))
 @option("--workers N", "Number of loader workers.", COUNT_OR_0, into="num_workers")
 @option("--batch-size N", "Samples per mini-batch.", COUNT)
@@ -68,13 +70,15 @@ def _totals(command: Any) -> Any:
 @option("--scale X", "Size of the data set relative to the original.", POSITIVE)
 @option("--cold", "Start with an empty page cache.")
 @_totals
-def what_if(device: str, model: str | None, **options: Any) -> None:
+def what_if(device: str, model: str | None, run: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
     and how far the answer can be trusted (docs/how-to/what-if.md).
 
     Options that are left out take the default of the SIGMETRICS 2023 paper, which the answer shows
     for comparison. A network that config/workloads.yaml does not have can be described by its
-    totals instead of --model; then all eight are required.
+    totals instead of --model; then all eight are required. With --run, it is
+    your own loop, beside what was measured of it here; its script calls
+    `monitor.count(model, minibatch)`.
 
     Examples:
     # the papers' default configuration
@@ -83,11 +87,16 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
     epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8
     # a power mode in numbers
     epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
+    # a loop of your own
+    epochwatt what-if --device orin --run my-run
     """
     from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
-    say(what_if_lines(device, model, given(totals), given(options)))
+    settings = given(options)
+    if run is not None and (model or given(totals) or options["storage"] or options["cold"]):
+        raise click.UsageError("--run goes with none of --model, its totals, --storage and --cold")
+    say(what_if_lines(device, model, given(totals), settings, run))
 
 
 @command("Find the best power mode of a board within limits.")

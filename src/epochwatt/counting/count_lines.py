@@ -27,11 +27,9 @@ def count_lines(
 ) -> list[str]:
     """Return what one mini-batch asks for, as lines for the terminal.
 
-    Parameters
-    ----------
-    model : row of config/workloads.yaml, or a function that builds a network: `module.function`
-    like : of a function: the network of the package whose input it takes
-    task, precision : see `counting.recorder.record`
+    `model`: row of config/workloads.yaml, or a function that builds a network: `module.function`
+    `like`: of a function: the network of the package whose input it takes
+    `task`, `precision`: see `counting.recorder.record`
 
     Raises EpochwattError: a name that is not there, or a network that does not run on shapes alone.
     """

@@ -116,12 +116,10 @@ def count_network(
     Raises ConfigError: a mini-batch without a tensor, an unknown optimiser or precision;
     TrainingError as `count_workload`.
 
-    Parameters
-    ----------
-    minibatch : a tensor, inputs first in a tuple, or names and tensors; samples lie along the first
-        dimension of its tensors
-    loss : (network, minibatch) -> number to train on; None: the network's own `loss`, or the mean
-        of all that comes out
+    `minibatch`: a tensor, inputs first in a tuple, or names and tensors; samples lie along the
+    first dimension of its tensors
+    `loss`: (network, minibatch) -> number to train on; None: the network's own `loss`, or the mean
+    of all that comes out
     """
     while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
         network = inner  # of torch.compile

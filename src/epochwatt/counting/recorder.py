@@ -160,6 +160,7 @@ def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, K
 def _train(
     network: nn.Module, inputs: Any, precision: str, loss: Loss, optimiser: str
 ) -> list[tuple[str, Kernel]]:
+    """Record the kernels of one training step, each with its phase."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     states = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
     for weight in weights:

@@ -63,11 +63,9 @@ def make_bundle(
     Raises EpochwattError: the file exists already or cannot be written; LockedError: something is
     measured on this machine.
 
-    Parameters
-    ----------
-    path : of the file; None: named after the device and the time, in the current folder
-    device : a file of config/devices/; None: the board at hand, else `host`
-    keep_names : leave serial number, names of host, user, disks and servers unchanged
+    `path`: of the file; None: named after the device and the time, in the current folder
+    `device`: a file of config/devices/; None: the board at hand, else `host`
+    `keep_names`: leave serial number, names of host, user, disks and servers unchanged
     """
     subject = choose(checkout, device)
     when = time.strftime("%Y%m%d-%H%M%S")
@@ -341,6 +339,7 @@ def read_all(root: str) -> Readings:
 
 
 def _read(root: str, name: str, readings: Readings) -> None:
+    """Read a file of the board into `readings`, or the error that it gives."""
     real = _real_name(root, name, readings)
     if real is None or real in readings.values or real in readings.errors:
         return

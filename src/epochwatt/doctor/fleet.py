@@ -175,6 +175,7 @@ def ask(boards: Sequence[Board], checkout: Path) -> Document:
 
 
 def _ask(board: Board, folder: Path, checkout: Path) -> None:
+    """Ask a board how it is, and wait for the file that it writes into the shared folder."""
     workflow = "" if board.node is None else sys.executable
     words = ["node", str(folder.absolute()), board.name, json.dumps(board.settings), workflow]
     try:

@@ -52,6 +52,7 @@ def sampler(recording: Recording) -> Iterator[Finding]:
 
 
 def _source(name: str, row: Document) -> Iterator[Finding]:
+    """Yield findings on one source of samples: how regular it is, and which columns it has."""
     deviation_s = row["deviation_p99_s"] or 0.0
     message = f"{name}: a row every {1e3 * row['period_s']:.0f} ms ({row['n_samples']} of them), "
     if row["deviation_p99_s"] is None:

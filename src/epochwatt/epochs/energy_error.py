@@ -171,11 +171,9 @@ def _stratified_j(
       `share` of half of the largest reading if that is more. Where they lie as evenly as random
       ones, sampling covers it.
 
-    Parameters
-    ----------
-    inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
-    unseen_s : the time that readings at random instants may have missed
-    share : `regular_share`
+    `inside_s`: float (n - 1,), part of each step inside the window; 0 for gaps
+    `unseen_s`: the time that readings at random instants may have missed
+    `share`: `regular_share`
     """
     weights = weights_s(read.t_s, read.start_s, read.end_s)
     starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s

@@ -174,11 +174,9 @@ def readings(
 ) -> tuple[Array, Array, Array, Sensor]:
     """Return what was read, each value once and at the middle of the time that it covers.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    age_s : float (n,), s, or None; how old a reading of a service was at its stamp
+    `t_s`: float (n,), s, ascending
+    `power_w`: float (n,), W; NaN or below zero: no reading
+    `age_s`: float (n,), s, or None; how old a reading of a service was at its stamp
 
     Returns
     -------

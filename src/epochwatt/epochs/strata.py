@@ -46,11 +46,9 @@ def of_loop(
 ) -> Strata:
     """Return the strata of instants. What lies between mini-batches, or after all, is compute.
 
-    Parameters
-    ----------
-    t : float (n,), s
-    starts_s, stall_ends_s : float (m,), of mini-batches; empty where no loop ran
-    window_s : its start and end, s
+    `t`: float (n,), s
+    `starts_s`, `stall_ends_s`: float (m,), of mini-batches; empty where no loop ran
+    `window_s`: its start and end, s
     """
     start_s, end_s = window_s
     if starts_s.size == 0:

@@ -192,11 +192,9 @@ def scope_energy(
 ) -> ScopeEnergy:
     """Return the energy of a scope: the sensor's own counter where it has one, else the trapezoid.
 
-    Parameters
-    ----------
-    window : begin and end, s on the monotonic clock
-    table : samples of the source, column -> float (n,); a counter is called `energy_..._j`
-    stalls : starts and ends, those of mini-batches; empty: nothing repeats; None: not known
+    `window`: begin and end, s on the monotonic clock
+    `table`: samples of the source, column -> float (n,); a counter is called `energy_..._j`
+    `stalls`: starts and ends, those of mini-batches; empty: nothing repeats; None: not known
     """
     t_s, power_w = table["t_mono_s"], table[source["total"]]
     sensor, recorded = sensor_in(source, table, window), recorded_sensor(source)

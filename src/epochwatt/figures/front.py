@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from epochwatt.columns import unit
 from epochwatt.figures.common import style
@@ -87,8 +86,11 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         label = f"budget: {most:g} {unit(name)}" + ("" if is_there else " (outside)")
         axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
     axes.set(xlim=wh, ylim=s)
-    label_ticks(axes.xaxis, *wh)
-    label_ticks(axes.yaxis, *s)
+    few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
+    for axis, (low, high) in ((axes.xaxis, wh), (axes.yaxis, s)):
+        style.label_log(axis, 1, 2, 3, 5)
+        if high < 10 * low:
+            axis.set_major_locator(few)
 
 
 def _bars(estimate: Estimate) -> list[list[float]] | None:
@@ -97,11 +99,3 @@ def _bars(estimate: Estimate) -> list[list[float]] | None:
     if low is None or high is None:
         return None
     return [[max(value - low, 0)], [max(high - value, 0)]]
-
-
-def label_ticks(axis: Axis, low: float, high: float) -> None:
-    """Give a logarithmic axis some round numbers, also where it spans less than a decade."""
-    few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
-    axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1, 2, 3, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())

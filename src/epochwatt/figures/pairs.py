@@ -99,19 +99,10 @@ def _draw(axes: Axes, rows: pd.DataFrame, dots: pd.DataFrame) -> None:
 
 def _spec(rows: pd.DataFrame, margin: float, axis: str) -> vega.Spec:
     """Return the interactive form: mean and interval of each metric in the margin's band."""
-    y = vega.name("name", sort=None)
-    colours = [colour for colour, _ in VERDICTS.values()]
-    colour = vega.name("verdict", scale={"domain": list(VERDICTS), "range": colours})
-    band = vega.layer({"type": "rect", "color": MARGIN}, x=vega.number("from"), x2={"field": "to"})
+    scale = {"domain": list(VERDICTS), "range": [colour for colour, _ in VERDICTS.values()]}
+    ends = {"x": vega.number("from"), "x2": {"field": "to"}}
+    band = vega.layer({"type": "rect", "color": MARGIN}, **ends)
     band["data"] = {"values": [{"from": -margin, "to": margin}]}
-    ends = {"x": vega.number("low_pct"), "x2": {"field": "high_pct"}}
-    point = {"type": "point", "filled": True, "size": 80}
-    x = vega.number("difference_pct", axis)
-    layers = [
-        band,
-        vega.layer({"type": "rule", "size": 3}, **ends, y=y, color=colour),
-        vega.layer(point, x=x, y=y, color=colour, tooltip=vega.tooltip(rows.columns)),
-    ]
-    bounds = ("difference_pct", "low_pct", "high_pct")
-    shown = rows.assign(**{name: numbers(rows[name]) for name in bounds if len(rows)})
-    return {"data": {"values": records(shown)}, "layer": layers}
+    x, y = vega.number("difference_pct", axis), vega.name("name", sort=None)
+    colour, rod = vega.name("verdict", scale=scale), ("low_pct", "high_pct")
+    return vega.plane(records(rows), x, y, colour, rod=rod, behind=[band])

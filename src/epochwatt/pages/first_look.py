@@ -114,6 +114,7 @@ def text_lines(runs: list[OwnRun]) -> Iterator[str]:
 
 
 def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
+    """Describe a run of one's own: facts, a row per epoch, flags, power, advice."""
     longest_s = float(epochs.e2e_s.max())
     parts = JOINED if epochs.wait_s.isna().all() else tuple(PARTS.values())
     key = {name.removesuffix("_s"): columns.label(name) for name in parts}

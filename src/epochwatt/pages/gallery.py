@@ -88,6 +88,7 @@ def gallery(
 def _panel(
     figure: FigureEntry, svg: bytes, findings: Sequence[ClaimRow], quotes: Mapping[str, str]
 ) -> Panel:
+    """Describe a drawn panel for the gallery: caption, claims that fail, words to find it by."""
     stem, backend = figure["stem"], figure["backend"]
     name = Path(stem).name
     number = figure_title(name) if figure["paper"] in TITLES else ""

@@ -195,6 +195,7 @@ class Machine:
         return Line(cells, self._find(row), self.runs.path, n)
 
     def _card(self, group: pd.DataFrame, quantities: list[Quantity]) -> Card:
+        """Return the card of a network: its fastest run."""
         n = group.index[int(group.e2e_s.astype(float).argmin())]
         row = self.runs.rows[n]
         advice = _quote(self.advice, self.advice_row.get(row["run"]), "advice", "reason")

@@ -114,12 +114,10 @@ def compare(
 ) -> dict[str, object]:
     """Return what the section shows.
 
-    Parameters
-    ----------
-    numbers : tables with published numbers: of figures, of the text alone, of predictions
-    tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
-        folder of the published numbers
-    says : `statements`
+    `numbers`: tables with published numbers: of figures, of the text alone, of predictions
+    `tables`: paths of `printed` and `validation` (empty: it was not made), and `published`, the
+    folder of the published numbers
+    `says`: `statements`
     """
     published = Path(tables["published"])
     tolerance = load_terms(published.resolve().parents[1]).numbers

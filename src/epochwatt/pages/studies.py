@@ -26,7 +26,7 @@ from epochwatt.pages.numbers import (
     small,
     text_table,
 )
-from epochwatt.published.paper_numbers import SIGNS
+from epochwatt.published.numbers import SIGNS
 
 Row = Mapping[str, str]
 STATUSES = {"holds": "holds", "does_not_hold": "does not hold"}
@@ -275,11 +275,9 @@ def pairs(
 ) -> dict[str, object]:
     """Return what the page of a study in pairs shows.
 
-    Parameters
-    ----------
-    pairs, verdicts : tables of `analysis.pairs`
-    figure : drawing (SVG), beside its caption (.txt)
-    claims : table of claims; empty: nobody claims anything of this study
+    `pairs`, `verdicts`: tables of `analysis.pairs`
+    `figure`: drawing (SVG), beside its caption (.txt)
+    `claims`: table of claims; empty: nobody claims anything of this study
     """
     rows, all_pairs = read_rows(verdicts), read_rows(pairs)
     first = rows[0] if rows else {}
@@ -308,6 +306,8 @@ def pairs(
 
 
 def _verdict(row: Row) -> dict[str, str]:
+    """Return a comparison of pairs as a row of the page."""
+
     def number(name: str) -> str:
         return f"{float(row[name]):.4g}" if row[name] else ""
 

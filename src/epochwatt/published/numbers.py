@@ -230,3 +230,40 @@ def load_published(folder: Path) -> Published:
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit of the simulated boards sees."""
     return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
+
+
+Exactness = Literal["printed", "from notes", "read by eye"]
+Qualifier = Literal["exact", "approx", "less_than"]
+SIGNS = {"exact": "", "approx": "\u2248 ", "less_than": "< "}
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """One number."""
+
+    id: str
+    place: str  # where the paper has it
+    exactness: Exactness  # how we know it
+    group: str  # of the rows of our tables that it belongs to
+    reference: str  # names of ours; empty: none of ours is meant
+    workload: str
+    paper_workload: str  # what the paper ran
+    device: str  # board of the paper, by our name
+    method: str
+    n_profiled: str  # modes that were profiled; empty: not said, or all
+    target: str  # time_s, power_w, or limit
+    statistic: str  # column of ours that it stands beside
+    value: float
+    unit: str
+    qualifier: Qualifier
+    note: str
+
+    @property
+    def text(self) -> str:
+        """The number as it is written: `< 15`."""
+        return f"{SIGNS[self.qualifier]}{self.value:g}"
+
+
+def load_paper_numbers(path: Path) -> list[PaperNumber]:
+    """Read the numbers of a paper; ConfigError where a row is wrong, or an id is there twice."""
+    return list(rows_by_id(checked_rows(PaperNumber, path)).values())

@@ -56,7 +56,9 @@ from epochwatt.epochs.bottleneck import (
     TOO_SHORT_S,
     Bottleneck,
     find_bottleneck,
+    find_longest_part,
 )
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
 from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.fits import FitRow, read_fits
@@ -69,8 +71,8 @@ from epochwatt.text import aligned, answer_origin
 RUNS = Path("results/runs")
 TABLE = Path("results/roofline/fits_measured.csv")
 TO_MEASURE = (
-    "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
-    "are measured within a minute"
+    "in a checkout, give its study the key `ceilings: true` in config/studies.yaml, then make run: "
+    "its ceilings are measured within a minute"
 )
 SHARED = "(Its ceilings were measured while others used the machine, which can do more.)"
 CONSTANT, REST = "constant power", "rest"
@@ -414,12 +416,13 @@ def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | No
         numbers = [float(row[name]) for row in chosen if row.get(name) is not None]
         return sum(numbers) / len(numbers) if len(numbers) == len(chosen) else None
 
-    energy_wh = mean("energy_wh")
+    energy_wh, n_samples = mean("energy_wh"), mean("n_samples")
+    size = chosen[0].get("batch_size") or 0  # of a loop of one's own, whose samples nobody counts
     is_comparable = power_scope and {row["power_scope"] for row in chosen} == {power_scope}
     return Observed(
         **{name: mean(name) or 0.0 for name in MEANS},
-        batch_size=(mean("n_samples") or 0.0) / (mean("n_minibatches") or 1.0),
-        num_workers=chosen[0]["num_workers"],
+        batch_size=n_samples / (mean("n_minibatches") or 1.0) if n_samples else float(size),
+        num_workers=chosen[0]["num_workers"] or 0,
         fetch_s=mean("fetch_s"),
         preprocess_s=mean("preprocess_s"),
         energy_j=3600.0 * energy_wh if energy_wh is not None and is_comparable else None,
@@ -572,7 +575,45 @@ def explanation_lines(explained: Explained) -> list[str]:
     return lines
 
 
+def split_lines(run: RunInMode, epochs: Sequence[EpochRow], why: EpochwattError) -> list[str]:
+    """Return where the time of a run goes that cannot be held against rooflines, and why not."""
+    valid = [row for row in epochs if row["valid"]]
+    chosen = [row for row in valid if row["epoch"] > 0] or valid
+    if not chosen:
+        raise EpochwattError(f"{run.run} has no valid epoch, so there is nothing to explain")
+    names = (*PARTS.values(), "e2e_s", "energy_wh")
+    means = {
+        name: sum(row[name] for row in chosen) / len(chosen)
+        for name in names
+        if all(row[name] is not None for row in chosen)
+    }
+    whole_s = means["e2e_s"]
+    bottleneck = find_longest_part({name: means.get(name) for name in PARTS.values()})
+    rows = [("an epoch", "s", "share")]
+    rows += [
+        (f"  {part}", f"{means[name]:.4g}", _pct(means[name] / whole_s))
+        for part, name in PARTS.items()
+        if name in means
+    ]
+    energy = f"{3600.0 * means['energy_wh']:.4g} J an epoch" if "energy_wh" in means else "none"
+    says = (
+        f"{bottleneck}." if bottleneck.bound_by else "Only start and end of its epochs are known."
+    )
+    return [
+        run.run,
+        "",
+        TOO_SHORT if whole_s < TOO_SHORT_S else says,
+        "",
+        *aligned([*rows, ("  all", f"{whole_s:.4g}", "100 %")]),
+        "",
+        f"energy: {energy}",
+        "not split further:",
+        *(f"  {line}" for line in str(why).splitlines()),
+    ]
+
+
 def _part_table(explained: Explained) -> list[str]:
+    """Return the parts of an epoch's time and energy as a table."""
     e, seen = explained.explanation, explained.seen
     rows: list[tuple[str, ...]] = [("an epoch", "s", "share", "J", "share")]
     for part in dict.fromkeys((*TIME_PARTS, *ENERGY_PARTS)):
@@ -592,6 +633,7 @@ def _cells(parts: Mapping[str, float], part: str, whole: float | None) -> tuple[
 
 
 def _operator_table(explained: Explained) -> list[str]:
+    """Return the classes of operators as a table: kernels, intensity, shares."""
     e, whole = explained.explanation, explained.seen.e2e_s
     rows: list[tuple[str, ...]] = [
         ("operators", "kernels", "FLOP/byte", *COMPUTE_PARTS, "of the epoch")

@@ -115,11 +115,9 @@ def ceiling_runs(settings: Settings) -> list[Run]:
 def run_in_mode(run: str, factors: EpochRow, board: str, mode: Factors) -> RunInMode:
     """Return workload and mode of a run.
 
-    Parameters
-    ----------
-    factors : of the run, or a row of its epochs
-    board : kind of its device; empty: it is none
-    mode : what its power mode sets
+    `factors`: of the run, or a row of its epochs
+    `board`: kind of its device; empty: it is none
+    `mode`: what its power mode sets
     """
     provenance = PROVENANCE[factors["backend"]]
     return RunInMode(

@@ -27,10 +27,9 @@ from epochwatt.study.devices import Devices
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.config import Grid, SweepEntry
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.grids import grid_modes, steps_of_kind
 from epochwatt.sweeps.mode_table import ModeTable, tables_of
-from epochwatt.sweeps.modes import mode_rows
+from epochwatt.sweeps.modes import SweepFacts, mode_rows
 from epochwatt.sweeps.table import load_sweep
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.network import COUNTS, network_of

@@ -82,11 +82,9 @@ def arrivals_of(
 ) -> Arrivals:
     """Return the arrivals of configured rates.
 
-    Parameters
-    ----------
-    peak_per_s : highest rate; not used with a file
-    seed : of random arrivals; None: steady ones. Not used with a file
-    root : folder that a file's path starts from
+    `peak_per_s`: highest rate; not used with a file
+    `seed`: of random arrivals; None: steady ones. Not used with a file
+    `root`: folder that a file's path starts from
 
     Raises ConfigError: a file that cannot be read or is no list of times; less than two slots.
     """

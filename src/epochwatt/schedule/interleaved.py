@@ -111,12 +111,10 @@ def expected(
     (`MARGIN_FACTOR`) the longest of both that were seen before. The factor is ours; how often it
     does: docs/reference/benchmarks/interleaver.md.
 
-    Parameters
-    ----------
-    plan : `rate_per_s`, `batch_size` and `n_train` (None: no limit)
-    before : `infer_s` and `train_s`, times of single mini-batches
-    arrivals_s, seconds : of requests that are not constant, s after the beginning, and how long:
-        between these the scheduler trains less than between constant ones
+    `plan`: `rate_per_s`, `batch_size` and `n_train` (None: no limit)
+    `before`: `infer_s` and `train_s`, times of single mini-batches
+    `arrivals_s`, `seconds`: of requests that are not constant, s after the beginning, and how long:
+    between these the scheduler trains less than between constant ones
     """
     infer_s, train_s = (np.asarray(before[key]) for key in ("infer_s", "train_s"))
     usual_s = float(np.median(infer_s))

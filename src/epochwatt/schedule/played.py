@@ -215,6 +215,7 @@ def measured_rows(folder: str) -> pd.DataFrame:
 def _percentiles(
     waited: Numbers, run: Interleaved, rate_per_s: float, max_latency_s: float, kind: str
 ) -> pd.DataFrame:
+    """Return the percentiles of the waits of requests under a plan."""
     return pd.DataFrame(
         {
             "plan": "",

@@ -144,6 +144,7 @@ def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, 
 
 
 def _simulated(request: Request, root: Path) -> list[ModeTable]:
+    """Return the simulated mode tables of the requested networks."""
     device = request.device or "orin"
     if device not in GRIDS:
         raise ConfigError(
@@ -175,6 +176,7 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
 
 
 def _given(request: Request) -> list[ModeTable]:
+    """Return the tables that the request names and that fit its device."""
     tables = find_tables(str(request.tables))
     fitting = [
         table
@@ -263,6 +265,7 @@ def answer_lines(answer: Answer) -> list[str]:
 
 
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
+    """Return a plan as lines: mode, mini-batch, latency, training, power."""
     space, request = answer.space, answer.request
     rows = [("mode", plan.mode.of_parts(space.workloads[0].parts))]
     training = f"{plan.throughput_per_s:.4g} mini-batches/s"

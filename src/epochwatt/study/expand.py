@@ -210,6 +210,7 @@ def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]
 
 
 def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
+    """Make a run of its factors: id, place of its data, interpreter, machine."""
     canonical = canonical_json(factors)
     return Run(
         id=run_id(factors, canonical),
@@ -254,6 +255,7 @@ def _grouped(runs: Iterable[Run]) -> list[Run]:
 
 
 def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> RunTable:
+    """Sort the runs: to make here, excluded by config/exclusions.yaml, or of other machines."""
     kept: dict[str, Run] = {}
     excluded, elsewhere = [], []
     for run in runs:

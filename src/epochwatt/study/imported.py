@@ -20,6 +20,7 @@ from epochwatt.study.runs import MEASURED, Run
 IMPORTED, OWN = "imported", "own"  # the names that select them in config/config.yaml
 OWN_LOOP = "EpochMonitor"  # the program whose records they are
 SOURCE = "source.json"
+COUNTS = "counts.json"  # beside it, where the network was counted (`EpochMonitor.count`)
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,

@@ -87,6 +87,7 @@ def _study_table(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def _run_table(estimates: Sequence[Estimate]) -> list[str]:
+    """Return a line for each run."""
     rows = [("run", "epochs", "done", "s per epoch", "time left")]
     for run, n_left, epoch_s, basis, left_s in estimates:
         if run.is_simulated:
@@ -115,6 +116,7 @@ def _notes(settings: Settings) -> list[str]:
 
 
 def _totals(settings: Settings, estimates: Sequence[Estimate]) -> list[str]:
+    """Return how many runs and epochs there are, and how long the rest takes."""
     measured = [e for e in estimates if not e.run.is_simulated]
     simulated = [e for e in estimates if e.run.is_simulated]
     lines = []

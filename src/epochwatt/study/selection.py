@@ -73,6 +73,7 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
 
 
 def _starters(devices: Devices) -> list[Study]:
+    """Return the starter study of each board at hand; ConfigError: there is none."""
     chosen = []
     for name, device in devices.here().items():
         study, modes = starter(name, device)

@@ -15,8 +15,8 @@ from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
+from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.text import counted
 
 log = logging.getLogger(__name__)

@@ -29,8 +29,7 @@ from epochwatt.study.selection import STUDIES
 from epochwatt.study.validation import validated
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import SweepEntry
-from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import SweepFacts, SweepMode
 
 SWEEPS = "config/sweeps.yaml"
 TWIN_MODE = PowerMode.model_validate(dict.fromkeys(CLOCKS, 1))  # one that a twin takes

@@ -65,11 +65,9 @@ def response_s(service_s: Array, think_s: Array, readers: Array) -> Array:
     The mean value analysis of the module's head: R(n) from Q(n-1), up to each configuration's own
     number of readers.
 
-    Parameters
-    ----------
-    service_s : time of the medium for one file
-    think_s : time that a reader works on a file before it wants the next
-    readers : at least 1; a number or of shape (configurations,), like the others
+    `service_s`: time of the medium for one file
+    `think_s`: time that a reader works on a file before it wants the next
+    `readers`: at least 1; a number or of shape (configurations,), like the others
     """
     service_s, think_s, readers = np.broadcast_arrays(service_s, think_s, readers)
     queue: Array = 0.0  # mean number of readers at the medium, Q(n-1)
@@ -125,11 +123,9 @@ def waits_s(
 ) -> NDArray[np.floating]:
     """Return the wait for each mini-batch, s, event by event: shape (mini-batches, epochs).
 
-    Parameters
-    ----------
-    stages : each of shape (mini-batches, epochs)
-    num_workers, prefetch_factor : the loader's; 0 workers: in line
-    first_s : when the workers are ready to begin, after the loop has asked; shape (epochs,)
+    `stages`: each of shape (mini-batches, epochs)
+    `num_workers`, `prefetch_factor`: the loader's; 0 workers: in line
+    `first_s`: when the workers are ready to begin, after the loop has asked; shape (epochs,)
     """
     prepared_s = np.asarray(stages.fetch_s + stages.preprocess_s)
     if num_workers == 0:

@@ -81,6 +81,7 @@ def network_of(
 
 
 def _by_totals(totals: Mapping[str, float]) -> Network:
+    """Make a network of totals alone: operations, bytes, launches, parameters."""
     if missing := [f"--{name}" for name in TOTALS if name not in totals]:
         raise EpochwattError(
             f"a network without --model needs all its totals; missing: {', '.join(missing)}"

@@ -66,11 +66,9 @@ def write_run(
 
     Raises RecordError: an epoch contradicts itself; RecordWriteError: a file cannot be written.
 
-    Parameters
-    ----------
-    output : folder of its records; what was there is replaced
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-    tables : folder of `epochs.csv` and `energy.csv`
+    `output`: folder of its records; what was there is replaced
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
+    `tables`: folder of `epochs.csv` and `energy.csv`
     """
     root, name = os.path.split(os.path.normpath(output))
     unfinished = RunFolder(root, name + ".unfinished")

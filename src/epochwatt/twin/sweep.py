@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from epochwatt import columns
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import EpochwattError
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
-from epochwatt.sweeps.modes import SweepMode, mode_rows
+from epochwatt.sweeps.modes import SweepFacts, SweepMode, mode_rows
 from epochwatt.twin.boards import Array, Clocks, Factors, Values
 from epochwatt.twin.epoch import Setting, steady
 from epochwatt.twin.run import setting_of
@@ -101,7 +100,7 @@ def mode_by_mode(
 def write_simulated_sweep(facts: Document, config: Path, workload: str, table: Path) -> None:
     """Simulate a sweep and write its table of modes.
 
-    `facts`: `epochwatt.sweeps.facts.SweepFacts` as plain values.
+    `facts`: `epochwatt.sweeps.modes.SweepFacts` as plain values.
 
     Raises EpochwattError: a board, a network or a mode that cannot be simulated; RecordWriteError:
     the table cannot be written.

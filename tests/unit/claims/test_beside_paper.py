@@ -8,7 +8,7 @@ from epochwatt.claims.beside_paper import beside, each_draw_once
 from epochwatt.errors import ConfigError
 from epochwatt.figures.powertrain import looks
 from epochwatt.prediction.transfer.names import TABLES as WRITTEN
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = ROOT / "config/published/powertrain/numbers.csv"

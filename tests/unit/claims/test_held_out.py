@@ -25,7 +25,6 @@ from epochwatt.claims.held_out import (
 from epochwatt.claims.number_sources import EpochTable, key_of, read_rows
 from epochwatt.claims.required_runs import needed, questions_of
 from epochwatt.columns import IDLE_COLUMNS, names, with_defaults
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
 from epochwatt.errors import ConfigError
 from epochwatt.study.idle import simulated_idles
@@ -68,18 +67,21 @@ def claimed(settings, root, claims, terms, request):
 
 
 @pytest.fixture(scope="module")
-def made(settings, claimed, root, tmp_path_factory):
+def counts(claimed, network_counts):
+    """The counts of the networks of those runs."""
+    return [network_counts(model) for model in claimed.models]
+
+
+@pytest.fixture(scope="module")
+def made(settings, claimed, counts, root, tmp_path_factory):
     """A folder with the first epochs of all runs that claims ask for, simulated event by event."""
     folder = tmp_path_factory.mktemp("made")
-    for model in claimed.models:
-        write_workload({"model": model}, str(folder / f"{model}.json"))
+    twin = load_twin(root / "config/twin", counts)
     for run in claimed.runs:
-        counts = str(folder / f"{run.factors['model']}.json")
         (folder / "tables" / run.id).mkdir(parents=True)
         (folder / "records").mkdir(exist_ok=True)
         records, tables = str(folder / "records" / run.id), str(folder / "tables" / run.id)
         factors = with_defaults(json.loads(run.canonical))
-        twin = load_twin(root / "config/twin", [counts])
         epochs = simulate(factors, N_EPOCHS, twin)
         write_run(run.id, records, factors, epochs, settings.flag_effects, tables)
     return folder
@@ -91,8 +93,8 @@ def paths(claimed, made):
 
 
 @pytest.fixture(scope="module")
-def simulation(settings, claimed, paths, made, root):
-    twin = load_twin_with_modes([str(made / f"{model}.json") for model in claimed.models], root)
+def simulation(settings, counts, paths, root):
+    twin = load_twin_with_modes(counts, root)
     idle = [
         {**each["place"], "power_scope": each["power_scope"], "power_w": idle_power_w(each, twin)}
         for each in simulated_idles(settings.idle_studies, settings.devices)
@@ -176,7 +178,7 @@ def test_what_a_claim_rests_on_is_its_weakest_evidence(
 
 
 def test_the_table_has_a_row_per_claim_and_backend(
-    claims, claimed, simulation, paths, made, root, tmp_path
+    claims, claimed, counts, simulation, paths, made, root, tmp_path
 ):
     idle, table, text = (str(tmp_path / name) for name in ("idle.csv", "claims.csv", "claims.txt"))
     columns = names(IDLE_COLUMNS)
@@ -189,7 +191,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
         ["host", "twin"],
         records,
         claimed.power_modes,
-        [str(made / f"{model}.json") for model in claimed.models],
+        counts,
         [],
         {},
         table,

@@ -63,16 +63,6 @@ def test_every_study_has_its_rows_and_epochs(runs, pytestconfig):
     assert {name: studies[name].epochs for name in ROWS} == {n: e for n, (_, e) in ROWS.items()}
 
 
-def test_shared_rows_are_one_run(runs):
-    assert len(runs) == len({run.id for run in runs}) == 189
-    shared = [run for run in runs if len(run.studies) > 1]
-    assert sum(len(run.studies) for run in runs) == sum(n for n, _ in ROWS.values()) == 201
-    # each network of the AGX at its defaults: storage, batch size, DVFS, power modes
-    defaults = [run for run in shared if len(run.studies) >= 4]
-    assert {run.factors["model"] for run in defaults} == {"lenet", "mobilenet", "resnet"}
-    assert len(shared) == 5
-
-
 def as_published(row):
     """Return the key of a row of grid.csv, in our words."""
     words = {

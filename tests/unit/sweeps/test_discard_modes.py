@@ -6,7 +6,7 @@ import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.sweeps.discard import discard_modes
-from epochwatt.sweeps.facts import write_modes
+from epochwatt.sweeps.modes import write_modes
 
 MODES = [{"cores": 1}, {"cores": 2}]
 ONE, TWO = ("mode-c1-x-x-x", "mode-c2-x-x-x")

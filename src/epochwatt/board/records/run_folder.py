@@ -177,6 +177,7 @@ class MeasuredFolder:
         return read_arrays(path, meta, sums)
 
     def _read_meta(self, path: str, key: Any, sums: Sums) -> Document:
+        """Read a record.json and check it; DamagedError where its checksum differs."""
         content = files.read_bytes(path)
         damage = checksums.fault(path, sums, content)
         try:

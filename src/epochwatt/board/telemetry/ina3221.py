@@ -128,11 +128,9 @@ class Channel:
 class Ina3221Source(Source):
     """All rails of a board, and the module's power out of them.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
-    kind : kind of board, which says what the rails add up to
-    fallback : why this source stands for another that was asked for; None: it does not
+    `root`: `/`, or the folder of a fake board
+    `kind`: kind of board, which says what the rails add up to
+    `fallback`: why this source stands for another that was asked for; None: it does not
     """
 
     name = "sysfs"

@@ -168,11 +168,9 @@ def detection_loss(network: nn.Module, images: torch.Tensor, targets: torch.Tens
     Equal to torchvision's (a test compares them), but without a loop over pictures, so that its
     kernels do not depend on what is on them.
 
-    Parameters
-    ----------
-    network : a `Detector`, compiled or not
-    images : (B, 3, 320, 320)
-    targets : (B, G, 5): corners in pixels and category; rows of category 0 are empty
+    `network`: a `Detector`, compiled or not
+    `images`: (B, 3, 320, 320)
+    `targets`: (B, G, 5): corners in pixels and category; rows of category 0 are empty
     """
     offsets, scores = network(images)
     anchors: torch.Tensor = network.anchors
@@ -202,11 +200,9 @@ def match(
     That is the box it overlaps most, where by half or more; and each box has the anchor that
     overlaps it most.
 
-    Parameters
-    ----------
-    anchors : (A, 4) corners
-    boxes : (B, G, 4) corners
-    is_box : (B, G); others are empty rows
+    `anchors`: (A, 4) corners
+    `boxes`: (B, G, 4) corners
+    `is_box`: (B, G); others are empty rows
     """
     overlap = overlaps(boxes, anchors)  # (B, G, A)
     overlap = overlap.masked_fill(~is_box[..., None], -1.0)

@@ -99,11 +99,9 @@ class Observer:
 class EpochObserver(Observer):
     """Prepares the page cache before an epoch, too, and looks at it after it.
 
-    Parameters
-    ----------
-    paths : the files of the data set
-    in_memory : they were read when the data set was opened, and no epoch reads them again
-    factors : the run's `cache_policy` and `seed`
+    `paths`: the files of the data set
+    `in_memory`: they were read when the data set was opened, and no epoch reads them again
+    `factors`: the run's `cache_policy` and `seed`
     """
 
     def __init__(
@@ -215,11 +213,9 @@ def observed_mode(
 ) -> Iterator[Document]:
     """Observe a mode, which is set, while the block measures it.
 
-    Parameters
-    ----------
-    number : of the mode in its grid
-    applied : what `Machine.change` returned
-    conditions : what the record says of a board besides
+    `number`: of the mode in its grid
+    `applied`: what `Machine.change` returned
+    `conditions`: what the record says of a board besides
 
     Yields
     ------

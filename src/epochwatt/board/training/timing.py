@@ -123,9 +123,7 @@ class CudaEventTimer(HostTimer):
     loop that does not say where, when the next mini-batch is asked for. They come from a pool that
     grows with how far the host runs ahead.
 
-    Parameters
-    ----------
-    cuda : the module `torch.cuda`, or what stands for it in a test
+    `cuda`: the module `torch.cuda`, or what stands for it in a test
     """
 
     def __init__(self, cuda: Any, is_synchronised: bool) -> None:
@@ -201,12 +199,10 @@ def marked(n: int) -> List[int]:
 def placed(clock: str, asked_s: np.ndarray, error_s: float) -> Document:
     """Return what a record says of when its intervals were: `starts` of those that are `marked`.
 
-    Parameters
-    ----------
-    clock : whose intervals they are: `host` or `gpu`
-    asked_s : when each mini-batch was asked for, and what followed the last, on the monotonic
-        clock, s, (n + 1,)
-    error_s : by how much these may be off, s
+    `clock`: whose intervals they are: `host` or `gpu`
+    `asked_s`: when each mini-batch was asked for, and what followed the last, on the monotonic
+    clock, s, (n + 1,)
+    `error_s`: by how much these may be off, s
     """
     starts = [[i, float(asked_s[i])] for i in marked(len(asked_s) - 1)]
     return {"clock": clock, "starts": starts, "error_s": float(error_s)}

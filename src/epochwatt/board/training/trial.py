@@ -62,6 +62,7 @@ def _version(name: str) -> str:
 
 
 def _together() -> Document:
+    """Try whether torch and numpy fit together."""
     import numpy
     import torch
 
@@ -70,6 +71,7 @@ def _together() -> Document:
 
 
 def _gpu() -> Document:
+    """Try whether torch computes on a GPU; return which, or why it does not."""
     import torch
 
     if not torch.cuda.is_available():

@@ -15,20 +15,9 @@ from matplotlib.patches import Patch
 
 from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common import published as paper
 from epochwatt.figures.common import style
-from epochwatt.figures.common.published import (
-    DASHES,
-    Marks,
-    NumberOf,
-    Plotted,
-    Related,
-    handles,
-    here_of,
-    mark,
-    numbers_of,
-    published_marks,
-    seen_ids,
-)
+from epochwatt.figures.common.published import DASHES, Marks, NumberOf, Plotted, Related
 from epochwatt.figures.common.runs import (
     Cells,
     Number,
@@ -116,7 +105,7 @@ class Job:
     @cached_property
     def marks(self) -> Marks:
         """Numbers that its paper printed."""
-        return published_marks(self.published, self.twin, self.paper, self.backend)
+        return paper.published_marks(self.published, self.twin, self.paper, self.backend)
 
     @cached_property
     def facts(self) -> Published:
@@ -132,15 +121,15 @@ class Job:
     @cached_property
     def seen(self) -> frozenset[str]:
         """Ids of the published numbers that the simulated boards were fitted to."""
-        return seen_ids(self.twin, self.backend)
+        return paper.seen_ids(self.twin, self.backend)
 
     def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
         """Return the relations of these metrics whose runs are drawn, with what they are here."""
-        find = number_of or numbers_of(self.runs)
+        find = number_of or paper.numbers_of(self.runs)
         return [
             Related(relation, here, relation.id in self.seen, self.ink(relation.id))
             for relation in self.relations
-            if relation.metric in metrics and (here := here_of(relation, find))
+            if relation.metric in metrics and (here := paper.here_of(relation, find))
         ]
 
     def plotted(
@@ -160,7 +149,7 @@ class Job:
             more |= {"lowest": float(values.min()), "highest": float(values.max())}
         number = number or run.number(quantity, epoch_set)
         row = csv_row(run, quantity, number, epoch_set, **more)
-        printed = mark(self.marks, run.factors, quantity, epoch_set)
+        printed = paper.mark(self.marks, run.factors, quantity, epoch_set)
         return Plotted(row, printed, self.ink(printed.id if printed else ""))
 
     def title(self, name: str) -> str:
@@ -245,16 +234,17 @@ class Job:
         black = self.palette["published"]
         marked = [row for row in rows if isinstance(row, Plotted) and row.mark]
         changes = [row for row in rows if isinstance(row, Related)]
-        is_red = red or any(row.ink != black for row in (*marked, *changes))
+        inks = [row.ink for row in marked] + [row.ink for row in changes]
+        is_red = red or any(ink != black for ink in inks)
         if changes and change:
             dash: Any = "-" if any(one.seen_by_fit for one in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
         if is_red:
             lines = [*lines, Patch(facecolor=self.colour("warning"), label=FAILS)]
-        marks = handles(marked, black)
+        marks = paper.handles(marked, black)
         if len(drawn) + len(marks) + len(lines) > MOST_ENTRIES:
-            marks = handles(marked, black, together=True)
+            marks = paper.handles(marked, black, together=True)
         style.legend(figure, [*drawn, *marks, *lines])
 
     def save(self, figure: Figure, name: str, rows: Sequence[Row]) -> None:

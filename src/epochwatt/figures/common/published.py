@@ -65,7 +65,6 @@ SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
 UNITS = {"x": "", "pct": " %"}
 SEEN = {True: "used in the fit", False: "not used in the fit"}
 INFERRED = "inferred:"  # begins the note of a number of which a setting is not printed
-SLIP = "slip:"  # begins the note of a number that a paper prints otherwise
 ON_DARK = ("stall_s", "cpu_below_peak_time_pct")  # quantities whose bars are dark
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 DASHES = (0, (3.0, 1.5))

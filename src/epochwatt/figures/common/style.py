@@ -20,12 +20,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
-from matplotlib.ticker import LogFormatterSciNotation
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 
 NOTE_AT = 0.015  # of a figure's width: where the lines below a panel begin
 NOTE_CHARACTERS_PER_IN = 19  # of their small letters
@@ -89,6 +90,14 @@ def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
     figure.legend(
         handles=handles, ncols=columns_that_fit(widths, figure.get_figwidth()), title=title,
         loc="outside upper left", alignment="left", title_fontsize="medium",
+    )  # fmt: skip
+
+
+def legend_above(axes: Axes, title: str, handles: Sequence[Artist], **look: Any) -> None:
+    """Draw a legend of one field's own above it, with its title."""
+    axes.legend(
+        handles=handles, title=title, fontsize="x-small", title_fontsize="small", alignment="left",
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, **look,
     )  # fmt: skip
 
 
@@ -156,19 +165,6 @@ def set_notes(figure: Figure, note: str, below: str, colour: str) -> None:
     if second:
         place = {"xycoords": drawn, "ha": "left", "va": "bottom", "fontsize": "x-small"}
         figure.add_artist(Annotation(second, (0.0, 0.0), color=colour, **place))
-
-
-def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
-    """Write lines in a colour above the note; nothing where there are none.
-
-    The note gets empty lines above it, for which the layout makes room, and the lines stand there.
-    """
-    if lines:
-        warning = "\n".join(_filled(figure, line) for line in lines)
-        room = "\n" * (warning.count("\n") + 1)
-        note = _write_note(figure, f"{room}{figure.get_supxlabel()}")
-        place = {"xycoords": note, "ha": "left", "va": "top", "fontsize": "x-small"}
-        figure.add_artist(Annotation(warning, (0.0, 1.0), color=colour, **place))
 
 
 def _write_note(figure: Figure, text: str) -> Any:
@@ -244,6 +240,13 @@ class Powers(LogFormatterSciNotation):
         marked_up = str(super().__call__(x, pos))
         plain = re.sub(r"\^\{([-\d]+)\}", lambda m: m[1].translate(RAISED), marked_up)
         return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
+
+
+def label_log(axis: Axis, *subs: float) -> None:
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5, or at other multiples."""
+    axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def set_log(axes: Axes, *names: str) -> None:

@@ -8,12 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.common.vega import Cells, Spec
+from epochwatt.figures.common.vega import Spec
 from epochwatt.figures.frames import (
-    Strokes,
     Words,
     caption,
     numbers,
@@ -29,12 +27,9 @@ SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadel
 
 
 def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
-    """Draw figures: SVG, PNG, CSV, caption and interactive form of each.
+    """Draw figures of tables: SVG, PNG, CSV, caption and interactive form of each.
 
-    Parameters
-    ----------
-    tables : paths of those that the figures are of
-    stems : results/figures/{folder of `ORIGINS`}/{name in `TITLES`}
+    A stem is results/figures/{folder of `ORIGINS`}/{name in `TITLES`}.
     """
     by_name = {Path(table).stem: table for table in tables}
     for stem in stems:
@@ -55,13 +50,7 @@ def _opened(
     note: str = "",
     **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure of these rows.
-
-    Parameters
-    ----------
-    note : further words in its corner
-    told : what its caption says of the rows
-    """
+    """Open a figure of these rows; its caption is told what is special of them."""
     path = Path(stem)
     origin = ORIGINS[path.parent.name]
     text = caption(path.name, provenance=origin.provenance, **told)
@@ -76,6 +65,7 @@ MEASURES = {  # column of the summary -> title of its fields
     "kept_pct": "answered within budgets (%)",
     "loss_pct": "mean loss to the best (%)",
 }
+_SOLVER = vega.name("solver")
 SOLVER_IN = 0.17  # height of a solver's row
 
 
@@ -87,11 +77,14 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
     solvers = list(rows.solver.unique())
     sampled = "; expected gain on a sample of the problems"
+    told = [row for row in summary if row["loss_pct"] != ""]
+    x = vega.number("n_profiles", "profiles", scale={"type": "log"})
+    spec = vega.plane(told, x, vega.number("loss_pct", "mean loss (%)"), _SOLVER, field="jobs")
     height_in = 1.2 + len(MEASURES) * (0.6 + SOLVER_IN * max(len(solvers), 1))
-    with _opened(stem, style_file, height_in, rows, _solver_spec(summary), sampled) as opened:
+    with _opened(stem, style_file, height_in, rows, spec, sampled) as opened:
         figure, axes = opened
         axes.remove()
-        shape: Strokes = {"squeeze": False, "sharex": "row", "sharey": True}
+        shape: style.Look = {"squeeze": False, "sharex": "row", "sharey": True}
         grid = figure.subplots(len(MEASURES), max(len(jobs), 1), **shape)
         for (column, words), places in zip(MEASURES.items(), grid, strict=True):
             for place, name in zip(places, jobs, strict=False):
@@ -104,12 +97,10 @@ def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
             places[0].set_yticks(range(len(solvers)), list(map(_solver_title, solvers)))
             places[0].set_ylim(max(len(solvers), 1) - 0.5, -0.5)
         style.set_log(grid[0][0], "x")
-        grid[0][0].xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-        grid[0][0].xaxis.set_minor_formatter(NullFormatter())
+        style.label_log(grid[0][0].xaxis, 1, 3)
         grid[-1][0].set_xscale("symlog", linthresh=1)
         grid[-1][0].set_xlim(-0.1, 110)
-        for place in (grid[0][0], grid[-1][0]):
-            place.xaxis.set_major_formatter("{x:g}")
+        grid[-1][0].xaxis.set_major_formatter("{x:g}")
         for place, name in zip(grid[0], jobs, strict=False):
             place.set_title(JOBS[name], fontsize="small")
 
@@ -119,21 +110,6 @@ def _solver_title(solver: str) -> str:
     base, verified = solver.removesuffix(HOLLOW), ", verified" if solver.endswith(HOLLOW) else ""
     number = base.rpartition("_")[2]
     return f"{look(solver)[0]}{f', {number}' if number.isdigit() else ''}{verified}"
-
-
-def _solver_spec(summary: list[Cells]) -> Spec:
-    """Return loss over profiles, the share answered as size."""
-    shown = [row for row in summary if row["loss_pct"] != ""]
-    points = vega.layer(
-        {"type": "point", "filled": True},
-        x=vega.number("n_profiles", "profiles", scale={"type": "log"}),
-        y=vega.number("loss_pct", "mean loss (%)"),
-        color={"field": "solver", "type": "nominal"},
-        size=vega.number("kept_pct", "answered (%)"),
-        tooltip=vega.tooltip(shown[0] if shown else ()),
-    )
-    fields = vega.multiples(vega.name("jobs"), [points], 300, 240, 2, "x", "y")
-    return {"data": {"values": shown}, **fields}
 
 
 # -- a field for each pair of networks on a device, or each plan ----------------------------------
@@ -164,15 +140,6 @@ def _pairs(
         place.grid(visible=True, axis="both")
 
 
-def _pair_spec(rows: pd.DataFrame, x: Spec, y: Spec, colour: Spec) -> Spec:
-    """Return the interactive form: lines in a field for each pair."""
-    shown = rows.assign(field=_pair_titles(rows))
-    tooltip = vega.tooltip(shown.columns if len(shown) else ())
-    line = vega.layer({"type": "line", "point": True}, x=x, y=y, color=colour, tooltip=tooltip)
-    fields = vega.multiples(vega.name("field"), [line], 300, 220, 2, "x", "y")
-    return {"data": {"values": records(shown)}, **fields}
-
-
 # -- training over power budgets, of each solver's plans ------------------------------------------
 
 BASELINES = ("maxn", "presets")
@@ -192,17 +159,14 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
     solvers = shown_solvers(rows.solver)
     rows, drawn = rows[rows.solver.isin(solvers)], solvers[:MOST_LINES]
     rows = rows.assign(**{n: numbers(rows[n]) for n in ("max_power_w", "throughput_per_s")})
-    spec = _pair_spec(
-        rows[rows.throughput_per_s.notna()],
-        vega.number("max_power_w", "power budget (W)"),
-        vega.number("throughput_per_s", "mini-batches / s"),
-        {"field": "solver", "type": "nominal"},
-    )
+    told = records(rows[rows.throughput_per_s.notna()].assign(field=_pair_titles(rows)))
+    x, y = vega.number("max_power_w", "power budget (W)"), vega.number("throughput_per_s", "1/s")
+    spec = vega.plane(told, x, y, _SOLVER, field="field", line="solver")
     with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
             for name in drawn:
                 line = pair[pair.solver.eq(name)]
-                steps: Strokes = {"drawstyle": "steps-post", **_strokes(name)}
+                steps: style.Look = {"drawstyle": "steps-post", **_strokes(name)}
                 if len(line):
                     place.plot(line.max_power_w, line.throughput_per_s, **steps)
             place.set_xlabel("power budget (W)")
@@ -228,7 +192,7 @@ def shown_solvers(names: Iterable[str]) -> list[str]:
     return chosen + [name for name in BASELINES if name in every]
 
 
-def _strokes(solver: str) -> Strokes:
+def _strokes(solver: str) -> style.Look:
     _, colour, _ = look(solver)
     line, width = LINES.get(solver, ("--", 1.2))
     pale = style.pale(colour) if solver == "exhaustive" else colour
@@ -258,12 +222,10 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
         percentile=numbers(rows.percentile),
         line=rows.arrivals.map(lambda name: ARRIVALS[name][0]) + ", " + rows.provenance,
     )
-    spec = _pair_spec(
-        rows,
-        vega.number("latency_ms", "latency (ms)"),
-        vega.number("percentile", "requests answered by then (%)"),
-        vega.name("line"),
-    )
+    x = vega.number("latency_ms", "latency (ms)")
+    y = vega.number("percentile", "requests answered by then (%)")
+    told = records(rows.assign(field=_pair_titles(rows)))
+    spec = vega.plane(told, x, y, vega.name("line"), field="field", line="line")
     with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "requests that wait longer (%)"):
             for (arrivals, whose), line in pair.groupby(["arrivals", "provenance"], sort=False):
@@ -275,8 +237,7 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.axvline(budget_ms, color="#555555", linestyle=":")
             place.set_yscale("log")
             place.set_ylim(LEAST_PCT, 130)
-            place.yaxis.set_major_formatter("{x:g}")
-            place.yaxis.set_minor_locator(NullLocator())
+            style.label_log(place.yaxis, 1)
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
         looks = [ARRIVALS[name] for name in rows.arrivals.unique()]
@@ -315,15 +276,9 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
     switch_s = times[len(times) // 2]
     rows = rows[rows.train.eq(train) & rows.infer.eq(infer) & rows.switch_s.eq(switch_s)]
     rows = rows.assign(**{name: rows[name].astype(float) for name in SLOT_NUMBERS})
-    lines = vega.layer(
-        {"type": "line", "interpolate": "step-after", "point": True},
-        x=vega.number("t_s", "time (s)"),
-        y=vega.number("trained_per_s", "training (mini-batches/s)"),
-        color={"field": "policy", "type": "nominal"},
-        tooltip=vega.tooltip(("policy", *SLOT_NUMBERS)),
-    )
-    fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
-    spec = {"data": {"values": records(rows)}, **fields}
+    x, y = vega.number("t_s", "time (s)"), vega.number("trained_per_s", "training (mini-batches/s)")
+    who = vega.name("policy")
+    spec = vega.plane(records(rows), x, y, who, field="rates", line="policy", columns=1)
     jobs = {"train": train, "infer": infer, "switch_s": f"{float(switch_s):g}"}
     with _opened(stem, style_file, 6.5, rows, spec, **jobs) as (figure, axes):
         axes.remove()
@@ -336,7 +291,7 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
                     if column == "worst_s" and way == "oracle":
                         place.axhline(line.max_latency_s.iloc[0], color=LATEST, linewidth=0.8)
                     ink = RATE if column == "rate_per_s" else colour  # the same whoever plans
-                    steps: Strokes = {"where": "post", "color": ink, "linewidth": width}
+                    steps: style.Look = {"where": "post", "color": ink, "linewidth": width}
                     place.step(line.t_s / 60, line[column], **steps)
                 place.grid(visible=True, axis="both")
             places[0].set_title(name, fontsize="small")

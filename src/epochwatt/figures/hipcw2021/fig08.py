@@ -1,9 +1,7 @@
 """HiPCW 2021, figure 8: data set in the page cache (a, b) and E2E time (c, d) by its size, on NX.
 
-Source: sections III.E and III.F. Panels a and c are those of the SSD, b and d those of the hard
-disk. The paper does not say when it asked for the share in the page cache: that after each epoch
-is drawn. It does not say either which numbers of workers it shows: all are drawn. Linear growth,
-a dotted line at a bar of panels c and d, is the time at the data set's own size, times the scale.
+Source: sections III.E and III.F. The share after each epoch is drawn, with all numbers of workers.
+Linear growth, a dotted line, is the time at the data set's own size, times the scale.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,10 @@
 """HiPCW 2021, figures 2 to 5 and bars of figure 8: medians by loader workers and storage medium.
 
-Source: sections III.A to III.C. Its numbers are medians over all epochs of a run, three in the
-paper; the text has some of first epochs, too. Marks are those of this paper alone: it contradicts
-the main paper. Stalls differ by two orders of magnitude between numbers of workers: they are dots
-on a logarithmic scale, where a factor is a distance.
+Source: sections III.A to III.C. Its numbers are medians over all epochs of a run. Stalls differ by
+two orders of magnitude: they are dots on a logarithmic scale, where a factor is a distance.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +13,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt import columns
 from epochwatt.columns import FACTOR_NAMES
@@ -36,7 +33,6 @@ from epochwatt.figures.common.published import (
     FIRST_EPOCH,
     INFERRED,
     METRICS,
-    SLIP,
     Plotted,
     Related,
     draw_mark,
@@ -44,7 +40,6 @@ from epochwatt.figures.common.published import (
 )
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import Measurement, single
-from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the papers' order
@@ -90,8 +85,6 @@ def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False)
         draw_brackets([(axes, brackets)])
         if any("(A-B)/B is printed" in one.relation.note for one in changes):
             job.remark(job.figure, PRINTED_FACTORS)
-        for sentence in slips(job, quantity, bars):
-            job.remark(job.figure, sentence)
         if placeless:
             words = [
                 f"{MEDIA[single(fact.config)[0]['storage']]}, "
@@ -190,9 +183,7 @@ def _scale_log(axes: Axes) -> None:
     low, high = axes.dataLim.intervaly
     if np.isfinite([low, high]).all() and low > 0.0:
         axes.set_ylim(low / ROOM, high * ROOM)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    style.label_log(axes.yaxis)
 
 
 # -- what the paper prints ------------------------------------------------------------------------
@@ -214,21 +205,3 @@ def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measureme
         and WORKERS in fact.note
         and any(place(config) is not None for config in single(fact.config))
     ]
-
-
-def slips(job: Job, quantity: str, bars: Sequence[Bar]) -> Iterator[str]:
-    """Yield which numbers of later epochs are printed wrongly.
-
-    They are those whose row in `measurements.csv` has another value and is noted as a slip.
-    """
-    wanted, place = (job.paper, METRICS.get(quantity, quantity)), places(bars)
-    for fact in job.facts.measurements.values():
-        is_slip = fact.note.startswith(SLIP) and fact.as_printed
-        configs = [config for config in single(fact.config) if config.get("epoch") == LATER]
-        found = any(place(config) is not None for config in configs)
-        if is_slip and found and (fact.paper, fact.metric) == wanted:
-            workers = counted(int(configs[0]["num_workers"]), "workers")
-            yield (
-                f"{fact.section} prints {fact.as_printed} for later epochs with {workers}, not "
-                f"marked: {fact.note.removeprefix(SLIP).strip()}."
-            )

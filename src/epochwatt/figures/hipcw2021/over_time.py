@@ -1,8 +1,7 @@
 """HiPCW 2021, figures 6 and 7: reads from the disk, and stalls of mini-batches, over the epochs.
 
-Source: sections III.E and III.F, on NX. A panel shows one storage medium and size of the data set,
-side by side for each number of loader workers, which the paper does not give. The text names the
-media of panels a to c and d to f; that the size rises within them is inferred.
+Source: sections III.E and III.F, on NX. A panel is one storage medium and size of the data, with a
+field for each number of loader workers; that the size rises from panel to panel is inferred.
 """
 
 import math
@@ -261,11 +260,11 @@ def implied_rows(run: RunData, job: Job, scale: Cells) -> list[Cells]:
     count = run.number("n_minibatches", "all").value
     whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
     ours_s = {name: run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")}
-    source, words, other_s = whole, f"median {columns.label('stall_s')}", 0.0
+    source, words, other_s = whole, "median stall", 0.0
     if whole is None and not run.factors["num_workers"]:
         source, words = (
             e2e,
-            f"median {columns.label('e2e_s')} less our {columns.label('compute_s')}",
+            "median E2E less our compute",
         )
         other_s = (ours_s["e2e_s"] or math.inf) - (ours_s["stall_s"] or 0.0)
     if source is None or not count or source.value <= other_s:

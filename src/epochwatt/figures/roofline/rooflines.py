@@ -21,7 +21,7 @@ from epochwatt.figures.common.names import Names, Place
 from epochwatt.figures.common.published import halo
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells, Spec
-from epochwatt.figures.frames import Strokes, Words, caption, study_figure
+from epochwatt.figures.frames import Words, caption, study_figure
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
 from epochwatt.roofline.points import Point, read_points
@@ -45,7 +45,7 @@ PEAK = "#777777"  # of what a data sheet promises, and of lines to names
 ALIKE = 1.5  # times: intensities of one workload that share its name
 SIZE_PT = 7
 CEILING, ABOVE = "ceiling", 1.4  # gid of the texts at a roof; times: the room above it
-JOIN: Strokes = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
+JOIN: style.Look = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
 format_rate = EngFormatter(places=0)
 MARKS = {"train": "o", "infer": "^"}
 TASKS = {"train": "training", "infer": "inference"}
@@ -69,7 +69,7 @@ ROOM = 0.25  # of an axis with names: what it gets longer
 
 HEADS = {"measured": "measured on this machine", "simulated": "simulated"}  # begin the titles
 HEADS |= {"public": "measured by others"}
-COUNTED = "fp32; operations and bytes of all kernels counted, each array read or written once"
+COUNTED = "fp32; bytes: each array read or written once"
 NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
 SHARED = (
     "Others used the machine while its ceilings were measured (machine_shared): it can do more."
@@ -150,12 +150,8 @@ def draw(
 ) -> None:
     """Draw `folder`/time_`origin` and energy_`origin`: SVG, PNG, CSV, caption, interactive spec.
 
-    Parameters
-    ----------
-    fits, points : tables of one origin
-    peaks : config/rooflines/peaks.csv: rates that data sheets promise, by device and mode
-    origin : measured, simulated or public
-    records : folders of the epochs that were measured on this machine: they name it
+    Fits and points are tables of one origin: measured, simulated or public; `peaks` what data
+    sheets promise; `records` folders of epochs that were measured here, which name this machine.
     """
     shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
     of_devices: dict[str, dict[str, Ceilings]] = {}
@@ -282,7 +278,7 @@ def _figure(fields: Sequence[Field], what: str, style_file: str, stem: str, orig
                 name_ceilings(place, field.lone.ceilings, field.ends)
             _dress(place, field, of_modes, what, WIDTH_IN / min(len(fields), COLUMNS))
         style.legend(figure, _handles(fields, what))
-        style.warn(figure, [SHARED] if is_shared else [], WARNING)
+        style.set_notes(figure, words.note, SHARED if is_shared else "", WARNING)
         style.lay_out(figure)
         for place, field in zip(places, fields, strict=True):
             _write_names(place, field, what)
@@ -338,24 +334,22 @@ def _dress(
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
     handles = []
     for label, (colour, dash, width) in of_modes.items():
-        strokes: Strokes = {"linestyle": dash, "linewidth": width}
+        strokes: style.Look = {"linestyle": dash, "linewidth": width}
         if not field.modes:  # as its marks: there is no line
             strokes = {"linestyle": "", "marker": "s", "markersize": 4}
         handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
-    axes.legend(
-        handles=handles, ncols=style.columns_that_fit(widths, width_in), fontsize="x-small",
-        title=field.title + (", by GPU clock" if by_clock else ""),
-        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
-    )  # fmt: skip
+    n_columns = style.columns_that_fit(widths, width_in)
+    title = field.title + (", by GPU clock" if by_clock else "")
+    look: style.Look = {"ncols": n_columns, "handlelength": 2.4, "columnspacing": 1.0}
+    style.legend_above(axes, title, handles, **look)
 
 
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     """Return the legend of what all fields share."""
     tasks = {point.task for field in fields for of in field.points.values() for point in of}
-    mark: Strokes = {"color": GREY, "linestyle": "", "markersize": 4}
+    mark: style.Look = {"color": GREY, "linestyle": "", "markersize": 4}
     handles = [
         Line2D([], [], marker=MARKS[task], label=word, **mark)
         for task, word in TASKS.items()
@@ -420,7 +414,7 @@ def _marks(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) ->
     """Draw workloads at their intensity; return the rows of the CSV."""
     drawn = _placed(field, what)
     for point, label, x, rate in drawn:
-        look: Strokes = {"color": of_modes[label].colour, "markersize": 3.2, "alpha": 0.75}
+        look: style.Look = {"color": of_modes[label].colour, "markersize": 3.2, "alpha": 0.75}
         axes.plot([x], [rate], MARKS[point.task], **look, zorder=3)
     return [_row(field, label, p.task, x, rate, what, p) for p, label, x, rate in drawn]
 
@@ -452,7 +446,7 @@ def _write_names(axes: Axes, field: Field, what: str) -> None:
     """Write the names of workloads, once for marks of about one intensity; runs are joined."""
     drawn = _placed(field, what)
     names = Names(axes, [(x, rate) for *_, x, rate in drawn])
-    names.taken += [_box(text) for text in axes.texts]
+    names.taken += [_box(text, axes.figure.dpi) for text in axes.texts]
     for name, marks in _names(field, drawn).items():
         groups: list[list[Place]] = []
         for mark in sorted(marks):
@@ -469,10 +463,11 @@ def _write_names(axes: Axes, field: Field, what: str) -> None:
             names.write(lowest, words, "#333333", SIZE_PT, path_effects=[halo(2.0)])
 
 
-def _box(text: Text) -> tuple[float, float, float, float]:
+def _box(text: Text, dpi: float) -> tuple[float, float, float, float]:
     """Return the box of a text on the page, points: its middle, width, height."""
-    box, per_px = text.get_window_extent(), 72.0 / text.get_figure(root=True).dpi
-    return tuple(per_px * end for end in (*((box.p0 + box.p1) / 2), box.width, box.height))
+    box, per_px = text.get_window_extent(), 72.0 / dpi
+    x, y = (per_px * (a + b) / 2 for a, b in ((box.x0, box.x1), (box.y0, box.y1)))
+    return x, y, per_px * box.width, per_px * box.height
 
 
 def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
@@ -518,38 +513,5 @@ def _row(
 
 
 def _spec(rows: Sequence[Cells], what: str) -> Spec:
-    return points_and_lines(rows, {X: "~g", RATES[what]: "~s"})
-
-
-def points_and_lines(rows: Sequence[Cells], axes: Mapping[str, str], scale: str = "log") -> Spec:
-    """Return the interactive form of rows, of which `field` is a small multiple, `line` a line.
-
-    Parameters
-    ----------
-    axes : columns across and up -> format of their numbers
-    scale : of both axes
-    """
-    shown = [
-        {k: float(v) if k in axes else v for k, v in row.items() if v not in ("", None)}
-        for row in rows
-    ]
-    if not shown:
-        return vega.NOTHING
-    shared: Spec = {
-        axis: vega.number(
-            name, columns.axis_title(name), scale={"type": scale}, axis={"format": form}
-        )
-        for axis, (name, form) in zip("xy", axes.items(), strict=True)
-    }
-    shared["color"] = {"field": "mode", "type": "nominal"}
-    line = vega.layer("line", "isValid(datum.line)", **shared, detail={"field": "line"})
-    marks = vega.layer(
-        {"type": "point", "filled": True, "size": 45},
-        "!isValid(datum.line)",
-        **shared,
-        shape={"field": "what"},
-        tooltip=vega.tooltip(dict.fromkeys(name for row in shown for name in row)),
-    )
-    layers = [line, marks]
-    fields = vega.multiples(vega.name("field"), layers, 300, 240, 2, "color", "x", "y")
-    return {"data": {"values": shown}, **fields}
+    x, y = (vega.number(n, columns.axis_title(n), scale={"type": "log"}) for n in (X, RATES[what]))
+    return vega.plane(rows, x, y, vega.name("mode"), field="field", line="line")

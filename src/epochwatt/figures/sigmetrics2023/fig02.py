@@ -1,10 +1,7 @@
 """Figure 2: an epoch's time by number of loader workers (a), stall by epoch (b), energy (c).
 
-Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
-overhead, in axes of its own for each network and board; panel b the stall of epoch 0 beside that of
-epochs 1+; panel c the energy of an epoch. The paper shows none to four workers in panel a, four in
-panel b, none and four in panel c; a group of bars without four is drawn with every number of
-workers. Runs with eight are described in section 5.1.6 only, and no bars of panel a.
+Source: SIGMETRICS 2023, section 5.1. The paper shows none to four workers in panel a, four in panel
+b, none and four in panel c; a group of bars without four is drawn with every number of workers.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
-"""Figure 3: storage media. Time of the first epoch without loader workers (a), of later epochs with
-four (b), and their energy (c).
+"""Figure 3: storage media: epoch 0 without workers (a), later epochs with four (b), energy (c).
 
-Source: SIGMETRICS 2023, section 5.2. The paper does not say which epochs panel c shows: those of
-panel b are drawn.
+Source: SIGMETRICS 2023, section 5.2.
 """
 
 from collections.abc import Sequence

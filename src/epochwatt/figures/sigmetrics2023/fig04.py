@@ -1,9 +1,7 @@
 """Figure 4: mini-batch size. Stall (a), compute (b) and E2E (c), per epoch and per mini-batch.
 
-Source: SIGMETRICS 2023, section 5.3. The paper draws times of an epoch as bars on the left axis and
-times of a mini-batch on the right one, all networks in one field. Here each network has axes of its
-own, the epoch's above, the mini-batch's, which is the epoch's divided by their number, below. Both
-are means over epochs 1+. The paper does not say whether its panel c has the right axis, too.
+Source: SIGMETRICS 2023, section 5.3. Each network has axes of its own, the epoch's above, the
+mini-batch's, which is the epoch's divided by their number, below.
 """
 
 from collections.abc import Sequence

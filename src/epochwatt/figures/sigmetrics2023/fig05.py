@@ -1,13 +1,8 @@
 """Figure 5: how epochs of 15 hours and boards of one type spread, in time (a) and energy (b).
 
-Source: SIGMETRICS 2023, section 5.4. Violins are distributions over the valid epochs after the
-first, with the median inside. The paper does not say whether its violins hold epoch 0. The number
-of epochs in 15 h is 15 h divided by the mean E2E of all valid epochs; the paper has it on the right
-axes of both panels, here it stands below panel a. Beside the violins stand the spread that is
-printed, and ours: of the boards' medians in time, as section 5.4.2 says, of all epochs of all
-boards in energy, as 5.4.3 reads ("across device instances or over different epochs"). The paper
-does not define the second, so that the spread of the boards' medians is told, too. "Over time" is
-the epoch that is farthest from the median of its board (5.4.1).
+Source: SIGMETRICS 2023, section 5.4. Epochs in 15 h are 15 h over the mean E2E. The spread is of
+the boards' medians in time (5.4.2), of all epochs of all boards in energy, as 5.4.3 reads; that of
+the medians is in the CSV, too. "Over time" is the epoch farthest from its board's median (5.4.1).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
 """Figure 6: clocks pinned (DVFS off) and left to the governors (on): time and energy (a), GPU load
-(b), GPU clock over time (c), share of time at CPU clocks (d).
+(b), GPU clock over time (c), share of time at CPU clocks (d), the last two from telemetry.
 
-Source: SIGMETRICS 2023, section 5.5. The paper never mentions its panel b: the utilisation of the
-GPU is drawn, the one quantity of section 5.5.2 that no other panel shows. Panels c and d are read
-from the telemetry of the epochs.
+Source: SIGMETRICS 2023, section 5.5.
 """
 
 from collections.abc import Sequence
@@ -32,13 +30,10 @@ HATCH = {"off": "", "on": "////"}  # DVFS -> of its bars
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 ENDS = SIDES["off"], SIDES["on"]
 WIDTH = 0.34  # of a bar
-LINE: dict[str, style.Look] = {
-    "off": {"linewidth": 4.0, "alpha": 0.35},
-    "on": {"linewidth": 1.2},
-}
+LINE: dict[str, style.Look] = {"off": {"linewidth": 4.0, "alpha": 0.35}, "on": {"linewidth": 1.2}}
 # behind what is told of the run; dashes would be of what no fit has seen
 BOUND_LINE: style.Look = {
-    **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7},
+    **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7}
 }
 ROOM = 1.14  # of the time axis of panel c
 TIME_AND_ENERGY = {"e2e_s": "e2e_s", "energy_paper_wh": "energy_wh"}  # column -> metric

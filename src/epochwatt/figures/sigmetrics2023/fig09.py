@@ -1,10 +1,8 @@
 """Figure 9: power modes. Time of an epoch, stacked (a), and energy with the base load in it (b).
 
-Source: SIGMETRICS 2023, section 5.6. Means over epochs 1+. The base load is the idle power of the
-same power mode, state (i) by the board's own sensors, times the E2E time. Each network has a
-separate axis: LeNet-5's numbers are an order of magnitude below the others'. Below panel a stand
-the changes between modes that the paper prints, beside ours; below panel b the share of the base
-load, in the band that it prints for a range of modes.
+Source: SIGMETRICS 2023, section 5.6. The base load is the idle power of the same power mode, state
+(i) by the board's own sensors, times the E2E time. Below panel a stand the printed changes between
+modes, beside ours; below panel b the share of the base load, in the band that is printed.
 """
 
 from collections.abc import Mapping, Sequence

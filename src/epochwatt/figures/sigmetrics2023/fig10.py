@@ -1,9 +1,7 @@
 """Figure 10: observed against predicted time (a) and energy (b) of an epoch, by power mode.
 
 Source: SIGMETRICS 2023, section 5.7. The paper's own models: time from four modes, energy from one
-model for all networks. Bars are means over epochs 1+; MAPE, below them, is over epochs 1 to 5, also
-of longer runs. Hatched: modes that the model has learned from. VGG-11 is not in
-panel b, as in the paper; results/models/ has its numbers.
+model for all networks. Errors are over epochs 1 to 5. VGG-11 is not in panel b, as in the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt import columns
 from epochwatt.columns import TWIN
@@ -104,9 +101,7 @@ def draw_panel(
         else:  # far apart
             bottoms[0].set_yscale("log")
             bottoms[0].set_ylim(0.15 * min(errors_pct), 1.8 * max(errors_pct))
-            bottoms[0].yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
-            bottoms[0].yaxis.set_minor_locator(NullLocator())
-            bottoms[0].yaxis.set_major_formatter(FuncFormatter(lambda pct, _: f"{pct:g}"))
+            style.label_log(bottoms[0].yaxis, 1.0)
         trained = sorted({mode.error.row["power_mode"] for mode in modes if mode.is_trained})
         if trained:
             of_paper = f"(the paper's: {PAPERS_MODES})"
@@ -196,17 +191,9 @@ def draw_errors(axes: Axes, modes: Sequence[Mode], job: Job, panel: Panel) -> No
             axes.plot([at], [mode.error.value], zorder=3, clip_on=False, **look)
     if panel is TIME:
         red = job.fails(panel.name, metric=panel.metric, model=model)
-        place = axes.get_subplotspec()
-        for limit_pct, side in zip(COUNTED_PCT, ("top", "bottom"), strict=True):
-            axes.axhline(
-                limit_pct, color=job.colour("warning" if red else "published"), **ERROR_LINE
-            )
-            if place is not None and place.is_last_col():
-                axes.annotate(
-                    f"{limit_pct:g} %", (1.0, limit_pct), xycoords=axes.get_yaxis_transform(),
-                    xytext=(2, 0), textcoords="offset points", fontsize="x-small", ha="left",
-                    va=side, annotation_clip=False,
-                )  # fmt: skip
+        ink = job.colour("warning" if red else "published")
+        for limit_pct in COUNTED_PCT:
+            axes.axhline(limit_pct, color=ink, **ERROR_LINE)
     else:
         wanted = (job.paper, panel.metric, model)
         for fact in job.facts.measurements.values():

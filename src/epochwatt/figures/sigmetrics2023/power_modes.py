@@ -1,11 +1,9 @@
 """Power modes in the plane of time and energy, or of time and power: Figs. 8 and 11 to 16.
 
-Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+. The
-letter beside it is the power mode, which the paper shows by the marker. The line is the Pareto
-front of each network; rings are on its modes. The paper has all networks in one field, LeNet-5 on
-axes of its own; here each has its field. Modes that section 5.6.6 names for LeNet-5 alone are pale
-in the other fields, and no part of the front, as in the predicates of
-`config/published/takeaways.csv`.
+Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+, the
+letter beside it the power mode, the line the Pareto front of each network, with rings on its modes.
+Modes that section 5.6.6 names for LeNet-5 alone are pale in the other fields, and no part of the
+front, as in `config/published/takeaways.csv`.
 """
 
 import math

@@ -91,6 +91,7 @@ def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> ProfiledWorkload:
+    """Gather the runs of one workload, one per mode, with their observations."""
     first = runs[0][0]
     by_name = {}
     for rows in runs:

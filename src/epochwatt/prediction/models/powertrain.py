@@ -350,6 +350,7 @@ def reference_network(
 
 
 def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observations:
+    """Return the rows of the reference; PredictionError where it cannot teach this board."""
     reference = context.need_reference(rows)
     if reference.is_other_board and not recipe.crosses_boards:
         raise PredictionError(

@@ -33,8 +33,7 @@ from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
-from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import SweepFacts, SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
 from epochwatt.text import counted
@@ -247,6 +246,7 @@ class Board(Bench):
         return True
 
     def _read(self, mode: Mode) -> Measured:
+        """Return what the record of a mode says, as the search takes it."""
         record = self._records.read(self._settings[mode])
         row = mode_row(record, SweepFacts(**self._sweep.facts), self._effects)
         counted_s = float(record.meta["e2e_s"])

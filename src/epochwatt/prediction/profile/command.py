@@ -85,6 +85,7 @@ def _replayed(request: Request, root: Path) -> Bench:
 
 
 def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
+    """Open the board of a request, measured or simulated, with all its modes."""
     if request.device is None or request.model is None:
         raise ConfigError(
             "a device and a network are needed", do="add --device and --model, or --replay SWEEP"

@@ -219,6 +219,7 @@ def search(profile: Profile, say: Say = lambda profile, run: None) -> None:
 
 
 def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
+    """Run modes one after the other; note why the search stops, if it does."""
     if not modes:
         return
     runs = profile.bench.measure(modes)

@@ -46,6 +46,7 @@ def advice_lines(advice: Advice) -> list[str]:
 
 
 def _estimates(advice: Advice) -> list[str]:
+    """Return expected values with intervals, budgets and risks as a table."""
     risks, budgets = advice.recommendation.risks, advice.request.budgets
     cells = [
         ["", "expected", "90 % interval", *(["budget", "risk to break it"] if budgets else [])]

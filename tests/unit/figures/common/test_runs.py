@@ -51,7 +51,7 @@ def test_row_names_the_run_and_the_number(made_up):
     (run,) = read_runs([made_up()], [])
     told = csv_row(run, "e2e_s", run.number("e2e_s"), epoch=3)
     assert [told[name] for name in ("run", "backend", "model", "epoch_set", "epoch")] == [
-        *("run-0", "twin", "lenet", "1+", 3),
+        *("run-0", "twin", "lenet", "1+", 3)
     ]
     assert (told["quantity"], told["value"], told["n_epochs"]) == ("e2e_s", 4.0, 1)
 

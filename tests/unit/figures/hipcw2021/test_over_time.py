@@ -122,7 +122,7 @@ def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
             {"dataset_scale": 4.0, "dataset_source": "synthetic"},
             "hipcw_fig07f",
             5600.0 - (4.0 - 1.5),
-            "median epoch time less our compute, used in the fit",
+            "median E2E less our compute, used in the fit",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_epochs_that_are_not_valid_are_left_out(job_of, nx, with_records, number
     path = nx({}, {"valid": False, "flags": {"fresh_weights"}}, {}, storage="ssd")
     draw_figure(job_of("hipcw_fig07", path, records=with_records(path, 3)))
     assert numbers("hipcw_fig07b", "epoch", "minibatch") == [
-        *(("0", "0.5"), ("0", "1.5"), ("2", "2.5"), ("2", "3.5")),
+        *(("0", "0.5"), ("0", "1.5"), ("2", "2.5"), ("2", "3.5"))
     ]
 
 

@@ -39,7 +39,7 @@ def test_numbers_are_means_of_the_later_valid_epochs_beside_the_first(job, numbe
     ]
     columns = ("epoch_set", "num_workers", "value", "missing")
     assert numbers("fig02b", *columns) == [
-        *(("0", "4", "", "out of memory"), ("1+", "4", "", "out of memory")),
+        *(("0", "4", "", "out of memory"), ("1+", "4", "", "out of memory"))
     ]
     assert numbers("fig02c", *columns) == [
         *(("0", "0", "", "not measured"), ("0", "4", "", "out of memory")),

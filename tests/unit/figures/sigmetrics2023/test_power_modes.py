@@ -6,13 +6,7 @@ from panels import words
 
 from epochwatt.board.records import files
 from epochwatt.figures.draw_figure import draw_figure
-from epochwatt.figures.sigmetrics2023.power_modes import (
-    HOLLOW,
-    LINE,
-    SOLID,
-    TRIANGLE,
-    markers_of,
-)
+from epochwatt.figures.sigmetrics2023.power_modes import HOLLOW, LINE, SOLID, TRIANGLE, markers_of
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
 PAPER = {"setup": "sigmetrics2023"}

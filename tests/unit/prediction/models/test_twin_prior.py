@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.twin_prior import priors
@@ -20,10 +19,8 @@ LENET = {
 
 
 @pytest.fixture(scope="module")
-def twin(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("counts") / "lenet.json"
-    write_workload({"model": "lenet"}, str(path))
-    return load_twin(request.config.rootpath / "config/twin", [str(path)])
+def twin(request, network_counts):
+    return load_twin(request.config.rootpath / "config/twin", [network_counts("lenet")])
 
 
 def test_a_gated_gpu_is_not_simulated(twin):
