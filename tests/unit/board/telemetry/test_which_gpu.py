@@ -102,6 +102,8 @@ def device(index=None, kind="cuda"):
 @pytest.mark.parametrize(("index", "told"), [(None, CARD), (0, CARD), (1, OTHER)])
 def test_driver_tells_the_uuid_whatever_torch_can(index, told):
     assert gpu_of(device(index), torch_with(), FakeDriver([CARD, OTHER])) == str(told)
+    of_a_part = FakeDriver([CARD, CARD], parts=[OTHER, OTHER])  # MIG: the card's UUID is not it
+    assert gpu_of(device(index), torch_with(), of_a_part) == str(OTHER)
 
 
 @pytest.mark.parametrize("driver", [FakeDriver([]), FakeDriver([CARD], status=3), object()])

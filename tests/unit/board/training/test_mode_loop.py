@@ -4,7 +4,8 @@ import pytest
 
 from epochwatt.board.telemetry.client import Power
 from epochwatt.board.training.mode_loop import ModeWatch
-from epochwatt.board.training.procedure import DEFAULTS
+from epochwatt.board.training.procedure import DEFAULTS, procedure_of
+from epochwatt.errors import ConfigError
 
 START_S = 100.0
 
@@ -81,3 +82,12 @@ def test_a_sensor_that_stops_is_waited_for_and_no_longer():
     assert watch.transition is not None
     assert 0 < watch.n_power < 100
     assert 5.0 <= machine.now_s - begin_s(machine, watch.first()) < 5.5
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [{"minibatches": 1}, {"procedure": {"idle_s": -1}}, {"procedure": {"idle": 1}}],
+)
+def test_what_cannot_be_is_refused(factors):
+    with pytest.raises(ConfigError):
+        procedure_of(factors)
