@@ -114,21 +114,23 @@ docs: $(VENV)/dev-ready ## rewrite the generated tables of docs/ and config/
 	@$(PY) -m epochwatt.maintenance.reference
 
 docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offline; a broken link is an error
-	@rm -rf docs/reference/api site
+	@rm -rf site
 	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
 	@echo "site/index.html   (opens in any browser, offline)"
 
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
+	printf '%s\n' $(PEERS) | $(subst --generate-hashes,--no-annotate,$(LOCK)) - -o requirements/peers.txt
 	$(LOCK) pyproject.toml --extra workflow -o requirements/workflow.txt
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 	$(LOCK) pyproject.toml --extra host --extra docs -c requirements/host.txt -o requirements/docs.txt
+PEERS := zeus codecarbon perun traceml-ai carbontracker
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
 clean: ## remove results/ and caches; measured/ and data/ are never touched
-	rm -rf results site docs/reference/api .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results site .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

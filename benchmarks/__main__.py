@@ -1,6 +1,7 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
-Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too.
+Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers`, which
+installs other tools, runs only when it is named.
 """
 
 import argparse
@@ -21,11 +22,13 @@ from epochwatt.errors import EpochwattError
 BENCHMARKS = {  # in the order in which they run -> module and function
     "instrument": ("instrument", "run"),
     "monitor": ("monitor", "run"),
+    "peers": ("monitor", "peers"),
     "planted": ("planted", "run"),
     "effects": ("planted", "effects"),
     "sampler": ("sampler", "run"),
     "energy": ("energy", "run"),
     "bounds": ("bounds", "run"),
+    "windows": ("windows", "run"),
     "orchestration": ("workflow", "orchestration"),
     "dry_run": ("workflow", "dry_run"),
     "command_line": ("command_line", "starts"),
@@ -59,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     rows: list[Row] = []
     failed = []
     with machine_lock().acquire({"benchmarks of": os.getcwd()}, on_wait=_say_waiting):
-        for name in arguments.names or BENCHMARKS:
+        for name in arguments.names or (name for name in BENCHMARKS if name != "peers"):
             module, function = BENCHMARKS[name]
             start_s = time.perf_counter()
             _say(f"{name}: running")

@@ -130,7 +130,7 @@ def timed_epoch(gpu: Any, plan: Plan, gpu_timing: str) -> Epoch:
     """Run an epoch as a session does; `gpu_timing` is `synchronised` or `pooled`."""
     loaded_s: list[float] = []
     got_s: list[float] = []
-    timer = timing.make_timer(plan.n, gpu_timing, gpu.cuda)
+    timer = timing.make_timer(gpu_timing, gpu.cuda)
     loader = _loader(gpu, plan, loaded_s, got_s)
     bounds = run_epoch(
         loader, gpu.copy, lambda moved: gpu.burn(plan.compute_s), lambda loss: None, timer

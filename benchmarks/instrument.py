@@ -94,8 +94,8 @@ def make_epoch(kind: str, source: Any, factors: Factors) -> tuple[Loop, list[tor
             keep(loss)
 
     def instrumented(turns: Turns) -> None:
-        timer = timing.HostTimer(len(loader))
-        with Progress(timer, timing.STAMPS, 0, len(loader), out=io.StringIO()):
+        timer = timing.HostTimer()
+        with Progress(timer, 0, len(loader), out=io.StringIO()):
             run_epoch(loader, trainer.copy, trainer.step, turns.keeper(losses.append), timer)
         minibatches.seconds()
         timer.minibatch_s()

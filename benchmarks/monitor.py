@@ -1,83 +1,318 @@
-"""What `EpochMonitor` costs a training loop: measured / bare, in interleaved pairs on one core.
+"""What `EpochMonitor` costs a training loop, and what other tools cost the same loop and report.
 
-The two epochs of a pair take turns (turns.py). The sampler runs on the same core. What is done at
-an epoch's begin and end is told apart: it lies in the first and the last turn.
+On one core the same network is trained with a tool and without, in turns of some tenths of a
+second, since the speed of a machine changes in such times. In the bare turns all that runs for the
+tool is stopped (SIGSTOP), so the others hold all that it costs: what it does in the loop, and its
+processes beside. For `EpochMonitor` both loops lie in one process, as two processes are never
+equally fast; tools whose threads cannot be stopped alone need a second one. What is done at the
+begin and at the end of an epoch is told apart.
+
+Tools read the energy counter of a made-up processor (RAPL) of a known power; a mount namespace puts
+it over /sys/class for them alone.
 """
 
+import contextlib
+import math
+import multiprocessing
 import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from functools import partial
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any
 
-import torch
-from torch.utils.data import DataLoader, TensorDataset
+import numpy as np
+import pandas as pd
+import psutil
 
-from benchmarks.results import Result, Row, at_most
-from benchmarks.turns import Loop, Turns, take_turns
-from epochwatt import EpochMonitor
-from epochwatt.board.training.networks import CifarResNet18, lenet5
+from benchmarks.results import REPOSITORY, Result, Row, at_most, median_interval
+from benchmarks.synthetic import SyntheticSource
+from epochwatt.board.telemetry.process import die_with_parent
+from epochwatt.errors import EpochwattError
 
 BUDGET = at_most(1.005)
-MEASURE_S = 60.0  # for each network; as many pairs as fit
-NETWORKS = {  # made, samples of an epoch, shape of one
-    "LeNet": (lenet5, 4000, (1, 28, 28)),
-    "ResNet-18": (CifarResNet18, 400, (3, 32, 32)),
+PAIRS_S, PEER_PAIRS_S, ENERGY_S = 60.0, 25.0, 12.0
+TURN_S = (0.2, 0.4)
+SETTLE_S = 0.005  # after a stop, what is overdue is done before the turn
+N_BLOCKS = 10  # of pairs: each holds some rows of a sampler
+START_S = 180.0
+CORES = sorted(os.sched_getaffinity(0))  # the loops have the first, all else the others
+LOCK = REPOSITORY / "requirements/peers.txt"
+ENVIRONMENT = REPOSITORY / ".cache/peers"
+CHILD = REPOSITORY / "benchmarks/peers/loop.py"
+PEERS = {  # what each reports of a loop on a machine without a GPU
+    "bare": "nothing: how exact this comparison is",
+    "epochwatt": "epochs: time, waiting, copy, compute; energy with bound and flags",
+    "zeus": "windows: time and energy",
+    "codecarbon": "the run: time, energy, CO2",
+    "perun": "the run and its regions: time, energy, load, memory",
+    "carbontracker": "epochs: time, energy, CO2; a forecast of the run",
+    "traceml": "steps: waiting, forward, backward, optimiser; load, memory",
 }
-
-
-def loop_of(minibatches: Iterable, network: torch.nn.Module) -> Loop:
-    """Return a loop that trains a network as a script does."""
-    optimiser = torch.optim.SGD(network.parameters(), lr=0.01)
-
-    def loop(turns: Turns) -> None:
-        keep = turns.keeper(lambda loss: None)
-        for images, labels in minibatches:
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(network(images), labels).backward()
-            optimiser.step()
-            keep(0.0)
-
-    return loop
+UNDER = 'mount --bind "$0" /sys/class && exec "$@"'  # $0: a folder
 
 
 def run(quick: bool = False) -> Result:
-    """Train pairs of epochs; `quick` trains one."""
-    cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cpus)})
-    torch.set_num_threads(1)
+    """Compare `EpochMonitor` with a bare loop, for each network."""
     rows = []
-    try:
-        for name, (make, n_samples, shape) in NETWORKS.items():
-            rows += _rows(name, make, n_samples, shape, 0.0 if quick else MEASURE_S)
-    finally:
-        os.sched_setaffinity(0, cpus)
+    with tempfile.TemporaryDirectory() as folder, counter(Path(folder)) as planted:
+        for network in ("LeNet", "ResNet-18"):
+            with Child("epochwatt", network, planted) as loops:
+                loops.begin()
+                bare = partial(loops.turn, is_bare=True)
+                ratios = pairs(loops.turn, bare, 0.0 if quick else PAIRS_S)
+            rows.append(Row(f"{network}, EpochMonitor / bare", ratios, "", 4, BUDGET))
+        found, bare_found = (
+            epochs(tool, planted, 1.0 if quick else ENERGY_S) for tool in ("epochwatt", "bare")
+        )
+    edges_ms = np.array(found["edges_ms"]) - np.median(bare_found["edges_ms"])
+    rows += [
+        Row("LeNet, begin and end of an epoch, with its record", edges_ms.tolist(), "ms", 1),
+        Row("LeNet, error of an epoch's energy", found["errors_pct"], "%", 3),
+    ]
     return Result(rows)
 
 
-def _rows(
-    name: str, make: type, n_samples: int, shape: tuple[int, ...], seconds: float
-) -> list[Row]:
-    data = TensorDataset(torch.randn(n_samples, *shape), torch.randint(10, (n_samples,)))
-    loader = DataLoader(data, batch_size=16)
-    ratios, begins_ms, ends_ms = [], [], []
+def peers(quick: bool = False) -> Result:
+    """Compare all tools on LeNet: cost, error of the energy, begin and end of an epoch."""
+    python = environment()
+    tools: dict[str, Any] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        counter(Path(folder)) as planted,
+        Child("bare", "LeNet", planted, python=python) as bare,
+    ):
+        bare.begin()
+        for tool in PEERS:
+            print(f"peers: {tool}", file=sys.stderr, flush=True)
+            try:
+                with Child(tool, "LeNet", planted, python=python) as with_tool:
+                    with_tool.begin()
+                    ratios = pairs(with_tool.turn, bare.turn, 0.0 if quick else PEER_PAIRS_S)
+                found = epochs(tool, planted, 1.0 if quick else ENERGY_S, python)
+                tools[tool] = {"ratios": ratios, **found}
+            except EpochwattError as error:
+                print(error, file=sys.stderr, flush=True)
+    rows = [Row(f"{tool} / bare", found["ratios"], "", 4) for tool, found in tools.items()]
+    return Result(rows, {"tools": tools})
+
+
+def peer_table(tools: dict[str, Any]) -> pd.DataFrame:
+    """Return the table of the documentation: a row for each tool."""
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", LOCK.read_text("utf-8"), re.M))
+    rows = []
+    for tool, found in tools.items():
+        cost = Row("", [100 * (ratio - 1) for ratio in found["ratios"]], "", 2)
+        low, high = median_interval(cost.values) or (math.nan, math.nan)
+        errors_pct = found["errors_pct"]
+        rows.append(
+            {
+                "tool": " ".join([tool, locked.get(tool, locked.get(f"{tool}-ai", ""))]).strip(),
+                "cost of the loop, %": f"{cost.median:.2f} [{low:.2f}, {high:.2f}]",
+                "begin and end of an epoch, ms": f"{np.median(found['edges_ms']):.1f}",
+                "error of the energy, %": " to ".join(
+                    f"{pick(errors_pct):+.2f}" for pick in (min, max) if errors_pct
+                ),
+                "reports": PEERS[tool],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def environment() -> Path:
+    """Return the interpreter of an environment with all tools, made where it is not there."""
+    python, lock = ENVIRONMENT / "bin/python", ENVIRONMENT / LOCK.name
+    if lock.exists() and lock.read_bytes() == LOCK.read_bytes():
+        return python
+    uv = [sys.executable, "-m", "uv"]
+    for words in (
+        ["venv", "--quiet", "--clear", "--python", sys.executable, str(ENVIRONMENT)],
+        ["pip", "sync", "--quiet", "--python", str(python), str(LOCK)],
+    ):
+        if subprocess.run([*uv, *words], check=False).returncode:
+            raise EpochwattError("the other tools cannot be installed; uv says why above")
+    ours = Path(np.__file__).parents[1]  # torch is there
+    (next(ENVIRONMENT.glob("lib/python3*/site-packages")) / "torch.pth").write_text(f"{ours}\n")
+    shutil.copyfile(LOCK, lock)
+    return python
+
+
+# -- power ----------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def counter(folder: Path) -> Iterator[Path]:
+    """Give a folder in the place of /sys/class whose counter is driven while the block runs."""
+    zone = folder / "powercap/intel-rapl/intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("999999999999\n")
+    (zone / "energy_uj").write_text("100000000000\n")
+    (zone.parent / "subsystem").symlink_to("..")
+    (zone.parents[1] / zone.name).symlink_to(zone.relative_to(zone.parents[1]))
+    writer = multiprocessing.get_context("fork").Process(
+        target=_count, args=(zone / "energy_uj",), daemon=True
+    )
+    os.sched_setaffinity(0, CORES[1:] or CORES)
+    writer.start()
+    try:
+        yield folder
+    finally:
+        os.sched_setaffinity(0, CORES)
+        writer.kill()
+        writer.join()
+
+
+def _count(path: Path) -> None:
+    """Renew a counter each millisecond, as a processor does; it always has twelve digits."""
+    energy_j = SyntheticSource().energy_j
+    start_s = time.monotonic()
+    with path.open("r+b", buffering=0) as file:
+        while True:
+            os.pwrite(
+                file.fileno(), b"%d\n" % (1e11 + 1e6 * energy_j(start_s, time.monotonic())), 0
+            )
+            time.sleep(0.001)
+
+
+# -- loops ----------------------------------------------------------------------------------------
+
+
+class Child:
+    """A process that trains with a tool, on one core."""
+
+    def __init__(
+        self,
+        tool: str,
+        network: str,
+        planted: Path,
+        python: Path | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        address = os.path.join(self._folder.name, "turns")
+        python = python or Path(sys.executable)
+        words = [str(CHILD), tool, network, address, str(seconds)]
+        if tool == "traceml":
+            launch = [str(python.with_name("traceml")), "run", words[0], "--args", *words[1:]]
+        else:
+            launch = [str(python), *words]
+        namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        with Listener(address) as listener, self._log() as log:
+            self._process = subprocess.Popen(
+                ["taskset", "-c", str(CORES[0]), *namespace, "sh", "-c", UNDER, planted, *launch],
+                cwd=self._folder.name,
+                env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'src'}"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+            listener._listener._socket.settimeout(1.0)
+            until_s = time.monotonic() + START_S
+            while True:
+                try:
+                    self._other: Connection = listener.accept()
+                    break
+                except TimeoutError:
+                    if self._process.poll() is not None or time.monotonic() > until_s:
+                        raise EpochwattError(f"{tool} does not start: {self.said()}") from None
+
+    def _log(self) -> Any:
+        return open(os.path.join(self._folder.name, "log"), "wb")
+
+    def said(self) -> str:
+        """Return the last of what it wrote."""
+        return Path(self._folder.name, "log").read_text("utf-8", "replace")[-2000:]
+
+    def turn(self, n_minibatches: int, is_bare: bool = False) -> float:
+        """Let it train so many mini-batches; return the time it took, s.
+
+        Bare ones are trained beside the tool's loop, while the tool's processes are stopped.
+        """
+        self._signal(signal.SIGCONT, 1 if is_bare else None)
+        time.sleep(SETTLE_S)
+        self._other.send((n_minibatches, is_bare))
+        seconds: float = self._receive()
+        self._signal(signal.SIGSTOP)
+        return seconds
+
+    def _receive(self) -> Any:
+        try:
+            return self._other.recv()
+        except EOFError as error:
+            raise EpochwattError(f"a loop ended early: {self.said()}") from error
+
+    def _processes(self) -> list[psutil.Process]:
+        top = psutil.Process(self._process.pid)
+        return [top, *top.children(recursive=True)]
+
+    def _signal(self, number: int, n_processes: int | None = None) -> None:
+        for process in self._processes()[:n_processes]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    def _cpu_s(self) -> float:
+        used = [each.cpu_times() for each in self._processes()]
+        return sum(times.user + times.system for times in used)
+
+    def begin(self) -> None:
+        """Wait for its first mini-batch, and for the start of all that runs beside; stop it."""
+        self._receive()
+        until_s, before_s = time.monotonic() + START_S, 0.0
+        while (now_s := self._cpu_s()) - before_s > 0.05 and time.monotonic() < until_s:
+            before_s = now_s
+            time.sleep(1.0)
+        self._signal(signal.SIGSTOP)
+
+    def result(self) -> dict[str, Any]:
+        """Wait for its end; return what it found."""
+        told, edges_ms = self._receive()
+        truth_j = SyntheticSource().energy_j
+        errors_pct = [100 * (energy_j / truth_j(*bounds_s) - 1) for energy_j, bounds_s in told]
+        return {"errors_pct": errors_pct, "edges_ms": edges_ms}
+
+    def end(self) -> None:
+        """End it with all its processes."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._folder.cleanup()
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+
+def pairs(
+    with_tool: Callable[[int], float], bare: Callable[[int], float], seconds: float
+) -> list[float]:
+    """Return ratios of times with a tool to bare ones, each of a block of pairs of turns."""
+    random_s = random.Random(0).uniform
+    turns = [with_tool, bare]
+    found: list[list[float]] = []
+    minibatch_s = min(turn(5) for turn in turns * 2) / 5
     until_s = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        monitor = EpochMonitor(name, folder=folder)
-        monitor.begin_window("start")  # the sampler has to be started by the main thread
-        monitor.end_window("start")
-        while not ratios or time.monotonic() < until_s:
-            loops = [loop_of(each, make()) for each in (monitor.epoch(loader), loader)]
-            order = loops if len(ratios) % 2 == 0 else loops[::-1]
-            turns = take_turns(pool, *order)
-            ours, bare = turns if len(ratios) % 2 == 0 else turns[::-1]
-            n = min(len(ours.turns_s), len(bare.turns_s)) - 1
-            ratios.append(sum(ours.turns_s[1:n]) / sum(bare.turns_s[1:n]))
-            begins_ms.append(1e3 * (ours.turns_s[0] - bare.turns_s[0]))
-            ends_ms.append(1e3 * (ours.turns_s[-1] - bare.turns_s[-1]))
-        monitor.close()
-    return [
-        Row(f"{name}, EpochMonitor / bare", ratios, "", 4, BUDGET),
-        Row(f"{name}, begin of an epoch", begins_ms, "ms", 1),
-        Row(f"{name}, end of an epoch, with its record", ends_ms, "ms", 1),
-    ]
+    while len(found) < N_BLOCKS or time.monotonic() < until_s:
+        n = max(1, round(random_s(*TURN_S) / minibatch_s))
+        order = 1 if len(found) % 2 else -1
+        found.append([turn(n) for turn in turns[::order]][::order])
+    blocks = np.array_split(np.array(found), N_BLOCKS)
+    return [float(block[:, 0].sum() / block[:, 1].sum()) for block in blocks]
+
+
+def epochs(tool: str, planted: Path, seconds: float, python: Path | None = None) -> dict[str, Any]:
+    """Return what a tool finds of undisturbed epochs of LeNet."""
+    with Child(tool, "LeNet", planted, python, seconds) as child:
+        return child.result()

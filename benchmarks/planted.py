@@ -88,7 +88,7 @@ def planted_epoch(num_workers: int, n_minibatches: int) -> dict[str, list[float]
     minibatches = TimedMinibatches(PlantedSamples(), lambda raw: raw, num_workers)
     factors = {"batch_size": 1, "num_workers": num_workers, "prefetch_factor": PREFETCH_FACTOR}
     loader = make_loader(minibatches, n_minibatches, factors, torch.Generator())
-    timer, other = HostTimer(n_minibatches), OtherWork()
+    timer, other = HostTimer(), OtherWork()
     bounds = run_epoch(loader, lambda m: m, lambda m: pause(COMPUTE_MS), other, timer)
     minibatch_s = timer.minibatch_s()
     shutdown_s = bounds.t_end_mono_s - other.spans_s[-1][1]
@@ -130,7 +130,7 @@ def train(trainer: Trainer, source: Any, factors: dict[str, Any], seed: int) -> 
     generator = torch.Generator()
     generator.manual_seed(seed)
     loader = make_loader(minibatches, len(source), factors, generator)
-    timer = HostTimer(len(loader))
+    timer = HostTimer()
     bounds = run_epoch(loader, trainer.copy, trainer.step, lambda loss: None, timer)
     e2e_s = bounds.t_end_mono_s - bounds.t_start_mono_s
     return pd.Series({"wait_s": timer.minibatch_s()[:, 0].sum(), "e2e_s": e2e_s})

@@ -66,7 +66,7 @@ class Row:
         if limits := saved["budget"]:
             low, high = limits["low"], limits["high"]
             budget = at_most(high) if low is None else Budget(low, high, f"{low:g} to {high:g}")
-        return cls(saved["what"], saved["values"], saved["unit"], 2, budget)
+        return cls(saved["what"], saved["values"], saved["unit"], saved.get("digits", 2), budget)
 
     @property
     def median(self) -> float:
@@ -97,6 +97,7 @@ class Row:
         return {
             "what": self.what,
             "unit": self.unit,
+            "digits": self.digits,
             "median": self.median,
             "quartiles": quartiles(self.values),
             "median_interval": median_interval(self.values),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import bounds, fleet
+from benchmarks import bounds, fleet, monitor
 from benchmarks.methods import CASES, NEXT, OURS, OUT, TUNED
 from benchmarks.results import HEADER, REPOSITORY, Row, wide, write_tables
 from epochwatt.claims.table_claims import read_rows
@@ -40,7 +40,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
 )
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.roofline.tuning import FASTEST, LEAST
-from epochwatt.schedule.summary import summarised
+from epochwatt.schedule.solver_means import summarised
 from epochwatt.tables import read_frame
 
 Tables = dict[str, pd.DataFrame]
@@ -50,6 +50,7 @@ TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
+    "monitor": "instrument/monitor",
 }
 
 
@@ -97,6 +98,8 @@ def write_timed(benchmarks: dict[str, Any]) -> None:
     }
     if "fleet" in benchmarks:
         made["instrument/fleet-growth"] = fleet.growth(benchmarks["fleet"]["details"])
+    if "peers" in benchmarks:
+        made["instrument/peers"] = monitor.peer_table(benchmarks["peers"]["details"]["tools"])
     write_tables(FOLDER, made)
 
 

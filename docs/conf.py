@@ -16,14 +16,12 @@ release = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "docstrings",
 ]
 exclude_patterns = ["_build"]
-templates_path = ["_templates"]
 
 # Markdown: every heading of a page can be a link's target; a link that leads nowhere is a warning,
 # and `make docs-site` turns warnings into errors.
@@ -31,7 +29,6 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["deflist", "attrs_block", "dollarmath"]
 
 # API reference from docstrings: modules are imported for that, none is run.
-autosummary_generate = True
 autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "description"
 autodoc_preserve_defaults = True

@@ -39,7 +39,7 @@ hypothesis.settings.load_profile("untimed")
 FIRST = ("tests/workflow", "tests/rules", "tests/unit/twin")
 # One worker has them all: they share `finished` and `undisturbed`, which are built once each.
 SHARING = (
-    *("test_job_length", "test_killed", "test_plan_and_discard"),
+    *("test_killed", "test_plan_and_discard"),
     *("test_index_browser", "test_not_made", "test_report_browser", "test_reruns", "test_terminal"),
 )
 

@@ -66,7 +66,7 @@ from epochwatt.published import numbers as published
 from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps import collect_sweep
-from epochwatt.sweeps.facts import SweepFacts
+from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.twin.boards import load_boards, load_samples
 from epochwatt.twin.parameters import load_parameters
 from tests.fakeboard import replay

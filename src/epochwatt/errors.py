@@ -24,15 +24,11 @@ Words = Optional[Union[str, Collection[object]]]
 class EpochwattError(Exception):
     """Base of everything this package raises on purpose; shown without a traceback.
 
-    Parameters
-    ----------
-    problem : str
-        One sentence without a full stop: "unknown figure 'fig99'".
-    where : str, optional
-        File, key, line or run it is about: "config/studies.yaml: my-study: batch_size".
-    found, allowed, do : str or collection of str, optional
-        What was there, what may be there, what the reader can do; a collection is a list of
-        choices.
+    `problem`: str One sentence without a full stop: "unknown figure 'fig99'".
+    `where`: str, optional File, key, line or run it is about: "config/studies.yaml: my-study:
+    batch_size".
+    `found`, `allowed`, `do`: str or collection of str, optional What was there, what may be there,
+    what the reader can do; a collection is a list of choices.
     """
 
     def __init__(

@@ -28,14 +28,12 @@ import threading
 import time
 import uuid
 import weakref
-from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import (
     Any,
     Callable,
     ContextManager,
-    Deque,
     Dict,
     Iterable,
     Iterator,
@@ -47,16 +45,21 @@ from typing import (
 )
 
 from epochwatt import columns
+from epochwatt.board.training.loop import ASK, BODY, COPY, DONE, STEP, Bounds
 
 log = logging.getLogger("epochwatt")
 
-ASK, GOT, COPY, COPIED, STEP, STEPPED, PAUSE, GOING_ON = range(8)  # what a stamp says
 OWN = "own"  # study, protocol and data set of runs that are not of the workflow
 RECORDED_BY = "source.json"  # beside the epochs: what the run is
+COUNTS = "counts.json"  # beside it: what a mini-batch asks of a GPU, where it was counted
 J_PER_WH = 3600.0
 ANSWER_S = 10.0  # of the sampler to a command; what takes longer is given up
 # Columns that this loop does not tell, and factors that only the workflow knows.
 _UNKNOWN = ("fetch_s", "preprocess_s", "loss", "cache_policy", "seed", "torch_threads")
+_OF_A_ROW = (  # of what `Epoch` tells, under the same names
+    *("e2e_s", "wait_s", "copy_s", "compute_s", "overhead_s"),
+    *("energy_wh", "energy_error_pct", "power_scope"),
+)
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,9 @@ def _energy_words(energy_wh: Optional[float], error_pct: Optional[float]) -> str
 class EpochMonitor:
     """Measures where the time and the energy of each epoch of a training loop go.
 
+    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
+    first of a machine alone measures its power, so no energy is counted twice.
+
     Parameters
     ----------
     name : of the run. A second start of the same name and settings is the run `name.2`
@@ -159,9 +165,6 @@ class EpochMonitor:
     ----------
     last : the latest `Epoch`; None: there is none yet, or the latest loop could not be measured
     run : id of the run, its folder's name
-
-    Of a training of several processes (torchrun, `RANK` and `LOCAL_RANK`) each times itself; the
-    first of a machine alone measures its power, so no energy is counted twice.
     """
 
     def __init__(
@@ -181,10 +184,10 @@ class EpochMonitor:
         self._power, self._settings = power, settings
         self._pid = os.getpid()
         self._rank, self._local_rank = (_number(n) for n in ("RANK", "LOCAL_RANK"))
-        self._sampler: Any = None
-        self._machine: Any = None
+        self._observer: Any = None
         self._runs: Any = None  # RunFolder
         self._first_meta: Optional[Dict[str, Any]] = None
+        self._counts: Optional[Dict[str, Any]] = None  # still to be kept with the run
         self._next = 0  # epoch to be recorded
         self._count = 0  # epoch of the loop: one whose record is lost leaves no gap
         self._loop: Optional["_Loop"] = None
@@ -206,6 +209,33 @@ class EpochMonitor:
     def __reduce__(self) -> Any:
         return _elsewhere, (self._name,)
 
+    def count(self, model: Any, minibatch: Any, **how: Any) -> None:
+        """Count what a mini-batch asks of a GPU; kept with the run, for `epochwatt what-if --run`.
+
+        It needs Python 3.10 and torch 2.3 or newer and computes on shapes alone.
+
+        Parameters
+        ----------
+        model : a `torch.nn.Module`, on any device; it is left as it is
+        minibatch : as the loader gives it: a tensor, inputs first in a tuple, or names and tensors
+        how : `loss`, a function of both (without it the model's own, or the mean of what comes
+            out); `optimiser`, `sgd`, `adam` or `adamw`; `precision`, `fp32`, `tf32`, `fp16`, `bf16`
+        """
+        if os.getpid() != self._pid or self._rank:
+            return
+        with self._harmless("the network is not counted"):
+            from epochwatt.counting.count_workload import count_network
+
+            self._counts = count_network(model, minibatch, self._name, **how)
+            self._keep_counts()
+
+    def _keep_counts(self) -> None:
+        from epochwatt.board.records import files
+
+        if self._counts is not None and self._runs is not None and os.path.isdir(self._runs.path):
+            files.write_json(os.path.join(self._runs.path, COUNTS), self._counts)
+            self._counts = None
+
     # -- the loop ----------------------------------------------------------------------------------
 
     def epoch(self, loader: Iterable[Any]) -> Iterable[Any]:
@@ -218,11 +248,11 @@ class EpochMonitor:
 
     def copy(self) -> ContextManager[None]:
         """Tell the block's time, moving a mini-batch to the device, apart as `copy_s`."""
-        return self._within(COPY, COPIED)
+        return self._within(COPY, BODY)
 
     def step(self) -> ContextManager[None]:
         """Tell the block's time as `compute_s`; what else the loop does is overhead then."""
-        return self._within(STEP, STEPPED)
+        return self._within(STEP, DONE)
 
     @contextmanager
     def _within(self, begin: int, end: int) -> Iterator[None]:
@@ -258,12 +288,14 @@ class EpochMonitor:
             return None
         self.last = None
         with self._harmless("this epoch is not measured"):
+            from epochwatt.board.training.timing import make_timer
+
             self._start()
             folder = self._attempt(loader)
-            self._loop = _Loop(folder, self._machine.events(), _stamps_of(self._gpu_timing))
-            self._sampler.begin(folder)
-            self._loop.t_start_unix_s = time.time()
-            self._loop.t_start_mono_s = time.perf_counter()
+            cuda, device, gpu = _gpu()
+            timer = make_timer(self._gpu_timing, cuda)
+            self._observer.begin(folder)
+            self._loop = _Loop(folder, timer, device, gpu)
         return self._loop
 
     def _attempt(self, loader: Iterable[Any]) -> str:
@@ -327,11 +359,11 @@ class EpochMonitor:
     def _factors(self, loader: Iterable[Any]) -> Tuple[Dict[str, Any], List[str]]:
         """Return the run's factors, and which of them are not known."""
         kinds: Dict[str, str] = {factor.name: factor.kind for factor in columns.FACTORS}
-        machine = self._machine.settings
+        machine = self._observer.machine
         told: Dict[str, Any] = {
             "setup": OWN,
-            "backend": self._machine.backend,
-            "device": machine["kind"] or "host",
+            "backend": machine.backend,
+            "device": machine.settings["kind"] or "host",
             "instance": platform.node() or "local",
             "model": self._name,
             "dataset": OWN,
@@ -370,28 +402,19 @@ class EpochMonitor:
             return  # a fork of the process that measures
         self._loop = None
         with self._harmless("an epoch's record is lost"):
-            stamps = loop.stamps
-            stamps.finish()
-            minibatch_s, t_s, has_copy = stamps.table()
-            n = len(minibatch_s)
-            loop.t_end_mono_s = time.perf_counter() if is_whole else float(t_s[-1])
-            ahead_s = time.time() - time.perf_counter()
-            statistics = self._sampler.end(loop.folder)
-            if n == 0:
+            from epochwatt.board.training.timing import timed
+
+            loop.timer.finish()
+            bounds = Bounds(loop.start_s, time.perf_counter(), loop.start_unix_s, time.time())
+            observed = self._observer.end()
+            found = timed(loop.timer, bounds, is_whole)
+            if len(found.minibatch_s) == 0:
                 shutil.rmtree(loop.folder, ignore_errors=True)
                 self._warn("a loop without a whole mini-batch is no epoch")
                 return
-            meta = self._meta(loop, statistics, minibatch_s, ahead_s)
-            meta["placement"] = stamps.placement()
-            meta["tail_s"] = max(0.0, loop.t_end_mono_s - meta["placement"]["starts"][-1][1])
-            meta["timing_method"], meta["host_wait_s"] = stamps.method, stamps.host_wait_s()
-            meta["unknown"] = self._unknown + ([] if has_copy else ["copy_s"])
-            flags = {"cold_process": self._count == 0, "sampler_lost": statistics["lost"]}
-            flags["left_early"] = not is_whole
-            flags["power_elsewhere"] = self._local_rank > 0
-            meta["flags"] = sorted(flag for flag, holds in flags.items() if holds)
-            folder = self._keep(meta, minibatch_s)
-            self.last = self._reduced(meta, minibatch_s, statistics, folder or loop.folder, folder)
+            meta = self._meta(loop, found, observed, is_whole)
+            folder = self._keep(meta, found.minibatch_s)
+            self.last = self._reduced(meta, found.minibatch_s, folder or loop.folder, folder)
             self._count += 1
             self._next += folder is not None
             if folder is None:
@@ -422,6 +445,7 @@ class EpochMonitor:
             path = os.path.join(self._runs.path, RECORDED_BY)
             if not os.path.exists(path):
                 files.write_json(path, json.loads(json.dumps(self._told_of_run, default=repr)))
+            self._keep_counts()
             self._runs.finish(self._next, meta, minibatch_s)
             return str(self._runs.epoch_path(self._next))
         except (EpochwattError, OSError) as error:
@@ -429,54 +453,40 @@ class EpochMonitor:
             return None
 
     def _meta(
-        self, loop: "_Loop", statistics: Dict[str, Any], minibatch_s: Any, ahead_s: float
+        self, loop: "_Loop", found: Any, observed: Dict[str, Any], is_whole: bool
     ) -> Dict[str, Any]:
         """Return what the record says of an epoch."""
-        from epochwatt.board.device import host
+        from epochwatt.board.training.observation import circumstances, raised
+        from epochwatt.board.training.timing import times_of
 
-        totals = minibatch_s.astype("float32").sum(axis=0, dtype="float64")
-        torch = sys.modules.get("torch")
-        n_threads = int(torch.get_num_threads()) if torch else 0
-        sources = statistics["sources"]
-        meta = {
-            "schema_version": columns.SCHEMA_VERSION,
-            "protocol": columns.PROTOCOL,
-            "backend": self._machine.backend,
-            "boot_id": host.boot_id(),
-            "measurement_id": uuid.uuid4().hex,
-            "run": self.run,
-            "rank": self._rank,
-            "epoch": self._next,
-            "factors": self._told_of_run["factors"],
-            "torch_threads_used": n_threads,
-            "n_minibatches": len(minibatch_s),
-            "n_samples": None,
-            "loss": None,
-            "fetch_s": 0.0,
-            "preprocess_s": 0.0,
-            "e2e_s": loop.t_end_mono_s - loop.t_start_mono_s,
-            "t_start_mono_s": loop.t_start_mono_s,
-            "t_end_mono_s": loop.t_end_mono_s,
-            "t_start_unix_s": loop.t_start_unix_s,
-            "t_end_unix_s": loop.t_end_mono_s + ahead_s,
-            "cold_process": self._count == 0,
-            "events": {"before": loop.events, "after": self._machine.events()},
-            "telemetry_lost": statistics["lost"],
-            "power_refused": self._sampler.refused,
-            "power_source": next((n for n, s in sources.items() if s["scope"] == "module"), None),
-            "sampler_periods_s": {name: s["step_mean_s"] for name, s in sources.items()},
-        }
-        meta.update(zip(columns.MINIBATCH_COLUMNS, map(float, totals)))
-        meta.update(self._machine.describe())
+        is_first, is_elsewhere = self._count == 0, self._local_rank > 0
+        meta: Dict[str, Any] = circumstances(self._observer.machine, loop.device, loop.gpu)
+        meta.update(observed, **self._observer.sensors(), **times_of(found))
+        meta.update(
+            run=self.run,
+            rank=self._rank,
+            epoch=self._next,
+            measurement_id=uuid.uuid4().hex,
+            factors=self._told_of_run["factors"],
+            cold_process=is_first,
+            n_samples=None,
+            loss=None,
+            fetch_s=0.0,
+            preprocess_s=0.0,
+            unknown=self._unknown + ([] if loop.timer.has(COPY) else ["copy_s"]),
+            flags=raised(
+                {
+                    "cold_process": is_first,
+                    "left_early": not is_whole,
+                    "power_elsewhere": is_elsewhere,
+                    "sampler_lost": observed["telemetry_lost"] and not is_elsewhere,
+                }
+            ),
+        )
         return meta
 
     def _reduced(
-        self,
-        meta: Dict[str, Any],
-        minibatch_s: Any,
-        statistics: Dict[str, Any],
-        samples_in: str,
-        folder: Optional[str],
+        self, meta: Dict[str, Any], minibatch_s: Any, samples_in: str, folder: Optional[str]
     ) -> Epoch:
         """Return an epoch as the workflow's tables have it."""
         from epochwatt.board.records.run_folder import EpochRecord
@@ -484,22 +494,16 @@ class EpochMonitor:
         from epochwatt.epochs.telemetry import read_all
 
         self._first_meta = self._first_meta or meta
+        statistics = self._observer.statistics
         record = EpochRecord(meta, minibatch_s.astype("float32"), statistics, samples_in)
         row, _ = epoch_row(record, read_all(record), self._first_meta, columns.FLAG_EFFECTS)
         return Epoch(
             epoch=self._count,
-            e2e_s=row["e2e_s"],
-            wait_s=row["wait_s"],
-            copy_s=row["copy_s"],
-            compute_s=row["compute_s"],
-            overhead_s=row["overhead_s"],
             n_minibatches=meta["n_minibatches"],
-            energy_wh=row["energy_wh"],
-            energy_error_pct=row["energy_error_pct"],
             power_w=row["power_mean_w"],
-            power_scope=row["power_scope"],
             flags=tuple(sorted(row["flags"])),
             folder=folder,
+            **{name: row[name] for name in _OF_A_ROW},
         )
 
     # -- windows -----------------------------------------------------------------------------------
@@ -516,7 +520,7 @@ class EpochMonitor:
         with self._harmless(f"the window {name} has no energy"):
             self._start()
             folder = tempfile.mkdtemp(prefix="epochwatt-")
-            self._sampler.begin(folder)
+            self._observer.sampler.begin(folder)
         self._windows[name] = time.perf_counter(), folder
 
     def end_window(self, name: str) -> Window:
@@ -541,7 +545,7 @@ class EpochMonitor:
         from epochwatt.board.records.samples import read_source
         from epochwatt.epochs.telemetry import SCOPES, scope_energy
 
-        sources = self._sampler.end(folder)["sources"]
+        sources = self._observer.sampler.end(folder)["sources"]
         read = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
         scope = next((scope for scope in SCOPES if scope in read), None)
         length_s = end_s - start_s
@@ -557,7 +561,9 @@ class EpochMonitor:
         is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
-        if energy_j is not None and not np.isnan(energy.error_pct):
+        # regular readings may be in step with what nobody tells of a window
+        is_bounded = not np.isnan(energy.error_pct) and "power_sampling_regular" not in energy.flags
+        if energy_j is not None and is_bounded:
             error_j = float(energy_j * energy.error_pct / 100.0)
         power_w = None if energy_j is None or length_s <= 0 else energy_j / length_s
         flags = tuple(sorted(energy.flags))
@@ -567,21 +573,22 @@ class EpochMonitor:
         _, folder = self._windows.pop(name)
         if folder:
             with self._harmless(f"the window {name} cannot be forgotten"):
-                self._sampler.drop(folder)
+                self._observer.sampler.drop(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
     # -- the sampler -------------------------------------------------------------------------------
 
     def _start(self) -> None:
         """Start the sampler and look at the machine, the first time."""
-        if self._sampler is not None:
+        if self._observer is not None:
             return
         from epochwatt.board.device import board_files
         from epochwatt.board.device.machine import open_machine
         from epochwatt.board.telemetry.client import Sampler
+        from epochwatt.board.training.observation import Observer
 
         kind = board_files.board_kind("/")
-        self._machine = open_machine(
+        machine = open_machine(
             {
                 "backend": "jetson" if kind else "host",
                 "root": "/",
@@ -592,31 +599,29 @@ class EpochMonitor:
                 "settle": None,
             }
         )
-        if self._local_rank > 0:
-            self._sampler = _NoSampler()
-            return
         # the other ranks are children of the same launcher
         tree = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
-        power = self._power if kind else "none"
+        options: Dict[str, Any] = {"timeout_s": ANSWER_S, "power": self._power if kind else "none"}
+        running, is_elsewhere = self._running, self._local_rank > 0
 
-        running = self._running  # a thread that stays must not hold this object
-
-        def start() -> None:
-            options: Dict[str, Any] = {"timeout_s": ANSWER_S, "power": power, "gpu": _gpu()}
-            running.append(Sampler.start(tree, os.getcwd(), 0, **options))
+        def start() -> None:  # a thread that stays must not hold this object
+            if is_elsewhere:
+                running.append(Sampler(lost="another process measures this machine"))
+            else:
+                running.append(Sampler.start(tree, os.getcwd(), 0, gpu=_gpu()[2], **options))
 
         _start_in_a_thread_that_stays(start)
-        self._sampler = running[-1]
+        self._observer = Observer(machine, sampler=running[-1])
 
     def close(self) -> None:
         """End the sampler; a process that ends does it by itself."""
-        if os.getpid() != self._pid or self._sampler is None:
+        if os.getpid() != self._pid or self._observer is None:
             return
         for name in list(self._windows):
             self._drop_window(name)
         with self._harmless("the sampler cannot be ended"):
             _stop(self._running, self._pid)
-        self._sampler = None
+        self._observer = None
 
     def __enter__(self) -> "EpochMonitor":
         return self
@@ -640,25 +645,6 @@ class EpochMonitor:
             log.warning("%s", message)
 
 
-class _NoSampler:
-    """Stands for the sampler in a process whose machine's power another process measures."""
-
-    def __init__(self) -> None:
-        self.refused: Dict[str, str] = {}
-
-    def begin(self, folder: str) -> None:
-        """Do nothing."""
-
-    drop = begin
-
-    def end(self, folder: str) -> Dict[str, Any]:
-        """Return statistics of no source."""
-        return {"schema_version": 1, "lost": False, "sources": {}}
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-
 class _Minibatches:
     """The mini-batches of a loader, in a loop that is measured."""
 
@@ -677,7 +663,7 @@ class _Minibatches:
         try:
             stamp(ASK)
             for minibatch in self._loader:
-                stamp(GOT)
+                stamp(BODY)
                 given.append(minibatch)
                 del minibatch  # the loop's body may free it
                 yield given.pop()
@@ -691,177 +677,18 @@ class _Minibatches:
 
 
 class _Loop:
-    """A loop under way."""
+    """A loop under way; `device` and `gpu` are None and `any` where it is not on a GPU."""
 
-    def __init__(self, folder: str, events: Dict[str, int], stamps: "_HostStamps") -> None:
-        self.folder, self.events, self.stamps = folder, events, stamps
-        self.stamp: Callable[[int], None] = stamps.stamp
+    def __init__(self, folder: str, timer: Any, device: Any, gpu: str) -> None:
+        self.folder, self.timer, self.device, self.gpu = folder, timer, device, gpu
+        self.stamp: Callable[[int], None] = timer.stamp
         self.is_within = False  # a block of `copy` or `step`
         self._thread = threading.get_ident()
-        self.t_start_mono_s = self.t_end_mono_s = self.t_start_unix_s = 0.0
+        self.start_unix_s, self.start_s = time.time(), time.perf_counter()
 
     def is_own(self) -> bool:
         """Return whether it runs in this thread."""
         return self._thread == threading.get_ident()
-
-
-class _HostStamps:
-    """Stamps of the host's clock, for devices whose work is done when a call returns."""
-
-    method = "host_clock"
-
-    def __init__(self) -> None:
-        self._whats: List[int] = []
-        self._t_s: List[float] = []
-
-    def stamp(self, what: int) -> None:
-        """Note the time."""
-        self._t_s.append(time.perf_counter())
-        self._whats.append(what)
-
-    def finish(self) -> None:
-        """Wait for what is under way: nothing."""
-
-    def host_wait_s(self) -> Optional[float]:
-        """Return the time the host was blocked on the loader, s; None: it is the wait."""
-        return None
-
-    def times_s(self) -> Any:
-        """Return the moments of all stamps on the monotonic clock, float (n,), s."""
-        import numpy as np
-
-        return np.array(self._t_s)
-
-    def error_s(self) -> float:
-        """Return by how much the moments may be off, s."""
-        return 0.0
-
-    def table(self) -> Tuple[Any, Any, bool]:
-        """Return the parts of each whole mini-batch, when each was asked for, and more.
-
-        Returns
-        -------
-        minibatch_s : float (n, 3): wait, copy, compute
-        asked_s : float (n + 1,), the last is what follows the last mini-batch
-        has_copy : whether copies were told apart
-        """
-        import numpy as np
-
-        whats, t_s = np.array(self._whats, dtype=int), self.times_s()
-        asked, got = np.flatnonzero(whats == ASK), np.flatnonzero(whats == GOT)
-        n = max(0, len(asked) - 1)
-        asked_s, got_s = t_s[asked], t_s[got[:n]]
-        body_s, wait_s = asked_s[1:] - got_s, got_s - asked_s[:n]
-        paused_s, _ = self._within(whats, t_s, asked, n, PAUSE, GOING_ON)
-        copy_s, has_copy = self._within(whats, t_s, got, n, COPY, COPIED)
-        step_s, has_step = self._within(whats, t_s, got, n, STEP, STEPPED)
-        compute_s = step_s if has_step else body_s - copy_s
-        self._asked_s = asked_s
-        return np.column_stack([wait_s - paused_s, copy_s, compute_s]), asked_s, has_copy
-
-    @staticmethod
-    def _within(whats: Any, t_s: Any, since: Any, n: int, begin: int, end: int) -> Tuple[Any, bool]:
-        """Return the time of each mini-batch between such stamps, s, and whether there are any.
-
-        `since` are the places of the stamps from which on they are of the next mini-batch.
-        """
-        import numpy as np
-
-        begins, ends = np.flatnonzero(whats == begin), np.flatnonzero(whats == end)
-        pairs = min(len(begins), len(ends))
-        begins, ends = begins[:pairs], ends[:pairs]
-        minibatch = np.searchsorted(since, begins) - 1
-        is_own = (minibatch >= 0) & (minibatch < n)
-        seconds = (t_s[ends] - t_s[begins])[is_own]
-        return np.bincount(minibatch[is_own], seconds, n)[:n], bool(is_own.any())
-
-    def placement(self) -> Dict[str, Any]:
-        """Return when mini-batches began, as a record has it, after `table`."""
-        from epochwatt.board.training.timing import marked, placed
-
-        n = len(self._asked_s) - 1
-        starts = [[i, float(self._asked_s[i])] for i in marked(n)]
-        return dict(placed(self.clock, starts, self.error_s()))
-
-    clock = "host"
-
-
-class _CudaStamps(_HostStamps):
-    """Stamps of the GPU's own timeline: CUDA events on the current stream.
-
-    Pooled events are read once the GPU has passed them, so nothing waits; synchronised ones are
-    waited for at the end of each mini-batch.
-
-    Parameters
-    ----------
-    cuda : the module `torch.cuda`, or what stands for it in a test
-    """
-
-    clock = "gpu"
-
-    def __init__(self, cuda: Any, is_synchronised: bool) -> None:
-        super().__init__()
-        self.method = "cuda_events_" + ("synchronised" if is_synchronised else "pooled")
-        self._cuda, self._waits = cuda, is_synchronised
-        self._pool: List[Any] = []
-        self._pending: Deque[Any] = deque()  # the first has been read
-        self._since_s: List[float] = []  # of each event that was read, since the first
-        self._asked_s = None
-        from epochwatt.board.training.timing import best_anchor
-
-        cuda.synchronize()
-        self._anchor = best_anchor(cuda)
-
-    def stamp(self, what: int) -> None:
-        """Record an event; where a mini-batch ends, read those that the GPU has passed."""
-        super().stamp(what)
-        event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
-        event.record()
-        self._pending.append(event)
-        if len(self._whats) == 1:
-            self._first = event
-            self._since_s.append(0.0)
-        if what == ASK:
-            if self._waits:
-                event.synchronize()
-            while len(self._pending) > 1 and self._pending[1].query():
-                self._read()
-
-    def _read(self) -> None:
-        event = self._pending.popleft()
-        self._since_s.append(self._since_s[-1] + event.elapsed_time(self._pending[0]) / 1000.0)
-        if event is not self._first:
-            self._pool.append(event)
-
-    def finish(self) -> None:
-        """Wait for the GPU once, and read what is left."""
-        from epochwatt.board.training.timing import FLOAT32, best_anchor
-
-        self._cuda.synchronize()
-        while len(self._pending) > 1:
-            self._read()
-        first, last = self._anchor, best_anchor(self._cuda)
-        gpu_s = first.event.elapsed_time(last.event) / 1000.0
-        self._rate = (last.t_s - first.t_s) / gpu_s if gpu_s > 0.0 else 1.0
-        self._error_s = max(first.error_s, last.error_s) + FLOAT32 * gpu_s
-
-    def host_wait_s(self) -> Optional[float]:
-        """Return the time the host was blocked on the loader, s; None: it is the wait."""
-        if self._waits:
-            return None
-        pairs = zip(self._whats, self._t_s, self._whats[1:], self._t_s[1:])
-        return sum(b_s - a_s for a, a_s, b, b_s in pairs if (a, b) == (ASK, GOT))
-
-    def times_s(self) -> Any:
-        """Return the moments of all stamps, placed on the monotonic clock, float (n,), s."""
-        import numpy as np
-
-        begin_s = self._anchor.event.elapsed_time(self._first) / 1000.0 if self._since_s else 0.0
-        return self._anchor.t_s + self._rate * (begin_s + np.array(self._since_s))
-
-    def error_s(self) -> float:
-        """Return by how much the two clocks may be apart, s."""
-        return self._error_s
 
 
 def _plain(value: Any) -> Any:
@@ -918,27 +745,16 @@ def _number(variable: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _cuda() -> Any:
-    """Return torch's module of CUDA where this process computes on a GPU; None: it does not."""
+def _gpu() -> Tuple[Any, Any, str]:
+    """Return `torch.cuda`, torch's device and what the sampler has to know of the GPU.
+
+    None, None and `any` where this process does not compute on one.
+    """
+    from epochwatt.board.telemetry.which_gpu import ANY, gpu_of
+
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    is_used = cuda is not None and cuda.is_available() and cuda.is_initialized()
-    return cuda if is_used else None
-
-
-def _stamps_of(gpu_timing: str) -> _HostStamps:
-    cuda = _cuda()
-    return _HostStamps() if cuda is None else _CudaStamps(cuda, gpu_timing == "synchronised")
-
-
-def _gpu() -> str:
-    """Return which GPU this process computes on, for the sampler."""
-    from epochwatt.board.telemetry import which_gpu
-
-    cuda = _cuda()
-    if cuda is None:
-        return which_gpu.ANY
-    from epochwatt.board.telemetry.which_gpu import gpu_of
-
-    torch = sys.modules["torch"]
-    return gpu_of(torch.device("cuda", cuda.current_device()), torch)
+    if cuda is None or not (cuda.is_available() and cuda.is_initialized()):
+        return None, None, ANY
+    device = torch.device("cuda", cuda.current_device())  # type: ignore[union-attr]
+    return cuda, device, gpu_of(device, torch)

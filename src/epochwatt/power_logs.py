@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,9 @@ MOST_W = 200.0  # ASSUME: no rail of a module takes more, and the largest never 
 NVIDIA_SMI_MEAN_S = 1.0  # SOURCE: `nvidia-smi --help-query-gpu`, power.draw.average
 NO_READING = {"", "nan", "n/a", "[n/a]", "[not supported]", "[unknown error]", "err!"}
 # Names that loggers give to rails, by board: those of AmazingDD/Jetson-Energy-Monitor.
-RAIL_NAMES = {
-    "agx_orin": {
-        "GPU+SOC": "VDD_GPU_SOC",
-        "CPU+CV": "VDD_CPU_CV",
-        "I/O (5V0)": "VIN_SYS_5V0",
-        "I/O (VDDQ)": "VDDQ_VDD2_1V8AO",
-    }
-}
+_ORIN = {"GPU+SOC": "VDD_GPU_SOC", "CPU+CV": "VDD_CPU_CV", "I/O (5V0)": "VIN_SYS_5V0"}
+RAIL_NAMES = {"agx_orin": {**_ORIN, "I/O (VDDQ)": "VDDQ_VDD2_1V8AO"}}
+MLPERF = ":::MLLOG "  # SOURCE: mlcommons/logging, mllog: what follows in the line is JSON
 # Columns of an epoch that its bounds do not tell, and factors that nobody has told.
 UNKNOWN = [
     *("wait_s", "copy_s", "compute_s", "stall_s", "overhead_s", "n_minibatches", "host_wait_s"),
@@ -68,38 +63,23 @@ UNKNOWN = [
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line for a log.
+    """Options of the command line for a log."""
 
-    Attributes
-    ----------
-    name : of the run; empty: that of the log
-    board : kind of a board whose rails were read; empty: as the rails' names show it
-    gpus : numbers of the GPUs that trained, in a log of several
-    start : when a log began whose times are counted from its begin; empty: epochs are as well
-    timezone : of times without one, `+02:00` or `Europe/Berlin`; empty: this machine's
-    averaging_s : each reading is a mean over so many seconds; None: not known
-    cpu : of CodeCarbon, take the energy of the CPU, which it read from RAPL
-    """
-
-    name: str = ""
-    board: str = ""
-    gpus: Sequence[int] = ()
-    start: str = ""
-    timezone: str = ""
-    averaging_s: float | None = None
-    cpu: bool = False
+    name: str = ""  # of the run; empty: that of the log
+    board: str = ""  # whose rails were read; empty: as the rails' names show it
+    gpus: Sequence[int] = ()  # that trained, in a log of several
+    start: str = ""  # of a log whose times are counted from its begin; empty: epochs are as well
+    timezone: str = ""  # of times without one; empty: this machine's
+    averaging_s: float | None = None  # each reading is a mean over so many seconds; None: not known
+    cpu: bool = False  # of CodeCarbon, take the energy of the CPU, which it read from RAPL
 
     @property
     def zone(self) -> tzinfo | None:
         """Return the time zone; ConfigError where there is none of that name."""
-        if not self.timezone:
-            return None
         try:
-            return datetime.fromisoformat(f"2000-01-01T00:00:00{self.timezone}").tzinfo
-        except ValueError:
-            pass
-        try:
-            return ZoneInfo(self.timezone)
+            if re.match(r"[+-]|Z$", self.timezone):
+                return datetime.fromisoformat(f"2000-01-01T00:00:00{self.timezone}").tzinfo
+            return ZoneInfo(self.timezone) if self.timezone else None
         except (ValueError, OSError, KeyError) as error:
             raise ConfigError(
                 f"there is no time zone {self.timezone}", allowed="such as +02:00 or Europe/Berlin"
@@ -108,29 +88,18 @@ class Options:
 
 @dataclass
 class Power:
-    """Readings of power that a log holds.
-
-    Attributes
-    ----------
-    t_s : float (n,), as stamped, s, ascending
-    values : float (n, c), one column a name; NaN: no reading
-    total : the column that holds the power of the scope
-    rails : adds up the rails of a board; None: there are none
-    averaging_s : over which a reading is a mean, s; None: not known
-    has_counter : whether a column counts energy
-    """
+    """Readings of power that a log holds."""
 
     source: str
     scope: str
     columns: tuple[str, ...]
-    total: str
-    t_s: Array
-    values: Array
+    total: str  # the column that holds the power of the scope
+    t_s: Array  # (n,), as stamped, s, ascending
+    values: Array  # (n, c), one column a name; NaN: no reading
     device: str = "host"
-    rails: ModulePower | None = None
-    averaging_s: float | None = None
-    has_counter: bool = False
-    warnings: list[str] = field(default_factory=list)
+    rails: ModulePower | None = None  # adds up the rails of a board
+    averaging_s: float | None = None  # over which a reading is a mean; None: not known
+    has_counter: bool = False  # whether a column counts energy
 
     @property
     def resolution_s(self) -> float:
@@ -160,13 +129,11 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     text = table_text(path)
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     known = [f"{form.tool}: {form.example}" for form in FORMATS]
-    if not lines:
-        raise RecordError("the log is empty", where=str(path), allowed=known)
-    first = next(iter(lines.values()))
+    first = next(iter(lines.values()), "")
     form = next((form for form in FORMATS if form.mark.search(first)), None)
     if form is None:
         raise RecordError(
-            "no power log of a known form",
+            "no power log of a known form" if lines else "the log is empty",
             where=f"{path}, line 1",
             found=repr(first[:80]),
             allowed="\n    ".join(["", *known]),
@@ -176,13 +143,17 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     if not text.endswith("\n"):
         n, last = lines.popitem()
         warnings.append(f"line {n} has no end and is left out: {last[:40]!r}")
-    header = form.header
+    header = list(form.header)
     rows: dict[int, list[str]] = {}
     for n, line in lines.items():
         cells = form.split(line)
+        if cells is None:
+            continue
         if not header:
             header = cells
-        elif len(cells) != len(header):
+        elif len(cells) == len(header):
+            rows[n] = cells
+        else:
             raise RecordError(
                 "a line that is not whole",
                 where=f"{path}, line {n}",
@@ -190,11 +161,9 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
                 allowed=form.example,
                 do="take out what is no reading, or import the parts before and after it",
             )
-        else:
-            rows[n] = cells
     if not rows:
         raise RecordError("the log has no reading", where=str(path), found=repr(first[:80]))
-    return form, pd.DataFrame.from_dict(rows, orient="index", columns=list(header)), warnings
+    return form, pd.DataFrame.from_dict(rows, orient="index", columns=header), warnings
 
 
 def _csv_cells(line: str) -> list[str]:
@@ -202,10 +171,20 @@ def _csv_cells(line: str) -> list[str]:
 
 
 def _tegrastats_cells(line: str) -> list[str]:
-    """Return time and rails (JSON, mW) of a line; nothing where it has none."""
+    """Return time and rails (JSON, mW) of a line."""
     stamp, has_ram, rest = line.partition("RAM ")
     rails = parse_line(rest).rails_mw if has_ram else {}
     return [stamp.strip(), json.dumps(rails)] if rails else []
+
+
+def _mlperf_cells(line: str) -> list[str] | None:
+    """Return time and power of a line; None where it tells something else."""
+    try:
+        event = json.loads(line.partition(MLPERF)[2])
+        is_reading = event["key"] == "power_reading"
+        return [str(event["time_ms"] / 1000.0), str(event["value"])] if is_reading else None
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def numbers(cells: "pd.Series[str]", path: Path) -> Array:
@@ -223,22 +202,20 @@ def numbers(cells: "pd.Series[str]", path: Path) -> Array:
     return values.to_numpy(np.float64)
 
 
-def instants(
-    cells: Sequence[str], lines: Sequence[object], zone: tzinfo | None, path: Path
-) -> Array:
+def instants(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
     """Return times of any form, float (n,), s: Unix time, or from a log's begin; RecordError."""
-    t_s = np.empty(len(cells))
-    for k, cell in enumerate(cells):
-        t_s[k] = _instant(str(cell), zone)
-        if not 0 <= t_s[k] < LATEST_S:
-            raise RecordError(
-                "no time",
-                where=f"{path}, line {lines[k]}",
-                found=repr(cell),
-                allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, or as the tools "
-                "write them",
-                do=None if cell else "`tegrastats | ts %.s` puts the time before each line",
-            )
+    t_s = np.array([_instant(cell, zone) for cell in cells])
+    wrong = np.flatnonzero(~((t_s >= 0) & (t_s < LATEST_S)))
+    if wrong.size:
+        cell = cells.iloc[wrong[0]]
+        raise RecordError(
+            "no time",
+            where=f"{path}, line {cells.index[wrong[0]]}",
+            found=repr(cell),
+            allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, or as the tools "
+            "write them",
+            do=None if cell else "`tegrastats | ts %.s` puts the time before each line",
+        )
     return t_s
 
 
@@ -256,18 +233,20 @@ def _instant(text: str, zone: tzinfo | None) -> float:
     return math.nan
 
 
-def check_order(t_s: Array, lines: Sequence[object], path: Path) -> None:
-    """Raise RecordError where times run backward."""
+def stamps(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
+    """Return the times of readings; RecordError where they run backward."""
+    t_s = instants(cells, zone, path)
     back = np.flatnonzero(np.diff(t_s) < 0)
     if back.size:
         k = int(back[0])
         raise RecordError(
             "the times run backward",
-            where=f"{path}, line {lines[k + 1]}",
+            where=f"{path}, line {cells.index[k + 1]}",
             found=f"{t_s[k + 1]:.3f} s after {t_s[k]:.3f} s",
             allowed="readings in order of time",
             do="if the clock was set, or two logs are in one file: import each part by itself",
         )
+    return t_s
 
 
 # -- forms of logs --------------------------------------------------------------------------------
@@ -277,7 +256,7 @@ def _module(
     t_s: Array, labels: Sequence[str], watts: Array, options: Options, source: str
 ) -> Power:
     """Return the power of a module; ConfigError where it is not known what its rails add up to."""
-    names = {label for label in labels if label}
+    names = set(labels) - {""}
     fits = [k for k, kind in KINDS.items() if names <= {rail.label for rail in kind.rails}]
     kind = options.board or (fits[0] if len(fits) == 1 else "")
     if kind not in KINDS:
@@ -300,15 +279,14 @@ def _module(
 
 
 def _tegrastats(frame: pd.DataFrame, options: Options, path: Path) -> Power:
-    t_s = instants(list(frame["time"]), list(frame.index), options.zone, path)
+    t_s = stamps(frame["time"], options.zone, path)
     table = pd.DataFrame(list(frame["rails"].map(json.loads)), dtype=np.float64)
-    watts = table.to_numpy() / 1000.0
-    return _module(t_s, list(table.columns), watts, options, "tegrastats")
+    return _module(t_s, list(table.columns), table.to_numpy() / 1000.0, options, "tegrastats")
 
 
 def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
     """Read rails of any names, in mW or W as the names or else the numbers say."""
-    t_s = instants(list(frame.iloc[:, 0]), list(frame.index), options.zone, path)
+    t_s = stamps(frame.iloc[:, 0], options.zone, path)
     names = [str(name) for name in frame.columns[1:]]
     ends = [re.search(r"[ _]*[\[(]?\b(m?W)[\])]?$|_(m?w)$", name) for name in names]
     labels = [name[: end.start()] if end else name for name, end in zip(names, ends, strict=True)]
@@ -321,39 +299,43 @@ def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
 def _nvidia_smi(frame: pd.DataFrame, options: Options, path: Path) -> Power:
     """Read the power of the GPUs that trained, added up."""
     frame = frame.rename(columns=lambda name: str(name).partition(" [")[0])
-    mean, power = "power.draw.average", "power.draw"
-    power = next(n for n in (mean, power, "power.draw.instant") if n in frame)
     if "timestamp" not in frame:
         raise RecordError("no column timestamp", where=str(path), found=list(frame.columns))
-    gpus = sorted(set(frame["index"])) if "index" in frame else ["0"]
-    wanted = [str(gpu) for gpu in options.gpus] or gpus[:1]
+    mean = "power.draw.average"
+    power = next(n for n in (mean, "power.draw", "power.draw.instant") if n in frame)
+    if "index" not in frame:
+        frame["index"] = "0"
+    gpus = sorted(set(frame["index"]))
+    wanted = [str(gpu) for gpu in options.gpus] or gpus
     if (len(gpus) > 1 and not options.gpus) or not set(wanted) <= set(gpus):
         raise ConfigError(
             "which GPUs trained?", found=gpus, do="name each: --gpu 0 --gpu 1", where=str(path)
         )
-    names = {power: "power_gpu_w", "utilization.gpu": "gpu_util_pct"}
-    names = {name: ours for name, ours in names.items() if name in frame and len(wanted) == 1} or {
-        power: "power_gpu_w"
-    }
-    stamps, tables = [], []
-    for gpu in wanted:
-        rows = frame[frame["index"] == gpu] if "index" in frame else frame
-        stamps.append(instants(list(rows["timestamp"]), list(rows.index), options.zone, path))
-        check_order(stamps[-1], list(rows.index), path)
-        tables.append(np.column_stack([numbers(rows[name], path) for name in names]))
-    n = min(map(len, stamps))
-    t_s = np.mean([t[:n] for t in stamps], axis=0)
-    if max(float(np.ptp([t[:n] for t in stamps], axis=0).max()), 0.0) > typical_step_s(t_s) / 2:
+    ours = {power: "power_gpu_w"}
+    if len(wanted) == 1 and "utilization.gpu" in frame:
+        ours["utilization.gpu"] = "gpu_util_pct"
+    parts = [frame[frame["index"] == gpu] for gpu in wanted]
+    times = [stamps(part["timestamp"], options.zone, path) for part in parts]
+    n = min(map(len, times))
+    t_s = np.mean([t[:n] for t in times], axis=0)
+    if np.ptp([t[:n] for t in times], axis=0).max() > typical_step_s(t_s) / 2:
         raise RecordError(
             "readings of the GPUs are missing: they cannot be added up",
             where=str(path),
-            found=[f"GPU {gpu}: {len(t)} readings" for gpu, t in zip(wanted, stamps, strict=True)],
+            found=[f"GPU {gpu}: {len(t)} readings" for gpu, t in zip(wanted, times, strict=True)],
             do="import one GPU at a time",
         )
+    tables = [np.column_stack([numbers(part[name], path) for name in ours]) for part in parts]
     values = np.sum([table[:n] for table in tables], axis=0)
     told_s = NVIDIA_SMI_MEAN_S if power == mean else None
-    ours = tuple(names.values())
-    return Power("nvml", "gpu", ours, ours[0], t_s, values, averaging_s=told_s)
+    columns_ = tuple(ours.values())
+    return Power("nvml", "gpu", columns_, columns_[0], t_s, values, averaging_s=told_s)
+
+
+def _mlperf(frame: pd.DataFrame, options: Options, path: Path) -> Power:
+    """Read the power of a node of an MLPerf Training submission."""
+    t_s, values = stamps(frame["time"], options.zone, path), numbers(frame["power"], path)
+    return Power("mlperf", "socket", ("power_socket_w",), "power_socket_w", t_s, values[:, None])
 
 
 def _codecarbon(frame: pd.DataFrame, options: Options, path: Path) -> Power:
@@ -369,8 +351,7 @@ def _codecarbon(frame: pd.DataFrame, options: Options, path: Path) -> Power:
             found=sorted(set(frame["run_id"])),
             do="keep the lines of one run",
         )
-    t_s = instants(list(frame["timestamp"]), list(frame.index), options.zone, path)
-    check_order(t_s, list(frame.index), path)
+    t_s = stamps(frame["timestamp"], options.zone, path)
     start_s = t_s[0] - np.floor(numbers(frame["duration"], path)[0])
     energy_j = np.append(0.0, numbers(frame[f"{part}_energy"], path) * 1000.0 * J_PER_WH)
     t_s = np.append(start_s, t_s)
@@ -399,7 +380,7 @@ class Format:
     read: Callable[[pd.DataFrame, Options, Path], Power]
     example: str
     header: Sequence[str] = ()  # empty: the first line
-    split: Callable[[str], list[str]] = _csv_cells
+    split: Callable[[str], list[str] | None] = _csv_cells
 
 
 FORMATS = (
@@ -416,6 +397,14 @@ FORMATS = (
         re.compile(r"\bpower\.draw\b"),
         _nvidia_smi,
         "timestamp, index, power.draw [W] (--query-gpu=timestamp,index,power.draw --format=csv)",
+    ),
+    Format(
+        "mlperf",
+        re.compile(rf"^{MLPERF}.*\bpower_"),
+        _mlperf,
+        ':::MLLOG {"time_ms": 1715928178951, "key": "power_reading", "value": 5182, ...}',
+        ("time", "power"),
+        _mlperf_cells,
     ),
     Format(
         "codecarbon",
@@ -436,41 +425,59 @@ FORMATS = (
 
 
 def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
-    """Return the epochs of a file: `epoch`, `start_s`, `end_s`, ascending; RecordError."""
-    lines = [(n, t) for n, t in enumerate(table_text(path).splitlines(), 1) if t.strip()]
-    form = 'CSV with the columns epoch, start, end, or lines {"epoch": 0, "start": ..., "end": ...}'
-    is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
-    header = [] if is_json or not lines else _csv_cells(lines[0][1])
-    rows: list[tuple[int, int, str, str]] = []
-    for n, line in lines if is_json else lines[1:]:
-        try:
-            row = json.loads(line) if is_json else dict(zip(header, _csv_cells(line), strict=True))
-            rows.append((n, int(row["epoch"]), str(row["start"]), str(row["end"])))
-        except (ValueError, KeyError, TypeError) as error:
-            where, found = f"{path}, line {n}", repr(line[:80])
-            raise RecordError("no epoch", where=where, found=found, allowed=form) from error
+    """Return the epochs of a file: `epoch`, `start_s`, `end_s`, ascending; RecordError.
+
+    In the log of an MLPerf training they are its epochs, or else its blocks, from 0 on.
+    """
+    lines = {n: t for n, t in enumerate(table_text(path).splitlines(), 1) if t.strip()}
+    form = (
+        'CSV with the columns epoch, start, end, lines {"epoch": 0, "start": ..., "end": ...}, '
+        "or the log of an MLPerf training"
+    )
+    first = next(iter(lines.values()), "")
+    rows = _mlperf_epochs(lines)
+    if not rows:
+        is_json = first.lstrip().startswith("{")
+        header = _csv_cells(lines.pop(min(lines))) if lines and not is_json else []
+        for n, line in lines.items():
+            try:
+                told = (
+                    dict(zip(header, _csv_cells(line), strict=True)) if header else json.loads(line)
+                )
+                rows.append((n, int(told["epoch"]), str(told["start"]), str(told["end"])))
+            except (ValueError, KeyError, TypeError) as error:
+                where, found = f"{path}, line {n}", repr(line[:80])
+                raise RecordError("no epoch", where=where, found=found, allowed=form) from error
     if not rows:
         raise RecordError("no epochs", where=str(path), allowed=form)
     rows.sort(key=lambda row: row[1])
-    n_lines = [row[0] for row in rows]
-    starts_s, ends_s = (
-        instants([str(row[k]) for row in rows], n_lines, zone, path) for k in (2, 3)
-    )
-    for k, (n, epoch, start, end) in enumerate(rows):
-        wrong = "" if starts_s[k] < ends_s[k] else "an epoch that ends before it starts"
-        if k and epoch != rows[k - 1][1] + 1:
-            wrong = "an epoch is missing or there twice"
-        elif k and starts_s[k] < ends_s[k - 1]:
-            wrong = "epochs overlap"
-        if wrong:
+    epochs = pd.DataFrame(rows, columns=["line", "epoch", "start", "end"]).set_index("line")
+    epochs["start_s"] = instants(epochs["start"], zone, path)
+    epochs["end_s"] = instants(epochs["end"], zone, path)
+    for problem, holds in {
+        "an epoch that ends before it starts": epochs["start_s"] >= epochs["end_s"],
+        "an epoch is missing or there twice": epochs["epoch"].diff().fillna(1) != 1,
+        "epochs overlap": epochs["start_s"] < epochs["end_s"].shift(),
+    }.items():
+        for line_number, row in epochs[holds].iterrows():
             raise RecordError(
-                wrong,
-                where=f"{path}, line {n}",
-                found=f"epoch {epoch} from {start} to {end}",
+                problem,
+                where=f"{path}, line {line_number}",
+                found=f"epoch {row['epoch']} from {row['start']} to {row['end']}",
                 allowed="numbers one apart, each epoch after the one before",
             )
-    numbers_told = [row[1] for row in rows]
-    return pd.DataFrame({"epoch": numbers_told, "start_s": starts_s, "end_s": ends_s})
+    return epochs.reset_index(drop=True)
+
+
+def _mlperf_epochs(lines: dict[int, str]) -> list[tuple[int, int, str, str]]:
+    """Return line, number, begin and end, s, of the epochs of an MLPerf training, or its blocks."""
+    for kind in ("epoch", "block"):
+        event = re.compile(rf'{MLPERF}.*"time_ms": *(\d+),.*"key": *"{kind}_st(?:art|op)"')
+        found = [(n, match[1]) for n, line in lines.items() if (match := event.search(line))]
+        if found:
+            pairs = enumerate(zip(found[::2], found[1::2], strict=False))
+            return [(n, k, f"{start}e-3", f"{stop}e-3") for k, ((n, start), (_, stop)) in pairs]
+    return []
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -487,12 +494,12 @@ def import_power_log(
     epochs = read_epochs(epochs_path, options.zone)
     form, frame, warnings = read_rows(path)
     power = form.read(frame, options, path)
-    check_order(power.t_s, list(frame.index), path)
     power.averaging_s = options.averaging_s or power.averaging_s
     if options.board and power.rails is None:
         raise ConfigError(f"a log of {form.tool} has no rails of a board", do="leave out --board")
     if power.t_s[-1] < UNIX_S and (options.start or epochs["end_s"].iloc[-1] >= UNIX_S):
-        power.t_s = power.t_s + instants([options.start], ["--start"], options.zone, path)[0]
+        start = pd.Series([options.start], ["--start"])
+        power.t_s = power.t_s + instants(start, options.zone, path)[0]
     begin_s, end_s = epochs["start_s"].iloc[0], epochs["end_s"].iloc[-1]
     if begin_s > power.t_s[-1] or end_s < power.t_s[0]:
         raise RecordError(
@@ -518,12 +525,7 @@ def import_power_log(
 
 
 def _source(
-    path: Path,
-    epochs_path: Path,
-    options: Options,
-    form: Format,
-    power: Power,
-    warnings: list[str],
+    path: Path, epochs_path: Path, options: Options, form: Format, power: Power, warnings: list[str]
 ) -> Document:
     """Return what `source.json` says of the run; its factors are as `EpochMonitor` has them."""
     name = options.name or path.stem

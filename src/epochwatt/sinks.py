@@ -25,10 +25,7 @@ METRICS = (
 def open_sink(sink: Union[str, Sink], run: str) -> Sink:
     """Return a function that is called with each epoch; raises ValueError, ImportError.
 
-    Parameters
-    ----------
-    sink : its name, with what it takes behind a colon, or such a function
-    run : id of the run
+    `sink`: its name, with what it takes behind a colon, or such a function; `run`: id of the run
     """
     if not isinstance(sink, str):
         return sink

@@ -147,9 +147,7 @@ def _typed(cells: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
 def read_table(path: Path, delimiter: str = ",", comment: str = "") -> Iterator[tuple[int, Cells]]:
     """Yield number and cells of each line of a table; ConfigError when it cannot be read.
 
-    Parameters
-    ----------
-    comment : what lines begin with that are left out, and not counted; empty: there are none
+    `comment`: what lines begin with that are left out, and not counted; empty: there are none
     """
     lines = io.StringIO(table_text(path), newline="")
     kept = (line for line in lines if not comment or not line.startswith(comment))
@@ -173,10 +171,8 @@ def checked_rows(
     Raises ConfigError: the table cannot be read, or a cell is wrong: file, line, column, what is
     allowed.
 
-    Parameters
-    ----------
-    kind : a dataclass; its types say what a cell may be, and further columns are left out
-    prepared : makes the cells of `kind` out of those of the file, where they differ
+    `kind`: a dataclass; its types say what a cell may be, and further columns are left out
+    `prepared`: makes the cells of `kind` out of those of the file, where they differ
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -224,11 +220,9 @@ def write_table(
 ) -> None:
     """Write a table, whole or not at all; its folder is made where it is missing.
 
-    Parameters
-    ----------
-    content : what it holds, for the message of the RecordWriteError where it cannot be written
-    rows : cells in the order of `columns`, or by their names; None, or a missing one, is empty
-    durable : else it is not waited for the disk: of tables that are soon made again
+    `content`: what it holds, for the message of the RecordWriteError where it cannot be written
+    `rows`: cells in the order of `columns`, or by their names; None, or a missing one, is empty
+    `durable`: else it is not waited for the disk: of tables that are soon made again
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -270,10 +264,8 @@ def write_entries(
 ) -> None:
     """Write a table of dataclasses or NamedTuples: a column per attribute, `class_` as `class`.
 
-    Parameters
-    ----------
-    content : as of `write_table`
-    number : format of numbers that are not whole; empty: all their digits
+    `content`: as of `write_table`; `number`: format of numbers that are not whole; empty: all their
+    digits
     """
     attributes = getattr(kind, "_fields", None) or [f.name for f in fields(kind)]  # type: ignore[arg-type]
     rows = ([getattr(entry, name) for name in attributes] for entry in entries)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
 POWER_SENSORS = (  # what it takes, where power was not measured
@@ -52,18 +53,59 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
-ORIGINS = {
-    "host": "measured on",
-    "jetson": "measured on",
-    "twin": "simulated, not measured:",
-    "fake": "not measured, from a fake board:",
-    "public": "measured by others on",
+class Origin(NamedTuple):
+    """Words for where rows of a backend come from."""
+
+    provenance: str  # of `columns.PROVENANCES`
+    label: str  # beside a row or a picture
+    before_board: str  # begins a sentence that goes on with a board
+    answer: str  # begins an answer in a terminal
+    caption: str  # ends the caption of a paper's figure
+
+
+ORIGINS = {  # by backend
+    "host": Origin(
+        "measured",
+        "measured, host",
+        "measured on",
+        "from measurements",
+        "Measured on this machine, which is none of the paper's boards.",
+    ),
+    "jetson": Origin(
+        "measured", "measured, board", "measured on", "from measurements", "Measured on a board."
+    ),
+    "twin": Origin(
+        "simulated",
+        "simulated, twin",
+        "simulated, not measured:",
+        "SIMULATED, not measured",
+        "Simulated, not measured.",
+    ),
+    "fake": Origin(
+        "fake",
+        "not measured, fake board",
+        "not measured, from a fake board:",
+        "NOT MEASURED, from a fake board",
+        "From a fake board, not measured.",
+    ),
+    "public": Origin(
+        "public",
+        "measured by others",
+        "measured by others on",
+        "from measurements of others",
+        "Measured by others.",
+    ),
 }
 
 
 def origin(backends: Iterable[str]) -> str:
     """Return where rows of these backends come from, as the start of a sentence."""
-    return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))
+    return " and ".join(dict.fromkeys(ORIGINS[backend].before_board for backend in backends))
+
+
+def answer_origin(provenance: str) -> str:
+    """Return where rows of a provenance come from, as an answer in a terminal begins."""
+    return next(o.answer for o in ORIGINS.values() if o.provenance == provenance)
 
 
 PROVENANCES = {  # of a table's rows -> words
@@ -72,15 +114,7 @@ PROVENANCES = {  # of a table's rows -> words
     "public": "measured by others",
 }
 
-LABELS = {
-    "host": "measured, host",
-    "jetson": "measured, board",
-    "twin": "simulated, twin",
-    "fake": "not measured, fake board",
-    "public": "measured by others",
-}
-
 
 def label(backend: str) -> str:
     """Return where rows of a backend come from, as a label."""
-    return LABELS[backend]
+    return ORIGINS[backend].label

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochwatt.analysis.summary import SETTING
+from epochwatt.analysis.run_means import SETTING
 from epochwatt.board.records.mode_folder import SweepFolder
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.study import plan

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from epochwatt.columns import label
 from epochwatt.errors import ConfigError
 from epochwatt.study.plan import duration
 from epochwatt.tables import read_frame
@@ -282,10 +283,12 @@ def run_line(title: str, run: str) -> str:
         later = rows[rows.valid & (rows.epoch > 0)]
         means = (later if len(later) else rows).mean(numeric_only=True).fillna(0.0)
         words = [counted(len(rows), "epochs"), f"{means.e2e_s:.3g} s each"]
-        words += [f"stall {100.0 * means.stall_s / means.e2e_s:.0f} %"] if means.stall_s else []
-        words += [f"{means.energy_wh:.3g} Wh each"] if means.get("energy_wh") else []
-        n_invalid = int((~rows.valid).sum())
-        words += [f"{n_invalid} not valid"] if n_invalid else []
+        if means.stall_s:
+            words.append(f"{label('stall_s')} {100.0 * means.stall_s / means.e2e_s:.0f} %")
+        if means.get("energy_wh"):
+            words.append(f"{means.energy_wh:.3g} Wh each")
+        if n_invalid := int((~rows.valid).sum()):
+            words.append(f"{n_invalid} not valid")
     except (OSError, ConfigError, AttributeError, ValueError):
         words = ["collected"]
     return f"{title}: {', '.join(words)}"

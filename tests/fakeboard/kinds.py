@@ -12,7 +12,7 @@ from pathlib import Path
 from epochwatt.board.device.board_files import Mode, conf_text, parse_conf
 from epochwatt.board.device.identity import jetpack
 from epochwatt.board.device.kinds import KINDS as BOARD_KINDS
-from epochwatt.board.device.kinds import PARTS, Rail, Release, StockMode
+from epochwatt.board.device.kinds import POWER_PARTS, Rail, Release, StockMode
 from epochwatt.board.device.kinds import Kind as BoardKind
 from epochwatt.board.device.stock_modes import gpu_folder, stock_conf
 from epochwatt.errors import ConfigError
@@ -173,7 +173,7 @@ class FakeKind:
 
 
 def _parts(rail: Rail) -> dict[str, float]:
-    losses = INPUT_LOSSES if set(rail.feeds) == set(PARTS) else 1.0
+    losses = INPUT_LOSSES if set(rail.feeds) == set(POWER_PARTS) else 1.0
     return {part: losses * share for part, share in rail.feeds.items()}
 
 

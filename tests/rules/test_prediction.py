@@ -1,9 +1,8 @@
-"""Rules choose_power_modes, fit_epoch_time, fit_epoch_energy and score_predictions.
+"""Rules that choose power modes, fit and score models, and tabulate what a paper prints beside.
 
 On a linear world: four modes are enough to know it, so every count of the paper is at its best.
 """
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -12,93 +11,64 @@ import pytest
 import yaml
 
 from epochwatt.counting.count_workload import write_workload
-from epochwatt.prediction.data.required_runs import fitted_runs
-from epochwatt.prediction.evaluation.fit_models import fit_models
-from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
+from tests.rules.tables import rows
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-STUDIES = ("sigmetrics-power-modes", "sigmetrics-prediction")
-MODELS = "results/models/twin"
-FITTED = ("epoch_time.json", "epoch_energy.json")
+STUDIES = ("sigmetrics-power-modes", "sigmetrics-prediction", "sigmetrics-orin")
+NETWORKS = ("lenet", "mobilenet", "resnet", "vgg11")
+COUNTS = {"parameters": 8, "kernels": {"flops_per_sample": [4e6], "phase": ["forward"]}}
+MODELS = Path("results/models/twin")
+TABLES = Path("results/tables")
+RULES = "choose_power_modes fit_epoch_time fit_epoch_energy tabulate_setup tabulate_text_only"
 
 
-@pytest.fixture
-def power_modes(checkout, write_epochs):
-    """A checkout that simulates the paper's power modes, all of which have run."""
+def time_s(run):
+    """Return the planted time of an epoch."""
+    return 900.0 - 0.5 * run.factors["power_mode_settings"]["gpu_mhz"]
+
+
+@pytest.fixture(scope="module")
+def fitted(checkout, write_epochs, run_rules):
+    """The models of a checkout that simulates the paper's power modes, all of which have run."""
     small = (checkout.path / "config/plotting.yaml").read_text("utf-8").replace("small", STUDIES[0])
     shutil.copytree(REPOSITORY / "config", checkout.path / "config", dirs_exist_ok=True)
-    studies = yaml.safe_load((REPOSITORY / "config/studies.yaml").read_text("utf-8"))
+    shipped = yaml.safe_load((REPOSITORY / "config/studies.yaml").read_text("utf-8"))
     checkout.write("plotting.yaml", small)
-    checkout.write("studies.yaml", {name: studies[name] for name in STUDIES})
+    checkout.write("studies.yaml", {name: shipped[name] for name in STUDIES})
     checkout.write("config.yaml", "studies: simulated\n")
     for run in checkout.runs:
-        time_s = 900.0 - 0.5 * run.factors["power_mode_settings"]["gpu_mhz"]
-        energy = dict.fromkeys(("energy_wh", "energy_paper_wh"), 0.01 * time_s)
-        told = {"e2e_s": time_s, **energy, "power_scope": "module"}
-        write_epochs(run.id, run.factors, {"e2e_s": 2 * time_s}, told, told)
-    return checkout
-
-
-@pytest.fixture
-def made(power_modes):
-    """Return a function that does what the rules before do, without Snakemake."""
-
-    def call(n_jobs):
-        found = fitted_runs(power_modes.settings().table, "twin")
-        paths = [run.epochs_csv for run in found.runs]
-        choices, table, times, energies = (
-            f"{MODELS}/{name}" for name in ("power_modes.json", "power_modes.csv", *FITTED)
-        )
-        jobs = (
-            (choose_power_modes, "twin", choices, table),
-            (fit_models, choices, ("time_s",), times),
-            (fit_models, choices, ("power_w", "energy_wh"), energies),
-        )
-        for job, *arguments in jobs[:n_jobs]:
-            job(paths, found.modes, *arguments)
-
-    return call
+        energy = dict.fromkeys(("energy_wh", "energy_paper_wh"), 0.01 * time_s(run))
+        epoch = {"e2e_s": time_s(run), **energy, "power_scope": "module"}
+        write_epochs(run.id, run.factors, {"e2e_s": 2 * time_s(run)}, epoch, epoch)
+    Path("results/twin/workloads").mkdir(parents=True)
+    for model in NETWORKS:
+        Path(f"results/twin/workloads/{model}.json").write_text(json.dumps(COUNTS))
+    models = [str(MODELS / f"epoch_{what}.json") for what in ("time", "energy")]
+    run_rules(RULES, *models, str(TABLES / "table2.html"), str(TABLES / "twin/text_only.html"))
+    names = ("power_modes", "epoch_time", "epoch_energy")
+    return {name: json.loads((MODELS / f"{name}.json").read_text("utf-8")) for name in names}
 
 
 def is_paper(row):
     return (row["method"], row["learned_from"]) == ("paper", "paper")
 
 
-def read(name):
-    path = Path(MODELS, name)
-    if path.suffix == ".json":
-        return json.loads(path.read_text("utf-8"))
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
-
-
-def test_choose_power_modes(power_modes, run_rule):
-    run_rule("choose_power_modes", f"{MODELS}/power_modes.json")
-    (group,) = [of for of in read("power_modes.json")["board_groups"] if of["choices"]]
+def test_modes_are_chosen_that_predict_all_networks(fitted):
+    (group,) = [group for group in fitted["power_modes"]["board_groups"] if group["choices"]]
     assert (group["networks"], group["unseen"]) == (["lenet", "mobilenet", "resnet"], ["vgg11"])
     assert group["choices"]["paper"]["total_s"] == pytest.approx(0, abs=1e-6)
-    assert len(read("power_modes.csv")) == 420
+    assert len(rows(MODELS / "power_modes.csv")) == 420
 
 
-def test_fit_epoch_time(power_modes, made, run_rule):
-    made(1)
-    run_rule("fit_epoch_time", f"{MODELS}/epoch_time.json")
-    fits = [
-        fit
-        for workload in read("epoch_time.json")["workloads"]
-        for fit in workload["fits"]
-        if is_paper(fit)
-    ]
+def test_models_of_time_have_the_planted_coefficients(fitted):
+    fits = [fit for of in fitted["epoch_time"]["workloads"] for fit in of["fits"] if is_paper(fit)]
     expected = pytest.approx([0, 0, -0.5, 0, 900], abs=1e-4)
     assert [fit["model"]["coefficients"] for fit in fits] == [expected] * 4
 
 
-def test_fit_epoch_energy(power_modes, made, run_rule):
-    made(2)
-    run_rule("fit_epoch_energy", f"{MODELS}/epoch_energy.json")
-    told = read("epoch_energy.json")
+def test_models_of_energy_come_from_power_or_from_a_search(fitted):
     n_energies = set()
-    for workload in told["workloads"]:
+    for workload in fitted["epoch_energy"]["workloads"]:
         targets = {fit["target"] for fit in workload["fits"] if fit["learned_from"] == "all"}
         assert targets == {"power_w"}
         energies = {fit["method"] for fit in workload["fits"] if fit["target"] == "energy_wh"}
@@ -106,17 +76,31 @@ def test_fit_epoch_energy(power_modes, made, run_rule):
     assert n_energies == {0, 4}  # without a search, and with one
 
 
+@pytest.mark.usefixtures("fitted")
+def test_what_the_paper_prints_is_tabulated_beside_ours(checkout):
+    here = {row["model"]: row["mflop"] for row in rows(TABLES / "table2.csv")[1::2]}
+    assert here == dict.fromkeys(NETWORKS, "2.0")
+    assert len(rows(TABLES / "table1.csv")) > 12
+    assert len(rows(TABLES / "table3.csv")) == 3 * 17
+    told = [row for row in rows(TABLES / "twin/text_only.csv") if row["quantity"] == "e2e_s"]
+    orin = {
+        run.factors["model"]: time_s(run)
+        for run in checkout.runs
+        if run.factors["device"] == "orin"
+    }
+    assert {r["model"]: float(r["value"]) for r in told if r["about"] == "AGX Orin"} == orin
+
+
 @pytest.mark.thorough
-def test_score_predictions(power_modes, made, run_rule):
-    made(3)
-    for model in ("lenet", "mobilenet", "resnet", "vgg11"):
+@pytest.mark.usefixtures("fitted")
+def test_predictions_are_scored(run_rules):
+    for model in NETWORKS:
         write_workload({"model": model}, f"results/twin/workloads/{model}.json")
-    run_rule("score_predictions", f"{MODELS}/scores.html")
-    paper = [row for row in read("predictions.csv") if is_paper(row)]
+    run_rules("score_predictions", str(MODELS / "scores.html"))
+    paper = [row for row in rows(MODELS / "predictions.csv") if is_paper(row)]
     assert max(float(row["mape_pct"]) for row in paper) < 1e-3
-    below = [row for row in read("statistics.csv") if row["published_id"] == "S5.7.2-01"]
+    below = [r for r in rows(MODELS / "statistics.csv") if r["published_id"] == "S5.7.2-01"]
     counted = [(row["value"], row["agrees"]) for row in below if is_paper(row)]
     assert counted == [("40.0", "yes"), ("24.0", "yes")]
-    methods = {row["method"] for row in read("scores.csv")}
-    assert {"paper", "physical", "twin_prior"} <= methods
-    assert "simulated, not measured" in Path(MODELS, "scores.html").read_text("utf-8")
+    assert {"paper", "physical", "twin_prior"} <= {r["method"] for r in rows(MODELS / "scores.csv")}
+    assert "simulated, not measured" in (MODELS / "scores.html").read_text("utf-8")

@@ -20,10 +20,8 @@ from epochwatt import columns as columns
 from epochwatt.board.records.run_folder import write_record
 from epochwatt.board.records.samples import SampleWriter
 from epochwatt.claims.claims_table import ClaimRow
-from epochwatt.columns import CEILING_KERNELS
 from epochwatt.epochs.collect import write_rows
 from epochwatt.epochs.table import read_rows
-from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
 from epochwatt.roofline.fits import PLACE, FitRow, write_fits
 from epochwatt.roofline.points import Point, write_points
 
@@ -91,14 +89,14 @@ class Cells:
 
     def number(self):
         """Return a number of the table's size and spread, never below zero."""
-        scale, spread = 10.0**self.shape.scale_log10, self.shape.spread
+        scale, draw = 10.0**self.shape.scale_log10, self.random
         return {
             "equal": lambda: scale,
-            "narrow": lambda: scale * self.random.uniform(0.9, 1.1),
-            "decades": lambda: 10.0 ** self.random.uniform(-6, 6),
-            "zeros": lambda: self.random.choice((0.0, scale)),
-            "one high": lambda: scale * (1e6 if self.random.random() < 0.1 else 1.0),
-        }[spread]()
+            "narrow": lambda: scale * draw.uniform(0.9, 1.1),
+            "decades": lambda: 10.0 ** draw.uniform(-6, 6),
+            "zeros": lambda: draw.choice((0.0, scale)),
+            "one high": lambda: scale * (1e6 if draw.random() < 0.1 else 1.0),
+        }[self.shape.spread]()
 
     def positive(self):
         """Return the same of what cannot be zero."""
@@ -106,8 +104,7 @@ class Cells:
 
     def is_empty(self):
         """Return whether a cell is empty that may be."""
-        chance = {"none": 0.0, "some": 0.3, "all": 1.0}[self.shape.gaps]
-        return self.random.random() < chance
+        return self.random.random() < {"none": 0.0, "some": 0.3, "all": 1.0}[self.shape.gaps]
 
     def of_kind(self, kind):
         """Return a cell of a `Field.kind`."""
@@ -123,20 +120,18 @@ def factors_of(cells, places):
     shape, choose = cells.shape, cells.random.choice
     chosen = columns.with_defaults(
         {
-            "backend": shape.backend,
-            "device": choose(DEVICES[: 1 + shape.n_things]),
-            "instance": choose(("d1", "d2", "local")),
-            "model": choose(MODELS),
-            "dataset": choose(("mnist", "gld23k")),
-            "dataset_source": choose(("official", "digits")),
-            "storage": choose(("ssd", "sd", "hdd", "emmc", "disk")),
-            "power_mode": choose(("g", "a", "b", "native", "15W")),
-            "num_workers": choose((0, 1, 4, 4, 8)),
-            "batch_size": choose((1, 16, 16, 128)),
-            "dvfs": choose(("off", "on")),
-            "setup": choose(("own", "sigmetrics2023", "hipcw2021")),
-            "dataset_scale": choose((1.0, 1.0, 0.25, 4.0)),
-            "imported": choose(("", "", "", "train.py")),
+            **{"backend": shape.backend, "device": choose(DEVICES[: 1 + shape.n_things])},
+            **{"instance": choose(("d1", "d2", "local")), "model": choose(MODELS)},
+            **{"dataset": choose(("mnist", "gld23k")), "num_workers": choose((0, 1, 4, 4, 8))},
+            **{"dataset_source": choose(("official", "digits")), "dvfs": choose(("off", "on"))},
+            **{"storage": choose(("ssd", "sd", "hdd", "emmc", "disk"))},
+            **{"power_mode": choose(("g", "a", "b", "native", "15W"))},
+            **{
+                "batch_size": choose((1, 16, 16, 128)),
+                "imported": choose(("", "", "", "train.py")),
+            },
+            **{"setup": choose(("own", "sigmetrics2023", "hipcw2021"))},
+            **{"dataset_scale": choose((1.0, 1.0, 0.25, 4.0))},
         }
     )
     if shape.odd:
@@ -421,23 +416,3 @@ def write_roofs(shape, folder, provenance):
 def place_of(fit):
     """Return what a point has to share with a roof to stand below it."""
     return {name: getattr(fit, name) for name in PLACE}
-
-
-def write_ceilings_of(shape, folder):
-    """Write ceilings.csv of one device in some modes, all kernels or a few; return its path."""
-    cells, rows = Cells(shape), []
-    for _ in range(shape.n_things):
-        (place,) = rows_of(
-            CeilingRow, cells, 1,
-            provenance="measured", best_s=lambda row: row["time_s"], power_scope="module",
-        )  # fmt: skip
-        kinds = CEILING_KERNELS[: cells.random.choice((5, 5, 2))]
-        for kernel, step in product(kinds, range(shape.few)):
-            time_s = cells.positive()
-            work = {"flops": 0.0 if kernel in ("copy", "launch") else cells.positive()}
-            work |= {"bytes": 0.0 if kernel in ("fma", "launch") else cells.positive()}
-            power_w = None if shape.power == "none" else cells.number()
-            row = replace(place, kernel=kernel, size=1 + step, time_s=time_s, best_s=time_s)
-            rows.append(replace(row, power_w=power_w, valid=is_valid(cells, step), **work))
-    write_ceilings(folder / "ceilings.csv", rows)
-    return str(folder / "ceilings.csv")

@@ -248,6 +248,26 @@ def edit_json():
     return edit
 
 
+@pytest.fixture(scope="session")
+def network_counts(tmp_path_factory):
+    """Return a function that gives the path of the counts of a network, made by one worker."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def path_of(model, task="train"):
+        path = base / f"counts-{task}" / f"{model}.json"
+        if not path.exists():
+            from epochwatt.counting.count_workload import write_workload  # which loads torch
+
+            path.parent.mkdir(exist_ok=True)
+            made = path.with_suffix(f".{os.getpid()}")
+            write_workload({"model": model}, str(made), task=task)
+            made.replace(path)
+        return str(path)
+
+    return path_of
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 128 KiB (a tmpfs; skipped where it cannot be mounted)."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -27,7 +26,7 @@ from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.figures import front, pairs
+from epochwatt.figures import pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.draw_figure import draw_figure
@@ -35,25 +34,19 @@ from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules
 from epochwatt.figures.fulcrum.names import REPLANNING, stems
 from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
-from epochwatt.figures.tables import scores, sweep_scores, tabulate_text_only
-from epochwatt.figures.tables.sweep_scores import draw_sweep_scores
+from epochwatt.figures.tables import scores, tabulate_text_only
 from epochwatt.pages.printed import write_printed
-from epochwatt.pages.site import write_index, write_pairs
+from epochwatt.pages.site import Results, write_index, write_pairs
 from epochwatt.pages.summary import write_summary
-from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.evaluation import sweep_scores as sweep_table
-from epochwatt.prediction.recommend import text as recommend_text
-from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.collect import place_points
 from epochwatt.roofline.explain import write_explanations
-from epochwatt.roofline.fits import FitRow, read_fits, write_fits, write_fits_of
-from epochwatt.roofline.points import Point, write_points
+from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.tuning import TUNED_COLUMNS
 from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import ARRIVAL_COLUMNS, LATENCY_COLUMNS, POWER_COLUMNS
+from epochwatt.schedule.solver_means import write_summary as summarise_schedules
 from epochwatt.schedule.study import SCORE_COLUMNS
-from epochwatt.schedule.summary import write_summary as summarise_schedules
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -185,21 +178,12 @@ def job_of(figure, shape, folder, style_file):
     if "predictions" in entry.reads:
         reads["predictions"] = any_table.write_predictions(shape, paths, folder)
     return Job(
-        figure=figure,
-        backend=shape.backend,
-        draw=entry.draw,
-        parameters=entry.parameters,
-        paper=entry.paper,
+        **{"figure": figure, "backend": shape.backend, "draw": entry.draw, "titles": TITLES},
+        **{"parameters": entry.parameters, "paper": entry.paper, "palette": PALETTE},
         panels={name: panel.model_dump() for name, panel in entry.panels.items()},
-        palette=PALETTE,
-        titles=TITLES,
-        folder=str(folder / "figures"),
-        epochs=paths,
-        style=style_file,
-        published=PUBLISHED,
-        twin=TWIN,
+        **{"folder": str(folder / "figures"), "epochs": paths, "style": style_file},
+        **{"published": PUBLISHED, "twin": TWIN, "missing": missing},
         records=records if records_read or shape.backend != "twin" else {},
-        missing=missing,
         lacking=["a $ study"] if shape.odd else [],
         **reads,
     )
@@ -212,25 +196,6 @@ def test_figure_of_the_papers(figure, style_file, shape):
         draw_figure(job_of(figure, shape, folder, style_file))
 
 
-OWN = {
-    "epochwatt.figures.sigmetrics2023.power_modes.draw": {
-        "x": "power_mean_w",
-        "marker_by": "cores",
-    },
-    "epochwatt.figures.hipcw2021.medians.draw_workers": {"quantity": "e2e_s", "label": "s"},
-}
-
-
-@pytest.mark.parametrize("draw", OWN)
-@any_shape()
-def test_own_figure(draw, style_file, shape):
-    panel = {"title": TITLES["lenet"], "width_in": 4.0, "height_in": 3.0, "claims": []}
-    changes = {"figure": "own", "draw": draw, "parameters": OWN[draw], "paper": "none"}
-    with made() as folder:
-        job = job_of("fig02", shape, folder, style_file)
-        draw_figure(replace(job, **changes, panels={"own": panel}))
-
-
 @any_shape("host", "jetson", "twin")
 def test_rooflines(style_file, shape):
     origin = {"host": "measured", "jetson": "public", "twin": "simulated"}[shape.backend]
@@ -240,101 +205,70 @@ def test_rooflines(style_file, shape):
         rooflines.draw(fits, points, peaks, style_file, drawn, origin, TITLES)
 
 
-@any_shape("host")
-def test_rooflines_of_any_ceilings(style_file, shape):
-    with made() as folder:
-        ceilings, fits = any_table.write_ceilings_of(shape, folder), str(folder / "fits.csv")
-        write_fits_of([ceilings], fits)
-        points = [
-            point
-            for fit in read_fits(fits)
-            for point in rows_of(Point, Cells(shape), 1, **any_table.place_of(fit))
-        ]
-        write_points(folder / "points.csv", points)
-        peaks, drawn = str(ROOT / "config/rooflines/peaks.csv"), str(folder / "figures")
-        rooflines.draw(
-            fits, str(folder / "points.csv"), peaks, style_file, drawn, "measured", TITLES
-        )
+def named_tables(shape, folder, tables, needed, **choices):
+    """Write tables, name -> columns, of any cells; return their paths by name."""
+    cells, n_rows = Cells(shape), min(shape.n_things, 3) * shape.few if shape.seed % 7 else 0
+    paths = {}
+    for name, columns in tables.items():
+        of_table = {key: some for key, some in choices.items() if key in columns}
+        rows = named_rows(columns, cells, n_rows, needed, **of_table)
+        paths[name] = write_csv(folder / f"{name}.csv", columns, rows)
+    return paths
 
 
 @any_shape()
 def test_tuning(style_file, shape):
-    cells = Cells(shape)
     choices = {
-        "provenance": ("simulated", "public"),
-        "task": ("train", "infer"),
-        "aim": ("maxn", "least_energy", "least_energy_within_2"),
+        **{"provenance": ("simulated", "public"), "task": ("train", "infer")},
+        **{"aim": ("maxn", "least_energy", "least_energy_within_2")},
         "power_scope": ("module", "gpu"),
     }
-    numbers = ("slower_pct", "saved_pct")
     with made() as folder:
-        n_rows = shape.n_things * shape.few
-        rows = named_rows(TUNED_COLUMNS, cells, n_rows, numbers, **choices)
-        write_csv(folder / "tuning.csv", TUNED_COLUMNS, rows)
-        tuning.draw_tuning(str(folder / "tuning.csv"), style_file, str(folder / "tuned"))
+        needed = ("slower_pct", "saved_pct")
+        paths = named_tables(shape, folder, {"tuning": TUNED_COLUMNS}, needed, **choices)
+        tuning.draw_tuning(paths["tuning"], style_file, str(folder / "tuned"))
 
 
 @any_shape()
 def test_powertrain(style_file, shape):
     names = ODD if shape.odd else ("pt-resnet-imagenet", "pt-mobilenet-gld", "own-net")
     choices = {
-        "provenance": ("simulated", "public"),
-        "group": ("learning-curve", "all-modes"),
+        **{"provenance": ("simulated", "public"), "group": ("learning-curve", "all-modes")},
         "method": ("powertrain", "powertrain_scratch", "powertrain_all", "maxn", "own", "observed"),
-        "reference": ("", *names),
-        "workload": names,
-        "device": names,
-        "target": ("time_s", "power_w"),
-        "n_profiled": ("10", "50", "4368"),
-        "draw": ("0", "1"),
-        "limit_w": ("20", "30"),
-        "minibatches": ("1000",),
+        **{"reference": ("", *names), "workload": names, "device": names, "draw": ("0", "1")},
+        **{"target": ("time_s", "power_w"), "n_profiled": ("10", "50", "4368")},
+        **{"limit_w": ("20", "30"), "minibatches": ("1000",)},
     }
     needed = ("mape_pct", "over_pct", "over_1w_pct", "excess_area_pct", "n_limits", "n_answered")
     needed += ("median_pct", "p90_pct", "low_pct", "high_pct", "n_draws", "minutes")
-    cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     numbers = str(ROOT / "config/published/powertrain/numbers.csv")
     with made() as folder:
-        tables = {}
-        for name, columns in TABLES.items():
-            of_table = {key: some for key, some in choices.items() if key in columns}
-            rows = named_rows(columns, cells, n_rows, needed, **of_table)
-            tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
-        modes = named_rows(("power_w", "time_s"), cells, shape.few)
+        tables = named_tables(shape, folder, TABLES, needed, **choices)
+        modes = named_rows(("power_w", "time_s"), Cells(shape), shape.few)
         modes = write_csv(folder / "modes.csv", ("power_w", "time_s"), modes)
-        figures = str(folder / "figures")
-        draw_powertrain(tables.values(), numbers, modes, style_file, figures)
+        draw_powertrain(tables.values(), numbers, modes, style_file, str(folder / "figures"))
         used = [tables[name] for name in ("errors", "penalties", "example")]
         compare_numbers(numbers, used, str(folder / "numbers.csv"))
 
 
 @any_shape()
 def test_fulcrum(style_file, shape):
-    names = ODD if shape.odd else ("resnet", "bert")
     choices = {
         "provenance": ("simulated", "public", "measured"),
         "jobs": ("train", "infer", "train_and_infer", "two_infer"),
-        **dict.fromkeys(("device", "train", "infer"), names),
+        **dict.fromkeys(("device", "train", "infer"), ODD if shape.odd else ("resnet", "bert")),
         "solver": ("exhaustive", "gmd", "gmd_verified", "random_10", "random_50", "maxn", "own"),
-        "plan": ("", "x"),
-        "arrivals": ("constant", "poisson", "trace"),
+        **{"plan": ("", "x"), "arrivals": ("constant", "poisson", "trace")},
         "percentile": ("0", "50", "99", "100"),
     }
     needed = ("n_profiles", "kept_pct", "max_power_w", "max_latency_s", "latency_s")
-    cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
+    columns = {"scores": SCORE_COLUMNS, "power": POWER_COLUMNS, "latencies": LATENCY_COLUMNS}
     with made() as folder:
-        tables = {}
-        for name, columns in (
-            ("scores", SCORE_COLUMNS),
-            ("power", POWER_COLUMNS),
-            ("latencies", LATENCY_COLUMNS),
-            ("arrivals", ARRIVAL_COLUMNS),
-        ):
-            of_table = {key: some for key, some in choices.items() if key in columns}
-            rows = named_rows(columns, cells, n_rows, needed, **of_table)
-            tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
+        tables = named_tables(
+            shape, folder, {**columns, "arrivals": ARRIVAL_COLUMNS}, needed, **choices
+        )
         drawn = [f"{folder}/figures/{stem}" for stem in stems(True, True)]
-        draw_schedules([tables[n] for n in ("scores", "power", "latencies")], style_file, drawn)
+        draw_schedules([tables[n] for n in columns], style_file, drawn)
         arrivals = Path(tables["arrivals"])
         summarise_schedules(Path(tables["scores"]), arrivals, folder / "summary.csv")
 
@@ -353,43 +287,6 @@ def test_replanning(style_file, shape):
         table, stem = folder / "changing-slots.csv", f"{folder}/figures/twin/{REPLANNING}"
         write_table(table, "slots", SLOT_COLUMNS, rows)
         draw_schedules([str(table)], style_file, [stem])
-
-
-@any_shape("jetson", "twin", "fake")
-def test_picture_of_a_recommendation(style_file, shape):
-    cells, mode = Cells(shape), Mode(2, 1000.0, 500.0, 800.0)
-
-    def numbers(modes):
-        return np.array([cells.positive() for _ in modes])
-
-    def estimate():
-        value = cells.positive()
-        return Estimate(value, *((None, None) if cells.is_empty() else (0.5 * value, 3 * value)))
-
-    budgets = {"power_w": cells.positive(), "epoch_s": cells.positive()}
-    names = ("epoch_s", "power_w", "energy_wh")
-    plans = [
-        SimpleNamespace(mode=mode, **{name: cells.positive() for name in names})
-        for _ in range(shape.few)
-    ]
-    place = {"backend": shape.backend, "device": ODD[0], "instance": "d1", "model": ODD[2]}
-    model = SimpleNamespace(mean=numbers)
-    advice = SimpleNamespace(
-        folder="advice",
-        request=SimpleNamespace(**place, budgets=budgets if shape.odd else {}),
-        title=ODD[2],
-        aim="fastest",
-        method=SimpleNamespace(name="own", title=ODD[3]),
-        profiled=[mode] * shape.n_things,
-        fitted=SimpleNamespace(workload=place, time=model, power=model, runs=()),
-        recommendation=SimpleNamespace(
-            mode=mode, n_modes=29232, front=plans, estimates={name: estimate() for name in names}
-        ),
-    )
-    with made() as folder, mock.patch.object(front, "STYLE", style_file):
-        (folder / "config").symlink_to(ROOT / "config")
-        with mock.patch.object(recommend_text, "profiled_means", return_value={}):
-            front.draw_front(advice, recommend_text.write_front(advice, folder), folder)
 
 
 # -- tables and pages -----------------------------------------------------------------------------
@@ -423,15 +320,10 @@ def test_claims(shape):
         paths, records = write_runs(shape, folder, with_records=True)
         idle, table = any_table.write_idle(shape, folder), f"{folder}/claims.csv"
         of_devices = dict.fromkeys(any_table.DEVICES, modes)
-        backends, text = [shape.backend], f"{folder}/claims.txt"
-        compared = f"{folder}/comparisons.csv"
+        texts = f"{folder}/comparisons.csv", f"{folder}/claims.txt"
+        backends = [shape.backend]
         check_claims(
-            *(paths, idle, backends, records, of_devices, [], []),
-            TITLES,
-            table,
-            compared,
-            text,
-            ROOT,
+            paths, idle, backends, records, of_devices, [], [], TITLES, table, *texts, ROOT
         )
 
 
@@ -470,13 +362,6 @@ def explained(shape, paths, folder):
 
 
 @any_shape()
-def test_points_and_explanations(shape):
-    with made() as folder:
-        paths, _ = write_runs(shape, folder)
-        explained(shape, paths, folder)
-
-
-@any_shape()
 def test_numbers_of_the_text(shape):
     places = {
         "setup": ["sigmetrics2023"],
@@ -506,59 +391,28 @@ def test_pairs(style_file, shape):
 @any_shape()
 def test_scores_of_predictions(shape):
     group = ("board_group", "device", "instance", "storage", "num_workers", "batch_size", "setup")
-    names = ("target", "method", "learned_from", "networks")
+    group += ("target", "method", "learned_from", "networks")
     minutes = tuple(f"board_minutes_{part}" for part in ("low", "median", "high"))
-    beside = (*group, *names, "n", "median_pct", "p90_pct", "worst_pct", "by_construction")
+    beside = (*group, "n", "median_pct", "p90_pct", "worst_pct", "by_construction")
     beside += (*minutes, "left_out", *(f"error_ratio_to_paper_q{q}" for q in (25, 50, 75)))
-    counts = (*group, *names, "modes", "statistic", "value", "n_subsets", "n_predictions")
+    counts = (*group, "modes", "statistic", "value", "n_subsets", "n_predictions")
     counts += ("published", "n_published", "criterion", "agrees", "is_paper")
     choices = {
-        "board_group": ("0", "1"),
-        "num_workers": ("0", "4"),
+        **{"board_group": ("0", "1"), "num_workers": ("0", "4"), "is_paper": ("True", "False")},
         "target": ("time_s", "power_w", "energy_wh"),
         "method": ("paper", "physical", ODD[0]),
         "learned_from": ("every subset of four", "designed: a b"),
         "by_construction": ("True", "False"),
-        "is_paper": ("True", "False"),
     }
-    cells = Cells(shape)
     with made() as folder:
-        for table, columns in (("scores", beside), ("statistics", counts)):
-            of_table = {key: some for key, some in choices.items() if key in columns}
-            needed = ("median_pct", "p90_pct", *minutes)
-            rows = named_rows(columns, cells, shape.few, needed, **of_table)
-            write_csv(folder / f"{table}.csv", columns, rows)
+        tables, needed = (
+            {"scores": beside, "statistics": counts},
+            ("median_pct", "p90_pct", *minutes),
+        )
+        named_tables(shape, folder, tables, needed, **choices)
         with mock.patch.object(scores, "STYLE", str(ROOT / scores.STYLE)):
             scores.draw_scores(str(folder), shape.backend)
         scores.write_page(str(folder), shape.backend, f"{folder}/scores.html")
-
-
-@any_shape()
-def test_scores_of_sweeps(style_file, shape):
-    cells, rows = Cells(shape), []
-    statistics = [v for k, v in vars(sweep_table).items() if k.isupper() and isinstance(v, str)]
-    targets = ("time_s", "power_w", "energy_wh", sweep_table.RECOMMENDED)
-    for _ in range(min(shape.n_things, 2)):
-        shared = dict(zip(("sweep", "device", "workload"), cells.random.choices(ODD, k=3),
-                          strict=True))  # fmt: skip
-        shared |= {"provenance": cells.random.choice(("public", "simulated")), "n_draws": "10"}
-        shared |= {"n_workloads": cells.random.choice(("1", "3")), "n_modes": "29"}
-        shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_table.RANDOM}
-        for method in ("paper", "physical", "own"):
-            for n_profiled in (4, 10, 50)[: shape.few]:
-                for target in targets:
-                    for statistic in statistics:
-                        value = cells.number()
-                        ends = (value, value) if cells.is_empty() else ("", "")
-                        row = {"method": method, "n_profiled": n_profiled, "target": target}
-                        row |= {"statistic": statistic, "value": value, "note": ODD[0]}
-                        row |= {"low": ends[0], "high": ends[1]}
-                        rows += [shared | row] if cells.random.random() < 0.6 else []
-    with made() as folder:
-        write_csv(folder / "scores.csv", sweep_table.COLUMNS, rows)
-        texts = sweep_table.read_scores([str(folder / "scores.csv")])
-        draw_sweep_scores(texts, folder / "figures", style_file)
-        sweep_scores.write_page(texts, folder / "figures", folder / "scores.html")
 
 
 @any_shape()
@@ -593,5 +447,6 @@ def test_index(style_file, shape, monkeypatch):
         Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
         more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
         more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
-        page = "results/index.html"
-        write_index(inputs, [drawn], [f"{stem}.csv"], TITLES, PALETTE, page, **more)
+        more |= {"figures": [drawn], "numbers": [f"{stem}.csv"]}
+        results = Results(tables=inputs, titles=TITLES, palette=PALETTE, **more)
+        write_index(results, "results/index.html")

@@ -39,21 +39,9 @@ UNIT_ENDINGS = {
 }
 
 
-@pytest.fixture
-def complete():
-    """Every factor, each without a default named after itself."""
-    return c.with_defaults({f.name: f.name for f in c.FACTORS if f.default is None})
-
-
 def test_export_has_the_asked_columns_in_the_asked_order():
     exported = ("studies", *c.names(c.RUN_EPOCH_COLUMNS))
     assert [name for name in exported if name in ASKED] == ASKED
-
-
-@pytest.mark.parametrize("columns", [c.RUN_EPOCH_COLUMNS, c.RUNS_COLUMNS])
-def test_no_column_stands_twice(columns):
-    names = c.names(columns)
-    assert sorted(set(names)) == sorted(names)
 
 
 def test_unit_ends_the_name_of_every_column_that_has_a_physical_one():
@@ -62,10 +50,12 @@ def test_unit_ends_the_name_of_every_column_that_has_a_physical_one():
     assert len(physical) > 10
 
 
-def test_every_column_says_its_kind_and_what_it_is():
-    columns = c.RUN_EPOCH_COLUMNS + c.RUNS_COLUMNS
-    assert [f.name for f in columns if f.kind not in ("str", "int", "float", "bool")] == []
-    assert [f.name for f in columns if len(f.description) < 10] == []
+def test_every_column_stands_once_and_says_its_kind_and_what_it_is():
+    for columns in (c.RUN_EPOCH_COLUMNS, c.RUNS_COLUMNS):
+        names = c.names(columns)
+        assert sorted(set(names)) == sorted(names)
+        assert {f.kind for f in columns} <= {"str", "int", "float", "bool"}
+        assert [f.name for f in columns if len(f.description) < 10] == []
 
 
 def test_defaults_of_factors_are_what_they_were():
@@ -77,33 +67,16 @@ def test_clocks_have_no_statistic():
     assert {"e2e_s", "stall_s", "loss", "energy_wh"} <= set(c.STATISTIC_COLUMNS)
 
 
-def test_every_flag_has_one_of_three_effects():
+def test_every_flag_has_one_of_three_effects_and_fits_into_a_cell():
     assert set(c.FLAG_EFFECTS.values()) == {"invalidates", "voids_energy", "informs"}
-
-
-def test_flags_fit_into_one_cell():
     assert [flag for flag in c.FLAGS if " " in flag or "," in flag] == []
 
 
-def test_with_defaults_gives_every_factor_in_order(complete):
-    assert tuple(complete) == c.names(c.FACTORS)
-    assert complete["batch_size"] == 16
-
-
-def test_with_defaults_keeps_what_was_said(complete):
-    assert c.with_defaults({**complete, "batch_size": 32})["batch_size"] == 32
-
-
-def test_with_defaults_keeps_a_factor_that_is_said_to_be_none(complete):
-    assert c.with_defaults({**complete, "prefetch_factor": None})["prefetch_factor"] is None
-
-
-def test_with_defaults_puts_extra_keys_last(complete):
-    given = {"recipe": {"version": 1}, **complete}
-    assert tuple(c.with_defaults(given)) == (*c.names(c.FACTORS), "recipe")
-
-
-def test_with_defaults_names_the_factor_that_is_missing(complete):
+def test_with_defaults_adds_what_was_not_said_and_names_what_is_missing():
+    complete = {f.name: f.name for f in c.FACTORS if f.default is None}
+    told = c.with_defaults({"recipe": {"version": 1}, **complete, "prefetch_factor": None})
+    assert tuple(told) == (*c.names(c.FACTORS), "recipe")
+    assert (told["batch_size"], told["prefetch_factor"]) == (16, None)
     del complete["storage"]
     with pytest.raises(ValueError, match="'storage'"):
         c.with_defaults(complete)

@@ -1,4 +1,4 @@
-"""Pages of the documentation: links, named files, console examples and lengths."""
+"""Pages of the documentation: links, named files, console examples."""
 
 import importlib.util
 import re
@@ -13,14 +13,8 @@ from snakemake.cli import get_argument_parser
 from epochwatt import cli
 
 ROOT = Path(__file__).parents[2]
-GENERATED = ROOT / "docs/reference/api"
-DOCS = [page for page in ROOT.glob("docs/**/*.md") if GENERATED not in page.parents]
+DOCS = list(ROOT.glob("docs/**/*.md"))
 PAGES = [*ROOT.glob("*.md"), *DOCS, *ROOT.glob("config/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
-LONGER = {  # generated, or one row per item
-    "docs/reference/cli.md",
-    "docs/reference/columns.md",
-    "docs/reference/benchmarks/prediction-measured.md",
-}
 EXAMPLES = {"config/devices/demo.yaml", "config/devices/lab.nx.yaml"}  # files a reader makes
 FOREIGN = {  # commands of the system or of other tools
     *("cat", "cd", "curl", "export", "git", "lsblk", "mv", "pip", "pre-commit", "rsync"),
@@ -93,12 +87,6 @@ def test_pages_named_in_code_exist(folder):
             lost = [page for page in named if not list(ROOT.glob(page))]
             missing |= {relative(path): lost} if lost else {}
     assert missing == {}
-
-
-@by_page(DOCS)
-def test_pages_are_at_most_two_screens_long(page):
-    if relative(page) not in LONGER and "decisions" not in page.parts:
-        assert page.read_text("utf-8").count("\n") <= 120
 
 
 @by_page(DOCS)

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import bounds, energy, power_sensors, signals
-
-
-def test_training_has_the_integral_it_says():
-    t = 0.25 + (np.arange(200_003) + 0.5) * 10 / 200_003  # in step with no period
-    energy_j = energy.energy_j(10.25, 0.1) - energy.energy_j(0.25, 0.1)
-    assert energy.power_w(t, 0.1).mean() * 10 == pytest.approx(energy_j, abs=0.02)
+from benchmarks import bounds, energy, power_sensors, signals, windows
+from epochwatt.epochs import energy_error
 
 
 def test_benchmark_runs():
@@ -32,26 +27,6 @@ def test_drawn_signals_have_the_energy_they_say():
         assert 0 <= signal.stall_j <= signal.truth_j + 1e-9
 
 
-def test_every_sensor_is_judged_at_a_length_and_a_counter_is_exact():
-    seen = bounds.judged_at(np.random.default_rng(3), 10.0, 1)
-    assert set(seen.sensor) == {*bounds.SENSORS, bounds.RAPL}
-    assert set(seen.sensor.value_counts()) == {len(bounds.NAMES)}
-    counter = seen[seen.sensor.eq(bounds.RAPL)]
-    assert (counter.error_pct.abs() <= counter.bound_pct).all()
-    assert (counter.bound_pct < 5).all()
-
-
-def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():
-    rng = np.random.default_rng(1)
-    signal = signals.draw("constant", rng, 20.0)
-    for name in power_sensors.SENSORS:
-        samples = power_sensors.SENSORS[name](rng, signal)
-        inside = (samples.t_s > signal.start_s + 5) & (samples.t_s < signal.end_s)
-        mean_w = samples.power_w[inside].mean()
-        # six rails that are cut off lack half a step each
-        assert mean_w == pytest.approx(signal.truth_j / 20, rel=0.01, abs=0.75), name
-
-
 def test_bounds_run_and_a_seed_repeats_them():
     sensors = {"10 Hz": power_sensors.instants}
     first, again = (
@@ -63,3 +38,17 @@ def test_bounds_run_and_a_seed_repeats_them():
     assert set(cells.covered_pct) <= {0.0, 100.0}
     assert {row.unit for row in bounds.rows_of(cells)} == {"%"}
     assert bounds.wilson(190, 200) == pytest.approx((0.910, 0.973), abs=0.001)
+
+
+@pytest.mark.parametrize(("factor", "least_pct", "most_pct"), [(1.0, 95, 100), (0.1, 0, 90)])
+def test_windows_lie_within_their_bounds_and_too_small_ones_are_noticed(
+    monkeypatch, factor, least_pct, most_pct
+):
+    bound_j = energy_error.bound_j
+    monkeypatch.setattr(energy_error, "bound_j", lambda read: factor * bound_j(read))
+    found = windows.judged(24, 7)
+    assert set(found.sensor.value_counts()) == {24}
+    bounded = found[found.bound_j.notna() & found.sensor.ne("RAPL")]  # it counts
+    assert set(bounded.sensor) == {*windows.SENSORS} - {"RAPL", "jtop, 1 Hz"}
+    holds_pct = 100 * (bounded.error_j.abs() <= bounded.bound_j).mean()
+    assert least_pct <= holds_pct <= most_pct

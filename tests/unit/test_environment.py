@@ -66,11 +66,7 @@ def made(lab, target):
     environment = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
     environment["PATH"] = f"{lab}/.venv/bin:{os.environ['PATH']}"
     return subprocess.run(
-        ["make", target],
-        cwd=lab,
-        env=environment,
-        check=True,
-        stdout=subprocess.PIPE,
+        ["make", target], cwd=lab, env=environment, check=True, stdout=subprocess.PIPE
     ).stdout.decode()
 
 

@@ -4,19 +4,15 @@ import csv
 
 import pytest
 
-from benchmarks.external import Inputs, show
+from benchmarks.external import Inputs
 from benchmarks.external.__main__ import COLUMNS, FOLDER, REPOSITORY, TABLES, rows
 from benchmarks.external.training_logs import RUNS, read_log
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.twin.power_modes import load_twin_with_modes
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("workloads")
-    paths = [str(folder / f"{model}.json") for model in ("lenet", "mobilenet", "resnet")]
-    for model, path in zip(("lenet", "mobilenet", "resnet"), paths, strict=True):
-        write_workload({"model": model}, path)
+def inputs(network_counts):
+    paths = [network_counts(model) for model in ("lenet", "mobilenet", "resnet")]
     return Inputs(REPOSITORY, None, load_twin_with_modes(paths, REPOSITORY))
 
 
@@ -42,10 +38,3 @@ def test_a_log_of_tegrastats_is_read_by_our_parser_between_two_lines(tmp_path):
     assert readings.rails_w["VDD_GPU_SOC"].tolist() == [1.0, 2.0, 3.0, 4.0]
     assert readings.module_w.tolist() == [4.0, 5.0, 6.0, 7.0]
     assert readings.integral_w == pytest.approx(5.5)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0"), (-0.0001, "0.000"), (0.5586, "0.559"), (1234.5, "1234")]
-)
-def test_numbers_have_three_figures(value, text):
-    assert show(value) == text

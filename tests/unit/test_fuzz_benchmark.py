@@ -1,7 +1,6 @@
 """The fuzzers: a short run of all readers, and that a failure of each kind would be seen."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import pytest
 
 from benchmarks import fuzz
 from benchmarks.fuzz import Target, feed
-from benchmarks.fuzz.mutations import MAX_BYTES, damaged
 from epochwatt.errors import RecordError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,12 +64,3 @@ def test_a_reader_may_return_or_name_its_file_or_raise_what_its_docstring_names(
 def test_other_outcomes_are_failures(read, what, monkeypatch):
     monkeypatch.setattr(fuzz, "LIMIT_S", 0.1)
     assert fed(read, place="a-file").startswith(what)
-
-
-@pytest.mark.parametrize("kind", ["json", "yaml", "table", "text", "binary"])
-def test_damage_is_that_of_its_seed_and_mostly_changes_something(kind):
-    first, again = ([damaged(GOOD, kind, random.Random(n)) for n in range(200)] for _ in range(2))
-    assert first == again
-    assert len(set(first)) > 100
-    assert sum(content == GOOD for content in first) < 40
-    assert max(map(len, first)) <= MAX_BYTES

@@ -4,11 +4,11 @@ Who may import whom is held by import-linter (`make lint`, pyproject.toml).
 """
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -40,10 +40,16 @@ def is_module(name):
     return path.is_dir() or path.with_suffix(".py").exists()
 
 
+@functools.cache
+def tree(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+@functools.cache
 def imports(path):
     """Return all modules that a file imports, at its top or inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -64,23 +70,6 @@ def board_imports():
     """Return (file, top-level module) of everything board-side files import from elsewhere."""
     found = [(path, name.split(".")[0]) for path in BOARD_FILES for name in imports(path)]
     return [(path, name) for path, name in found if name != "epochwatt"]
-
-
-def test_the_page_for_contributors_names_every_layer_in_order():
-    """The order is that of import-linter's contract, which has the highest layer first."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
-    contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
-    layers = [each for line in contracts["layers"]["layers"] for each in line.split(" : ")[::-1]]
-    board = layers.index("board")
-    layers[board : board + 1] = [f"board/{each}" for each in contracts["board"]["layers"]]
-    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
-    named = [
-        name.removesuffix(".py").rstrip("/")
-        for cell in re.findall(r"^\| (`[a-z0-9_/.]+`(?:, `[a-z0-9_/.]+`)*) \|", page, re.M)
-        for name in re.findall(r"`([a-z0-9_/.]+)`", cell)
-    ]
-    layers.remove("__main__")
-    assert [name for name in named if name in layers] == layers[::-1]
 
 
 def test_no_file_points_to_what_a_clone_does_not_have():
@@ -107,32 +96,21 @@ def test_rows_of_epochs_need_no_library_but_numpy():
     assert files
 
 
-def test_board_side_files_say_so_in_their_first_line():
-    first = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) for path in BOARD_FILES}
-    assert [
-        shown(p) for p, t in first.items() if "board side" not in t.split("\n")[0].lower()
-    ] == []
+def test_board_side_files_say_so_in_their_first_line_and_no_other_does():
+    first = {p: (ast.get_docstring(tree(p)) or "").lower() for p in FILES}
+    says = {path for path, text in first.items() if "board side" in text.split("\n")[0]}
+    assert says == set(BOARD_FILES)
 
 
-def test_no_other_file_says_it_runs_on_the_board():
-    first = {path: path.read_text("utf-8").split("\n")[0].lower() for path in FILES}
-    says = {path for path, line in first.items() if "board side" in line}
-    assert says - set(BOARD_FILES) == set()
-
-
-def test_board_side_files_import_only_what_a_board_has():
-    allowed = BOARD_LIBRARIES | OF_ONE_NETWORK | set(sys.stdlib_module_names)
+def test_board_side_files_import_only_what_a_board_with_python_3_6_has():
+    newer = {"dataclasses", "__future__"}  # a backport, and `annotations`, are not on the board
+    allowed = (BOARD_LIBRARIES | OF_ONE_NETWORK | set(sys.stdlib_module_names)) - newer
     assert [shown(*found) for found in board_imports() if found[1] not in allowed] == []
 
 
-def test_board_side_files_use_nothing_newer_than_python_3_6():
-    newer = {"dataclasses", "__future__"}  # a backport, and `annotations`, are not on the board
-    assert [shown(*found) for found in board_imports() if found[1] in newer] == []
-
-
-@pytest.mark.parametrize("path", BOARD_FILES, ids=module_of)
-def test_board_side_file_has_the_grammar_of_python_3_6(path):
-    ast.parse(path.read_text("utf-8"), feature_version=(3, 6))
+def test_board_side_files_have_the_grammar_of_python_3_6():
+    for path in BOARD_FILES:
+        ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 6))
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +198,7 @@ def test_no_rule_runs_python_in_place():
 def test_adapter_only_maps(path):
     assert "pandas" not in imports(path)
     branches = (ast.For, ast.While, ast.IfExp, ast.Try, ast.ListComp, ast.DictComp)
-    body = ast.parse(path.read_text("utf-8")).body[:-1]  # the last statement calls main
+    body = tree(path).body[:-1]  # the last statement calls main
     nodes = [node for part in body for node in ast.walk(part)]
     assert [node for node in nodes if isinstance(node, (ast.If, *branches))] == []
 

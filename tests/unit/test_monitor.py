@@ -3,7 +3,6 @@
 import copy
 import functools
 import gc
-import itertools
 import json
 import math
 import os
@@ -19,14 +18,15 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.synthetic import sampler_with
 from epochwatt import Epoch, EpochMonitor, Window, monitor
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
-from epochwatt.board.training import timing
 from epochwatt.columns import FLAG_EFFECTS
+from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs.collect import collect_run
 
 SIGNAL = [[0.004, 8.0], [0.007, 22.0]]  # s, W, again and again
@@ -135,28 +135,6 @@ def test_windows_may_overlap_epochs_and_one_another(make, seed):
     assert all(w.power == pytest.approx(w.total_energy / w.time) for w in bounded)
 
 
-def test_loop_that_is_left_early_counts_whole_minibatches_and_says_so(make):
-    watch = make()
-    for number in watch.epoch(itertools.count()):  # without end, as a stream is
-        time.sleep(0.002)
-        if number == 9:
-            break
-    assert (watch.last.n_minibatches, watch.last.e2e_s > 0.018) == (9, True)
-    assert "left_early" in watch.last.flags
-
-
-def test_error_of_the_training_goes_through_and_the_next_epoch_is_measured(make):
-    watch = make()
-    with pytest.raises(ZeroDivisionError):  # noqa: PT012
-        for number in watch.epoch(minibatches()):
-            1 // (5 - number)
-    assert (watch.last.n_minibatches, "left_early" in watch.last.flags) == (5, True)
-    for _ in watch.epoch(minibatches()):
-        pass
-    assert (watch.last.epoch, watch.last.n_minibatches) == (1, 20)
-    assert "left_early" not in watch.last.flags
-
-
 def test_error_of_the_loader_goes_through(make):
     def broken():
         yield from range(4)
@@ -227,7 +205,7 @@ def test_samplers_end_with_their_monitors_and_not_with_a_thread(tmp_path, powere
         time.sleep(0.1)
         assert list(watch.epoch([1, 2])) == [1, 2]
         assert "sampler_lost" not in watch.last.flags
-        return watch._sampler.pid
+        return watch._observer.sampler.pid
 
     pid = begun_in_a_thread()
     gc.collect()
@@ -270,55 +248,16 @@ def test_second_start_is_another_run_unless_it_goes_on(make, tmp_path):
     assert source["factors"]["settings"] == {"lr": 0.1}
 
 
-def test_two_monitors_at_once(make):
-    first, second = make("one"), make("two")
-    for _ in zip(first.epoch(minibatches(10)), second.epoch(minibatches(10)), strict=True):
-        time.sleep(0.005)
-    assert first.last.n_minibatches == second.last.n_minibatches == 10
-    for watch in (first, second):
-        assert watch.last.energy_wh > 0
-
-
 def test_sampler_that_is_killed_costs_the_energy_alone(make, caplog):
     watch = make()
     for number in watch.epoch(minibatches(20)):
         if number == 5:
-            os.kill(watch._sampler.pid, signal.SIGKILL)
+            os.kill(watch._observer.sampler.pid, signal.SIGKILL)
     assert (watch.last.n_minibatches, watch.last.energy_wh) == (20, None)
     assert "sampler_lost" in watch.last.flags
     watch.begin_window("after")
     assert watch.end_window("after").flags == ("sampler_lost",)
     assert "telemetry is lost" in caplog.text
-
-
-def test_folder_that_cannot_be_written_costs_the_record_alone(tmp_path, powered, caplog):
-    (tmp_path / "file").write_text("no folder")
-    with EpochMonitor("r", folder=str(tmp_path / "file")) as watch:
-        for _ in watch.epoch(minibatches()):
-            time.sleep(0.002)
-    assert watch.last.folder is None
-    assert watch.last.energy_wh > 0
-    assert caplog.text.count("cannot be written") >= 1
-
-
-def test_fork_of_the_process_measures_nothing(make, tmp_path):
-    watch = make()
-    for _ in watch.epoch(minibatches(3)):
-        pass
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            assert list(watch.epoch([1, 2])) == [1, 2]
-            watch.begin_window("w")
-            watch.close()
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
-    for _ in watch.epoch(minibatches(3)):
-        pass
-    assert RunFolder(str(tmp_path), watch.run).measured() == [0, 1]
 
 
 SCRIPT = """
@@ -327,11 +266,14 @@ sys.path[:0] = {paths!r}
 import functools
 from benchmarks.synthetic import sampler_with
 from epochwatt import EpochMonitor
+import torch
 from epochwatt.board.telemetry.client import Sampler
-from epochwatt.board.training import timing
 Sampler.start = functools.partial(Sampler.start, program=sampler_with({power!r}))
+torch.distributed.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
 watch = EpochMonitor("ranks", folder={folder!r})
 for _ in watch.epoch(range(20)):
+    model(torch.ones(8, 4)).sum().backward()
     time.sleep(0.01)
 watch.begin_window("w")
 window = watch.end_window("w")
@@ -347,11 +289,9 @@ def test_ranks_of_one_machine_have_one_energy(tmp_path):
     script = tmp_path / "train.py"
     paths = [str(root / "src"), str(root)]
     script.write_text(SCRIPT.format(paths=paths, power=POWER, folder=str(tmp_path / "measured")))
-    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*words, "--master-port", "0", str(script)], capture_output=True, text=True, check=True
-    )
-    told = sorted(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    words = [Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run([*words, script], capture_output=True, text=True, check=True)
+    told = sorted(json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
     (run, n, energy_wh, flags, _), (second, n_second, none, flags_second, window) = told
     assert (n, n_second, none, second) == (20, 20, None, f"{run}.rank1")
     assert energy_wh > 0
@@ -359,6 +299,16 @@ def test_ranks_of_one_machine_have_one_energy(tmp_path):
     assert "power_elsewhere" in flags_second
     assert window == ["power_elsewhere"]
     assert RunFolder(str(tmp_path / "measured"), second).read(0).meta["rank"] == 1
+    tables = [str(tmp_path / name) for name in ("epochs.csv", "energy.csv")]
+    collect_run(str(tmp_path / "measured"), second, 1, FLAG_EFFECTS, *tables)
+    (row,) = pd.read_csv(tables[0]).itertuples()
+    assert (row.flags.split(), math.isnan(row.energy_wh)) == (flags_second, True)
+
+
+class Loader(list):
+    """Says of itself what a loader does."""
+
+    num_workers, batch_size = 3, 16
 
 
 def test_odd_use_is_told_and_harms_nothing(make, caplog):
@@ -370,11 +320,11 @@ def test_odd_use_is_told_and_harms_nothing(make, caplog):
     assert watch.end_window("twice").total_energy is not None
     with watch.copy(), watch.step():  # outside of a loop
         pass
-    for _ in watch.epoch(minibatches(2)):
+    for _ in watch.epoch(Loader(minibatches(2))):
         pass
     assert watch.run.startswith("a-b-c-")
     told = RunFolder(watch._folder, watch.run).read(0).meta["factors"]
-    assert (told["batch_size"], told["seed"]) == (64, 7)
+    assert (told["batch_size"], told["seed"], told["num_workers"]) == (64, 7, 3)
     assert told["settings"] == {
         **{"clip": "inf", "text": "\\ud800", "thing": "a object", "lr": 0.5},
         **{"model": 3, "odd": "{1, 2}"},
@@ -391,125 +341,68 @@ def test_what_is_printed(make):
     assert told == "eval: 2.00 s; 2 Wh; power_gap"
 
 
-class Gpu:
-    """A host clock and a GPU that works after it; stands for `torch.cuda` and `time`."""
-
-    def __init__(self):
-        self.host_s, self.free_s, self.n_waits = 100.0, 100.0, 0
-
-    def perf_counter(self):
-        return self.host_s
-
-    def work(self, host_s, gpu_s=0.0):
-        self.host_s += host_s
-        if gpu_s:
-            self.free_s = max(self.free_s, self.host_s) + gpu_s
-
-    def synchronize(self):
-        self.host_s = max(self.host_s, self.free_s)
-
-    def Event(self, enable_timing):
-        return CudaEvent(self)
-
-
-class CudaEvent:
-    """Its time may be read only once the GPU has passed it."""
-
-    def __init__(self, gpu):
-        self.gpu = gpu
-
-    def record(self):
-        self.passed_s = max(self.gpu.host_s, self.gpu.free_s)
-
-    def query(self):
-        return self.passed_s <= self.gpu.host_s
-
-    def synchronize(self):
-        self.gpu.n_waits += 1
-        self.gpu.host_s = max(self.gpu.host_s, self.passed_s)
-
-    def elapsed_time(self, later):
-        assert later.passed_s <= self.gpu.host_s, "CUDA error: device not ready"
-        return 1000.0 * (later.passed_s - self.passed_s)
-
-
-@pytest.mark.parametrize("is_synchronised", [False, True])
-def test_times_of_a_gpu_are_those_of_its_own_timeline(monkeypatch, is_synchronised):
-    """The host runs ahead: it is idle for 1 ms a mini-batch and gives the GPU 9 ms of work."""
-    gpu = Gpu()
-    monkeypatch.setattr(monitor.time, "perf_counter", gpu.perf_counter)
-    monkeypatch.setattr(timing, "perf_counter", gpu.perf_counter)
-    stamps = monitor._CudaStamps(gpu, is_synchronised)
-    waits_before, n = gpu.n_waits, 12
-    stamps.stamp(monitor.ASK)
-    for _ in range(n):
-        gpu.work(0.001)
-        stamps.stamp(monitor.GOT)
-        stamps.stamp(monitor.COPY)
-        gpu.work(0.0001, 0.002)
-        stamps.stamp(monitor.COPIED)
-        stamps.stamp(monitor.STEP)
-        gpu.work(0.0001, 0.007)
-        stamps.stamp(monitor.STEPPED)
-        stamps.stamp(monitor.ASK)
-    waited = gpu.n_waits - waits_before
-    stamps.finish()
-    minibatch_s, asked_s, has_copy = stamps.table()
-    assert waited == (n + 1 if is_synchronised else 0)
-    assert has_copy
-    np.testing.assert_allclose(minibatch_s[1:, 1:].sum(1), 0.009, atol=2.1e-4)
-    idle_s = 0.001 if is_synchronised else 0.0
-    np.testing.assert_allclose(minibatch_s[1:, 0], idle_s, atol=1e-5)
-    assert stamps.host_wait_s() == (None if is_synchronised else pytest.approx(n * 0.001))
-    assert asked_s[-1] == pytest.approx(gpu.free_s, abs=1e-6)
-    assert stamps.placement()["starts"][0][1] == pytest.approx(100.0, abs=1e-6)
-
-
-def test_examples_of_the_tutorial_run(powered, tmp_path, monkeypatch, capsys):
-    page = Path(__file__).parents[2] / "docs/tutorials/own-script.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    names["monitor"].close()
-    assert names["monitor"].last.n_minibatches == 20
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in printed] == [
-        "epoch 0",
-        "epoch 1",
-        printed[2],
-        "evaluation",
-    ]
-    assert len(blocks) == 4
-    assert (tmp_path / "epochs.jsonl").stat().st_size > 100
-
-
-def losses_of(wrap):
-    """Return the losses of a small training on the digits' size, mini-batch by mini-batch."""
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_examples_of_the_tutorial_and_its_guide_run(powered, tmp_path, monkeypatch, capsys):
+    """Each block, with what the reader has: a module, a model, a script."""
+    lightning = pytest.importorskip("lightning")
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
     import torch
 
-    torch.manual_seed(0)
-    data = torch.utils.data.TensorDataset(torch.randn(96, 8), torch.randint(3, (96,)))
-    loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True, num_workers=1)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(), torch.nn.Linear(16, 3))
-    optimiser, losses = torch.optim.Adam(model.parameters()), []
-    for _ in range(2):
-        for samples, labels in wrap(loader):
-            loss = torch.nn.functional.cross_entropy(model(samples), labels)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            losses.append(loss.item())
-    return losses
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
+
+        def training_step(self, batch, _):
+            return torch.nn.functional.cross_entropy(self.model(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "vocab_size": 9}
+    layers = {"num_hidden_layers": 1, "num_attention_heads": 2}
+    bert = transformers.BertForSequenceClassification(transformers.BertConfig(**sizes, **layers))
+    arguments = transformers.TrainingArguments("hf", num_train_epochs=1, use_cpu=True, report_to=[])
+    row = {"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.tensor(1)}
+    monkeypatch.chdir(tmp_path)
+    names = {"module": Module(), "arguments": arguments, "train_set": [row] * 16}
+    docs, blocks = Path(__file__).parents[2] / "docs", []
+    for page in ("tutorials/own-script.md", "how-to/own-loop.md"):
+        found = re.findall(r"```python\n(.*?)```", (docs / page).read_text("utf-8"), re.S)
+        assert len(found) == 4
+        blocks += found
+    for block in blocks:
+        mine = names.get("model")
+        names["model"] = bert if "transformers.Trainer" in block else mine
+        exec(block, names)
+        names["model"] = names["model"] if mine is None else mine
+    names["monitor"].close()
+    runs = {path.name.rpartition("-")[0] for path in tmp_path.glob("measured/*")}
+    assert runs >= {"my-run", "lightning-run", "huggingface-run", "jetson-run"}
+    printed = re.findall("^(epoch 0|epoch 1|evaluation): ", capsys.readouterr().out, re.M)
+    assert printed == ["epoch 0", "epoch 1", "evaluation"]
+    assert (tmp_path / "epochs.jsonl").stat().st_size > 100
+    (counts,) = tmp_path.glob("measured/*/counts.json")
+    assert load_kernel_counts(str(counts)).parameters == 7850
 
 
-def test_training_is_the_same_with_and_without(make):
-    watch = make()
-    assert losses_of(watch.epoch) == losses_of(lambda loader: loader)
-    assert watch.last.n_minibatches == 6
-    source = json.loads(Path(watch._folder, watch.run, "source.json").read_text("utf-8"))
-    assert (source["factors"]["num_workers"], source["factors"]["batch_size"]) == (1, 16)
+@pytest.mark.parametrize("is_counted_first", [True, False])
+def test_network_is_counted_and_kept_with_the_run(make, caplog, is_counted_first):
+    import torch
+
+    watch, network = make(batch_size=4), torch.nn.Linear(8, 2)
+    if is_counted_first:
+        watch.count(network, torch.rand(4, 8), optimiser="adam")
+    for _ in watch.epoch(minibatches(3)):
+        pass
+    if not is_counted_first:
+        watch.count(network, (torch.rand(4, 8), torch.rand(4, 2)))
+    counts = load_kernel_counts(f"{watch._folder}/{watch.run}/{monitor.COUNTS}")
+    assert (counts.model, counts.parameters) == ("my-run", 18)
+    watch.count(network, "a text")
+    assert "the network is not counted: ConfigError: a mini-batch without a tensor" in caplog.text
 
 
 @pytest.fixture

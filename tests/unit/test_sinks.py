@@ -55,6 +55,7 @@ def test_wandb_offline(told, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     told("wandb:mine")
     wandb.finish()
+    wandb.teardown()  # its service has written everything when it has ended
     (path,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     kept = path.read_bytes()  # protocol buffers; values are JSON behind their keys
     told_wh = re.findall(rb"epochwatt/energy_wh.{0,8}?(0\.\d+)", kept, re.S)
@@ -96,3 +97,16 @@ def test_sink_that_fails_is_told_once_and_the_others_go_on(tmp_path, caplog):
     assert [epoch.epoch for epoch in seen] == [0, 1]
     assert "there are: tensorboard, mlflow, wandb, prometheus, jsonl" in caplog.text
     assert caplog.text.count("division by zero") == 1
+
+
+def test_mlflow_that_refuses_folders_is_told_once_and_the_training_goes_on(
+    tmp_path, monkeypatch, caplog
+):
+    mlflow = pytest.importorskip("mlflow", minversion="3.7")
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    mlflow.set_tracking_uri(f"file:{tmp_path / 'mlruns'}")
+    with EpochMonitor("r", folder=str(tmp_path), log_to="mlflow") as watch:
+        for _ in range(2):
+            assert list(watch.epoch([1, 2])) == [1, 2]
+    assert watch.last.epoch == 1
+    assert caplog.text.count("an epoch is not logged: MlflowException") == 1

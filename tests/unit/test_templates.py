@@ -4,7 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
@@ -54,10 +54,6 @@ def test_a_published_row_has_its_class():
     assert re.findall(r'<tr class="([^"]*)"', text) == ["published", "here"]
 
 
-def test_no_rows_are_no_table():
-    assert "<table" not in tables([])
-
-
 def test_page_loads_nothing():
     text = tables([{"a": "https://example.org"}], title="A & B", notes=["see https://example.org"])
     assert text.startswith("<!DOCTYPE html>")
@@ -65,6 +61,7 @@ def test_page_loads_nothing():
     assert re.findall(r"(?:src|href|@import|url)\s*[=(]", text) == []
 
 
+@settings(max_examples=30)
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_cells_hold_what_the_rows_hold(text):
     assert Cells(tables([{"a": text}])).rows == [["a"], [text]]
@@ -83,24 +80,6 @@ def test_numbers_have_six_figures(value, expected):
 
 
 def test_columns_of_the_csv_are_those_of_all_rows_in_order(tmp_path):
-    save_tables(
-        str(tmp_path / "made/t"), "T", [], [{"a": 1, "b": "x,y"}, {"a": 2, "c_mhz": 2265.6}]
-    )
+    rows = [{"a": 1, "b": "x,y"}, {"a": 2, "c_mhz": 2265.6}]
+    save_tables(str(tmp_path / "made/t"), "T", [], rows)
     assert (tmp_path / "made/t.csv").read_text("utf-8") == 'a,b,c_mhz\n1,"x,y",\n2,,2265.6\n'
-    assert "2265.6" in (tmp_path / "made/t.html").read_text("utf-8")
-
-
-def test_page_may_show_other_tables_than_the_csv(tmp_path):
-    save_tables(str(tmp_path / "t"), "T", ["a note"], [{"a": 1}], [[{"b": 2}], [], [{"c": 3}]])
-    text = (tmp_path / "t.html").read_text("utf-8")
-    assert [f">{name}</th>" in text for name in "abc"] == [False, True, True]
-    assert text.count("<table") == 2
-    assert "<p>a note</p>" in text
-
-
-def test_numbers_stand_on_the_right_under_their_heading(tmp_path):
-    rows = [{"mode": "a", "GPU (MHz)": "1377"}, {"mode": "b", "GPU (MHz)": 905.25}]
-    save_tables(str(tmp_path / "t"), "T", [], rows)
-    text = (tmp_path / "t.html").read_text("utf-8")
-    assert '<th>mode</th><th class="number">GPU (MHz)</th>' in text
-    assert '<td class="short">b</td><td class="number">905.25</td>' in text

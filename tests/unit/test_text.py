@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.text import aligned, counted, first_of, origin
+from epochwatt.text import aligned, counted, origin
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,6 @@ def test_origin_of_an_unknown_backend_is_not_made_up():
 @pytest.mark.parametrize(
     ("n", "nouns", "text"),
     [
-        (0, "runs", "0 runs"),
         (1, "runs", "1 run"),
         (2, "runs", "2 runs"),
         (1, "more epochs", "1 more epoch"),
@@ -38,10 +37,6 @@ def test_origin_of_an_unknown_backend_is_not_made_up():
 )
 def test_one_of_a_thing_is_singular(n, nouns, text):
     assert counted(n, nouns) == text
-
-
-def test_first_names_stand_for_many():
-    assert [first_of("abcd"[:n]) for n in (0, 3, 4)] == ["", "a, b, c", "a, b, c, ..."]
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_nothing_trails():

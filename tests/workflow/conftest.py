@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,40 +22,49 @@ NEEDED = ("Snakefile", "workflow", "profiles", "src", "config")
 
 
 class Shop:
-    """Makes checkouts.
-
-    Parameters
-    ----------
-    folder : where they lie
-    """
+    """Makes checkouts in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self._numbers = itertools.count()
         self.template = self.folder / "template"
         for name in NEEDED:
-            _copy(REPOSITORY / name, self.template / name)
+            source, target = REPOSITORY / name, self.template / name
+            if source.is_dir():
+                shutil.copytree(source, target)  # with the bytecode, else each start would compile
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
 
-    def _new_folder(self) -> Path:
-        return self.folder / f"c{next(self._numbers)}"  # short: sockets lie below it
+    def _new_folder(self, source: Path | None = None) -> Path:
+        root = self.folder / f"c{next(self._numbers)}"  # short: sockets lie below it
+        if source is not None:
+            shutil.copytree(source, root, ignore=shutil.ignore_patterns("pymp-*", ".venv"))
+        return root
 
     def checkout(self, machine: Path | None = None) -> FullCheckout:
         """Return a new checkout."""
-        root = self._new_folder()
-        shutil.copytree(self.template, root)
-        return FullCheckout(root, machine=machine)
+        return FullCheckout(self._new_folder(self.template), machine=machine)
 
     def board(self, kind: str) -> BoardCheckout:
         """Return a new checkout with a fake board."""
-        root = self._new_folder()
-        shutil.copytree(self.template, root)
-        return BoardCheckout(root, kind)
+        return BoardCheckout(self._new_folder(self.template), kind)
 
     def fleet(self, nodes: tuple[Node, ...] = FLEET) -> FleetCheckout:
         """Return a new checkout with a fleet of fake boards."""
-        root = self._new_folder()
+        return FleetCheckout(self._new_folder(self.template), nodes)
+
+    def with_spaces(self) -> FullCheckout:
+        """Return a new checkout, its interpreter inside, below a folder with spaces and an umlaut.
+
+        Snakemake does not quote the interpreter of a script's command.
+        """
+        root = self.folder / "our l\u00e4b's disk/c"
         shutil.copytree(self.template, root)
-        return FleetCheckout(root, nodes)
+        (root / ".venv").symlink_to(sys.prefix)
+        checkout = FullCheckout(root)
+        checkout.python = str(root / ".venv/bin/python")
+        return checkout
 
     def undisturbed(self) -> FullCheckout:
         """Measure both long runs in a folder with nothing but config/.
@@ -70,16 +80,8 @@ class Shop:
         return checkout
 
     def copy_of(self, checkout: FullCheckout) -> FullCheckout:
-        """Return a checkout in the state of another, which stays as it is."""
-        root = self._new_folder()
-        shutil.copytree(checkout.root, root, ignore=shutil.ignore_patterns("pymp-*"))
-        return FullCheckout(root)
-
-    def moved(self, checkout: FullCheckout) -> FullCheckout:
-        """Rename a checkout's folder, with all that is in it."""
-        root = self._new_folder()
-        checkout.root.rename(root)
-        return FullCheckout(root)
+        """Return a checkout in the state of another, which stays as it is, in another folder."""
+        return FullCheckout(self._new_folder(checkout.root))
 
     def provide_data(self, checkout: FullCheckout) -> None:
         """Put the data sets of a checkout's runs there, made once for all."""
@@ -90,14 +92,6 @@ class Shop:
             target = checkout.root / run.data_folder
             if not target.exists():
                 shutil.copytree(stored, target)
-
-
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target)  # with the bytecode, else each start would compile it
-    else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +117,7 @@ class Finished(NamedTuple):
 @pytest.fixture(scope="session")
 def finished(shop) -> Finished:
     """Run the workflow for the first time, data sets included; whoever changes it, copies it."""
-    checkout = shop.checkout()
+    checkout = shop.with_spaces()
     configure_two_studies(checkout)
     outcome = checkout.make()
     drawn, beside = checkout.run_of("host-pipeline").id, checkout.run_of("beside").id

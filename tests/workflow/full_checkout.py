@@ -69,8 +69,7 @@ class Started:
 
     def end(self) -> Outcome:
         """Wait for the end."""
-        status = self.process.wait(self.patience_s)
-        return Outcome(status, self.screen.read_text())
+        return Outcome(self.process.wait(self.patience_s), self.screen.read_text())
 
     def kill_group(self) -> None:
         """Kill -9 the command and all its children at once."""
@@ -84,35 +83,28 @@ class Started:
 
 
 class FullCheckout:
-    """A folder in which the workflow runs.
+    """A folder in which the workflow runs, with its own config/.
 
     Parameters
     ----------
-    root : the folder, with its own config/
     workflow : the folder that holds Snakefile and package, when it is another one
     machine : folder for temporary files, hence the machine's lock; inside `root` by default
-    before : words in front of each command
     """
 
     profile = "profiles/host"
     style = "snakemake"  # of the screen: all lines, which tests read
     patience_s = PATIENCE_S
+    before: tuple[str, ...] = ()  # words in front of each command
 
     def __init__(
-        self,
-        root: Path,
-        workflow: Path | None = None,
-        machine: Path | None = None,
-        before: tuple[str, ...] = (),
+        self, root: Path, workflow: Path | None = None, machine: Path | None = None
     ) -> None:
         self.root = root
         self.workflow = workflow or root
         self.machine = machine or root / "tmp"
         self.machine.mkdir(exist_ok=True)
-        self.before = before
+        self.python = sys.executable
         self.environment: dict[str, str] = {}  # more variables
-
-    # -- configuration --
 
     def configure(self, drawn: tuple[str, ...] = ("host-pipeline",), **studies: dict) -> None:
         """Select these studies (`_` in a name stands for `-`); draw those of `drawn`.
@@ -148,10 +140,8 @@ class FullCheckout:
         (run,) = [run for run in self.runs() if study in run.studies]
         return run
 
-    # -- commands --
-
     def _snakemake(self) -> list[str]:
-        words = [sys.executable, "-m", "snakemake", "--logger-epochwatt-style", self.style]
+        words = [self.python, "-m", "snakemake", "--logger-epochwatt-style", self.style]
         if self.workflow == self.root:
             return [*words, "--profile", self.profile]
         return [
@@ -192,7 +182,7 @@ class FullCheckout:
 
     def epochwatt(self, *arguments: str) -> Outcome:
         """Run the command line tool, to its end."""
-        return self.command(sys.executable, "-m", "epochwatt", *arguments)
+        return self.command(self.python, "-m", "epochwatt", *arguments)
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[Started]:
@@ -214,8 +204,6 @@ class FullCheckout:
                     os.killpg(process.pid, signal.SIGCONT)
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-    # -- what is there --
 
     def read(self, path: str) -> str:
         return (self.root / path).read_text()
@@ -286,8 +274,6 @@ class FullCheckout:
             for path in (self.root / top).rglob("*")
             if path.suffix in (".tmp", ".unfinished")
         ]
-
-    # -- who is there --
 
     def processes(self) -> dict[int, tuple[int, list[str]]]:
         """Return parent and words of each process that works in this folder, by its id."""

@@ -6,7 +6,7 @@ from epochwatt.analysis.advice import write_advice
 from epochwatt.analysis.collect_study import export_tables
 from epochwatt.analysis.energy_parts import write_energy_parts
 from epochwatt.claims.claims_table import ClaimRow, write_claims_table
-from epochwatt.pages.site import write_index
+from epochwatt.pages.site import Results, write_index
 
 TITLES = {"lenet": "LeNet-5", "host": "the machine at hand", "agx": "AGX Xavier"}
 PALETTE = {"stall": "#111111", "compute": "#222222", "overhead": "#333333"}
@@ -75,6 +75,7 @@ def plant(
     further=(),
     explanations="",
     further_numbers=(),
+    overview="",
     **more,
 ):
     """Write `results/index.html` and the tables that it is from into the working folder.
@@ -88,7 +89,8 @@ def plant(
     further : pages that only some starts make
     explanations : table of explanations; RUN stands for the first run's id
     further_numbers : paths of further tables with published numbers
-    more : further arguments of `write_index`
+    overview : as of `write_index`
+    more : further attributes of `Results`
     """
     published = Path("config/published").resolve()
     folder = Path("results/figures/twin")
@@ -117,7 +119,14 @@ def plant(
         Path(tables["explanations"]).write_text(explanations.replace("RUN", pairs[0][0].id))
     numbers = ["results/figures/twin/fig02a.csv", *further_numbers] if drawn else []
     shown = [FIGURE | {"stem": "results/figures/twin/fig02a"} | figure for figure in figures]
-    write_index(
-        tables, shown, numbers, TITLES, PALETTE, "results/index.html", further=further, **more
+    results = Results(
+        tables=tables,
+        figures=shown,
+        numbers=numbers,
+        titles=TITLES,
+        palette=PALETTE,
+        further=further,
+        **more,
     )
+    write_index(results, "results/index.html", overview)
     return Path("results/index.html")

@@ -3,14 +3,13 @@
 The package comes from a wheel, the rules from a folder without `src/`, the configuration is a copy.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from full_checkout import FullCheckout, block
+from full_checkout import FullCheckout
 
 from epochwatt import __version__
 
@@ -47,12 +46,7 @@ def installed(tmp_path_factory):
 
 
 class Elsewhere(FullCheckout):
-    """A folder with configuration and a Snakefile of its own.
-
-    Parameters
-    ----------
-    site : where the package is installed
-    """
+    """A folder with configuration and a Snakefile of its own, and a package that is installed."""
 
     def __init__(self, root: Path, site: Path) -> None:
         super().__init__(root)
@@ -62,13 +56,14 @@ class Elsewhere(FullCheckout):
         return [sys.executable, "-m", "snakemake", "--cores", "2"]
 
 
-@pytest.fixture
-def elsewhere(tmp_path, installed):
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory, installed):
     """An empty folder after deployment, with two simulated runs selected."""
-    shutil.copytree(REPOSITORY / "workflow", tmp_path / "source/workflow")
-    root = tmp_path / "own"
+    folder = tmp_path_factory.mktemp("elsewhere")
+    shutil.copytree(REPOSITORY / "workflow", folder / "source/workflow")
+    root = folder / "own"
     (root / "workflow").mkdir(parents=True)
-    (root / "workflow/Snakefile").write_text(SNAKEFILE.format(source=tmp_path / "source"))
+    (root / "workflow/Snakefile").write_text(SNAKEFILE.format(source=folder / "source"))
     shutil.copytree(REPOSITORY / "config", root / "config")
     checkout = Elsewhere(root, installed)
     sweep = [{"model": "lenet", "storage": ["ssd", "hdd"]}]
@@ -78,26 +73,14 @@ def elsewhere(tmp_path, installed):
     return checkout
 
 
-def test_the_command_of_the_wheel_gives_its_version(installed, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(installed / "bin/epochwatt"), "--version"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert __version__ in done.stdout
-
-
-def test_a_figure_of_simulated_runs_is_drawn(elsewhere, installed):
+def test_a_figure_of_simulated_runs_is_drawn_by_the_package_of_the_wheel(elsewhere, installed):
+    told = elsewhere.command(sys.executable, str(installed / "bin/epochwatt"), "--version")
+    assert told.status == 0
+    assert __version__ in told.text
     figure = "results/figures/twin/fig02a.svg"
-    jobs = elsewhere.make(figure).jobs
-    rules = {job.split()[0].removeprefix("epochwatt_") for job in jobs}
+    rules = {job.split()[0].removeprefix("epochwatt_") for job in elsewhere.make(figure).jobs}
     assert rules >= {"count_workload", "plot_fig02", "simulate_run", "check_claims"}
     assert {row["model"] for row in elsewhere.table(figure.replace("svg", "csv"))} == {"lenet"}
-    assert elsewhere.make(figure).jobs == []
     where = "import epochwatt; print(epochwatt.__file__)"
     assert str(installed) in elsewhere.command(sys.executable, "-c", where).text
 
@@ -112,19 +95,3 @@ def test_without_the_package_it_says_what_to_do(elsewhere):
     outcome = elsewhere.snakemake("--dry-run")
     assert outcome.status != 0
     assert "the package epochwatt is not installed" in outcome.text
-
-
-def test_a_checkout_and_its_interpreter_below_a_folder_with_spaces(shop):
-    """As `make run` sets it up: Snakemake does not quote the interpreter of a script's command."""
-    root = shop.folder / "our l\u00e4b's disk/c"
-    shutil.copytree(shop.template, root)
-    (root / ".venv").symlink_to(sys.prefix)
-    checkout = FullCheckout(root)
-    checkout.configure(host_pipeline={"epochs": 1, "sweep": [block()]})
-    python = str(root / ".venv/bin/python")
-    outcome = checkout.command(
-        *(python, "-m", "snakemake", "--profile", "profiles/host", "results/tables/epochs.csv")
-    )
-    assert outcome.status == 0, outcome.text
-    (run,) = checkout.runs()
-    assert [row["run"] for row in checkout.table("results/tables/epochs.csv")] == [run.id]

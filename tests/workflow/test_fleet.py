@@ -123,43 +123,32 @@ def thirty(shop) -> Thirty:
 
 
 @thorough
-def test_thirty_runs_are_measured_each_on_its_own_board(thirty):
+def test_thirty_runs_are_measured_each_once_on_its_own_board_at_once(shop, thirty):
+    fleet = thirty.fleet
     assert len(thirty.outcome.measuring) == 30
-    assert_each_on_its_own_board(thirty.fleet)
-    rows = thirty.fleet.table("results/tables/epochs.csv")
-    assert Counter(row["valid"] for row in rows) == {"True": 30}
-
-
-@thorough
-def test_jobs_wait_while_all_boards_are_taken_and_none_is_lost(thirty):
+    assert_each_on_its_own_board(fleet)
+    rows = fleet.table("results/tables/epochs.csv")
+    assert [row["valid"] for row in rows] == ["True"] * 30
+    # jobs wait while all boards are taken; each board has one job, and not one board all
     states = Counter(state for state, _ in thirty.jobs)
     at_work = [node for state, node in thirty.jobs if state == "RUNNING"]
     assert states.total() == 30
     assert states["PENDING"] >= 30 - 2 * len(FLEET)
-    assert len(at_work) == len(set(at_work)) > 1  # each board has one job, and not one board all
-    assert not thirty.fleet.leftovers()
-
-
-@thorough
-def test_a_board_measures_one_epoch_at_a_time_and_boards_measure_at_once(thirty):
-    fleet = thirty.fleet
-    records = [fleet.record(run.id, 0) for run in fleet.runs()]
+    assert len(at_work) == len(set(at_work)) > 1
+    assert not fleet.leftovers()
     times_s = defaultdict(list)
-    for record in records:
+    for run in fleet.runs():
+        record = fleet.record(run.id, 0)
         bounds_s = record["t_start_mono_s"], record["t_end_mono_s"]
         times_s[record["host_state"]["hostname"]].append(bounds_s)
-    assert {node: len(of_node) for node, of_node in times_s.items()} == {
+    assert {node: len(bounds_s) for node, bounds_s in times_s.items()} == {
         node.name: 5 for node in FLEET
     }
-    for of_node in times_s.values():
-        assert all(end < start for (_, end), (start, _) in itertools.pairwise(sorted(of_node)))
-
-
-@thorough
-def test_records_and_tables_are_those_of_one_machine_without_slurm(shop, thirty):
-    alone = measured_without_slurm(shop, thirty.fleet)
-    assert losses(alone) == losses(thirty.fleet)
-    assert alone.lasting_cells() == thirty.fleet.lasting_cells()
+    for bounds_s in times_s.values():
+        assert all(end < start for (_, end), (start, _) in itertools.pairwise(sorted(bounds_s)))
+    alone = measured_without_slurm(shop, fleet)
+    assert losses(alone) == losses(fleet)
+    assert alone.lasting_cells() == fleet.lasting_cells()
 
 
 # -- what goes wrong ---------------------------------------------------------------------------

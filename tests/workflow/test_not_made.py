@@ -13,9 +13,18 @@ pytestmark = pytest.mark.workflow
 
 PLANTED = "a planted failure"
 FIGURE = ("figures/sigmetrics2023/fig02", "draw")
-TABLE = ("analysis/advice", "write_advice")
 CLAIMS = ("claims/check_claims", "check_claims")
 GATHERING = ("analysis/collect_study", "export_tables")
+CODE = """
+
+_real = {function}
+
+
+def {function}(*a, **k):
+    if {condition}:
+        raise ValueError({planted!r})
+    return _real(*a, **k)
+"""
 
 
 def plant(checkout, module, function, run=None):
@@ -23,18 +32,7 @@ def plant(checkout, module, function, run=None):
     path = checkout.root / f"src/epochwatt/{module}.py"
     before = path.read_text()
     condition = "True" if run is None else f"a[0].run == {run!r}"
-    path.write_text(
-        f"""{before}
-
-_real = {function}
-
-
-def {function}(*a, **k):
-    if {condition}:
-        raise ValueError({PLANTED!r})
-    return _real(*a, **k)
-"""
-    )
+    path.write_text(before + CODE.format(function=function, condition=condition, planted=PLANTED))
     return lambda: path.write_text(before)
 
 
@@ -44,67 +42,50 @@ def not_made(checkout):
     return page.partition('<section id="not-made"')[2].partition("</section>")[0]
 
 
-def test_a_figure_and_a_table_that_fail_are_named_and_alone_tried_again(shop, finished):
+def runs_in_tables(checkout):
+    return {row["run"] for row in checkout.table("results/tables/epochs.csv")}
+
+
+def test_a_figure_and_a_run_that_fail_are_named_and_alone_tried_again(shop, finished):
     checkout = shop.copy_of(finished.checkout)
-    mend = [plant(checkout, *place) for place in (FIGURE, TABLE)]
-    jobs = ["advise_runs", "plot_fig02 host"]
+    configure_two_studies(checkout, beside_batch=32)
+    failing = checkout.run_of("beside").id
+    mend = [plant(checkout, *FIGURE), plant(checkout, "board/training/job", "run_part", failing)]
+    jobs = ["plot_fig02 host", f"train_epoch {failing} 0 0"]
     first = checkout.snakemake()
-    assert first.status == 1
-    assert first.jobs == jobs
-    for job in ("advise_runs", "plot_fig02"):
-        assert job in not_made(checkout)
+    assert (first.status, first.jobs) == (1, jobs)
     assert not_made(checkout).count(PLANTED) == 2
     assert 'href="logs/plot_fig02/host.log"' in not_made(checkout)
+    assert f"logs/train_epoch/{failing}" in not_made(checkout)
     page = checkout.read("results/index.html")
     assert "host-fig02a" not in page  # the picture of the start before is out of date
     assert not (checkout.root / "results/figures/host/fig02a.svg").exists()
-    assert 'href="tables/advice.csv"' not in page
-    assert 'href="tables/runs.csv"' in page
+    for table in ("runs", "advice"):
+        assert f'href="tables/{table}.csv"' in page
     assert "LeNet-5" in page
-
-    report = checkout.epochwatt("report")
-    assert report.status == 0, report.text
+    assert runs_in_tables(checkout) == {finished.drawn}
+    assert failing in checkout.read("results/summary.txt")
     assert "NOT MADE: plot_fig02" in checkout.epochwatt("summary").text
+
+    (checkout.root / "results/index.html").unlink()
+    assert checkout.snakemake("figures").status == 1
+    assert not (checkout.root / "results/index.html").exists()  # it asked for less
 
     again = checkout.snakemake()
     assert (again.status, again.jobs) == (1, jobs)
     assert not_made(checkout).count(PLANTED) == 2
 
-    for one in mend:
-        one()
-    last = checkout.make()
-    assert last.jobs == sorted([*jobs, "show_index"])
+    for put_back in mend:
+        put_back()
+    assert checkout.make().measuring == jobs[1:]
     assert not_made(checkout) == ""
     assert "host-fig02a" in checkout.read("results/index.html")
     assert not (checkout.root / "results/not_made.json").exists()
-
-
-def test_a_run_that_cannot_be_trained_keeps_no_other_from_the_page(shop, finished):
-    checkout = shop.copy_of(finished.checkout)
-    configure_two_studies(checkout, beside_batch=32)
-    failing = checkout.run_of("beside").id
-    mend = plant(checkout, "board/training/job", "run_part", failing)
-    assert checkout.snakemake().status == 1
-    told = not_made(checkout)
-    assert PLANTED in told
-    assert f"logs/train_epoch/{failing}" in told
-    rows = checkout.table("results/tables/epochs.csv")
-    assert {row["run"] for row in rows} == {finished.drawn}
-    assert failing in checkout.read("results/summary.txt")
-    for table in ("advice", "energy_parts"):
-        assert (checkout.root / f"results/tables/{table}.csv").exists()
-    assert "host-fig02a" in checkout.read("results/index.html")
-
-    again = checkout.snakemake()
-    assert (again.status, again.jobs) == (1, [f"train_epoch {failing} 0 0"])
-    mend()
-    assert checkout.make().measuring == [f"train_epoch {failing} 0 0"]
-    assert not_made(checkout) == ""
-    assert {row["run"] for row in checkout.table("results/tables/epochs.csv")} > {finished.drawn}
+    assert runs_in_tables(checkout) == {finished.drawn, failing}
 
 
 @pytest.mark.thorough
-def test_without_the_tables_of_runs_there_is_still_a_page(shop, finished):
+def test_without_the_tables_of_runs_there_is_still_a_page_and_a_report(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     plant(checkout, *GATHERING)
     plant(checkout, *CLAIMS)
@@ -112,6 +93,8 @@ def test_without_the_tables_of_runs_there_is_still_a_page(shop, finished):
     assert not_made(checkout).count(PLANTED) == 2
     assert "results/summary.txt" in not_made(checkout)  # it waits for the claims
     assert "host-fig02a" in checkout.read("results/index.html")
+    report = checkout.epochwatt("report")
+    assert report.status == 0, report.text
 
 
 @pytest.mark.thorough
@@ -141,8 +124,7 @@ def test_on_a_machine_with_a_fast_gpu_there_is_a_page(shop, finished):
     assert fit["processor"] == "gpu"
     assert float(fit["flops_per_s"]) == pytest.approx(6e13, rel=0.01)
     assert "60 TFLOP/s" in checkout.read("results/figures/roofline/time_measured.svg")
-    page = checkout.read("results/index.html")
-    assert "roofline/time_measured" in page
+    assert "roofline/time_measured" in checkout.read("results/index.html")
     assert not_made(checkout) == ""
 
 
@@ -165,11 +147,3 @@ def h100(ceilings, mode):
         **{"t_start_mono_s": 1.0, "t_end_mono_s": 2.0, "events": {"before": {}, "after": {}}},
         **{"telemetry_lost": False, "kernels": kernels},
     }
-
-
-def test_a_start_that_asks_for_less_or_stops_at_once_makes_no_page(shop, finished):
-    checkout = shop.copy_of(finished.checkout)
-    plant(checkout, *FIGURE)
-    (checkout.root / "results/index.html").unlink()
-    assert checkout.snakemake("figures").status == 1
-    assert not (checkout.root / "results/index.html").exists()

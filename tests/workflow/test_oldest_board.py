@@ -13,18 +13,17 @@ from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 
 REPOSITORY = Path(__file__).parents[2]
-MACHINE = json.dumps(
-    {
-        "backend": "host",
-        "root": "/",
-        "kind": "",
-        "unit": "",
-        "storage": {"root": ".", "mount": "", "block_device": ""},
-        "power_source": "none",
-        "settle": None,
-    }
-)
-PYTHON = REPOSITORY / ".venv-board" / "bin" / "python"
+PYTHON = REPOSITORY / ".venv-board/bin/python"
+STORAGE = {"root": ".", "mount": "", "block_device": ""}
+MACHINE = {
+    **{"backend": "host", "root": "/", "kind": "", "unit": "", "storage": STORAGE},
+    **{"power_source": "none", "settle": None},
+}
+FACTORS = {
+    **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
+    **{"dataset": "mnist", "dataset_source": "digits", "dataset_scale": 0.2},
+    **{"storage": "disk", "dvfs": "on", "recipe": recipe("mnist", "digits", 0.2)},
+}
 
 pytestmark = [
     pytest.mark.workflow,
@@ -34,35 +33,32 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def folder(tmp_path_factory):
+    """A folder with the data set; its name is short, since sockets lie below it."""
+    folder = tmp_path_factory.mktemp("o")
+    make_dataset(folder / "data/mnist-digits-x0.2", FACTORS["recipe"])
+    return folder
+
+
+def run_program(folder, module, factors, **words):
+    """Run a program of the board side by the old interpreter."""
+    told = {"factors": json.dumps({**FACTORS, **factors}), "machine": json.dumps(MACHINE)}
+    told |= {"measured": folder / "measured", "data-root": folder / "data", **words}
+    command = [PYTHON, "-m", f"epochwatt.board.training{module}"]
+    command += [str(word) for name, value in told.items() for word in (f"--{name}", value)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), "TMPDIR": str(folder)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_three_epochs_in_two_processes(tmp_path_factory, num_workers):
-    tmp_path = tmp_path_factory.mktemp("o")  # short: sockets lie below it
-    data_recipe = recipe("mnist", "digits", 0.2)
-    make_dataset(tmp_path / "data" / "mnist-digits-x0.2", data_recipe)
-    factors = {
-        "backend": "host",
-        "device": "host",
-        "instance": "local",
-        "model": "lenet",
-        "dataset": "mnist",
-        "dataset_source": "digits",
-        "dataset_scale": 0.2,
-        "storage": "disk",
-        "power_mode": "asis",
-        "dvfs": "on",
-        "num_workers": num_workers,
-        "torch_threads": 1,
-        "recipe": data_recipe,
-    }
+def test_three_epochs_in_two_processes(folder, num_workers):
+    factors = {"power_mode": "asis", "num_workers": num_workers, "torch_threads": 1}
     for first, last in ((0, 1), (2, 2)):
-        command = [PYTHON, "-m", "epochwatt.board.training", "--run", "old", "--first", str(first)]
-        command += ["--last", str(last), "--factors", json.dumps(factors)]
-        command += ["--measured", tmp_path / "measured", "--data-root", tmp_path / "data"]
-        command += ["--receipt", tmp_path / f"part-{first}.json", "--machine", MACHINE]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), "TMPDIR": str(tmp_path)}
-        result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
-    records = [RunFolder(str(tmp_path / "measured"), "old").read(k).meta for k in range(3)]
+        part = {"first": first, "last": last, "receipt": folder / f"part-{first}.json"}
+        run_program(folder, "", factors, run="old", **part)
+    records = [RunFolder(str(folder / "measured"), "old").read(k).meta for k in range(3)]
     assert records[0]["software"]["python"].startswith("3.6.")
     assert records[0]["software"]["torch"].startswith("1.8.")
     assert [r["weights"] for r in records] == ["initial", "carried", "checkpoint"]
@@ -70,30 +66,15 @@ def test_three_epochs_in_two_processes(tmp_path_factory, num_workers):
     assert not any("resumed" in r["flags"] for r in records)
 
 
-def test_two_modes_of_a_sweep(tmp_path_factory):
-    tmp_path = tmp_path_factory.mktemp("o")
-    data_recipe = recipe("mnist", "digits", 0.2)
-    make_dataset(tmp_path / "data" / "mnist-digits-x0.2", data_recipe)
-    factors = {
-        **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
-        **{"dataset": "mnist", "dataset_source": "digits", "dataset_scale": 0.2},
-        **{"storage": "disk", "power_mode": "sweep", "dvfs": "on", "num_workers": 1},
-        **{"recipe": data_recipe, "minibatches": 5},
-        "procedure": {"idle_s": 0.1, "warm_up_s": 0.2},
-    }
+def test_two_modes_of_a_sweep(folder):
     modes = [{"cores": n} for n in range(1, min(2, os.cpu_count() or 1) + 1)]
-    (tmp_path / "modes.json").write_text(json.dumps(modes), "utf-8")
-    command = [PYTHON, "-m", "epochwatt.board.training.sweep", "--sweep", "old", "--first", "0"]
-    command += ["--last", str(len(modes) - 1), "--modes", tmp_path / "modes.json"]
-    command += ["--factors", json.dumps(factors), "--measured", tmp_path / "measured"]
-    command += ["--data-root", tmp_path / "data", "--receipt", tmp_path / "chunk.json"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), "TMPDIR": str(tmp_path)}
-    result = subprocess.run(
-        [*command, "--machine", MACHINE], env=environment, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-    folder = SweepFolder(str(tmp_path / "measured"), "old")
-    records = [folder.verify(mode) for mode in modes]
+    (folder / "modes.json").write_text(json.dumps(modes), "utf-8")
+    procedure = {"idle_s": 0.1, "warm_up_s": 0.2}
+    factors = {"power_mode": "sweep", "num_workers": 1, "minibatches": 5, "procedure": procedure}
+    chunk = {"first": 0, "last": len(modes) - 1, "receipt": folder / "chunk.json"}
+    run_program(folder, ".sweep", factors, sweep="old", modes=folder / "modes.json", **chunk)
+    sweep = SweepFolder(str(folder / "measured"), "old")
+    records = [sweep.verify(mode) for mode in modes]
     assert {record.meta["software"]["python"][:4] for record in records} == {"3.6."}
     assert [record.meta["torch_threads_used"] for record in records] == [m["cores"] for m in modes]
     assert all(len(record.minibatch_s) >= 5 for record in records)

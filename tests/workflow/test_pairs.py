@@ -6,9 +6,7 @@ import pytest
 from full_checkout import block
 
 pytestmark = [
-    pytest.mark.workflow,
-    pytest.mark.slow,
-    pytest.mark.thorough,
+    *(pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough),
     pytest.mark.skipif(shutil.which("podman") is None, reason="no podman on this machine"),
 ]
 
@@ -27,18 +25,12 @@ def study(shop):
     return checkout
 
 
-def sides(checkout):
-    """Return the runs on the machine and in the container, by seed."""
-    runs = checkout.runs()
-    return [
-        {run.factors["seed"]: run for run in runs if run.factors["container"] == side}
-        for side in PAIRS["values"]
-    ]
-
-
 def test_a_container_changes_no_loss_and_each_record_says_where_it_ran(study):
     study.make("pairs")
-    outside, inside = sides(study)
+    outside, inside = (
+        {run.factors["seed"]: run for run in study.runs() if run.factors["container"] == side}
+        for side in PAIRS["values"]
+    )
     assert sorted(outside) == sorted(inside) == [0, 1, 2, 3, 4]
     for seed, run in outside.items():
         assert study.losses(run) == study.losses(inside[seed])
@@ -49,15 +41,10 @@ def test_a_container_changes_no_loss_and_each_record_says_where_it_ran(study):
 
 def test_what_takes_three_times_as_long_in_a_container_is_caught(study):
     loop = study.root / "src/epochwatt/board/training/loop.py"
-    text = (
-        loop.read_text()
-        .replace(STEP, STEP + AGAIN)
-        .replace("import time", "import os\nimport time")
-    )
-    loop.write_text(text)
+    text = loop.read_text().replace(STEP, STEP + AGAIN)
+    loop.write_text(text.replace("import time", "import os\nimport time"))
     study.make("pairs")
-    (row,) = [
-        row for row in study.table("results/pairs/verdicts.csv") if row["metric"] == "minibatch"
-    ]
+    verdicts = {row["metric"]: row for row in study.table("results/pairs/verdicts.csv")}
+    row = verdicts["minibatch"]
     assert (row["verdict"], row["n_pairs"]) == ("different", "5")
     assert float(row["low_pct"]) > 50

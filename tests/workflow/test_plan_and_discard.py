@@ -8,45 +8,38 @@ pytestmark = pytest.mark.workflow
 
 def test_plan_says_what_is_measured_and_what_is_left(fresh, finished):
     configure_two_studies(fresh)
-    before = fresh.epochwatt("plan", "--runs")
-    assert before.status == 0, before.text
+    before, after = (each.epochwatt("plan", "--runs") for each in (fresh, finished.checkout))
     assert "2 runs, 3 epochs, 0 of them measured; the rest takes about" in before.text
-    after = finished.checkout.epochwatt("plan", "--runs")
     assert "2 runs, 3 epochs, 3 of them measured; nothing is left to do" in after.text
-    for run in (finished.drawn, finished.beside):
-        assert run in before.text
-        assert run in after.text
+    for told in (before, after):
+        assert told.status == 0
+        assert finished.drawn in told.text
+        assert finished.beside in told.text
 
 
-def test_plan_why_names_the_first_job_and_its_reason(fresh, finished):
-    configure_two_studies(fresh)
-    run = finished.drawn
-    told = fresh.epochwatt("plan", "--explain", run)
-    assert told.status == 0, told.text
-    assert f"epoch 0: not in measured/{run}, will be measured" in told.text
-    receipt = f"results/runs/{run}/part-0-0.json"
-    assert f"train_epoch 0-0: Missing output files: {receipt}" in told.text
-    assert "train_epoch 1-1: " in told.text
-    assert finished.beside not in told.text
-
-
-def test_plan_why_says_that_nothing_would_run(finished):
-    told = finished.checkout.epochwatt("plan", "--explain", finished.drawn)
-    assert told.status == 0, told.text
-    assert "epoch 1: measured " in told.text
-    assert "nothing would run" in told.text
-
-
-@pytest.mark.thorough
-def test_plan_why_names_the_lost_receipt(shop, finished):
+def test_plan_explains_the_jobs_of_a_run_and_their_reasons(shop, finished):
     checkout = shop.copy_of(finished.checkout)
-    receipt = f"results/runs/{finished.drawn}/part-1-1.json"
+    run, receipt = finished.drawn, f"results/runs/{finished.drawn}/part-1-1.json"
     (checkout.root / receipt).unlink()
-    told = checkout.epochwatt("plan", "--explain", finished.drawn)
+    told = checkout.epochwatt("plan", "--explain", run)
     assert told.status == 0, told.text
     assert "epoch 1: measured " in told.text
     assert f"train_epoch 1-1: Missing output files: {receipt}" in told.text
     assert "train_epoch 0-0" not in told.text
+    assert finished.beside not in told.text
+
+
+@pytest.mark.thorough
+def test_plan_explains_a_run_of_which_nothing_or_everything_is_there(fresh, finished):
+    configure_two_studies(fresh)
+    run = finished.drawn
+    told = fresh.epochwatt("plan", "--explain", run)
+    assert f"epoch 0: not in measured/{run}, will be measured" in told.text
+    receipt = f"results/runs/{run}/part-0-0.json"
+    assert f"train_epoch 0-0: Missing output files: {receipt}" in told.text
+    told = finished.checkout.epochwatt("plan", "--explain", run)
+    assert "epoch 1: measured " in told.text
+    assert "nothing would run" in told.text
 
 
 def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
@@ -60,15 +53,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     (trashed,) = (checkout.root / "measured/.trash").glob(f"*/{run}/epoch-1")
     assert {p.name for p in trashed.iterdir()} >= {path.split("/")[-1] for path in taken_back}
 
-    outcome = checkout.make()
-    assert outcome.jobs == [
-        *("advise_runs", "check_claims"),
-        f"collect_run {run}",
-        *("collect_study", "compare_printed"),
-        "plot_fig02 host",
-        *("show_index", "split_energy", "summarise"),
-        f"train_epoch {run} 1 1",
-    ]
+    assert checkout.make("runs").measuring == [f"train_epoch {run} 1 1"]
     assert checkout.state(*others) == before
     record = checkout.record(run, 1)
     assert record["weights"] == "fresh"

@@ -6,19 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fake_board import make_board
+from fake_board import make_board, settings_of
+from full_checkout import wait_for
 
 from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.records.mode_folder import SweepFolder, mode_name
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.telemetry import energies, read_all, telemetry_flags
 
@@ -53,11 +53,8 @@ class FakeSweep:
             **{"recipe": data_recipe, "procedure": procedure},
             "board_settings": {"power_source": "sysfs"},
         }
-        self.machine = {
-            **{"backend": "fake", "root": str(self.board.root), "kind": "agx_orin", "unit": ""},
-            "storage": {"root": str(folder / "data"), "mount": "", "block_device": ""},
-            **{"power_source": "sysfs", "settle": None},
-        }
+        medium = {"root": str(folder / "data"), "mount": "", "block_device": ""}
+        self.machine = settings_of(self.board.root, "agx_orin", storage=medium)
 
     def command(self, modes: list[dict], first: int, last: int) -> list[str]:
         """Return the words that measure a chunk."""
@@ -108,16 +105,9 @@ def sweep(tmp_path_factory, request):
     return FakeSweep(tmp_path_factory.mktemp("s"), getattr(request, "param", BRIEF))
 
 
-def wait_until(holds, seconds=60.0):
-    end_s = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
-
-
 def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
     """Sixty modes of a fake AGX Orin are swept in test_sweeps.py, through Snakemake."""
-    grid, size = GRID[::7], 3
+    grid, size = GRID[::10], 3
     before = sweep.board.snapshot()
     seen: dict[str, float] = {}
 
@@ -132,7 +122,7 @@ def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
         for first, how in ((0, signal.SIGTERM), (size, signal.SIGKILL)):
             last, wanted = first + size - 1, first + size // 3
             with sweep.started(grid, first, last) as job:
-                wait_until(lambda: len(sweep.modes.measured()) >= wanted)  # noqa: B023
+                wait_for(lambda: len(sweep.modes.measured()) >= wanted)  # noqa: B023
                 job.send_signal(how)
                 assert job.wait() != 0
             put_back = sweep.board.snapshot() == before
@@ -142,11 +132,8 @@ def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
             assert sweep.run(grid, first, last) == 0
             assert sweep.board.snapshot() == before
             note()
-        assert sweep.run(grid, 2 * size, 3 * size - 1) == 0
-        note()
-    assert len(seen) == len(grid) == 3 * size
+    assert len(seen) == len(grid) == 2 * size
     assert set(sweep.modes.measured()) == set(seen) == set(map(mode_name, grid))
-    assert sweep.board.snapshot() == before
     assert "put back first" not in sweep.log(0)
     assert sweep.log(size).count("a job before this one was killed") == 1
     for mode in grid:
@@ -154,8 +141,8 @@ def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
         for key, wanted in mode.items():
             assert record.meta["board"]["power_mode"]["read_back"][key] >= 0.95 * wanted
         assert is_valid(sweep.flags(mode), FLAG_EFFECTS), sweep.flags(mode)
-    receipt = json.loads((sweep.folder / f"chunk-{2 * size}.json").read_text("utf-8"))
-    assert [entry["mode"] for entry in receipt["modes"]] == list(map(mode_name, grid[2 * size :]))
+    receipt = json.loads((sweep.folder / f"chunk-{size}.json").read_text("utf-8"))
+    assert [entry["mode"] for entry in receipt["modes"]] == list(map(mode_name, grid[size:]))
 
 
 @pytest.mark.thorough
@@ -182,13 +169,3 @@ def test_power_is_seen_to_follow_and_a_clock_held_lower_makes_its_mode_invalid(s
     assert records[1].meta["board"]["power_mode"]["unmet"].keys() == {"gpu_mhz"}
     assert "clock_below_request" in records[1].meta["flags"]
     assert not is_valid(sweep.flags(high), FLAG_EFFECTS)
-
-
-def test_a_mode_that_the_board_lacks_is_refused_before_anything_is_set(sweep):
-    before = sweep.board.snapshot()
-    odd = {**GRID[0], "gpu_mhz": 1000.0}
-    with sweep.board.live():
-        assert sweep.run([GRID[0], odd], 0, 0) == 1
-    assert "gpu_mhz: 1000 MHz is not a step of this board's clock" in sweep.log(0)
-    assert sweep.modes.measured() == []
-    assert sweep.board.snapshot() == before

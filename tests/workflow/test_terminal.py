@@ -63,36 +63,55 @@ def stays(outcome):
     return [line for line in lines if line and not re.search("jobs  .* left$|^[━╸╺ -]+", line)]
 
 
-@pytest.fixture
-def measured_again(shop, finished):
-    """A finished checkout of which one run and all results have to be made again."""
-    checkout = shown(shop.copy_of(finished.checkout))
-    shutil.rmtree(checkout.root / "results")
-    shutil.rmtree(checkout.root / "measured" / finished.beside)
-    return checkout
+def assert_plain(outcome):
+    assert len(outcome.text.splitlines()) <= MOST_LINES
+    assert "\x1b" not in outcome.text
+    assert "\r" not in outcome.text
+    assert "Traceback" not in outcome.text
 
 
 @pytest.mark.slow
-def test_without_a_terminal_a_start_is_a_few_plain_lines(measured_again):
-    outcome = measured_again.make()
+def test_without_a_terminal_a_start_is_a_few_plain_lines(shop, finished):
+    """One that fails, one that makes everything, one that has nothing to do."""
+    checkout = shown(shop.copy_of(finished.checkout))
+    (checkout.root / f"results/runs/{finished.drawn}/epochs.csv").unlink()
+    record = checkout.root / f"measured/{finished.drawn}/epoch-0/record.json"
+    record.write_text(record.read_text("utf-8")[:100], "utf-8")
+    outcome = checkout.snakemake()
+    assert outcome.status == 1
+    assert_plain(outcome)
     lines = outcome.text.splitlines()
-    assert len(lines) <= MOST_LINES
-    assert "\x1b" not in outcome.text
-    assert "\r" not in outcome.text
+    place = lines.index(f"failed: collect_run (run={finished.drawn})")
+    assert lines[place + 1].startswith("  | error: ")
+    assert f"  log: results/logs/collect_run/{finished.drawn}.log" in lines[place:]
+    assert lines[-1].startswith("mend what the log says, then continue with: ")
+    assert re.search(r"^2 of 3 epochs kept, 0 of \d+ jobs done; \d+ more wait", lines[-2])
+
+    shutil.rmtree(checkout.root / "results")  # the damaged epoch lies in the trash by now
+    shutil.rmtree(checkout.root / "measured" / finished.beside)
+    outcome = checkout.make()
+    assert_plain(outcome)
     assert re.search(r"^\d+ jobs, \d+ jobs? of training, 1 figure$", outcome.text, re.M)
     assert re.search(r"^LeNet-5, batch 128: 1 epoch, .* s each", outcome.text, re.M)
     assert re.search(r"^LeNet-5, batch 64: 2 epochs, .* s each", outcome.text, re.M)
+    lines = outcome.text.splitlines()
     assert re.search(r"^done: \d+ jobs in .* s$", lines[-1])
     (log,) = re.findall(r"^details  (\S+)$", outcome.text, re.M)
-    details = measured_again.read(log)
+    details = checkout.read(log)
     assert "rule train_epoch:" in details
     assert "steps (100%) done" in details
     assert lines[2] in details  # what is planned
 
+    lines = checkout.make().text.splitlines()
+    assert len(lines) <= 2
+    assert re.search(r"^nothing to do: all that is asked for is there \(\d+ s\)$", lines[-1])
+
 
 @pytest.mark.slow
-def test_in_a_terminal_a_bar_has_the_time_left_and_goes_away(measured_again):
-    outcome = in_terminal(measured_again, "runs")
+def test_in_a_terminal_a_bar_has_the_time_left_and_goes_away(shop, finished):
+    checkout = shown(shop.copy_of(finished.checkout))
+    shutil.rmtree(checkout.root / "results/runs")
+    outcome = in_terminal(checkout, "runs")
     assert outcome.status == 0, outcome.text
     assert re.search(r"\d+/\d+ jobs  .*\d+ s left", CONTROL.sub("", outcome.text))
     assert stays(outcome)[-1].startswith("done: ")
@@ -121,44 +140,19 @@ def test_ctrl_c_says_what_is_kept_and_what_to_type(fresh, shop):
     assert len(fresh.rows(run.id)) == 3
 
 
-def test_a_failed_job_is_explained_and_what_was_made_is_kept(shop, finished):
-    checkout = shown(shop.copy_of(finished.checkout))
-    (checkout.root / f"results/runs/{finished.drawn}/epochs.csv").unlink()
-    record = checkout.root / f"measured/{finished.drawn}/epoch-0/record.json"
-    record.write_text(record.read_text("utf-8")[:100], "utf-8")
-    outcome = checkout.snakemake()
-    assert outcome.status == 1
-    lines = outcome.text.splitlines()
-    place = lines.index(f"failed: collect_run (run={finished.drawn})")
-    assert lines[place + 1].startswith("  | error: ")
-    assert f"  log: results/logs/collect_run/{finished.drawn}.log" in lines[place:]
-    assert "Traceback" not in outcome.text
-    assert lines[-1].startswith("mend what the log says, then continue with: ")
-    assert re.search(r"^2 of 3 epochs kept, 0 of \d+ jobs done; \d+ more wait", lines[-2])
-
-
-def test_a_complete_run_has_nothing_to_do(shop, finished):
-    outcome = shown(shop.copy_of(finished.checkout)).make()
-    assert re.search(
-        r"^nothing to do: all that is asked for is there \(\d+ s\)$", outcome.text, re.M
-    )
-    assert len(outcome.text.splitlines()) <= 2
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--dry-run", "--forceall"), "This was a dry-run"),
-        (("--dag",), "digraph snakemake_dag {"),
-        pytest.param(("--summary",), "output_file\tdate", marks=pytest.mark.thorough),
-        pytest.param(("--list-rules",), "train_epoch", marks=pytest.mark.thorough),
+        ("--dag", "digraph snakemake_dag {"),
+        pytest.param("--dry-run --forceall", "was a dry-run", marks=pytest.mark.thorough),
+        pytest.param("--summary", "output_file\tdate", marks=pytest.mark.thorough),
+        pytest.param("--list-rules", "train_epoch", marks=pytest.mark.thorough),
     ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_what_is_no_run_goes_to_standard_output_as_before(words, expected, shop, finished):
     checkout = shown(shop.copy_of(finished.checkout))
     done = subprocess.run(
-        [*checkout._snakemake(), *words],
+        [*checkout._snakemake(), *words.split()],
         cwd=checkout.root,
         env=checkout._environment(),
         capture_output=True,

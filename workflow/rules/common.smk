@@ -20,7 +20,7 @@ from epochwatt.prediction.transfer.study import (
     simulated_sweeps,
 )
 from epochwatt.schedule.config import load_schedule
-from epochwatt.served.start import start_servers, stop_servers
+from epochwatt.served.serve import start_servers, stop_servers
 from epochwatt.study import not_made
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint

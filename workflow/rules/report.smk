@@ -117,6 +117,7 @@ rule advise_runs:
     conda:
         ENVIRONMENT
     params:
+        settings={run.id: run.factors.get("settings", {}) for run in MEASURED_RUNS},
         code=code_of("advise_runs.py"),
     script:
         "../scripts/advise_runs.py"

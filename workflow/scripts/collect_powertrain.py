@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.prediction.transfer.summary import collect
+from epochwatt.prediction.transfer.collect import collect
 
 
 def main(snakemake):

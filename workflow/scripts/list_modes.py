@@ -1,7 +1,7 @@
 """Adapter of rule list_modes."""
 
 from epochwatt.adapters import job_log
-from epochwatt.sweeps.facts import write_modes
+from epochwatt.sweeps.modes import write_modes
 
 
 def main(snakemake):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.schedule.summary import write_summary
+from epochwatt.schedule.solver_means import write_summary
 
 
 def main(snakemake):

@@ -6,19 +6,19 @@ why. Only measured runs are judged; learning is not.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import counted_epochs, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, join_ranks, read_epochs
 from epochwatt.analysis.compare import interval
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.epochs.bottleneck import (
-    COLUMNS,
     LOADER,
     OVERHEAD,
+    PART_COLUMNS,
     TOO_SHORT,
     TOO_SHORT_S,
     Bottleneck,
@@ -32,6 +32,9 @@ BUSY_PCT = 90.0  # of the CPU: no core is free for another worker
 # settings that may be turned without changing what is learned; batch size is tried last
 LEVERS = ("num_workers", "prefetch_factor", "storage", "torch_threads", "power_mode", "dvfs")
 LEARNING = ("batch_size",)
+OWN = "setting "  # begins the name of a setting that only an own loop knows; it is tried last, too
+Settings = Mapping[str, Mapping[str, Any]]  # run -> its own settings
+NO_SETTINGS: Settings = {}
 MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
 LEVER_WORDS = {
     "prefetch_factor": "prefetch {}",
@@ -64,8 +67,10 @@ class Advice:
 class _Run:
     """The valid epochs of a run after the first, and its factors."""
 
-    def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame) -> None:
-        self.run, self.factors, self.epochs = str(first.run), first, epochs
+    def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame, settings: Settings) -> None:
+        self.run, self.epochs = str(first.run), epochs
+        own = {f"{OWN}{name}": value for name, value in settings.get(self.run, {}).items()}
+        self.factors: dict[str, Any] = {**first[[*FACTOR_NAMES]], **own}
         # a loop of one's own may not tell it
         self.workers = 0 if pd.isna(first.num_workers) else int(first.num_workers)
 
@@ -89,37 +94,46 @@ class _Sibling:
     high: float = math.inf
 
     @property
+    def is_learning(self) -> bool:
+        """Whether the setting may change what is learned."""
+        return self.lever not in LEVERS
+
+    @property
     def is_faster(self) -> bool:
         """Whether it is faster for certain, and by enough to say so."""
         return self.ratio is not None and self.high < 1.0 and self.ratio < 1.0 - LEAST_GAIN
 
 
-def write_advice(paths: Iterable[str], path: str) -> None:
-    """Write `advice.csv`: a row for each run."""
-    write_entries(path, "advice", Advice, advise(read_epochs(paths)))
+def write_advice(paths: Iterable[str], path: str, settings: Settings = NO_SETTINGS) -> None:
+    """Write `advice.csv`: a row for each run; settings as of `advise`."""
+    write_entries(path, "advice", Advice, advise(join_ranks(read_epochs(paths)), settings))
 
 
-def advise(epochs: pd.DataFrame) -> list[Advice]:
-    """Return what is said of each run, in their order."""
+def advise(epochs: pd.DataFrame, settings: Settings = NO_SETTINGS) -> list[Advice]:
+    """Return what is said of each run, in their order.
+
+    `settings`: of own loops, what their epochs have no column for
+    """
     valid = counted_epochs(epochs)
     firsts = epochs.drop_duplicates("run")
-    runs = [_Run(first, valid[valid.run == first.run]) for _, first in firsts.iterrows()]
+    runs = [_Run(first, valid[valid.run == first.run], settings) for _, first in firsts.iterrows()]
     return [_advice(run, runs) for run in runs]
 
 
 def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
+    """Advise on a run: by a faster sibling, else by an estimate, else say why not."""
     if run.epochs.empty or run.mean("e2e_s") < TOO_SHORT_S:
         reason = "No valid epoch after the first."
         if not run.epochs.empty:
             reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
         return Advice(run.run, "", NONE, TOO_SHORT, reason)
-    bound = find_longest_part({name: run.mean(name) for name in COLUMNS.values()})
+    bound = find_longest_part({name: run.mean(name) for name in PART_COLUMNS.values()})
     if not bound.bound_by:
         reason = "Only start and end of its epochs are known."
         return Advice(run.run, "", NONE, "No part of its time is known.", reason)
     siblings = [_sibling(run, other, lever) for other in runs if (lever := _lever(run, other))]
-    for levers in (LEVERS, LEARNING):
-        if faster := [s for s in siblings if s.lever in levers and s.is_faster]:
+    for is_learning in (False, True):
+        if faster := [s for s in siblings if s.is_learning == is_learning and s.is_faster]:
             return _measured(run, bound, min(faster, key=lambda s: s.ratio or 0.0))
     if bound.bound_by == LOADER:
         return _estimated(run, bound)
@@ -146,7 +160,8 @@ def _lever(run: _Run, other: _Run) -> str:
 
     Without workers there is no prefetch factor, so that one goes along with their number.
     """
-    pairs = {name: (run.factors[name], other.factors[name]) for name in FACTOR_NAMES}
+    names = {**run.factors, **other.factors}
+    pairs = {name: (run.factors.get(name), other.factors.get(name)) for name in names}
     differing = [
         name
         for name, (a, b) in pairs.items()
@@ -154,7 +169,7 @@ def _lever(run: _Run, other: _Run) -> str:
     ]
     if "num_workers" in differing and 0 in (run.workers, other.workers):
         differing = [name for name in differing if name != "prefetch_factor"]
-    is_lever = len(differing) == 1 and differing[0] in LEVERS + LEARNING
+    is_lever = len(differing) == 1 and differing[0].startswith((*LEVERS, *LEARNING, OWN))
     is_lever = is_lever and all(map(pd.notna, pairs[differing[0]]))
     return differing[0] if is_lever else ""
 
@@ -167,22 +182,25 @@ def _sibling(run: _Run, other: _Run, lever: str) -> _Sibling:
 
 
 def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
-    """Return the advice that a sibling gives."""
+    """Advise the setting of a sibling that was measured to be faster."""
     other, lever = sibling.run, sibling.lever
     assert sibling.ratio is not None
-    ratios = (sibling.ratio, sibling.high, sibling.low)
-    saved_pct, low_pct, high_pct = (100.0 * (1.0 - ratio) for ratio in ratios)
+    saved_pct = 100.0 * (1.0 - sibling.ratio)
+    low_pct, high_pct = 100.0 * (1.0 - sibling.high), 100.0 * (1.0 - sibling.low)
     value = other.factors[lever]
     if lever == "num_workers":
-        words = counted(int(value), "workers") if value else "running without workers"
+        setting = counted(int(value), "workers") if value else "running without workers"
+    elif lever.startswith(OWN):
+        setting = f"{lever.removeprefix(OWN)} {value}"
     else:
-        words = LEVER_WORDS[lever].format(value)
-    ending = "" if words[0].isdigit() and not words.startswith("1 ") else "s"  # of the verb
+        setting = LEVER_WORDS[lever].format(value)
+    is_plural = setting[0].isdigit() and not setting.startswith("1 ")
     wait_s, other_wait_s, hidden_pct = run.mean("wait_s"), other.mean("wait_s"), None
-    text = f"{words} take{ending} {saved_pct:.0f} % less time (measured)."
     if bound.bound_by == LOADER and other_wait_s < wait_s:
         hidden_pct = 100.0 * (1.0 - other_wait_s / wait_s)
-        text = f"{words} hide{ending} {hidden_pct:.0f} % of the wait (measured)."
+        effect = f"{'hide' if is_plural else 'hides'} {hidden_pct:.0f} % of the wait"
+    else:
+        effect = f"{'take' if is_plural else 'takes'} {saved_pct:.0f} % less time"
     reason = (
         f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: "
         f"{saved_pct:.0f} % less, 95 % interval {low_pct:.0f} to {high_pct:.0f} %."
@@ -192,10 +210,22 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
     if here > 0 and there > 0 and same_sensor:
         change_pct = 100.0 * (there / here - 1.0)
         reason += f" Energy: {abs(change_pct):.0f} % {'less' if change_pct < 0 else 'more'}."
-    reason += " Another batch size also changes what is learned." if lever in LEARNING else ""
-    saved = (saved_pct, low_pct, high_pct, hidden_pct)
-    head = (run.run, bound.bound_by, MEASURED)
-    return Advice(*head, f"{bound}: {text}", reason, other.run, *saved)
+    if lever in LEARNING:
+        reason += " Another batch size also changes what is learned."
+    elif sibling.is_learning:
+        reason += f" Another {lever.removeprefix(OWN)} may also change what is learned."
+    return Advice(
+        run=run.run,
+        bound_by=bound.bound_by,
+        kind=MEASURED,
+        advice=f"{bound}: {setting} {effect} (measured).",
+        reason=reason,
+        compared_run=other.run,
+        saved_pct=saved_pct,
+        saved_low_pct=low_pct,
+        saved_high_pct=high_pct,
+        hidden_pct=hidden_pct,
+    )
 
 
 def _standing(siblings: Sequence[_Sibling]) -> str:

@@ -18,7 +18,7 @@ from epochwatt.board.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTAN
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import NUMBER
 from epochwatt.columns import IDLE_COLUMNS, names
-from epochwatt.epochs.board import BUSY_PCT, event_flags
+from epochwatt.epochs.board_flags import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags
@@ -45,10 +45,8 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
     Raises RecordError: a measurement is missing or damaged; ConfigError: a row of `plug_csv` cannot
     be.
 
-    Parameters
-    ----------
-    idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
-    plug_csv : config/idle_plug.csv
+    `idles`: `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`;
+    `plug_csv`: config/idle_plug.csv
     """
     rows = [recorded_row(idle["root"], idle) for idle in idles] + plug_rows(plug_csv)
     write_table(path, "the idle powers", names(IDLE_COLUMNS), rows)

@@ -37,6 +37,8 @@ _NEEDED = (
     *(f.name for f in EPOCH_COLUMNS if f.kind == "bool"),
     "flags",
 )
+RANK = r"\.rank[1-9]\d*$"  # what the id of a further process of one training ends with
+_TIMES = ("e2e_s", "wait_s", "copy_s", "stall_s", "compute_s", "overhead_s")
 # pandas only warns of cells that it leaves out, and of numbers that it cannot hold
 _WARNINGS = (pd.errors.ParserWarning, RuntimeWarning)
 _DAMAGED = (ValueError, TypeError, OverflowError, *_WARNINGS)  # pandas' own errors among them
@@ -113,6 +115,34 @@ def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"0": epochs[epochs.epoch == 0], "1+": epochs[epochs.epoch >= 1], "all": epochs}
 
 
+def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Join the rows of the processes of one training: one row an epoch, named as the first.
+
+    Times are means over the processes. Each machine's power is measured by its first process:
+    energy and power are sums over machines, and missing where they are of one of them.
+    """
+    whole = epochs.run.str.replace(RANK, "", regex=True)
+    of_several = whole.isin(whole[whole != epochs.run])
+    if not of_several.any():
+        return epochs
+    joined = epochs[~of_several]
+    for _, rows in epochs[of_several].groupby([whole, "epoch"], sort=False):
+        row = rows.sort_values("run").iloc[:1].copy()
+        row[[*_TIMES]] = rows[[*_TIMES]].mean().to_numpy()
+        flags = set(" ".join(rows["flags"]).split()) - {"power_elsewhere"}
+        row["run"], row["flags"] = whole[row.index], " ".join(sorted(flags))
+        row["valid"] = bool(rows.valid.all())
+        seen = rows[~rows["flags"].str.contains("power_elsewhere")]
+        sums = seen[["energy_wh", "power_mean_w"]].sum(skipna=False)
+        if seen.instance.nunique() < rows.instance.nunique():
+            sums[:] = np.nan
+        row[["energy_wh", "power_mean_w"]] = sums.to_numpy()
+        off_wh = (seen.energy_wh * seen.energy_error_pct).sum(skipna=False)
+        row["energy_error_pct"] = off_wh / sums.energy_wh
+        joined = pd.concat([joined, row], ignore_index=True)
+    return joined.sort_values(["run", "epoch"], ignore_index=True)
+
+
 def counted_epochs(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that count in a run's means: valid epochs after the first."""
     return epochs[(epochs.epoch >= 1) & epochs.valid]
@@ -171,10 +201,8 @@ def export_tables(
 ) -> None:
     """Write results/tables/epochs.csv and runs.csv from the `epochs.csv` of all runs.
 
-    Parameters
-    ----------
-    paths : one `epochs.csv` per run
-    studies : run id -> names of its studies, separated by spaces
+    `paths`: one `epochs.csv` per run; `studies`: run id -> names of its studies, separated by
+    spaces
     """
     epochs = read_epochs(paths)
     write_frame(runs_csv, "the table of runs", summarise_runs(epochs, studies))

@@ -23,9 +23,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from epochwatt.analysis.collect_study import counted_epochs, read_epochs
+from epochwatt.analysis.collect_study import counted_epochs, join_ranks, read_epochs
+from epochwatt.analysis.own_runs import read_own_epochs
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.errors import EpochwattError
+from epochwatt.study.imported import find_own_runs
+from epochwatt.study.runs import MEASURED
 from epochwatt.tables import write_entries
 from epochwatt.text import aligned, counted, first_of, origin
 
@@ -36,7 +39,8 @@ QUANTITIES = {
     "overhead": "overhead_s",
     "energy": "energy_wh",
 }
-SETTINGS = (*FACTOR_NAMES, "protocol")
+OWN = "settings"  # of loops of one's own, in words: a column that only `find_runs` adds
+SETTINGS = (*FACTOR_NAMES, "protocol", OWN)
 CONFIDENCE = 0.95
 SHORT = "not enough epochs"
 VERDICTS = ("equivalent", "different", SHORT, "not comparable")
@@ -68,7 +72,7 @@ def find_runs(pattern: str) -> pd.DataFrame:
     """Return the epochs of a set of runs.
 
     `pattern` is an id or a pattern of ids of this checkout (`twin-nx-*`), or a folder of results,
-    such as that of another checkout or a copy.
+    such as that of another checkout or a copy; or runs of `EpochMonitor` (`find_own_runs`).
 
     Raises EpochwattError: nothing is there.
     """
@@ -77,15 +81,23 @@ def find_runs(pattern: str) -> pd.DataFrame:
         paths = sorted(Path(pattern).glob("runs/*/epochs.csv"))
     else:
         paths = [path for path in own if path.parent.match(pattern)]
-    if not paths:
+    if paths:
+        return join_ranks(read_epochs(paths))
+    folder, runs = find_own_runs(pattern)
+    if not runs:
+        ids = [path.parent.name for path in own] or sorted(find_own_runs(MEASURED)[1])
         raise EpochwattError(
             f"no run matches {pattern!r}",
-            where="results/runs",
-            found=first_of([path.parent.name for path in own]) or "no runs (`make run` makes them)",
-            allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of "
-            "results with runs/RUN/epochs.csv",
+            found=first_of(ids) or "no runs in results/runs, none of EpochMonitor in measured",
+            allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), a folder of "
+            "results with runs/RUN/epochs.csv, or one with the records of EpochMonitor",
         )
-    return read_epochs(paths)
+    words = {
+        name: ", ".join(f"{k} {value}" for k, value in run.factors.get("settings", {}).items())
+        for name, run in runs.items()
+    }
+    epochs = join_ranks(read_own_epochs(folder, runs.values()))
+    return epochs.assign(**{OWN: epochs.run.map(words)})
 
 
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -99,7 +111,8 @@ def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, s
 
 
 def _values(table: pd.DataFrame, factor: str) -> set[str]:
-    return set(table[factor].astype(object).fillna("none").map(str))
+    cells = table[factor] if factor in table else pd.Series([""])
+    return set(cells.astype(object).fillna("none").map(str))
 
 
 class Side(NamedTuple):
@@ -118,10 +131,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
 
     Raises EpochwattError: several runs of a set would have the same partner.
 
-    Parameters
-    ----------
-    a, b : tables of epochs (`find_runs`)
-    margin : share that means no difference: 0.05 for 5 %
+    `a`, `b`: tables of epochs (`find_runs`); `margin`: share that means no difference: 0.05 for 5 %
     """
     shared = [name for name in SETTINGS if name not in compared_factors(a, b)]
     ours, theirs = _sides(a, shared, "A"), _sides(b, shared, "B")
@@ -142,7 +152,7 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
     valid = {str(run): epochs for run, epochs in counted_epochs(table).groupby("run")}
     for first in table.drop_duplicates("run").to_dict("records"):
         side = Side(first["run"], valid.get(first["run"], table.iloc[:0]))
-        key = tuple(str(first[factor]) for factor in shared)
+        key = tuple(str(first.get(factor, "")) for factor in shared)
         if key in sides:
             raise EpochwattError(
                 f"two runs of {name} have the same factors, and a run has one partner",

@@ -53,11 +53,9 @@ def write_energy_parts(
 ) -> None:
     """Write the table; without a sensor it has no row.
 
-    Parameters
-    ----------
-    epochs, scopes : `epochs.csv` and `energy.csv` of the measured runs
-    idle : results/tables/idle.csv; empty: no idle power is there
-    records : run -> folder of its records
+    `epochs`, `scopes`: `epochs.csv` and `energy.csv` of the measured runs
+    `idle`: results/tables/idle.csv; empty: no idle power is there
+    `records`: run -> folder of its records
     """
     counted = counted_epochs(read_epochs(epochs))
     idle_rows = read_cells(idle) if idle else []
@@ -98,11 +96,9 @@ def constant_parts(epochs: pd.DataFrame, idle: Sequence[Cells]) -> dict[str, flo
 def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> dict[str, float]:
     """Return the energy of CPU, GPU and memory, as far as a sensor tells, and the rest, Wh.
 
-    Parameters
-    ----------
-    epochs : of one run: valid ones after the first, with energy
-    folder : of its records
-    scopes : its rows of energy.csv
+    `epochs`: of one run: valid ones after the first, with energy
+    `folder`: of its records
+    `scopes`: its rows of energy.csv
     """
     scope, numbers = epochs.iloc[0].power_scope, [int(number) for number in epochs.epoch]
     if scope == MODULE:

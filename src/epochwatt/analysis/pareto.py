@@ -12,9 +12,7 @@ def pareto_front(
     The rule of SIGMETRICS 2023, section 5.6: from the least of `first` up, a place is added when
     its `second` is below that of the last one added. Of equal points the first counts.
 
-    Parameters
-    ----------
-    first, second : shape (n,), less is better
+    `first`, `second`: shape (n,), less is better
     """
     order = np.lexsort((second, first))
     best_before = np.minimum.accumulate(np.concatenate([[np.inf], second[order][:-1]]))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.claims.table_claims import read_rows
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 from epochwatt.tables import write_entries
 
 TABLES = {  # statistic of a number -> our table that has it as a column; of others EXAMPLE
@@ -60,11 +60,9 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
 
     Raises ConfigError: a row of `numbers` is wrong.
 
-    Parameters
-    ----------
-    numbers : config/published/{paper}/numbers.csv
-    tables : paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
-    path : where to write
+    `numbers`: config/published/{paper}/numbers.csv
+    `tables`: paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
+    `path`: where to write
     """
     rows = {Path(table).stem: read_rows(table) for table in tables}
     pairs = beside(load_paper_numbers(Path(numbers)), rows)

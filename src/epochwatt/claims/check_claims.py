@@ -26,7 +26,7 @@ from epochwatt.claims.evaluate import Claim, Verdict, evaluate, evaluate_boards,
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.number_sources import EpochTable, read_rows, with_clocks
 from epochwatt.claims.predictions import read_predictions
-from epochwatt.claims.summary import RESTING, headline, weakest
+from epochwatt.claims.takeaway_counts import RESTING, headline, weakest
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published

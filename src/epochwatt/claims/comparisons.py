@@ -11,10 +11,10 @@ from typing import Any
 from epochwatt import columns
 from epochwatt.claims.claims_table import FAILS, GENERAL, HOLDS, PAPER, ComparisonRow
 from epochwatt.claims.evaluate import Verdict
-from epochwatt.claims.tolerances import PRINTED, SLACK, Terms
+from epochwatt.claims.tolerances import PRINTED, Terms
 from epochwatt.claims.verdict import Change, Comparison, Percentage, Ratio, Tolerated
 from epochwatt.published.folds import Point, point
-from epochwatt.published.numbers import Fact
+from epochwatt.published.numbers import Config, Fact
 from epochwatt.tables import cell_text
 
 COLUMN_OF = {  # metric of a predicate -> column of epochs.csv, where that has another name
@@ -72,10 +72,7 @@ def comparison_rows(
 ) -> list[ComparisonRow]:
     """Return the rows of a verdict.
 
-    Parameters
-    ----------
-    facts : `facts_by_reads`
-    titles : model or device -> name for people
+    `facts`: `facts_by_reads`; `titles`: model or device -> name for people
     """
     claim, shared = verdict.claim, about(verdict, backend)
     comparisons = [c for c in verdict.made or verdict.comparisons if any(c.computed)]
@@ -132,7 +129,7 @@ def facts_by_reads(facts: Iterable[Fact]) -> dict[Reads, list[Fact]]:
     return by_reads
 
 
-def _point(paper: str, config: Mapping[str, Any], metric: str) -> Point:
+def _point(paper: str, config: Config, metric: str) -> Point:
     return (*point(paper, dict(config), "")[:-1], metric)
 
 
@@ -208,7 +205,7 @@ def _tolerance(made: Comparison, terms: Terms) -> str:
     if name == "NEAR" and isinstance(made.right, Percentage):
         name = "NEAR_PP"
     for side in (made.left, made.right):
-        if not name and isinstance(side, Tolerated) and side.tolerance.startswith(SLACK):
+        if not name and isinstance(side, Tolerated) and terms.is_slack(side.tolerance):
             name = side.tolerance
     if not name:
         return ""

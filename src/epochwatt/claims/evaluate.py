@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from epochwatt import columns
 from epochwatt.claims import expression, functions
+from epochwatt.claims.expression import Names
 from epochwatt.claims.functions import Front, front
 from epochwatt.claims.number_sources import (
     BEST,
@@ -43,7 +44,6 @@ FOLLOWERS = {
 FOLLOWING = ("prefetch_factor", "dataset")  # by which no two cases differ alone
 
 Status = Literal["holds", "does_not_hold", "not_evaluable"]
-Names = dict[str, Any]  # that an expression may use, with their meaning
 Modes = Mapping[str, Mapping[str, float]]  # mode -> setting -> value
 
 
@@ -58,7 +58,6 @@ class Claim(NamedTuple):
     claim: str
     predicate: str
     general_form: str
-    tolerances: str
     threshold_source: str
     devices: str
     models: str
@@ -98,6 +97,7 @@ def load_claims(root: Path = Path()) -> list[Claim]:
     claims: dict[str, Claim] = {}
     for line, row in read_table(root / TAKEAWAYS):
         where = f"{TAKEAWAYS}, line {line}"
+        row.pop("tolerances", "")  # of tables of before: nobody read it
         if tuple(row) != Claim._fields:
             raise ConfigError("other columns", where=where, found=row, allowed=Claim._fields)
         if row["id"] in claims:
@@ -165,9 +165,7 @@ def namespace(
 ) -> Names:
     """Return every name that a predicate about one paper may use, with its meaning.
 
-    Parameters
-    ----------
-    log : gets what is read of the table
+    `log`: gets what is read of the table
     """
     reads = (log or expression.Log()).reads
 
@@ -326,10 +324,7 @@ def case_names(
 ) -> Names:
     """Return every name that a general form may use of the runs of one case, with its meaning.
 
-    Parameters
-    ----------
-    named : all names of the form, the models that it is about among them
-    log : gets what is read
+    `named`: all names of the form, the models that it is about among them; `log`: gets what is read
     """
     runs: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

@@ -57,6 +57,9 @@ class Log:
         return reads
 
 
+Names = Mapping[str, Any]  # that an expression may use, with their meaning
+
+
 @dataclass
 class _Evaluation:
     """One evaluation: the values of names, loop variables among them, and what is missing."""
@@ -110,7 +113,7 @@ class Expression(NamedTuple):
     step: Step
 
 
-def parse(text: str, where: str, names: Mapping[str, Any]) -> Expression:
+def parse(text: str, where: str, names: Names) -> Expression:
     """Return an expression that may use these functions and constants.
 
     Raises ConfigError: it is too long, or holds something that is not allowed; names the character.
@@ -132,16 +135,14 @@ def _parsed(text: str, where: str, *names: frozenset[str]) -> Expression:
 
 
 def judge(
-    predicate: Expression, names: Mapping[str, Any], log: Log | None = None
+    predicate: Expression, names: Names, log: Log | None = None
 ) -> tuple[Judgement | None, tuple[str, ...]]:
     """Return the judgement of a predicate, or None and what is missing.
 
     Raises ConfigError: it cannot be computed (two words multiplied), or is not a comparison.
 
-    Parameters
-    ----------
-    names : those that it was parsed with; a function may raise `NotEvaluable`
-    log : gets every comparison that could be made
+    `names`: those that it was parsed with; a function may raise `NotEvaluable`
+    `log`: gets every comparison that could be made
     """
     value, missing = _value(predicate, names, log)
     if not missing and not isinstance(value, Judgement):
@@ -150,9 +151,7 @@ def judge(
     return value, missing
 
 
-def number(
-    expression: Expression, names: Mapping[str, Any]
-) -> tuple[float | None, tuple[str, ...]]:
+def number(expression: Expression, names: Names) -> tuple[float | None, tuple[str, ...]]:
     """Return the number that an expression gives, or None and what is missing; else as `judge`."""
     value, missing = _value(expression, names)
     if not missing and not isinstance(value, int | float):
@@ -161,7 +160,7 @@ def number(
 
 
 def _value(
-    expression: Expression, names: Mapping[str, Any], log: Log | None = None
+    expression: Expression, names: Names, log: Log | None = None
 ) -> tuple[Any, tuple[str, ...]]:
     evaluation = _Evaluation(dict(names), expression.where, log or Log())
     try:

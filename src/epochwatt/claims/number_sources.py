@@ -19,7 +19,7 @@ from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
-from epochwatt.epochs.board import MET, pinned_mhz
+from epochwatt.epochs.board_flags import MET, pinned_mhz
 from epochwatt.epochs.telemetry import Samples, read_all
 from epochwatt.epochs.windows import window_mean
 from epochwatt.published.numbers import MEANT_EPOCHS, trains_as_published
@@ -49,10 +49,10 @@ DERIVED: dict[str, Callable[[Row], float]] = {
         _float(row, "read_iops") * _float(row, "e2e_s") / _float(row, "n_samples")
     ),
 }
-COLUMNS = ("stall_s", "compute_s", "e2e_s", "preprocess_s", "cached_pct")
+PLAIN_METRICS = ("stall_s", "compute_s", "e2e_s", "preprocess_s", "cached_pct")
 # From telemetry, not in epochs.csv: whoever has the samples adds them to the rows.
 CLOCKS = ("gpu_freq_mhz", "emc_below_max_time_pct", "cpu_below_peak_time_pct")
-METRICS = (*DERIVED, *COLUMNS, "gpu_util_pct", *CLOCKS)
+METRICS = (*DERIVED, *PLAIN_METRICS, "gpu_util_pct", *CLOCKS)
 ENERGIES = ("energy_wh", "power_w")
 PREDICTED = ("time_mape_pct", "energy_mape_pct")
 BEST = "best_mode_set"  # of a board, beside them
@@ -66,7 +66,7 @@ def _float(row: Row, column: str) -> float:
     return number
 
 
-def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
+def read_rows(paths: Iterable[str | Path]) -> list[Row]:
     """Return the rows of several `epochs.csv`; raises RecordError as `epochs.table.read_rows`."""
     return [row for path in paths for row in table.read_rows(path)]
 
@@ -198,9 +198,7 @@ def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
 
     Raises RecordError: a record is missing or damaged.
 
-    Parameters
-    ----------
-    folders : run -> folder of its records
+    `folders`: run -> folder of its records
     """
     clocked: list[Row] = []
     for row in rows:
@@ -218,11 +216,9 @@ def sampled_clocks(
 ) -> dict[str, float]:
     """Return the columns of one epoch; those that nothing was sampled for are left out.
 
-    Parameters
-    ----------
-    record : says when it began and ended
-    samples : source -> column -> float (n,)
-    top_mhz : what the power mode sets: cpu_mhz, emc_mhz
+    `record`: says when it began and ended
+    `samples`: source -> column -> float (n,)
+    `top_mhz`: what the power mode sets: cpu_mhz, emc_mhz
     """
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     host, board = samples.get("host", {}), samples.get("board", {})

@@ -52,19 +52,21 @@ class NumbersRead(NamedTuple):
 
 def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
     """Return the runs and metrics that the predicates read. Raises ConfigError as `evaluate`."""
-    reads = []
+    reads: list[Read] = []
     for read in reads_of(claims, terms):
         if read.metric in METRICS:
             reads.append(read)
-        modes = product(*(terms.sets[name] for name in ("MODELS4", "COMMON_MODES")))
-        for model, mode in modes if read.metric in LEARNED else ():
-            factors = terms.factors(read.factors["device"], model, {"pm": mode})
-            factors |= {"setup": PAPERS[0], "epoch": "1+"}
-            reads += [Read(metric, factors) for metric in LEARNED[read.metric]]
-    return {
-        point(f["setup"], {PRINTED.get(name, name): value for name, value in f.items()}, metric)
-        for metric, f in reads
-    }
+        elif read.metric in LEARNED:
+            # a prediction has learned from all networks in all modes that they have in common
+            for model, mode in product(terms.sets["MODELS4"], terms.sets["COMMON_MODES"]):
+                run = terms.factors(read.factors["device"], model, {"pm": mode})
+                run |= {"setup": PAPERS[0], "epoch": "1+"}
+                reads += [Read(metric, run) for metric in LEARNED[read.metric]]
+    found: set[Point] = set()
+    for metric, factors in reads:
+        config = {PRINTED.get(name, name): value for name, value in factors.items()}
+        found.add(point(factors["setup"], config, metric))
+    return found
 
 
 def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.claims import expression, functions
+from epochwatt.claims.expression import Names
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import NotEvaluable, Percentage, shown
 from epochwatt.errors import ConfigError
@@ -105,21 +106,19 @@ def judge_claims(
     paper: str,
     claims: Sequence[TableClaim],
     tables: Mapping[str, Sequence[Cells]],
-    names: Mapping[str, Any] = functions.PLAIN,
+    names: Names = functions.PLAIN,
 ) -> list[TableClaimRow]:
     """Return what the rows of each provenance say about each claim.
 
-    Parameters
-    ----------
-    tables : name -> rows, each with a column `provenance`
-    names : functions and constants that expressions may use besides those of `Tables`
+    `tables`: name -> rows, each with a column `provenance`; `names`: functions and constants that
+    expressions may use besides those of `Tables`
     """
     for name, rows in tables.items():
         if rows and PROVENANCE not in rows[0]:
             raise ConfigError(f"no column {PROVENANCE}", where=f"{name}.csv")
     provenances = dict.fromkeys(row[PROVENANCE] for rows in tables.values() for row in rows)
     return [
-        _judged(paper, claim, provenance, Tables(tables, provenance), names)
+        _judge(paper, claim, provenance, Tables(tables, provenance), names)
         for claim in claims
         for provenance in provenances or ("",)
     ]
@@ -164,6 +163,7 @@ class Tables:
         return cells
 
     def _cells(self, table: str, column: str, where: Mapping[str, Any]) -> list[str]:
+        """Return a column's cells in the rows of a table that fit; note that they were read."""
         rows = self._rows.get(table, [])
         if not rows:
             raise NotEvaluable(f"rows of {table}.csv")
@@ -196,10 +196,14 @@ def _wish(table: str, column: str, where: Mapping[str, Any]) -> str:
     return f"{column} of {table}.csv" + (f" where {conditions}" if conditions else "")
 
 
-def _judged(
-    paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Mapping[str, Any]
+def _judge(
+    paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Names
 ) -> TableClaimRow:
-    """Return the row of a claim, which is checked whole, also where no table has a row."""
+    """Judge a claim on the tables of one provenance.
+
+    Its quantities are computed first, each by the names of those before it. All expressions are
+    parsed, so that a mistake in one is found where no table has a row.
+    """
     known = {**names, "column": tables.column, "cell": tables.cell, "words": tables.words}
     values: dict[str, float] = {}
     missing: tuple[str, ...] = ()

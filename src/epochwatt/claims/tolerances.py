@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from epochwatt.claims.verdict import Tolerated
+from epochwatt.columns import Factors
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -23,7 +24,6 @@ KEYWORDS = {
     "cache": "cache_policy",
     "scale": "dataset_scale",
 }
-SLACK = "EPS"  # begins the name of a tolerance around a printed number; others are our limits
 # factor of a run -> its key in config/published/, where that is another
 PRINTED = {"cache_policy": "cache", "dataset_scale": "scale"}
 
@@ -38,6 +38,11 @@ class Tolerance(_Part):
     value: float = Field(allow_inf_nan=False, description="its value")
     unit: str = Field(description="its unit: %, points, 1/s, or a factor")
     about: str = Field(description="what it is for")
+    slack: bool | None = Field(
+        None,
+        description="true: it widens a printed number; false: it is itself the limit; empty: true "
+        "where its name begins with EPS",
+    )
 
 
 class Terms(_Part):
@@ -55,15 +60,20 @@ class Terms(_Part):
         """Tolerance -> value."""
         return {name: tolerance.value for name, tolerance in self.tolerances.items()}
 
+    def is_slack(self, name: str) -> bool:
+        """Say whether a tolerance widens a printed number; else it is itself the limit."""
+        slack = self.tolerances[name].slack
+        return name.startswith("EPS") if slack is None else slack
+
     def constants(self) -> dict[str, Any]:
         """Return every name of a predicate that is not a function."""
         tolerances = {
-            name: Tolerated(value, 0.0 if name.startswith(SLACK) else None, name)
+            name: Tolerated(value, 0.0 if self.is_slack(name) else None, name)
             for name, value in self.numbers.items()
         }
         return {**{word: word for word in self.words}, **self.sets, **tolerances}
 
-    def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
+    def factors(self, device: str, model: str, keys: Factors) -> Factors:
         """Return the factors of the run that a predicate means by `KEYWORDS` and `instance`."""
         unknown = set(keys) - set(KEYWORDS) - {"instance"}
         if unknown:

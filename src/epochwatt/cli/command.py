@@ -107,11 +107,9 @@ def option(
 ) -> Callable[[Decorated], Decorated]:
     """Declare an option.
 
-    Parameters
-    ----------
-    usage : as its help shows it, `--rate N`; without `N` and a `kind` it is a flag
-    into : name of the function's parameter, where it is another one
-    settings : as of `click.option`
+    `usage`: as its help shows it, `--rate N`; without `N` and a `kind` it is a flag
+    `into`: name of the function's parameter, where it is another one
+    `settings`: as of `click.option`
     """
     name, _, metavar = usage.partition(" ")
     return click.option(

@@ -20,7 +20,6 @@ from epochwatt.cli.command import (
     option,
     say,
 )
-from epochwatt.errors import EpochwattError
 
 
 @command("List what is selected and how long it will take.")
@@ -122,32 +121,9 @@ def run(words: tuple[str, ...], json: Path | None) -> int:
     # everything behind the two dashes is the command
     epochwatt run -- python train.py --epochs 3
     """
-    import subprocess
-    from dataclasses import asdict
+    from epochwatt.integrations.command import run_command
 
-    from epochwatt import EpochMonitor
-    from epochwatt.board.records import files
-
-    with EpochMonitor("run") as monitor:
-        monitor.begin_window(words[0])
-        try:
-            with subprocess.Popen(words) as process:
-                while True:
-                    try:
-                        status = process.wait()
-                        break
-                    except KeyboardInterrupt:  # it has got Ctrl-C as well
-                        continue
-        except OSError as error:
-            raise EpochwattError(
-                f"{words[0]} cannot be started: {error.strerror}",
-                do="give the command behind two dashes: epochwatt run -- python train.py",
-            ) from error
-        window = monitor.end_window(words[0])
-    click.echo(str(window), err=True)
-    if json is not None:
-        files.write_json(str(json), {**asdict(window), "command": list(words), "status": status})
-    return status if status >= 0 else 128 - status
+    return run_command(words, "" if json is None else str(json))
 
 
 @command("Make epochs with energy of another program's power log.", "import")

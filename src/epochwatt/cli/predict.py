@@ -13,7 +13,9 @@ from epochwatt.cli.command import (
     MODEL,
     NOT_NEGATIVE,
     OUTPUT_FILE,
+    PATH,
     POSITIVE,
+    RUN,
     SWEEP,
     Finite,
     command,
@@ -57,6 +59,7 @@ def _totals(command: Any) -> Any:
     required=True,
 )
 @option("--model NAME", NETWORK, MODEL)
+@option("--run RUN", "Instead of --model: a run of EpochMonitor whose network was counted.", RUN)
 @option("--storage", "Storage medium of the data set.", click.Choice(["ssd", "hdd", "sd", "emmc"]))
 @option("--workers N", "Number of loader workers.", COUNT_OR_0, into="num_workers")
 @option("--batch-size N", "Samples per mini-batch.", COUNT)
@@ -68,13 +71,15 @@ def _totals(command: Any) -> Any:
 @option("--scale X", "Size of the data set relative to the original.", POSITIVE)
 @option("--cold", "Start with an empty page cache.")
 @_totals
-def what_if(device: str, model: str | None, **options: Any) -> None:
+def what_if(device: str, model: str | None, run: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
     and how far the answer can be trusted (docs/how-to/what-if.md).
 
     Options that are left out take the default of the SIGMETRICS 2023 paper, which the answer shows
     for comparison. A network that config/workloads.yaml does not have can be described by its
-    totals instead of --model; then all eight are required.
+    totals instead of --model; then all eight are required. With --run, it is
+    your own loop, beside what was measured of it here; its script calls
+    `monitor.count(model, minibatch)`.
 
     Examples:
     # the papers' default configuration
@@ -83,11 +88,16 @@ def what_if(device: str, model: str | None, **options: Any) -> None:
     epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8
     # a power mode in numbers
     epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
+    # a loop of your own
+    epochwatt what-if --device orin --run my-run
     """
     from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
-    say(what_if_lines(device, model, given(totals), given(options)))
+    settings = given(options)
+    if run is not None and (model or given(totals) or options["storage"] or options["cold"]):
+        raise click.UsageError("--run goes with none of --model, its totals, --storage and --cold")
+    say(what_if_lines(device, model, given(totals), settings, run))
 
 
 @command("Find the best power mode of a board within limits.")
@@ -304,6 +314,48 @@ def schedule(**options: Any) -> int:
     return 0 if result.plan is not None else 1
 
 
+@command("Plan a round of federated training that ends together.")
+@click.argument("fleet", metavar="FLEET", type=PATH)
+@option(
+    "--objective",
+    "energy: least, at no later end; time: earliest end within --max-energy-wh; energy_per_sample:"
+    " least, where boards may choose how much they train.",
+    click.Choice(["energy", "time", "energy_per_sample"]),
+    default="energy",
+)
+@option(
+    "--deadline-s S",
+    "The round ends within S seconds. Default of the objective energy: as soon as the slowest board"
+    " can.",
+    POSITIVE,
+)
+@option("--max-energy-wh WH", "Limit of the energy of all boards in a round.", POSITIVE)
+@option(
+    "--max-risk P",
+    "Highest probability that some board ends later, such as 0.05; spread_pct of a board says how"
+    " much its fits vary.",
+    Finite(min=0, max=0.5, min_open=True),
+)
+@option("--csv FILE", "Also write a row per board to FILE.", OUTPUT_FILE, into="path")
+def rounds(path: Any, **options: Any) -> None:
+    """Choose the power mode of each board of FLEET, a YAML file, so that a round of federated
+    training ends together: fast boards run slower, and nobody waits at full power
+    (docs/how-to/federated-round.md).
+
+    Examples:
+    # least energy, no later than the slowest board can
+    epochwatt rounds fleet.yaml
+    # within a minute, and late in at most one round of twenty
+    epochwatt rounds fleet.yaml --deadline-s 60 --max-risk 0.05
+    """
+    from epochwatt.rounds.answer import Request, answer_lines, find_answer, write_table
+
+    result = find_answer(Request(**options))
+    say(answer_lines(result))
+    if path is not None:
+        write_table(result, path)
+
+
 @command("Judge the prediction methods on sweeps of power modes.")
 @click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
 @option(
@@ -387,6 +439,6 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     # a network from a library
     epochwatt count --model torchvision.models.squeezenet1_1 --like resnet50
     """
-    from epochwatt.counting.summary import count_lines  # imports torch
+    from epochwatt.counting.count_lines import count_lines  # imports torch
 
     say(count_lines(model, like, batch_size, task, precision))

@@ -116,8 +116,8 @@ def explain(run: str) -> None:
     loader, constant power; by class of operators, too. Then what each knob of its power mode would
     change, one step up (docs/how-to/explain-a-run.md).
 
-    RUN is the id of a run, or the beginning of one. Ceilings of a measured run come from its own
-    machine, those of a simulated run from its simulated board.
+    RUN is the id of a run, the beginning of one, or a folder with a run of EpochMonitor. Ceilings
+    of a measured run come from its own machine, those of a simulated run from its simulated board.
 
     Examples:
     # a run, by the beginning of its id
@@ -125,14 +125,22 @@ def explain(run: str) -> None:
     # a simulated run
     epochwatt explain twin-agx-d1-mobilenet-ssd-w1
     """
-    from epochwatt.roofline.explain import explain_run, explanation_lines
+    from epochwatt.roofline.explain import explain_run, explanation_lines, split_lines
     from epochwatt.roofline.find_run import find_counts, find_run, measured_fits
 
     found, epochs = find_run(run)
-    if found.provenance == "simulated":
-        from epochwatt.twin.ceilings import simulated_fits
+    is_own = bool(epochs[0]["imported"])
+    try:
+        work = find_counts(found, is_own)
+        if found.provenance == "simulated":
+            from epochwatt.twin.ceilings import simulated_fits
 
-        fits = simulated_fits(found.device)
-    else:
-        fits = measured_fits()
-    say(explanation_lines(explain_run(found, epochs, find_counts(found), fits)))
+            fits = simulated_fits(found.device)
+        else:
+            fits = measured_fits()
+        lines = explanation_lines(explain_run(found, epochs, work, fits))
+    except EpochwattError as error:
+        if not is_own:
+            raise
+        lines = split_lines(found, epochs, error)
+    say(lines)

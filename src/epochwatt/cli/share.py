@@ -1,5 +1,6 @@
 """Commands for tables of modes and packages: `sweeps`, `convert-sweep`, `export`, `validate`."""
 
+import os
 from pathlib import Path
 
 import click
@@ -96,8 +97,9 @@ def export(names: tuple[str, ...], output: Path, **terms: str | None) -> None:
     Package or as Croissant.
 
     NAME is a sweep (`epochwatt sweeps` lists the public ones), a CSV table of modes, a package, a
-    study, or a run (or a pattern of runs in quotes). Measured, public and simulated rows come into
-    tables of their own; the name of a package with simulated rows says so.
+    study, a run (or a pattern of runs in quotes), or a folder of runs of EpochMonitor. Measured,
+    public and simulated rows come into tables of their own; the name of a package with simulated
+    rows says so.
 
     Examples:
     # a folder
@@ -107,10 +109,21 @@ def export(names: tuple[str, ...], output: Path, **terms: str | None) -> None:
     # a plain table of modes
     epochwatt export theirs.csv --output theirs --licence MIT
     """
+    from epochwatt.analysis.own_runs import own_results
+    from epochwatt.open_data.export import RESULTS
     from epochwatt.open_data.export import export as write
     from epochwatt.open_data.package import Terms
+    from epochwatt.study.imported import find_own_runs
 
-    say(write(names, output, Terms(**{name: text or "" for name, text in terms.items()})))
+    given = Terms(**{name: text or "" for name, text in terms.items()})
+    found = [find_own_runs(name) for name in names]
+    folder, runs = found[0][0], {name: run for _, own in found for name, run in own.items()}
+    is_own = all(own for _, own in found) and {home for home, _ in found} == {folder}
+    if is_own and (any(map(os.path.isdir, names)) or not RESULTS.is_dir()):
+        with own_results(folder, runs) as results:
+            say(write([*runs], output, given, results, folder))
+    else:
+        say(write(names, output, given))
 
 
 @command("Check a package or a table of modes, cell by cell.")
@@ -121,6 +134,8 @@ def validate(path: Path) -> int:
     modes, check columns and cells.
 
     PATH is a folder, a .zip or a .csv file. The exit status is 1 if something is wrong.
+
+    Of a folder with records of EpochMonitor, check each file of them.
 
     Examples:
     # a package

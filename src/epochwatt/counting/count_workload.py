@@ -4,22 +4,29 @@ The counts of each kernel (see `epochwatt.counting.recorder`) are linear in the 
 sizes give them, a third checks them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.transforms import Sample
 from epochwatt.board.training.workloads import Workload, workload_of
-from epochwatt.counting.kernel_counts import COUNTS, SCHEMA_VERSION
+from epochwatt.columns import Factors
+from epochwatt.counting.kernel_counts import COUNTS, FLOAT_BYTES, SCHEMA_VERSION
 from epochwatt.counting.operators import Kernel
-from epochwatt.counting.recorder import META, record
+from epochwatt.counting.recorder import META, Loss, mean_of, record
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.study.config import WorkloadRow
+
+if TYPE_CHECKING:  # where pydantic may be missing, somebody's own network is counted
+    from epochwatt.study.config import WorkloadRow
 
 SIZES = (8, 16, 40)  # mini-batch sizes: two give the counts, the third checks them
 
@@ -55,7 +62,7 @@ def made_on_meta(workload: Workload, size: int) -> tuple[nn.Module, torch.Tensor
     return network, inputs, targets
 
 
-def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, Any]:
+def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> Factors:
     """Return `model` and, of a network that is not of this package, what its row says of it."""
     if model not in rows:
         raise ConfigError(
@@ -66,18 +73,14 @@ def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, An
     return {"model": model, "network": given} if given else {"model": model}
 
 
-def count_workload(
-    factors: Mapping[str, Any], task: str = "train", precision: str = "fp32"
-) -> dict[str, Any]:
+def count_workload(factors: Factors, task: str = "train", precision: str = "fp32") -> Document:
     """Return the counts of one mini-batch as results/twin/workloads/{model}.json has them.
 
     Raises ConfigError: a model that is not there; TrainingError: the kernels depend on the
     mini-batch size other than linearly.
 
-    Parameters
-    ----------
-    factors : with `model` and, of a network that is not of this package, `network`
-    task, precision : of the run; see `record`
+    `factors`: with `model` and, of a network that is not of this package, `network`; `task`,
+    `precision`: of the run; see `record`
     """
     model, workload = factors["model"], workload_of(dict(factors))
     runs = [launches(workload, size, task, precision) for size in SIZES]
@@ -98,6 +101,78 @@ def count_workload(
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(model, runs),
     }
+
+
+def count_network(
+    network: nn.Module,
+    minibatch: Any,
+    name: str,
+    loss: Loss | None = None,
+    optimiser: str = "sgd",
+    precision: str = "fp32",
+) -> dict[str, Any]:
+    """Return the counts of somebody's own training, as `count_workload`, and its `batch_size`.
+
+    Raises ConfigError: a mini-batch without a tensor, an unknown optimiser or precision;
+    TrainingError as `count_workload`.
+
+    `minibatch`: a tensor, inputs first in a tuple, or names and tensors; samples lie along the
+    first dimension of its tensors
+    `loss`: (network, minibatch) -> number to train on; None: the network's own `loss`, or the mean
+    of all that comes out
+    """
+    while isinstance(inner := getattr(network, "_orig_mod", None), nn.Module):
+        network = inner  # of torch.compile
+    if isinstance(network, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        network = network.module
+    minibatch = dict(minibatch) if isinstance(minibatch, Mapping) else minibatch
+    tensors = [x for x in tree_leaves(minibatch) if isinstance(x, torch.Tensor) and x.dim()]
+    if not tensors:
+        raise ConfigError(
+            "a mini-batch without a tensor cannot be counted", found=type(minibatch).__name__
+        )
+    batch_size = len(tensors[0])
+
+    def sized(size: int) -> Any:
+        def empty(x: Any) -> Any:
+            if not any(x is tensor for tensor in tensors) or len(x) != batch_size:
+                return x
+            return torch.empty(size, *x.shape[1:], dtype=x.dtype, device=META)
+
+        return tree_map(empty, minibatch)
+
+    runs = [
+        record(
+            network,
+            sized(size),
+            precision=precision,
+            loss=loss or _own_loss,
+            optimiser=optimiser,
+        )
+        for size in SIZES
+    ]
+    moved_bytes = sum(x.element_size() * x[0].numel() for x in tensors if len(x) == batch_size)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model": name,
+        "task": "train",
+        "torch": torch.__version__,
+        "precision": precision,
+        "batch_size": batch_size,
+        "input": [-(-moved_bytes // FLOAT_BYTES)],  # a sample with its label, in floats
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "kernels": _linear(name, runs),
+    }
+
+
+def _own_loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
+    """Return the loss that a network gives by itself, else the mean of all that comes out."""
+    if isinstance(minibatch, dict):
+        outputs = network(**minibatch)
+    else:
+        outputs = network(minibatch[0] if isinstance(minibatch, (tuple, list)) else minibatch)
+    own = outputs.get("loss") if isinstance(outputs, Mapping) else getattr(outputs, "loss", None)
+    return own if isinstance(own, torch.Tensor) else mean_of(outputs)
 
 
 def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[Any]]:
@@ -131,7 +206,7 @@ def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[
 
 
 def write_workload(
-    factors: Mapping[str, Any], path: str, task: str = "train", precision: str = "fp32"
+    factors: Factors, path: str, task: str = "train", precision: str = "fp32"
 ) -> None:
     """Count a workload and write the counts, whole or not at all (see `count_workload`)."""
     with files.writing("the counts", path):

@@ -90,24 +90,29 @@ def record(
     ):
         if name not in allowed:
             raise ConfigError(f"no {what} {name!r} is counted", allowed=allowed)
-    with _shapes(precision) as empty:
-        shaped = _without_content(network, empty).train(task == "train")
-        moved = tree_map(lambda x: empty(x) if isinstance(x, torch.Tensor) else x, inputs)
-        try:
-            if task == "infer":
-                return _infer(shaped, moved, precision)
-            return _train(shaped, moved, precision, loss or _mean_output, optimiser)
-        except (RuntimeError, NotImplementedError) as error:
-            raise TrainingError(
-                f"{type(network).__name__} cannot be counted: it does not run on shapes alone",
-                found=str(error).strip().split("\n")[0],
-                do="let its work not depend on what the tensors hold",
-            ) from error
+    loss = loss or (lambda network, inputs: mean_of(network(inputs)))
+    reason: Exception
+    # some look at their masks, unless these are fake (transformers)
+    for is_fake in (False, True) if precision not in AUTOCAST else (True,):
+        with _shapes(is_fake) as empty:
+            shaped = _without_content(network, empty).train(task == "train")
+            moved = tree_map(lambda x: empty(x) if isinstance(x, torch.Tensor) else x, inputs)
+            try:
+                if task == "infer":
+                    return _infer(shaped, moved, precision)
+                return _train(shaped, moved, precision, loss, optimiser)
+            except (RuntimeError, NotImplementedError) as error:
+                reason = error
+    raise TrainingError(
+        f"{type(network).__name__} cannot be counted: it does not run on shapes alone",
+        found=str(reason).strip().split("\n")[0],
+        do="let its work not depend on what the tensors hold",
+    ) from reason
 
 
 @contextmanager
-def _shapes(precision: str) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """Give what makes tensors without content: on meta; under autocast, which needs a device, fake.
+def _shapes(is_fake: bool) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+    """Give what makes tensors without content: on meta, or fake ones, which have a device.
 
     Within, attention and LSTM are taken apart into products.
     """
@@ -120,7 +125,7 @@ def _shapes(precision: str) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
         stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
         torch.backends.mha.set_fastpath_enabled(False)
         device = META
-        if precision in AUTOCAST:
+        if is_fake:
             stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
             # what torch.backends.mkldnn.flags does, without its warning
             stack.callback(torch._C._set_mkldnn_enabled, torch._C._get_mkldnn_enabled())
@@ -155,6 +160,7 @@ def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, K
 def _train(
     network: nn.Module, inputs: Any, precision: str, loss: Loss, optimiser: str
 ) -> list[tuple[str, Kernel]]:
+    """Record the kernels of one training step, each with its phase."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     states = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
     for weight in weights:
@@ -180,16 +186,13 @@ def _train(
     ]
 
 
-def _mean_output(network: nn.Module, inputs: Any) -> torch.Tensor:
+def mean_of(outputs: Any) -> torch.Tensor:
     """Return the sum of the means of all numbers that come out of a network."""
-    outputs = [
-        leaf
-        for leaf in tree_leaves(network(inputs))
-        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
-    ]
-    if not outputs:
+    leaves = tree_leaves(outputs)
+    numbers = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not numbers:
         raise TrainingError("the network's output depends on no weight", do="give a loss")
-    return torch.stack([output.float().mean() for output in outputs]).sum()
+    return torch.stack([number.float().mean() for number in numbers]).sum()
 
 
 @torch.no_grad()

@@ -47,11 +47,9 @@ def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
     Raises DataError: a file there has another checksum; or files are missing and cannot be
     downloaded, with their names, checksums and addresses.
 
-    Parameters
-    ----------
-    wanted : the files
-    folder : where they are kept, and where a person may put them
-    title : of the data set, for messages
+    `wanted`: the files
+    `folder`: where they are kept, and where a person may put them
+    `title`: of the data set, for messages
     """
     folder.mkdir(parents=True, exist_ok=True)
     for file in wanted:

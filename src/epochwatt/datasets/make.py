@@ -3,16 +3,16 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.data import MANIFEST
 from epochwatt.datasets.recipes import SEED, maker_of, n_samples
 
 MANY = 100  # files
 
 
-def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
+def make_dataset(folder: Path, recipe: Document) -> None:
     """Make the data set that a recipe describes; the manifest appears last, once all is there.
 
     Raises RecordWriteError: the folder cannot be written (permission, full disk); DataError: an

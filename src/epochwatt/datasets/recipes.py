@@ -7,8 +7,9 @@ carries the checksums of its files instead.
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.data import READERS
 from epochwatt.board.training.references import is_reference, resolve
 from epochwatt.datasets import official, synthetic
@@ -90,13 +91,13 @@ def maker_of(dataset: str, source: str) -> Maker:
         ) from None
 
 
-def recipe(dataset: str, source: str, scale: float) -> dict[str, Any]:
+def recipe(dataset: str, source: str, scale: float) -> Document:
     """Return the recipe of a data set: a dict that can stand in a hash.
 
     Raises ConfigError when there is no such source, or none at that scale.
     """
     maker = maker_of(dataset, source)
-    named: dict[str, Any] = {"name": dataset, "source": source, "scale": scale}
+    named: Document = {"name": dataset, "source": source, "scale": scale}
     if maker.checksums is None:
         return {**named, "seed": SEED, "version": maker.version}
     if scale != 1:

@@ -25,13 +25,13 @@ import tarfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from epochwatt import __version__
 from epochwatt.board.device import board_files
 from epochwatt.board.device.board_files import text
 from epochwatt.board.device.identity import identify
 from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.records.shapes import Document
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.subject import Recording, Subject, choose
 from epochwatt.errors import EpochwattError
@@ -48,7 +48,7 @@ class Readings:
 
     values: dict[str, bytes] = field(default_factory=dict)  # real name below the root -> content
     links: dict[str, str] = field(default_factory=dict)  # name -> name, both below the root
-    errors: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> errno, at, text
+    errors: dict[str, Document] = field(default_factory=dict)  # name -> errno, at, text
 
 
 def make_bundle(
@@ -63,11 +63,9 @@ def make_bundle(
     Raises EpochwattError: the file exists already or cannot be written; LockedError: something is
     measured on this machine.
 
-    Parameters
-    ----------
-    path : of the file; None: named after the device and the time, in the current folder
-    device : a file of config/devices/; None: the board at hand, else `host`
-    keep_names : leave serial number, names of host, user, disks and servers unchanged
+    `path`: of the file; None: named after the device and the time, in the current folder
+    `device`: a file of config/devices/; None: the board at hand, else `host`
+    `keep_names`: leave serial number, names of host, user, disks and servers unchanged
     """
     subject = choose(checkout, device)
     when = time.strftime("%Y%m%d-%H%M%S")
@@ -120,7 +118,7 @@ def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[st
     return members
 
 
-def _summary(subject: Subject, readings: Readings) -> dict[str, Any]:
+def _summary(subject: Subject, readings: Readings) -> Document:
     root = subject.machine.root
     identity = identify(root)
     board = None if identity is None else {**identity._asdict(), "serial": None}
@@ -140,7 +138,7 @@ def _summary(subject: Subject, readings: Readings) -> dict[str, Any]:
     }
 
 
-def _nvpmodel(root: str) -> dict[str, Any] | None:
+def _nvpmodel(root: str) -> Document | None:
     """Return the facts of the board's nvpmodel.conf; None: there is none that can be read.
 
     `lines` are those of the file, word by word but without comments.
@@ -326,9 +324,7 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def read_all(root: str) -> Readings:
     """Read every file of `READINGS`; note the error of each that cannot be read.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
+    `root`: `/`, or the folder of a fake board
     """
     readings = Readings()
     for folder, names in READINGS:
@@ -343,6 +339,7 @@ def read_all(root: str) -> Readings:
 
 
 def _read(root: str, name: str, readings: Readings) -> None:
+    """Read a file of the board into `readings`, or the error that it gives."""
     real = _real_name(root, name, readings)
     if real is None or real in readings.values or real in readings.errors:
         return

@@ -8,7 +8,6 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from epochwatt import __version__
 from epochwatt.board.device import host, page_cache, remedies, storage
@@ -18,6 +17,7 @@ from epochwatt.board.device.identity import identify
 from epochwatt.board.device.jetson import JetsonBoard
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.storage import Medium
+from epochwatt.board.records.shapes import Document
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
@@ -44,9 +44,7 @@ def doctor_lines(
 ) -> tuple[list[str], int]:
     """Check a device on this machine.
 
-    Parameters
-    ----------
-    device : a file of config/devices/; None: the board at hand, else `host`
+    `device`: a file of config/devices/; None: the board at hand, else `host`
 
     Returns
     -------
@@ -141,7 +139,7 @@ def _run(topic: str, check: Check) -> list[Finding]:
 
 
 def _machine(subject: Subject) -> Iterator[Finding]:
-    machine: dict[str, Any] = subject.machine.describe()["machine"]
+    machine: Document = subject.machine.describe()["machine"]
     yield info(
         "machine",
         f"{machine['cpu_model']}, {machine['n_cpus']} CPUs, {machine['architecture']}, Linux "
@@ -279,7 +277,7 @@ def swap(subject: Subject) -> Iterator[Finding]:
         yield ok("swap", "none")
 
 
-def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding]:
+def interpreter(subject: Subject, installed: Document) -> Iterator[Finding]:
     """Check that the measuring interpreter has torch, the GPU and the other libraries."""
     names = ("torch", "torchvision", "numpy", "PIL")
     errors = installed["errors"]
@@ -320,7 +318,7 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
         yield info("jtop", f"jetson-stats {installed['jtop']}")
 
 
-def _explained(subject: Subject, installed: dict[str, Any], step: str) -> tuple[str, str]:
+def _explained(subject: Subject, installed: Document, step: str) -> tuple[str, str]:
     """Return why a step of the interpreter's trial failed, and what to do, as jobs say it."""
     why = installed["errors"].get(step) or installed.get("no_gpu") or "unknown"
     if step in installed.get("remedies", {}):  # it ended the process
@@ -405,9 +403,7 @@ def _space(topic: str, what: str, medium: Medium, path: Path, low_gib: float) ->
 def cache(subject: Subject, helped: bool) -> Iterator[Finding]:
     """Check that the page cache can be dropped, and that the kernel shows what is in it.
 
-    Parameters
-    ----------
-    helped : the root helper answers; on a board it drops the page cache
+    `helped`: the root helper answers; on a board it drops the page cache
     """
     if helped or os.access(_DROP_CACHES, os.W_OK):
         how = "by the root helper" if helped else "by this user"

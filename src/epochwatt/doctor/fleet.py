@@ -18,12 +18,13 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt import __version__
 from epochwatt.board.device import remedies
 from epochwatt.board.device.node import HEAD, leave_file, workflow_of
 from epochwatt.board.device.root_helper import VERSION
+from epochwatt.board.records.shapes import Document
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
 from epochwatt.doctor.subject import IMPORTS_S, settings_of, tried
 from epochwatt.errors import EpochwattError
@@ -129,7 +130,7 @@ class Board:
     device_name: str
     device: Device
     node: Node | None = None  # None: the device's own command reaches it
-    answer: dict[str, Any] = field(default_factory=dict)  # of `epochwatt.board.device.node.look`
+    answer: Document = field(default_factory=dict)  # of `epochwatt.board.device.node.look`
     error: str = ""  # why it did not answer
     seen_s: float | None = None  # until its file was seen here; None: it was not
 
@@ -147,12 +148,12 @@ class Board:
         return next(iter(named), self.device.instances[0])
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Document:
         """Settings of the machine for its jobs."""
         return settings_of(self.device, self.instance)
 
 
-def ask(boards: Sequence[Board], checkout: Path) -> dict[str, Any]:
+def ask(boards: Sequence[Board], checkout: Path) -> Document:
     """Ask all boards, some at a time, and keep what they answer; return the same of this machine.
 
     Raises EpochwattError: the folder of records cannot be written here.
@@ -174,6 +175,7 @@ def ask(boards: Sequence[Board], checkout: Path) -> dict[str, Any]:
 
 
 def _ask(board: Board, folder: Path, checkout: Path) -> None:
+    """Ask a board how it is, and wait for the file that it writes into the shared folder."""
     workflow = "" if board.node is None else sys.executable
     words = ["node", str(folder.absolute()), board.name, json.dumps(board.settings), workflow]
     try:
@@ -219,7 +221,7 @@ def node_findings(node: Node, devices: dict[str, Device]) -> Iterator[Finding]:
         )
 
 
-def head_findings(head: dict[str, Any]) -> Iterator[Finding]:
+def head_findings(head: Document) -> Iterator[Finding]:
     """Check that jobs can be submitted from this machine."""
     for name, version in head["workflow"].items():
         if version is None:
@@ -250,9 +252,7 @@ def unit_findings(
 def partition_findings(partition: Partition, longest_s: float) -> Iterator[Finding]:
     """Check that a partition leaves a board to one job, for as long as the longest one takes.
 
-    Parameters
-    ----------
-    longest_s : a guess at the longest selected run, all of which is one job, s
+    `longest_s`: a guess at the longest selected run, all of which is one job, s
     """
     if partition.sharing.startswith("FORCE"):
         yield problem(
@@ -269,7 +269,7 @@ def partition_findings(partition: Partition, longest_s: float) -> Iterator[Findi
         )
 
 
-def board_findings(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
+def board_findings(board: Board, head: Document) -> Iterator[Finding]:
     """Check what a board answered; one line if all is well."""
     if board.error:
         do = f"try it by hand: {' '.join(board.python)} -V"
@@ -281,7 +281,7 @@ def board_findings(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
         yield ok(board.name, summary(board, head))
 
 
-def summary(board: Board, head: dict[str, Any]) -> str:
+def summary(board: Board, head: Document) -> str:
     """Return what a board is, in a line."""
     answer = board.answer
     jetpack = f"JetPack {answer['jetpack']}, " if answer.get("jetpack") else ""
@@ -291,7 +291,7 @@ def summary(board: Board, head: dict[str, Any]) -> str:
     )
 
 
-def clock_offset_s(board: Board, head: dict[str, Any]) -> float:
+def clock_offset_s(board: Board, head: Document) -> float:
     """Return how far a board's clock is ahead of this machine's, by the disk that both see, s."""
     return float(board.answer["ahead_s"] - head["ahead_s"])
 
@@ -318,7 +318,7 @@ def _machine(board: Board) -> Iterator[Finding]:
         )
 
 
-def _shared(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
+def _shared(board: Board, head: Document) -> Iterator[Finding]:
     """Check that the board sees our files and we see its, and that the clocks agree."""
     answer, name = board.answer, board.name
     if answer["seen"] != head["seen"]:
@@ -352,7 +352,7 @@ def _shared(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _workflow(board: Board, head: dict[str, Any]) -> Iterator[Finding]:
+def _workflow(board: Board, head: Document) -> Iterator[Finding]:
     """Check that jobs of the workflow can start on the board, with the same software as here."""
     if why := board.answer.get("no_workflow"):
         yield problem(
@@ -388,9 +388,7 @@ def differences(boards: Sequence[Board]) -> Iterator[Finding]:
 def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     """Look at every board of the fleet.
 
-    Parameters
-    ----------
-    checkout : the folder that holds config/, at the path where the boards see it
+    `checkout`: the folder that holds config/, at the path where the boards see it
 
     Returns
     -------

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from epochwatt.board.device import board_files, remedies
 from epochwatt.board.records.samples import read_samples
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.ina3221 import Ina3221Source
 from epochwatt.board.telemetry.source import READ_ERRORS, Source
 from epochwatt.board.telemetry.tegrastats import TegrastatsSource
@@ -31,7 +31,7 @@ _NO_READING = {
 def sampler(recording: Recording) -> Iterator[Finding]:
     """Check the CPU time of the sampler and how regular each source was."""
     statistics = recording.statistics
-    sources: dict[str, dict[str, Any]] = statistics["sources"]
+    sources: dict[str, Document] = statistics["sources"]
     children_s = sum(row["settings"].get("child_cpu_s") or 0 for row in sources.values())
     seconds = (statistics["cpu_s"], children_s, recording.jtop_cpu_s)
     process, child, jtop = (s / (statistics["wall_s"] / 60) for s in seconds)
@@ -51,7 +51,8 @@ def sampler(recording: Recording) -> Iterator[Finding]:
         yield from _source(name, row)
 
 
-def _source(name: str, row: dict[str, Any]) -> Iterator[Finding]:
+def _source(name: str, row: Document) -> Iterator[Finding]:
+    """Yield findings on one source of samples: how regular it is, and which columns it has."""
     deviation_s = row["deviation_p99_s"] or 0.0
     message = f"{name}: a row every {1e3 * row['period_s']:.0f} ms ({row['n_samples']} of them), "
     if row["deviation_p99_s"] is None:
@@ -81,7 +82,7 @@ def _source(name: str, row: dict[str, Any]) -> Iterator[Finding]:
 
 def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
     """Report what the total power consists of and what it does not include."""
-    sources: dict[str, dict[str, Any]] = recording.statistics["sources"]
+    sources: dict[str, Document] = recording.statistics["sources"]
     with_power = {name: row for name, row in sources.items() if row["scope"]}
     for name, row in with_power.items():
         yield from _fallback(subject, name, row["settings"])
@@ -106,7 +107,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
         )
 
 
-def _fallback(subject: Subject, name: str, settings: dict[str, Any]) -> Iterator[Finding]:
+def _fallback(subject: Subject, name: str, settings: Document) -> Iterator[Finding]:
     """Report why the power source is not the configured one."""
     if settings.get("not_sysfs"):
         do = "let your user read those files: ten readings a second bound energies more tightly"
@@ -119,7 +120,7 @@ def _fallback(subject: Subject, name: str, settings: dict[str, Any]) -> Iterator
     yield warning("power", why, f"{do}; or power_source: {name} in the device file")
 
 
-def _limits(settings: dict[str, Any]) -> Iterator[Finding]:
+def _limits(settings: Document) -> Iterator[Finding]:
     """Report what the total does not include, and what contradicts it."""
     for key in ("cannot_be_opened", "errors"):
         for label, why in (settings.get(key) or {}).items():

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import epochwatt
 from epochwatt.board.device import remedies
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import Machine, open_machine
 from epochwatt.board.records.files import ADVICE
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import EpochwattError
 from epochwatt.study.config import Device
 from epochwatt.study.devices import DEVICES, Devices
@@ -62,14 +62,14 @@ def choose(checkout: Path, name: str | None) -> Subject:
     return Subject(checkout, name, device, open_machine(settings_of(device, device.instances[0])))
 
 
-def settings_of(device: Device, instance: str) -> dict[str, Any]:
+def settings_of(device: Device, instance: str) -> Document:
     """Return what the jobs of a unit, with its first medium, are told of the machine."""
     backend = ("jetson" if device.sysroot == "/" else "fake") if device.board else "host"
     factors = {"backend": backend, "instance": instance, "storage": next(iter(device.storage))}
     return machine_settings(factors, device)
 
 
-def libraries(subject: Subject) -> dict[str, Any]:
+def libraries(subject: Subject) -> Document:
     """Return what the device's interpreter can import.
 
     Raises LockedError: something is measured on this machine, which this would disturb;
@@ -84,7 +84,7 @@ class Recording:
     """Samples of some seconds."""
 
     folder: Path  # samples-*.csv and telemetry.json
-    statistics: dict[str, Any]
+    statistics: Document
     jtop_cpu_s: float  # CPU time of the jtop service during it; 0: there is none
 
 
@@ -123,7 +123,7 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
     return Recording(folder, statistics, max(0.0, cpu_s_of("jtop") - before_s))
 
 
-def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> dict[str, Any]:
+def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> Document:
     """Run a part of `epochwatt.board.training.trial` and return its answer.
 
     Where a library ended the process or took too long, the answer is what was known before that.
@@ -152,7 +152,7 @@ def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path)
         do += f"{shown} -X importtime -c 'import torch' comes"
         raise EpochwattError(f"{shown} did not answer within {timeout_s:g} s", do=do) from None
     last = done.stdout.strip().rpartition("\n")[2]
-    answer: dict[str, Any] = json.loads(last) if last.startswith("{") else {}
+    answer: Document = json.loads(last) if last.startswith("{") else {}
     if answer and done.returncode == 0:
         return answer
     remedy = remedies.of_status(done.returncode, shown)

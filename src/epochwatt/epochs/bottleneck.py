@@ -13,7 +13,7 @@ from typing import NamedTuple
 LOADER, COPY, COMPUTE, OVERHEAD = "loader", "copy", "compute", "overhead"
 LAUNCHES, ARITHMETIC, MEMORY, BELOW_ROOF = "launches", "arithmetic", "memory", "below the roof"
 COMPUTE_PARTS = (LAUNCHES, ARITHMETIC, MEMORY)
-COLUMNS = {LOADER: "wait_s", COPY: "copy_s", COMPUTE: "compute_s", OVERHEAD: "overhead_s"}
+PART_COLUMNS = {LOADER: "wait_s", COPY: "copy_s", COMPUTE: "compute_s", OVERHEAD: "overhead_s"}
 TOO_SHORT_S = 1.0  # below, start-up and the clock's steps are much of an epoch
 TOO_SHORT = "Too short to tell what holds it back."
 
@@ -38,17 +38,15 @@ class Bottleneck(NamedTuple):
 def find_bottleneck(costs: Mapping[str, float]) -> Bottleneck:
     """Return the part of an epoch that costs most, and the limit of its computing.
 
-    Parameters
-    ----------
-    costs : by part: the time that it takes, or that an epoch would save if it were faster;
-        computing as `compute`, or as its parts; NaN counts as nothing
+    `costs`: by part: the time that it takes, or that an epoch would save if it were faster;
+    computing as `compute`, or as its parts; NaN counts as nothing
     """
     known = {part: cost for part, cost in costs.items() if not math.isnan(cost)}
     compute = sum(known.get(part, 0.0) for part in (COMPUTE, *COMPUTE_PARTS, BELOW_ROOF))
     whole = {**known, COMPUTE: compute}
     limits = [part for part in COMPUTE_PARTS if part in known]
     return Bottleneck(
-        max(COLUMNS, key=lambda part: whole.get(part, 0.0)),
+        max(PART_COLUMNS, key=lambda part: whole.get(part, 0.0)),
         max(limits, key=lambda part: known[part]) if limits else "",
     )
 
@@ -58,7 +56,7 @@ def find_longest_part(epoch: Mapping[str, object]) -> Bottleneck:
 
     It is empty where no part of the time is known: of an imported power log.
     """
-    costs = {part: _seconds(epoch[column]) for part, column in COLUMNS.items()}
+    costs = {part: _seconds(epoch[column]) for part, column in PART_COLUMNS.items()}
     return find_bottleneck(costs) if any(cost > 0 for cost in costs.values()) else Bottleneck("")
 
 

@@ -17,7 +17,7 @@ from epochwatt.columns import (
     names,
 )
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import Samples, board_flags
+from epochwatt.epochs.board_flags import Samples, board_flags
 from epochwatt.epochs.telemetry import Row
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.tables import write_table
@@ -43,10 +43,8 @@ def collect_run(
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     CSV cannot be written.
 
-    Parameters
-    ----------
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-    epochs_csv, energy_csv : where to write
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"; `epochs_csv`, `energy_csv`:
+    where to write
     """
     folder = RunFolder(measured, run)
     observed = (_whole(folder, epoch) for epoch in range(n_epochs))
@@ -81,9 +79,7 @@ def write_tables(
 ) -> None:
     """Write the rows of a run's epochs, and their energies by power scope, as `collect_run`.
 
-    Parameters
-    ----------
-    observed : each epoch's record, checked, and its samples
+    `observed`: each epoch's record, checked, and its samples
     """
     rows: list[Row] = []
     energy_rows: list[Row] = []

@@ -38,18 +38,16 @@ UNKNOWN = Sensor()
 class Energy:
     """Energy inside a window.
 
-    Parameters
-    ----------
-    energy_j : by trapezoid, J; NaN where there is no reading at all
-    error_pct : half width of an interval that holds the true integral in at least 95 of 100 cases,
-        % of `energy_j`; NaN where nothing can be said (`energy_error.bound_j`)
-    flags : `power_missing`: no reading at all; `power_negative`: readings below zero, left out;
-        `power_gap`: none for more than three periods; `power_lost`: none in over a tenth of the
-        window; `power_end_held`: none on or beyond a bound, the nearest is held;
-        `power_sampling_regular`: not sampled at random instants; `power_stuck`: one value for so
-        long that the sensor cannot have read it; `power_still`: the same of a sensor whose steps
-        are coarse, so that the load may have rested; `power_resolution_unknown`: too few different
-        values to see the sensor's resolution, no `error_pct`
+    `energy_j`: by trapezoid, J; NaN where there is no reading at all
+    `error_pct`: half width of an interval that holds the true integral in at least 95 of 100 cases,
+    % of `energy_j`; NaN where nothing can be said (`energy_error.bound_j`)
+    `flags`: `power_missing`: no reading at all; `power_negative`: readings below zero, left out;
+    `power_gap`: none for more than three periods; `power_lost`: none in over a tenth of the window;
+    `power_end_held`: none on or beyond a bound, the nearest is held; `power_sampling_regular`: not
+    sampled at random instants; `power_stuck`: one value for so long that the sensor cannot have
+    read it; `power_still`: the same of a sensor whose steps are coarse, so that the load may have
+    rested; `power_resolution_unknown`: too few different values to see the sensor's resolution, no
+    `error_pct`
     """
 
     energy_j: float

@@ -32,7 +32,7 @@ LATTICE = 0.15  # rms of what steps differ by from multiples of a typical one; r
 # Regular instants keep to the mini-batches where they never meet a quarter of them, or where their
 # discrepancy is beyond that of random ones (Kuiper's 99.9 %: 2.3 / sqrt n): levels may be unseen.
 LOCKED, LOCKED_BY_CHANCE = 0.25, 2.3
-ALONE_SHARE, ALONE_RATIO = 0.02, 2.0  # so few readings, so far above all others, may be faults
+OUTLIER_SHARE, OUTLIER_RATIO = 0.02, 2.0  # so few readings, so far above all others: outliers
 FULL_LOAD = 5.0  # ASSUME: the most that a board takes is no more than so many times its least
 GAPLESS = 0.9  # of the step: a mean that long leaves nothing out that repeats
 # 95 % of all events that take 3 / n of the time are seen by n readings at random instants (1 -
@@ -158,22 +158,22 @@ def bound_j(read: Readings) -> float:
 def _stratified_j(
     read: Readings, inside_s: Array, unseen_s: float, share: float, frozen: "Frozen"
 ) -> float:
-    """Return the bound of an energy at regular instants, where the time of each stratum is known.
+    """Bound the error of an energy that was read at regular instants, by strata of the loop, J.
 
-    The energy may be off by what these times move it by, and by errors that add in squares:
+    How long each stratum lasted is known. Where readings are spread otherwise, the energy is off by
+    the correction that follows from it. The other errors add in squares:
 
-    * sampling: of what the strata leave, and of their means;
-    * what no reading met: 3 / n of the time, or a stratum. ASSUME: there the power differs from the
-      mean by no more than the mean, or than the largest reading does;
-    * places less even than random ones: `share` of the swing of what the strata leave; of half of
-      the most that was read, too, where a part of the mini-batch is not met that random places
-      would have met. As even as random ones, places do no more than the first of these.
+    * sampling: the spread within strata, and of their means;
+    * time that no reading met: 3 / n of the epoch, or a stratum. ASSUME: there the power differs
+      from the mean by no more than the mean, or than the largest reading does;
+    * regular instants: where readings lie less evenly in the mini-batch than random ones, `share`
+      of the swing within strata; where they leave out a part of it that random ones would have met,
+      `share` of half of the largest reading if that is more. Where they lie as evenly as random
+      ones, sampling covers it.
 
-    Parameters
-    ----------
-    inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
-    unseen_s : the time that readings at random instants may have missed
-    share : `regular_share`
+    `inside_s`: float (n - 1,), part of each step inside the window; 0 for gaps
+    `unseen_s`: the time that readings at random instants may have missed
+    `share`: `regular_share`
     """
     weights = weights_s(read.t_s, read.start_s, read.end_s)
     starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
@@ -210,7 +210,7 @@ def bias_j(read: Readings) -> float:
       to d tau / 8 is on the wrong side; of a filter of first order, which is tau / 2 old on
       average, d tau / (2 e). A value that is repeated for u s is of an instant somewhere in them:
       all stamps may be off by u / 2, and what lies at the bounds differs.
-    * Readings that stand alone (`alone_j`).
+    * Outliers (`outlier_j`).
     """
     sensor = read.sensor
     weights = weights_s(read.t_s, read.start_s, read.end_s)
@@ -219,7 +219,7 @@ def bias_j(read: Readings) -> float:
     ends_s = float(held_s(read.t_s, read.start_s, read.end_s).sum())
     time_s = sensor.mean_s / math.e + sensor.hold_s / 2 + ends_s
     rounding_j = sensor.steps_off_w * read.length_s
-    return rounding_j + lost_j + alone_j(read.power_w, weights) + time_s * read.swing_w
+    return rounding_j + lost_j + outlier_j(read.power_w, weights) + time_s * read.swing_w
 
 
 def lost_w(power: Array, mean_w: float) -> float:
@@ -230,15 +230,17 @@ def lost_w(power: Array, mean_w: float) -> float:
     return max(most_w - mean_w, mean_w)
 
 
-def alone_j(power: Array, weights: Array) -> float:
-    """Return what readings far above all others add, J: a sensor at fault tells such, all too high.
+def outlier_j(power: Array, weights: Array) -> float:
+    """Return the energy of outliers above the highest power of the other readings, J.
 
-    Rare bursts of the load look the same, and then this is what more or fewer of them would be.
+    They may be faults of the sensor, which are too high. If they are rare bursts of the load, it is
+    what more or fewer of these would change.
+
+    `weights`: how long each reading stands for, s
     """
-    ordered = np.sort(power)
-    rest_w = ordered[int((1.0 - ALONE_SHARE) * (power.size - 1))]
-    above = power > ALONE_RATIO * rest_w
-    return float(weights[above] @ (power[above] - rest_w))
+    highest_w = np.sort(power)[int((1.0 - OUTLIER_SHARE) * (power.size - 1))]
+    is_outlier = power > OUTLIER_RATIO * highest_w
+    return float(weights[is_outlier] @ (power[is_outlier] - highest_w))
 
 
 def regular_share(read: Readings) -> float:
@@ -300,10 +302,8 @@ def sampling_variance_j2(
 
     Source of the first: Gasser, Sroka, Jennen-Steinmetz, Biometrika 73 (1986) 625-633.
 
-    Parameters
-    ----------
-    t, power : float (n,), n >= 3
-    inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
+    `t`, `power`: float (n,), n >= 3; `inside_s`: float (n - 1,), part of each step inside the
+    window; 0 for gaps
     """
     jumps_j2 = float(((np.diff(power) * inside_s) ** 2).sum()) / 12
     weights = (np.append(inside_s, 0.0) + np.append(0.0, inside_s)) / 2
@@ -411,10 +411,7 @@ def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: flo
     A step between readings counts but for a typical one where a try in it gave nothing, or where
     it is longer than steps between tries are; so does the time from and to a bound.
 
-    Parameters
-    ----------
-    t : float (n,), s, of the readings around the window
-    tried_s : float (m,), s, of all tries
+    `t`: float (n,), s, of the readings around the window; `tried_s`: float (m,), s, of all tries
     """
     tries = np.searchsorted(tried_s, t, side="right")
     failed = np.diff(tries) > 1

@@ -25,10 +25,7 @@ def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] |
     host's moment while the durations are the GPU's, which may be seconds behind: there is no
     telling when the GPU stalled. Nor is there where only the bounds of an epoch are known.
 
-    Parameters
-    ----------
-    meta : the epoch's record
-    minibatch_s : float (n, 3), s: wait, copy, compute
+    `meta`: the epoch's record; `minibatch_s`: float (n, 3), s: wait, copy, compute
 
     Returns
     -------
@@ -80,9 +77,7 @@ def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[
     Two clocks may disagree by microseconds. Where mini-batches take longer than there is time
     between two marks they are shortened to fit it.
 
-    Parameters
-    ----------
-    marks : (m, 2): number of a mini-batch and when it was asked for, s; from 0 up to n
+    `marks`: (m, 2): number of a mini-batch and when it was asked for, s; from 0 up to n
     """
     durations_s = _durations(minibatch_s)
     first, began_s = _checked(marks, len(durations_s))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.windows import Array, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
@@ -80,14 +80,12 @@ class Sensor:
 
 
 def sensor_in(
-    source: Mapping[str, Any], table: Mapping[str, Array], window_s: tuple[float, float]
+    source: Document, table: Mapping[str, Array], window_s: tuple[float, float]
 ) -> Sensor:
     """Return how the sensor of a source reads, as far as its record and its samples tell.
 
-    Parameters
-    ----------
-    table : its samples by column, float (n,)
-    window_s : only the readings inside say whether a rail's power moves by more than its step
+    `table`: its samples by column, float (n,); `window_s`: only the readings inside say whether a
+    rail's power moves by more than its step
     """
     sensor = recorded_sensor(source)
     steps = {name: step for name, step in (sensor.get("step_w") or {}).items() if name in table}
@@ -107,7 +105,7 @@ def sensor_in(
     )
 
 
-def recorded_sensor(source: Mapping[str, Any]) -> Mapping[str, Any]:
+def recorded_sensor(source: Document) -> Document:
     """Return what a record says of a source's sensor; nothing where it is older than that."""
     return (source.get("settings") or {}).get("sensor") or {}
 
@@ -119,9 +117,7 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
     whatever its noise. Beside that, readings of one step are all off by the same, up to half of
     one, evenly spread: so is the mean where a rail keeps to a step, less where it is on many.
 
-    Parameters
-    ----------
-    rails : float (n,) each, W; NaN: no reading
+    `rails`: float (n,) each, W; NaN: no reading
     """
     variance_w2 = 0.0
     for power, step_w in zip(rails, steps_w):
@@ -178,11 +174,9 @@ def readings(
 ) -> tuple[Array, Array, Array, Sensor]:
     """Return what was read, each value once and at the middle of the time that it covers.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    age_s : float (n,), s, or None; how old a reading of a service was at its stamp
+    `t_s`: float (n,), s, ascending
+    `power_w`: float (n,), W; NaN or below zero: no reading
+    `age_s`: float (n,), s, or None; how old a reading of a service was at its stamp
 
     Returns
     -------

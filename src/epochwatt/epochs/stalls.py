@@ -30,12 +30,10 @@ MOST_PCT = 50.0  # a bound beyond it resolves nothing
 class StallEnergy:
     """Energy inside the stalls of a window.
 
-    Parameters
-    ----------
-    energy_j : J; NaN where the sensor cannot tell, see `reason`
-    error_pct : half width of an interval that holds the true energy in at least 95 of 100 cases,
-        % of `energy_j`
-    reason : why there is none; empty where there is one
+    `energy_j`: J; NaN where the sensor cannot tell, see `reason`
+    `error_pct`: half width of an interval that holds the true energy in at least 95 of 100 cases, %
+    of `energy_j`
+    `reason`: why there is none; empty where there is one
     """
 
     energy_j: float

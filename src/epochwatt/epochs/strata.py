@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from epochwatt.epochs.windows import Array
 
-PARTS = 5  # of compute, equally long; the stall is one stratum, whatever its length
+N_COMPUTE_STRATA = 5  # of compute, equally long; the stall is one stratum, whatever its length
 PRIOR = 1.0  # readings of the overall mean that each stratum's mean holds besides its own
 # Places of n readings are no less even than random ones where Kuiper's statistic is below these
 # 95 % / sqrt(n), or no gap is twice as long as the longest is on average, log(n) / n.
@@ -26,8 +26,10 @@ KUIPER, GAPS = 1.75, 2.0
 class Strata(NamedTuple):
     """The bounds of the loop's mini-batches and stalls."""
 
-    which: NDArray[np.int64]  # int (n,), of each reading: 0 in a stall, 1 to `PARTS` in compute
-    lasted_s: Array  # float (1 + PARTS,), how long each lasted
+    which: NDArray[
+        np.int64
+    ]  # int (n,), of each reading: 0 in a stall, 1 to `N_COMPUTE_STRATA` in compute
+    lasted_s: Array  # float (1 + N_COMPUTE_STRATA,), how long each lasted
 
 
 class Stratified(NamedTuple):
@@ -44,22 +46,24 @@ def of_loop(
 ) -> Strata:
     """Return the strata of instants. What lies between mini-batches, or after all, is compute.
 
-    Parameters
-    ----------
-    t : float (n,), s
-    starts_s, stall_ends_s : float (m,), of mini-batches; empty where no loop ran
-    window_s : its start and end, s
+    `t`: float (n,), s
+    `starts_s`, `stall_ends_s`: float (m,), of mini-batches; empty where no loop ran
+    `window_s`: its start and end, s
     """
     start_s, end_s = window_s
     if starts_s.size == 0:
-        return Strata(np.zeros(t.size, np.int64), np.array([end_s - start_s] + PARTS * [0.0]))
+        return Strata(
+            np.zeros(t.size, np.int64), np.array([end_s - start_s] + N_COMPUTE_STRATA * [0.0])
+        )
     k, bounds = _minibatch(t, starts_s, end_s)
     compute_s = np.maximum(bounds[k + 1] - stall_ends_s[k], 1e-9)
-    part = np.floor(PARTS * (t - stall_ends_s[k]) / compute_s).clip(0, PARTS - 1)
+    part = np.floor(N_COMPUTE_STRATA * (t - stall_ends_s[k]) / compute_s).clip(
+        0, N_COMPUTE_STRATA - 1
+    )
     which = np.where(t < stall_ends_s[k], 0, 1 + part).astype(np.int64)
     stall_s = float((stall_ends_s - starts_s).sum() + starts_s[0] - start_s)
-    each_s = max(end_s - start_s - stall_s, 0.0) / PARTS
-    return Strata(which, np.array([stall_s] + PARTS * [each_s]))
+    each_s = max(end_s - start_s - stall_s, 0.0) / N_COMPUTE_STRATA
+    return Strata(which, np.array([stall_s] + N_COMPUTE_STRATA * [each_s]))
 
 
 def stratified(power: Array, weights: Array, strata: Strata) -> Stratified:
@@ -67,10 +71,7 @@ def stratified(power: Array, weights: Array, strata: Strata) -> Stratified:
 
     A stratum's mean is drawn towards that of all readings, the more the fewer there are in it.
 
-    Parameters
-    ----------
-    power : float (n,), W
-    weights : float (n,), s
+    `power`: float (n,), W; `weights`: float (n,), s
     """
     used, size = weights > 0, strata.lasted_s.size
     n = np.bincount(strata.which, used, size)

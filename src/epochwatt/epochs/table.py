@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 from epochwatt import columns, tables
 from epochwatt.errors import ConfigError, RecordError
+
+EpochRow = Mapping[str, Any]  # columns.RUN_EPOCH_COLUMNS by name; what is empty is None
 
 # A factor that is younger than a table had its default when the table was made.
 DEFAULTS = {f.name: f.default for f in columns.FACTORS if f.default is not columns.REQUIRED}
@@ -20,7 +22,7 @@ _PARSE: dict[str, Callable[[str], Any]] = {
 }
 
 
-def read_rows(path: str | Path) -> list[dict[str, Any]]:
+def read_rows(path: str | Path) -> list[EpochRow]:
     """Return the rows of a table, as `columns.RUN_EPOCH_COLUMNS` name and type them.
 
     An empty cell is None, of text "". Raises RecordError where the file is no such table.

@@ -12,8 +12,9 @@ import numpy as np
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import Document
-from epochwatt.epochs.board import BUSY_PCT, window_of
-from epochwatt.epochs.board import Samples as Samples
+from epochwatt.columns import COLUMNS, EPOCH_COLUMNS
+from epochwatt.epochs.board_flags import BUSY_PCT, window_of
+from epochwatt.epochs.board_flags import Samples as Samples
 from epochwatt.epochs.energy import (
     J_PER_WH,
     TICK_S,
@@ -39,18 +40,7 @@ STUCK_S = 30.0  # a total that does not move for so long is no reading of a mach
 # of the readings; rails are converted one after another, so single ones may contradict each other
 CONTRADICTED = 0.05
 MISSING_PCT = 10.0  # of an epoch; the papers' sum of less would pass for all of it
-# Column of epochs.csv, source, column of its samples. A source may come in parts (`host-disk`),
-# whose columns were read at instants of their own.
-USAGE = (
-    ("cpu_util_pct", "host", "cpu_util_pct"),
-    ("gpu_util_pct", "nvml", "gpu_util_pct"),
-    ("gpu_util_pct", "board", "gpu_util_pct"),
-    ("ram_used_mib", "host", "ram_used_mib"),
-    ("read_iops", "host", "read_iops"),
-    ("read_mib_s", "host", "read_mib_s"),
-)
 FROZEN_S, FROZEN_SHARE = 3.0, 0.8  # the host is read each second; even a starved sampler does
-MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
 Row = Dict[str, Any]  # cells of epochs.csv or energy.csv; `flags` is a set
 
@@ -94,18 +84,24 @@ def read_all(record: EpochRecord) -> Samples:
 
 
 def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
-    """Return means over the epoch (and medians of utilisation); None where nothing was read."""
-    columns: dict[str, float | None] = {}
-    for name, source, column in USAGE:
+    """Return the mean of each sampled column over the epoch; None where nothing was read.
+
+    Where there is a column for the median (`cpu_util_median_pct`), that too.
+    """
+    cells: dict[str, float | None] = {}
+    sampled = [(column.name, source) for column in EPOCH_COLUMNS for source in column.sampled_by]
+    for name, source in sampled:
+        # a source may come in parts (`host-disk`), read at instants of their own
         parts = (samples[part] for part in samples if part.split("-")[0] == source)
-        table = next((part for part in parts if column in part), None)
+        table = next((part for part in parts if name in part), None)
         if table is not None:
-            told = (table["t_mono_s"], table[column], *window_of(record))
+            told = (table["t_mono_s"], table[name], *window_of(record))
             mean = rate_mean if name in RATES else window_mean
-            columns[name] = _none_if_nan(mean(*told))
-            if name in MEDIANS:
-                columns[name.replace("_pct", "_median_pct")] = _none_if_nan(window_median(*told))
-    return columns
+            cells[name] = _none_if_nan(mean(*told))
+            stem, _, unit = name.rpartition("_")
+            if f"{stem}_median_{unit}" in COLUMNS:
+                cells[f"{stem}_median_{unit}"] = _none_if_nan(window_median(*told))
+    return cells
 
 
 def rate_mean(t_s: Array, rate: Array, start_s: float, end_s: float) -> float:
@@ -196,11 +192,9 @@ def scope_energy(
 ) -> ScopeEnergy:
     """Return the energy of a scope: the sensor's own counter where it has one, else the trapezoid.
 
-    Parameters
-    ----------
-    window : begin and end, s on the monotonic clock
-    table : samples of the source, column -> float (n,); a counter is called `energy_..._j`
-    stalls : starts and ends, those of mini-batches; empty: nothing repeats; None: not known
+    `window`: begin and end, s on the monotonic clock
+    `table`: samples of the source, column -> float (n,); a counter is called `energy_..._j`
+    `stalls`: starts and ends, those of mini-batches; empty: nothing repeats; None: not known
     """
     t_s, power_w = table["t_mono_s"], table[source["total"]]
     sensor, recorded = sensor_in(source, table, window), recorded_sensor(source)
@@ -243,7 +237,9 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
         clock_jumped=statistics.get("clock_jumps"),
         sampler_gap=any(source.get(lack) for source in sources for lack in lacks),
         # the sampler gave it, and it could not be written
-        sampler_lost=meta.get("telemetry_lost") is False and not statistics,
+        sampler_lost=meta.get("telemetry_lost") is False
+        and not statistics
+        and "power_elsewhere" not in meta["flags"],  # there is none
         power_missing=wanted != "none" and sources and not has_power,
         power_total_unknown=any(source["scope"] and not source["total"] for source in sources),
         gpu_power_unknown=meta.get("power_refused"),

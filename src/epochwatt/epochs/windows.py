@@ -23,11 +23,9 @@ Array = NDArray[np.float64]
 def window_mean(t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float) -> float:
     """Return the mean over time of a column within a window; NaN where there is no reading at all.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    values : float (n,), any unit; NaN: no reading
-    start_s, end_s : bounds of the window, s
+    `t_s`: float (n,), s, ascending
+    `values`: float (n,), any unit; NaN: no reading
+    `start_s`, `end_s`: bounds of the window, s
 
     Raises RecordError when stamps run backward or the window is empty.
     """

@@ -20,17 +20,11 @@ from epochwatt.figures.common.job import Drawn, Failing, Job
 from epochwatt.figures.common.published import INFERRED
 from epochwatt.figures.common.runs import why_empty
 from epochwatt.tables import write_table
-from epochwatt.text import NOT_DRAWN, counted
+from epochwatt.text import NOT_DRAWN, ORIGINS, counted
 
 USER_MODULES = "src"  # folder of the user's own modules
 COLUMNS = 88  # of a line of a caption
 OWN = "none"  # paper of a user's own figure
-ORIGINS = {
-    TWIN: "Simulated, not measured.",
-    "fake": "From a fake board, not measured.",
-    "host": "Measured on this machine, which is none of the paper's boards.",
-    "jetson": "Measured on a board.",
-}
 MARKS = (
     'Black marks are the paper\'s printed numbers, each at its value; those printed with "about" '
     "have approx in the CSV, which also has how far ours is from each (deviation_pct)."
@@ -155,8 +149,11 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
             paragraphs.append(f"* {rows[0].claim_text} ({claim}): {'; '.join(numbers)}.")
     remark = job.captions.get("simulated", "") if job.backend == TWIN else ""
     is_own = is_host and job.captions.get("paper") == OWN
-    origin = "Measured on this machine." if is_own else ORIGINS.get(job.backend, "")
-    paragraphs += [f"{origin} {remark}".strip(), f"{drawn.note}."]
+    origin = "Measured on this machine." if is_own else ORIGINS[job.backend].caption
+    paragraphs += [
+        f"{origin} {remark}".strip(),
+        f"{'; '.join(filter(None, (drawn.note, drawn.machine)))}.",
+    ]
     filled = [textwrap.fill(p, COLUMNS, break_on_hyphens=False) for p in paragraphs if p]
     return "\n\n".join(filled) + "\n"
 

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,7 +21,6 @@ from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
 
 CAPTION_COLUMNS = 88
-Strokes = dict[str, Any]  # how matplotlib draws something: keyword arguments
 
 
 class Words(NamedTuple):
@@ -71,12 +70,8 @@ def study_figure(
 ) -> Iterator[tuple[Figure, Axes]]:
     """Open a figure; afterwards write it: SVG, PNG, CSV, caption and interactive form at `stem`.
 
-    Parameters
-    ----------
-    size_in : width and height
-    rows : of the CSV; they may be filled in while it is open
-    columns : that the CSV has also without a row
-    spec : gives the interactive form, in Vega-Lite, of the rows that were drawn
+    The rows of the CSV may be filled in while it is open; it has `columns` also without a row.
+    `spec` gives the interactive form of the rows that were drawn.
     """
     title = style.titled(words.title, words.origin) if words.origin else words.title
     settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
+from epochwatt.columns import unit
 from epochwatt.figures.common import style
-from epochwatt.prediction.recommend.command import ORIGINS, Advice
-from epochwatt.prediction.recommend.recommend import UNITS, Estimate
+from epochwatt.prediction.recommend.command import Advice
+from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.text import ORIGINS
 
 STYLE = "config/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
@@ -31,7 +32,7 @@ def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
     """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
     palette = read_yaml(root / PLOTTING)["palette"]
     request, n_modes = advice.request, f"{advice.recommendation.n_modes:,}"
-    title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
+    title = f"{ORIGINS[request.backend].answer}: power modes of {advice.title} for {request.model}"
     note = f"{advice.aim}; expected by {advice.method.title}, of {len(advice.profiled)} profiled "
     note += f"modes; the board has {n_modes}"
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, note) as (figure, axes):
@@ -66,7 +67,12 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         capsize=2,
         label=f"recommended{best}" + ("" if time.low is None else ", 90 % intervals"),
     )
-    axes.set(xscale="log", yscale="log", xlabel="energy per epoch (Wh)", ylabel="E2E per epoch (s)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=style.axis_title("energy_wh"),
+        ylabel=style.axis_title("e2e_s"),
+    )
     axes.grid(visible=True, which="both", axis="both")
     wh, s = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():  # one of power is a straight line
@@ -77,11 +83,14 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         }[name]
         ends = zip(line, (wh, s), strict=True)
         is_there = all(min(drawn) <= high and max(drawn) >= low for drawn, (low, high) in ends)
-        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        label = f"budget: {most:g} {unit(name)}" + ("" if is_there else " (outside)")
         axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
     axes.set(xlim=wh, ylim=s)
-    label_ticks(axes.xaxis, *wh)
-    label_ticks(axes.yaxis, *s)
+    few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
+    for axis, (low, high) in ((axes.xaxis, wh), (axes.yaxis, s)):
+        style.label_log(axis, 1, 2, 3, 5)
+        if high < 10 * low:
+            axis.set_major_locator(few)
 
 
 def _bars(estimate: Estimate) -> list[list[float]] | None:
@@ -90,11 +99,3 @@ def _bars(estimate: Estimate) -> list[list[float]] | None:
     if low is None or high is None:
         return None
     return [[max(value - low, 0)], [max(high - value, 0)]]
-
-
-def label_ticks(axis: Axis, low: float, high: float) -> None:
-    """Give a logarithmic axis some round numbers, also where it spans less than a decade."""
-    few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
-    axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1, 2, 3, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())

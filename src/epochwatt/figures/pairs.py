@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS
 from epochwatt.figures.common import style, vega
 from epochwatt.figures.frames import Words, numbers, read_texts, records, study_figure
@@ -40,7 +41,7 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         axis = "how much more {b} takes than {a} (%)".format(**first)
         words = Words(
             "{factor}: {b} against {a}".format(**first),
-            "",
+            str(first["provenance"]),
             NOTE.format(**first),
             CAPTION.format(**first, margin=margin),
             "{provenance}: {device}".format(**first),
@@ -74,7 +75,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
     differing = [key for key in SETTING if rows[key].nunique() > 1]
     names = []
     for row in records(rows):
-        of_e2e = ", % of E2E time" if row["relative_to"] != row["quantity"] else ""
+        of_e2e = f", % of {columns.label('e2e_s')}" if row["relative_to"] != row["quantity"] else ""
         words = [f"{METRICS[row['metric']].title}{of_e2e}"]
         names.append(", ".join([*words, *(f"{key} {row[key]}" for key in differing)]))
     return names
@@ -98,19 +99,10 @@ def _draw(axes: Axes, rows: pd.DataFrame, dots: pd.DataFrame) -> None:
 
 def _spec(rows: pd.DataFrame, margin: float, axis: str) -> vega.Spec:
     """Return the interactive form: mean and interval of each metric in the margin's band."""
-    y = vega.name("name", sort=None)
-    colours = [colour for colour, _ in VERDICTS.values()]
-    colour = vega.name("verdict", scale={"domain": list(VERDICTS), "range": colours})
-    band = vega.layer({"type": "rect", "color": MARGIN}, x=vega.number("from"), x2={"field": "to"})
+    scale = {"domain": list(VERDICTS), "range": [colour for colour, _ in VERDICTS.values()]}
+    ends = {"x": vega.number("from"), "x2": {"field": "to"}}
+    band = vega.layer({"type": "rect", "color": MARGIN}, **ends)
     band["data"] = {"values": [{"from": -margin, "to": margin}]}
-    ends = {"x": vega.number("low_pct"), "x2": {"field": "high_pct"}}
-    point = {"type": "point", "filled": True, "size": 80}
-    x = vega.number("difference_pct", axis)
-    layers = [
-        band,
-        vega.layer({"type": "rule", "size": 3}, **ends, y=y, color=colour),
-        vega.layer(point, x=x, y=y, color=colour, tooltip=vega.tooltip(rows.columns)),
-    ]
-    bounds = ("difference_pct", "low_pct", "high_pct")
-    shown = rows.assign(**{name: numbers(rows[name]) for name in bounds if len(rows)})
-    return {"data": {"values": records(shown)}, "layer": layers}
+    x, y = vega.number("difference_pct", axis), vega.name("name", sort=None)
+    colour, rod = vega.name("verdict", scale=scale), ("low_pct", "high_pct")
+    return vega.plane(records(rows), x, y, colour, rod=rod, behind=[band])

@@ -1,10 +1,7 @@
 """Draw published numbers and what the simulated boards, fitted without them, predict.
 
-Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
-their two sides, powers, and energies. The fifth has the median error by what was left out: a
-statement on the accuracy has to quote their range. Shares, small changes and bounds are in
-`results/twin/validation.csv`. An error is 100 |ln(simulated / published)|, so that half as much is
-as far off as twice as much.
+Four fields have what is judged as a ratio, the fifth the median error by what was left out. An
+error is 100 |ln(simulated / published)|, so that half as much is as far off as twice as much.
 """
 
 import math
@@ -16,9 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator
 
 from epochwatt import columns
 from epochwatt.figures.common import style, vega
@@ -44,7 +40,7 @@ FIELDS = {
 }
 OF_UNIT = {"W": "power", "Wh": "energy"}  # field of what its class does not tell
 LOOKS = {"sigmetrics2023": ("--", True), "hipcw2021": (":", False)}  # dash, and whether filled
-MARKERS = {"s": "o", "ms": "v", "pct": "^", "x": "^", "W": "s", "Wh": "D"}  # unit in the table
+OF_MINIBATCH = "v"  # marker of times in ms, which are of a mini-batch
 MEDIANS = {  # class of the last field -> words, colour, marker, how far from the row
     "time": ("times", "compute", "o", -0.15),
     "energy_power": ("energies and powers", "epoch_0", "s", 0.15),
@@ -78,7 +74,9 @@ NAMED = {  # settings that name a number -> words
 }
 USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
 TITLE = "Simulated boards against published numbers"
-NOTE = "grey band: the goal of {goal:g} %; {n} numbers judged as a ratio; simulated, not measured"
+NOTE = (
+    "grey band: the goal of {goal:g} %; lines: median errors; {n} numbers; simulated, not measured"
+)
 CAPTION = """Published numbers, and what the simulated boards, fitted without them, predict of them.
 A point is a published number that is judged as a ratio, simulated / published. Its error is
 100 |ln(simulated / published)|: 10 % is a factor of 1.11, 100 % one of 2.7. Take-aways are the
@@ -151,7 +149,7 @@ def read_points(path: str) -> pd.DataFrame:
         unit=field.map({name: of.unit for name, of in FIELDS.items()}),
         paper=is_hipcw.map(dict(zip((False, True), PAPERS, strict=True))),
         field=field,
-        marker=table["unit"].map(MARKERS),
+        marker=table["unit"].map({"ms": OF_MINIBATCH}).fillna("o"),
     )
     return points.assign(ratio=points["held_out"] / points["published"])
 
@@ -233,18 +231,20 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
         label += f" {median_pct:.1f} %, × or ÷ {factor:.2f}"
         if not np.isnan(stricter_pct):
             label += f"\nwith the whole section left out: {stricter_pct:.1f} %"
-        look: style.Look = {"marker": of_paper["marker"].iloc[0], "markersize": 4, "linewidth": 0.8}
+        look: style.Look = {"marker": "o", "markersize": 4, "linewidth": 0.8}
         look |= {"linestyle": dash, "color": colour, "markerfacecolor": fill}
         handles.append(Line2D([], [], label=label, **look))
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1.0 / top, top))
     axes.set_ylabel("simulated / published", fontsize="small")
     axes.set_xlabel(f"published ({field.axis})", fontsize="small")
-    _label_ticks(axes.xaxis, low, high)
+    style.label_log(axes.xaxis, *((1.0,) if high / low > WIDE else ()))
+    style.label_log(axes.yaxis)
     axes.yaxis.set_major_locator(FixedLocator(RATIOS if top > FAR else NEAR_RATIOS))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.tick_params(labelsize="x-small")
-    _legend_above(axes, f"{field.title}, each take-away left out of the fit in turn", handles)
+    title = f"{field.title}, each take-away left out of the fit in turn"
+    if points["marker"].eq(OF_MINIBATCH).any():
+        title += "\n(triangles: of a mini-batch)"
+    style.legend_above(axes, title, handles)
 
 
 def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) -> None:
@@ -274,22 +274,8 @@ def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) 
         if row in HEADINGS:
             tick.set_fontweight("bold")
             line.set_visible(False)
-    _label_ticks(axes.xaxis, *axes.get_xlim())
-    _legend_above(axes, "median error by what the fit was without, or started from", handles)
-
-
-def _label_ticks(axis: Axis, low: float, high: float) -> None:
-    """Label a logarithmic axis at tenfold steps, or at 1, 2 and 5 where these are few."""
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > WIDE else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _legend_above(axes: Axes, title: str, handles: list[Artist]) -> None:
-    axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small",
-        title=title, title_fontsize="small", alignment="left", borderaxespad=0.2,
-    )  # fmt: skip
+    style.label_log(axes.xaxis)
+    style.legend_above(axes, "median error by what the fit was without, or started from", handles)
 
 
 # -- the interactive form ------------------------------------------------------------------------
@@ -305,24 +291,15 @@ def point_fields(
         paper=points["paper"].map(TITLES),
         of=points["published_id"].map(lambda name: names.get(name, name)),
     ).drop(columns="marker")
-    scale = {"type": "log", "zero": False}
     band = {"type": "rect", "color": grey, "opacity": 0.25}
     goal = vega.layer(band, y={"datum": 1.0 / factor}, y2={"datum": factor})
     unity = vega.layer({"type": "rule", "color": grey}, y={"datum": 1.0})
     for drawn_once in (goal, unity):  # not for each point
         drawn_once["transform"] = [{"aggregate": [], "groupby": ["field"]}]
-    dots = vega.layer(
-        {"type": "point", "size": 45, "filled": True, "opacity": 0.9},
-        x=vega.number("published", "published", scale=scale),
-        y=vega.number("ratio", "simulated / published", scale=scale),
-        shape=vega.name("paper", scale={"range": ["circle", "triangle-up"]}),
-        color={"value": palette["stall"]},
-        tooltip=vega.tooltip(shown.columns),
-    )
-    by = vega.name("field", sort=list(dict.fromkeys(shown["field"])))
-    fields = vega.multiples(by, [goal, unity, dots], 320, 220, 2, "x", "y")
-    kinds = shown.select_dtypes("number").columns
-    return {"data": vega.csv_data(records(shown), kinds), **fields}
+    scale = {"type": "log", "zero": False}
+    x = vega.number("published", "published", scale=scale)
+    y = vega.number("ratio", "simulated / published", scale=scale)
+    return vega.plane(records(shown), x, y, vega.name("paper"), field="field", behind=[goal, unity])
 
 
 def median_rows(medians: pd.DataFrame, palette: Mapping[str, str]) -> vega.Spec:
@@ -333,20 +310,9 @@ def median_rows(medians: pd.DataFrame, palette: Mapping[str, str]) -> vega.Spec:
     )
     colours = {words: palette[key] for words, key, *_ in MEDIANS.values()}
     scale = {"domain": list(colours), "range": list(colours.values())}
-    place = {
-        "y": vega.name("row", sort=list(dict.fromkeys(shown["row"])), axis={"labelLimit": 320}),
-        "yOffset": {"field": "of", "type": "nominal"},
-        "color": vega.name("of", scale=scale),
-    }
     title = "median error (%) by what was left out of the fit, or by other priors"
     x = vega.number("median_error_pct", title, scale={"type": "log"})
-    ends = {"x": {**x, "field": "low_pct"}, "x2": {"field": "high_pct"}}
-    rod = {"type": "rule", "strokeWidth": 1.5}
-    dot = {"type": "point", "filled": True, "size": 50, "opacity": 1}
-    layers = [
-        vega.layer({"type": "rule", "color": palette["missing"]}, x={"datum": GOAL_PCT}),
-        vega.layer(rod, "isValid(datum.low_pct)", **ends, **place),
-        vega.layer(dot, x=x, **place, tooltip=vega.tooltip(shown.columns)),
-    ]
-    kinds = shown.select_dtypes("number").columns
-    return {"data": vega.csv_data(records(shown), kinds), "width": 460, "layer": layers}
+    y = vega.name("row", sort=list(dict.fromkeys(shown["row"])), axis={"labelLimit": 320})
+    colour, rod = vega.name("of", scale=scale), ("low_pct", "high_pct")
+    goal = vega.layer({"type": "rule", "color": palette["missing"]}, x={"datum": GOAL_PCT})
+    return {**vega.plane(records(shown), x, y, colour, rod=rod, behind=[goal]), "width": 460}

@@ -7,13 +7,14 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.monitor import EpochMonitor
 
 
 class EpochwattCallback(TrainerCallback):
     """Measures each training epoch; a mini-batch of the record is a step of the optimiser.
 
-    Evaluation and saving within an epoch are overhead.
+    Logging, evaluation and saving within an epoch are overhead.
 
     Parameters
     ----------
@@ -33,21 +34,26 @@ class EpochwattCallback(TrainerCallback):
         self._loop = self.monitor._begin(() if loader is None else loader)
         self._n_steps, self._n_wanted = 0, 0
         if hasattr(loader, "__len__"):
-            self._n_wanted = len(loader) // args.gradient_accumulation_steps
+            self._n_wanted = -(-len(loader) // args.gradient_accumulation_steps)
         self._stamp(ASK)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that the data of a step have come."""
         self._go_on()  # nothing was saved in the end
-        self._stamp(GOT)
+        self._stamp(BODY)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a step is done, and whether something else comes before the next."""
         self._stamp(ASK)
         self._n_steps += 1
-        if control.should_evaluate or control.should_save:
+        if control.should_log or control.should_evaluate or control.should_save:
             self._stamp(PAUSE)
             self._is_paused = True
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note that a loss is logged, unless evaluation or saving follows."""
+        if not (control.should_evaluate or control.should_save):
+            self._go_on()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note the end of an evaluation, unless saving may follow."""
@@ -68,7 +74,7 @@ class EpochwattCallback(TrainerCallback):
 
     def _go_on(self) -> None:
         if self._is_paused:
-            self._stamp(GOING_ON)
+            self._stamp(AGAIN)
             self._is_paused = False
 
     def _stamp(self, what: int) -> None:

@@ -10,7 +10,8 @@ try:
 except ImportError:
     from pytorch_lightning import Callback
 
-from epochwatt.monitor import ASK, GOING_ON, GOT, PAUSE, EpochMonitor
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.monitor import EpochMonitor
 from epochwatt.sinks import metrics
 
 
@@ -18,7 +19,8 @@ class EpochwattCallback(Callback):
     """Measures each training epoch, and logs `epochwatt/energy_wh` and the like.
 
     A mini-batch's body is what lies between `on_train_batch_start` and `on_train_batch_end`.
-    Validation within an epoch is overhead, that after its last mini-batch is no part of it.
+    Validation and checkpoints within an epoch are overhead, validation after its last mini-batch is
+    no part of it.
 
     Parameters
     ----------
@@ -29,30 +31,37 @@ class EpochwattCallback(Callback):
         self.monitor = monitor
         self._loop: Any = None
         self._logged: Any = None
+        self._is_paused = self._hears = False
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin an epoch; one that an error has left open ends."""
         self._end(is_whole=False)
         self._loop = self.monitor._begin(trainer.train_dataloader)
+        self._is_paused = False
         self._stamp(ASK)
 
     def on_train_batch_start(self, *_: Any) -> None:
         """Note that a mini-batch has come."""
-        self._stamp(GOT)
+        self._is_paused = False
+        self._stamp(BODY)
 
-    def on_train_batch_end(self, *_: Any) -> None:
-        """Note that a mini-batch is done."""
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        """Note that a mini-batch is done; other callbacks, such as checkpoints, come after this."""
         self._stamp(ASK)
+        self._hears = self._listen(getattr(trainer.fit_loop, "_data_fetcher", None))
+        if self._hears:
+            self._pause()
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """Leave validation out of the wait; behind the last mini-batch the epoch ends."""
         if trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
             self._end(is_whole=True)
-        self._stamp(PAUSE)
+        self._pause()
 
     def on_validation_end(self, *_: Any) -> None:
         """Go on waiting for data."""
-        self._stamp(GOING_ON)
+        if not self._hears:
+            self._go_on()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """End an epoch and log it."""
@@ -65,6 +74,26 @@ class EpochwattCallback(Callback):
     def on_exception(self, *_: Any) -> None:
         """End an epoch that was left early."""
         self._end(is_whole=False)
+
+    def _listen(self, fetcher: Any) -> bool:
+        """Hear when the next mini-batch is fetched, where this Lightning tells its profiler."""
+        told = getattr(fetcher, "_start_profiler", None)
+        if told is not None and told != self._go_on_and_tell:
+            self._told, fetcher._start_profiler = told, self._go_on_and_tell
+        return told is not None
+
+    def _go_on_and_tell(self) -> None:
+        self._go_on()
+        self._told()
+
+    def _pause(self) -> None:
+        self._stamp(PAUSE)
+        self._is_paused = True
+
+    def _go_on(self) -> None:
+        if self._is_paused:
+            self._stamp(AGAIN)
+            self._is_paused = False
 
     def _stamp(self, what: int) -> None:
         if self._loop is not None:

@@ -39,9 +39,7 @@ _CALLS = (
 def setup_jetson(root: str = "/") -> list[str]:
     """Install helper, sudoers file and link to the profile; return what was done.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board, where nothing needs root
+    `root`: `/`, or the folder of a fake board, where nothing needs root
 
     Raises BoardError: no Jetson, no ordinary user who called sudo, or a file that cannot be as it
     must.

@@ -9,6 +9,7 @@ scripts of pages beside a module `__init__` do. Measuring rules carry no fingerp
 """
 
 import ast
+import csv
 import functools
 import hashlib
 import importlib.util
@@ -24,10 +25,8 @@ OWN = Path("src")  # modules of the user, in the working folder
 def fingerprint(*modules: str, script: str = "") -> str:
     """Return 16 hex digits that stand for code and for all that it imports of this package.
 
-    Parameters
-    ----------
-    modules : names of modules, of this package or of the user's own
-    script : path of a file that imports some; where it lies does not count
+    `modules`: names of modules, of this package or of the user's own; `script`: path of a file that
+    imports some; where it lies does not count
     """
     digest = hashlib.sha256()
     if script:
@@ -108,11 +107,11 @@ def _parsed(path: Path) -> _Parsed:
             first = statement.body[0] if statement.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statement.body = statement.body[1:]
-    if path == ROOT / PACKAGE / "columns.py":
-        _forget_descriptions(tree)
     files = path.parent.iterdir() if path.name == "__init__.py" else ()
     beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js", ".txt"))
     code = ast.dump(tree) + "".join(file.read_text(encoding="utf-8") for file in beside)
+    if path == ROOT / PACKAGE / "columns.py":
+        code += _columns_without_descriptions(path.parent)
     digest = hashlib.sha256(code.encode()).hexdigest()
     return _Parsed(frozenset(filter(_is_covered, modules)), digest)
 
@@ -125,11 +124,13 @@ def _statements(node: Any) -> Iterator[Any]:
             yield from _statements(statement)
 
 
-def _forget_descriptions(tree: ast.AST) -> None:
-    """Empty the descriptions of columns and flags, which only docs/reference/columns.md shows."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_column":
-            node.args[3] = ast.Constant("")
-        elif isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "FLAGS":
-            assert isinstance(node.value, ast.Dict)
-            node.value.values = []
+def _columns_without_descriptions(folder: Path) -> str:
+    """Return columns and names of flags; only docs/reference/columns.md shows the descriptions.
+
+    What flags do is a parameter of the rules that read it.
+    """
+    columns, flags = (
+        list(csv.reader((folder / name).read_text("utf-8").splitlines()))
+        for name in ("columns.csv", "flags.csv")
+    )
+    return f"{[row[:-1] for row in columns]}{[row[0] for row in flags]}"

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     CEILING_COLUMNS,
     CLOCKS,
@@ -200,7 +201,7 @@ def _keys(model: type[config.Closed]) -> str:
     return _table(("key", "type", "allowed", "default", "meaning"), rows)
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type(schema: Document) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
@@ -211,10 +212,10 @@ def _type(schema: dict[str, Any]) -> str:
     if schema["type"] == "object":
         inner = schema["additionalProperties"]
         return f"name -> {_type(inner)}" if isinstance(inner, dict) else "name -> anything"
-    return _TYPES.get(schema["type"], schema["type"])
+    return _TYPES.get(schema["type"], str(schema["type"]))
 
 
-def _allowed(schema: dict[str, Any]) -> str:
+def _allowed(schema: Document) -> str:
     for inner in (schema.get("items", {}), *schema.get("anyOf", ())):
         schema = {**schema, **{k: v for k, v in inner.items() if k in (*_LIMITS, "enum", "const")}}
     words = schema.get("enum", [schema["const"]] if "const" in schema else [])

@@ -13,8 +13,8 @@ PAGE = Path("results/overview.html")
 _SHOWN = ("overview.html", "claims.csv", "figures/**/*.svg", "tables/**/*.*", "models/**/*.*")
 
 
-def shown() -> list[Path]:
-    """Return what the report shows: results, captions, configuration."""
+def shown_files() -> list[Path]:
+    """Return the files that the report shows: results, captions, configuration."""
     results = [path for pattern in _SHOWN for path in REPORT.parent.glob(pattern)]
     results += [not_made.FILE] if not_made.FILE.exists() else []
     return (
@@ -29,7 +29,7 @@ def make_report() -> str:
             f"there is nothing to report yet: no {PAGE}",
             do="run the workflow (`make run`; on a board: snakemake --profile jetson)",
         )
-    newest = max((path.stat().st_mtime for path in shown()), default=0.0)
+    newest = max((path.stat().st_mtime for path in shown_files()), default=0.0)
     if REPORT.exists() and REPORT.stat().st_mtime >= newest:
         return f"{REPORT} is up to date"
     # what failed is not asked for: the landing page names it

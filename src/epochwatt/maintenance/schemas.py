@@ -6,11 +6,11 @@ completes keys, explains them and underlines mistakes. `epochwatt plan` checks t
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
 from epochwatt import columns
+from epochwatt.board.records.shapes import Document
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.transfer.config import PowertrainStudy
 from epochwatt.schedule.config import ScheduleStudy
@@ -25,7 +25,7 @@ from epochwatt.twin.parameters import Parameter
 
 FOLDER = "config/schema"
 LINE = "# yaml-language-server: $schema="
-KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
+KINDS: Document = {  # name of the schema -> what a file holds
     "config": config.Config,
     "studies": dict[str, config.Study],
     "sweeps": dict[str, SweepEntry],
@@ -62,7 +62,7 @@ def schema_files() -> dict[str, str]:
     return {f"{FOLDER}/{name}.json": _text(schema) for name, schema in schemas.items()}
 
 
-def _block() -> dict[str, Any]:
+def _block() -> Document:
     """Return the schema of a block of a sweep: for each factor a value or a list of values."""
     block = config.FactorValues.model_json_schema()
     meanings = {field.name: field.description for field in columns.FACTORS}
@@ -74,7 +74,7 @@ def _block() -> dict[str, Any]:
     return block
 
 
-def _workload() -> dict[str, Any]:
+def _workload() -> Document:
     """Return the schema of a sweep's workload: for each of its factors a value."""
     factors = config.FactorValues.model_json_schema()
     meanings = {field.name: field.description for field in columns.FACTORS}
@@ -88,7 +88,7 @@ def _workload() -> dict[str, Any]:
 _SHOWN = ("title", "description", "default")
 
 
-def _text(schema: dict[str, Any]) -> str:
+def _text(schema: Document) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -9,7 +9,7 @@ from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.mode_folder import CeilingFolder
 from epochwatt.columns import SHARED_FLAGS
-from epochwatt.epochs.board import BUSY_PCT
+from epochwatt.epochs.board_flags import BUSY_PCT
 from epochwatt.epochs.table import read_rows
 from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
 from epochwatt.study.discard import discard
@@ -41,11 +41,9 @@ def discard_shared(
 ) -> list[str]:
     """Discard what was measured here while others used the machine; return what to say.
 
-    Parameters
-    ----------
-    within_s : only while nobody uses the machine, and what takes no longer to measure again, the
-        shortest first; None: all of it, whatever it takes
-    on_wait : takes who is measuring on this machine, while that is waited for
+    `within_s`: only while nobody uses the machine, and what takes no longer to measure again, the
+    shortest first; None: all of it, whatever it takes
+    `on_wait`: takes who is measuring on this machine, while that is waited for
     """
     shared = sorted(find_shared(), key=lambda entry: entry.seconds)
     if not shared:

@@ -5,7 +5,7 @@ import difflib
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pandas as pd
 
 from epochwatt.board.records import files, shapes
 from epochwatt.board.records.checksums import SUMS, fault, read_sums
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import PROVENANCES
 from epochwatt.errors import DamagedError, DataError, RecordError
 from epochwatt.open_data import package
@@ -110,7 +111,7 @@ def _check_files(folder: Path) -> Iterator[DataError]:
 
 
 def _check_statements(
-    folder: Path, descriptor: Mapping[str, Any], provenances: set[str]
+    folder: Path, descriptor: Document, provenances: set[str]
 ) -> Iterator[DataError]:
     """Yield what name, provenance, licence and both files of metadata disagree on."""
     where = package.DESCRIPTOR
@@ -153,7 +154,7 @@ def _check_statements(
             yield wrong_at(package.CROISSANT, f"another {what}", str(value), allowed)
 
 
-def _check_table(folder: Path, resource: Mapping[str, Any], altered: set[str]) -> list[DataError]:
+def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[DataError]:
     """Return what is wrong with a table and with its entry in `datapackage.json`.
 
     `altered` files are not as SHA256SUMS has them, which is told already.
@@ -189,7 +190,7 @@ def _check_table(folder: Path, resource: Mapping[str, Any], altered: set[str]) -
     return problems
 
 
-def _check_entry(resource: Mapping[str, Any], table: Table) -> Iterator[DataError]:
+def _check_entry(resource: Document, table: Table) -> Iterator[DataError]:
     """Yield where the entry of a table has another schema than ours, or another name."""
     stated = resource["schema"]["fields"]
     where = f"{package.DESCRIPTOR}: {resource['name']}"
@@ -221,14 +222,14 @@ def read_lines(text: str, path: str) -> pd.DataFrame:
         header = next(reader, [])
         for row in filter(None, reader):  # empty lines are none
             if len(row) != len(header):
-                whole = [cell.strip().isdecimal() for cell in row]
-                has_commas = len(row) > len(header) and any(a and b for a, b in pairwise(whole))
+                # two whole numbers side by side may be one with a comma in it
+                is_whole = [cell.strip().isdecimal() for cell in row]
+                may_have_commas = len(row) > len(header) and any(map(all, pairwise(is_whole)))
+                advice = "if commas stand in its numbers, write 0.041 for 0,041 and 1234 for 1,234"
                 raise DataError(
                     f"{len(row)} cells where the first line has {len(header)}",
                     where=f"{path}, line {reader.line_num}",
-                    do="if commas stand in its numbers, write 0.041 for 0,041 and 1234 for 1,234"
-                    if has_commas
-                    else None,
+                    do=advice if may_have_commas else None,
                 )
             rows[reader.line_num] = row
     except csv.Error as error:
@@ -307,7 +308,7 @@ def _check_origin(path: str, lines: pd.DataFrame, stated: str) -> Iterator[DataE
 
 def _check_records(folder: Path, path: str, lines: pd.DataFrame) -> Iterator[DataError]:
     """Yield sweeps and runs that are called measured, and for which no record is listed."""
-    records: dict[str, Any] = {}
+    records: Document = {}
     if (folder / package.RECORDS).is_file():
         try:
             records = _read_metadata(folder, package.RECORDS, RECORDS_SHAPE)

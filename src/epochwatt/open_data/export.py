@@ -22,6 +22,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.checksums import SUMS, write_sums
 from epochwatt.board.records.mode_folder import RECORD as MODE
 from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import package
 from epochwatt.open_data.check import check_folder
@@ -37,8 +38,7 @@ from epochwatt.text import counted, first_of
 
 MEASURED = Path("measured")
 EPOCH = "record.json"
-RUN_TABLES = Path("results/tables")
-RUN_RESULTS = Path("results/runs")
+RESULTS = Path("results")
 NO_LICENCE = "none"  # of a public sweep
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # time of each file in a .zip, so that equal packages are equal
@@ -46,7 +46,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # time of each file in a .zip, so that equal pac
 Records = dict[str, dict[str, str]]  # sweep or run -> folder below `measured/` -> SHA-256
 
 
-def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
+def export(
+    names: Sequence[str],
+    output: Path,
+    given: Terms,
+    results: Path = RESULTS,
+    measured: Path = MEASURED,
+) -> list[str]:
     """Write a package; return what was written, as lines of text.
 
     Raises ConfigError, DataError: no such name, no licence, or a cell that may not be passed on;
@@ -57,9 +63,10 @@ def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     names : of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
     output : folder or .zip file; its name gets what is not measured, where it does not say so
     given : what the package says of itself; public sweeps and packages have terms of their own
+    results, measured : folders with the tables and the records of runs
     """
     terms = terms_of(names, given)
-    parts, facts = gather(names)
+    parts, facts = gather(names, results, measured)
     provenances = {part.provenance for part in parts}
     suffix = ".zip" if output.suffix == ".zip" else ""
     name = package.marked(output.name.removesuffix(suffix), provenances)
@@ -77,12 +84,14 @@ def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     ]
 
 
-def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
+def gather(
+    names: Sequence[str], results: Path = RESULTS, measured: Path = MEASURED
+) -> tuple[list[Part], Document]:
     """Return the tables of sweeps and runs, one per provenance, and facts about where from.
 
     Raises ConfigError for a name that is neither.
     """
-    epochs = _read_rows(RUN_TABLES / "epochs.csv")
+    epochs = _read_rows(results / "tables/epochs.csv")
     tables: list[ModeTable] = []
     chosen: list[pd.DataFrame] = []  # the first epoch of each run of that id, pattern or study
     for name in dict.fromkeys(names):
@@ -100,22 +109,22 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
         package.provenance_of(*pair) for pair in zip(runs["backend"], runs["imported"], strict=True)
     ]
     if len(runs):
-        energy = [_read_rows(RUN_RESULTS / run / "energy.csv") for run in runs.index]
+        energy = [_read_rows(results / "runs" / run / "energy.csv") for run in runs.index]
         sources = {
             "epochs": epochs,
-            "runs": _read_rows(RUN_TABLES / "runs.csv"),
+            "runs": _read_rows(results / "tables/runs.csv"),
             "energy": pd.concat(energy),
         }
         for name, rows in sources.items():
             ours = rows[rows["run"].isin(runs.index)]
             parts += _split(name, ours.assign(provenance=ours["run"].map(runs["provenance"])))
-    records = find_records(tables, runs["provenance"])
+    records = find_records(tables, runs["provenance"], measured)
     boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
     for table in tables:
         boards[table.key.device].add(table.key.sweep)
     for run, device in runs["device"].items():
         boards[device].add(str(run))
-    facts: dict[str, Any] = {package.DEVICES: _describe_devices(boards, records)}
+    facts: Document = {package.DEVICES: _describe_devices(boards, records, measured)}
     return parts, {**facts, package.RECORDS: records} if records else facts
 
 
@@ -157,7 +166,9 @@ def _split(name: str, rows: pd.DataFrame) -> list[Part]:
     return [Part(table, p, own) for p, own in by_provenance.items() if len(own)]
 
 
-def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
+def _describe_devices(
+    boards: Mapping[str, Iterable[str]], records: Records, measured: Path
+) -> Document:
     """Return device -> its description, with the machines on which it was measured.
 
     `boards`: device -> names of its sweeps and runs; `records`: of these.
@@ -165,7 +176,7 @@ def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> 
     devices = Devices(Path())
     described = {}
     for name in sorted(boards):
-        facts: dict[str, Any] = {"title": name}
+        facts: Document = {"title": name}
         kind = name
         if name in devices.names():
             device = devices.get(name, DEVICES)
@@ -185,9 +196,9 @@ def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> 
                 "ram_mib": board.ram_mib,
                 "rails": [rail.label for rail in board.rails],
             }
-        machines: dict[str, dict[str, Any]] = {}  # the different ones, with their software
+        machines: dict[str, Document] = {}  # the different ones, with their software
         for folder in (f for owner in sorted(boards[name]) for f in records.get(owner, ())):
-            path = next(p for file in (EPOCH, MODE) if (p := MEASURED / folder / file).is_file())
+            path = next(p for file in (EPOCH, MODE) if (p := measured / folder / file).is_file())
             record = files.read_json(str(path))
             known = {key: record[key] for key in ("machine", "software") if key in record}
             machines[json.dumps(known, sort_keys=True)] = known
@@ -200,7 +211,9 @@ def _describe_devices(boards: Mapping[str, Iterable[str]], records: Records) -> 
 # -- records behind what is called measured --------------------------------------------------------
 
 
-def find_records(tables: Sequence[ModeTable], runs: Mapping[str, str] | pd.Series) -> Records:
+def find_records(
+    tables: Sequence[ModeTable], runs: Mapping[str, str] | pd.Series, measured: Path = MEASURED
+) -> Records:
     """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
 
     `runs`: id -> provenance. Raises DataError: something is measured, and its records are not in
@@ -211,17 +224,17 @@ def find_records(tables: Sequence[ModeTable], runs: Mapping[str, str] | pd.Serie
     def add(name: str, folders: Sequence[Path], is_measured: bool) -> None:
         if is_measured and not folders:
             raise DataError(
-                f"no record of {name} is in {MEASURED}/, and it is called measured",
+                f"no record of {name} is in {measured}/, and it is called measured",
                 do="export it in the checkout that measured it",
             )
         for folder in folders:
             # records from before there were checksums have no list of them
             path = next(p for p in (folder / SUMS, folder / EPOCH, folder / MODE) if p.is_file())
-            key = str(folder.relative_to(MEASURED))
+            key = str(folder.relative_to(measured))
             records.setdefault(name, {})[key] = files.sha256_of(str(path))
 
     for run, provenance in runs.items():
-        folders = sorted(path.parent for path in (MEASURED / str(run)).glob(f"epoch-*/{EPOCH}"))
+        folders = sorted(path.parent for path in (measured / str(run)).glob(f"epoch-*/{EPOCH}"))
         add(str(run), folders, provenance == "measured")
     for table in tables:
         if table.key.provenance == "measured":
@@ -327,7 +340,7 @@ def _known_terms(name: str) -> Terms | None:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _write(output: Path, made: Package, facts: Mapping[str, Any]) -> None:
+def _write(output: Path, made: Package, facts: Document) -> None:
     """Write a package whole or not at all, checked.
 
     `facts`: name of a further JSON file -> what it holds.

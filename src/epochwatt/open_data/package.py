@@ -6,14 +6,16 @@ The public libraries of these formats read and validate them in the tests; to wr
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from epochwatt import __version__, columns
 from epochwatt.board.records.checksums import SUMS
+from epochwatt.board.records.shapes import Document
 from epochwatt.open_data.schema import Table
+from epochwatt.study.imported import OWN_LOOP
 from epochwatt.text import counted
 
 # of the package; a reader refuses those that are younger than itself. 1 had an RO-Crate and a
@@ -41,7 +43,7 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 def provenance_of(backend: str, imported: str) -> str:
     """Return the provenance of a run from two of its factors; logs of other programs are public."""
     if backend in ("host", "jetson"):
-        return "public" if imported else "measured"
+        return "measured" if imported in ("", OWN_LOOP) else "public"
     return {"twin": "simulated"}.get(backend, "fake")
 
 
@@ -151,11 +153,11 @@ class Package:
         """Its title, where its rows come from first."""
         return describe(self.provenances, self.terms.title)
 
-    def frictionless(self, others: Sequence[str], files: Mapping[str, File]) -> dict[str, Any]:
+    def frictionless(self, others: Sequence[str], files: Mapping[str, File]) -> Document:
         """Return `datapackage.json`: Data Package 2.0, one resource per table and further file."""
         terms = self.terms
 
-        def written(name: str) -> dict[str, Any]:
+        def written(name: str) -> Document:
             return {"bytes": files[name].size, "hash": f"sha256:{files[name].sha256}"}
 
         source = {"title": terms.source}
@@ -212,7 +214,7 @@ class Package:
             ],
         }
 
-    def croissant(self, files: Mapping[str, File]) -> dict[str, Any]:
+    def croissant(self, files: Mapping[str, File]) -> Document:
         """Return `croissant.json`: Croissant 1.0, one record set per table."""
         terms = self.terms
         creator = {"@type": "sc:Organization", "name": terms.creator}

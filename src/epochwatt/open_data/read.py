@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt import columns
+from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.epochs.telemetry import read_all
 from epochwatt.errors import ConfigError, DataError, EpochwattError
 from epochwatt.open_data import package
 from epochwatt.open_data.check import check_cells, check_folder, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
+from epochwatt.study.imported import find_own_runs
+from epochwatt.study.runs import Run
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
@@ -52,10 +56,8 @@ def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     Raises ConfigError, DataError: there is none, or it is not as it has to be: where, what is
     allowed.
 
-    Parameters
-    ----------
-    what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
-    public_data : folder of others' repositories (`sweeps.find.find_tables`)
+    `what`: a package (a folder or .zip file), a CSV file of modes, or the name of a sweep;
+    `public_data`: folder of others' repositories (`sweeps.find.find_tables`)
     """
     path = Path(what)
     if is_package(what):
@@ -232,6 +234,10 @@ def _check_header(where: str, header: Sequence[str]) -> Iterator[DataError]:
 
 def report_lines(path: Path) -> tuple[list[str], bool]:
     """Return the lines to print of a folder, .zip or .csv file, and whether it is valid."""
+    if path.is_dir() and not (path / package.DESCRIPTOR).is_file():
+        folder, runs = find_own_runs(path)
+        if runs:
+            return _record_lines(path, folder, runs.values())
     is_plain = path.name.endswith(ENDINGS)
     tables: list[ModeTable] = []
     problems: Sequence[EpochwattError]
@@ -266,6 +272,22 @@ def report_lines(path: Path) -> tuple[list[str], bool]:
         if is_plain:  # a package states its units
             lines.append(f"    {_ends(members)}")
     return lines, True
+
+
+def _record_lines(path: Path, folder: Path, runs: Iterable[Run]) -> tuple[list[str], bool]:
+    """Return what is to be said of the records of runs, every file of them, as `report_lines`."""
+    lines, problems = [], []
+    for run in runs:
+        records = RunFolder(str(folder), run.id)
+        for epoch in records.measured():
+            try:
+                read_all(records.verify(epoch))
+            except EpochwattError as error:
+                problems.append(f"{run.id}: {error}")
+        lines.append(f"  {run.id}: {counted(run.epochs, 'epochs')}")
+    if problems:
+        return [f"{path}: {counted(len(problems), 'problems')}", *problems], False
+    return [f"{path}: valid", *lines], True
 
 
 def _ends(tables: Sequence[ModeTable]) -> str:

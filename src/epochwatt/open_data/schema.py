@@ -12,6 +12,7 @@ from dataclasses import fields as attributes
 from functools import cached_property
 from typing import Any
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     FACTORS,
     MODE_PARTS,
@@ -86,7 +87,7 @@ class Column:
             words += f" above {self.above:g}"
         return words + (f" in {self.field.unit}" if self.field.unit else "")
 
-    def descriptor(self) -> dict[str, Any]:
+    def descriptor(self) -> Document:
         """Return the column as a field of a Frictionless Table Schema; `unit` is our addition."""
         limits = {
             "required": self.required or None,
@@ -118,7 +119,7 @@ class Table:
         """Names of the columns."""
         return [column.name for column in self.columns]
 
-    def descriptor(self) -> dict[str, Any]:
+    def descriptor(self) -> Document:
         """Return the Frictionless Table Schema."""
         return {
             "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",

@@ -19,7 +19,8 @@ import pandas as pd
 
 from epochwatt import columns as cols
 from epochwatt.analysis.compare import QUANTITIES
-from epochwatt.analysis.summary import SETTING, WORKLOAD
+from epochwatt.analysis.run_means import SETTING, WORKLOAD
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import RecordError
 from epochwatt.pages.timeline import LANES, clocks_of, read_epoch, timeline
 from epochwatt.study.runs import TWIN
@@ -48,7 +49,7 @@ def explorer(
     titles: Mapping[str, str],
     palette: Mapping[str, str],
     specs: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> Document:
     """Return what the explorer shows, ready for JSON.
 
     Parameters
@@ -129,9 +130,7 @@ def spread(later: Any, runs: Iterable[str]) -> dict[str, list[float | None]]:
 
     That is all that the interval of `analysis.compare` takes from the epochs.
 
-    Parameters
-    ----------
-    later : a quantity of these epochs, grouped by run
+    `later`: a quantity of these epochs, grouped by run
     """
     numbers = later.agg(n="count", mean="mean", variance="var").reindex(list(runs))
     numbers["n"] = numbers["n"].fillna(0).astype(int)
@@ -149,7 +148,7 @@ def epochs_shown(runs: pd.DataFrame) -> list[str]:
     return [*runs[runs.kind != "simulated"].run, *chosen[:SIMULATED_EPOCHS]]
 
 
-def timelines(of_run: pd.DataFrame, folder: str) -> list[dict[str, Any]]:
+def timelines(of_run: pd.DataFrame, folder: str) -> list[Document]:
     """Return the last valid epoch of a run, after the first one where something was measured."""
     valid = of_run[of_run.valid].epoch.tolist()
     chosen = sorted({*valid[:1], *valid[-1:]})

@@ -5,10 +5,8 @@ how they split, their energy with its bound, power over the last one, flags in w
 """
 
 import datetime
-import json
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,16 @@ import pandas as pd
 
 from epochwatt import columns
 from epochwatt.analysis.advice import Advice, advise
-from epochwatt.analysis.collect_study import counted_epochs, read_epochs
-from epochwatt.analysis.summary import SETTING
+from epochwatt.analysis.collect_study import counted_epochs, join_ranks
+from epochwatt.analysis.own_runs import read_own_epochs
+from epochwatt.analysis.run_means import SETTING
 from epochwatt.board.records import files
-from epochwatt.board.records.run_folder import RunFolder
-from epochwatt.epochs.bottleneck import COLUMNS as PARTS
-from epochwatt.epochs.collect import write_tables
-from epochwatt.errors import DamagedError, RecordError
+from epochwatt.board.records.shapes import Document
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
+from epochwatt.errors import RecordError
 from epochwatt.pages.numbers import Bar, Column, shown, text_table
 from epochwatt.pages.timeline import read_epoch, timeline
-from epochwatt.study.imported import IMPORTED, imported_runs
+from epochwatt.study.imported import IMPORTED, find_own_runs
 from epochwatt.study.runs import Run
 from epochwatt.templates import render
 from epochwatt.text import POWER_SENSORS, aligned, counted
@@ -51,7 +49,7 @@ class OwnRun:
     rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
     key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
     flags: dict[str, str]  # of any of its epochs -> meaning
-    power: dict[str, Any] | None  # over the last epoch; None: it was not measured
+    power: Document | None  # over the last epoch; None: it was not measured
     advice: Advice
 
     def lines(self) -> list[str]:
@@ -68,34 +66,28 @@ def read_own_runs(folder: Path) -> list[OwnRun]:
 
     Raises RecordError: there are none, or a record is damaged.
     """
-    folder = folder.resolve()
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         do = "name the folder with the records of EpochMonitor, `measured` where it was not told"
         raise RecordError(f"{folder} is no folder", found=found, do=do)
-    runs = {name: r for name, r in imported_runs(folder.parent, folder.name).items() if r.epochs}
+    home, runs = find_own_runs(folder)
     if not runs:
-        n = sum(path.is_dir() and path.name[0] != "." for path in folder.iterdir())
+        n = sum(path.is_dir() and path.name[0] != "." for path in home.iterdir())
         raise RecordError(
             f"{folder} holds no run of EpochMonitor with a finished epoch",
             found=f"{counted(n, 'folders')} without source.json and an epoch" if n else "nothing",
             do="name the folder that holds the runs' folders; runs of the workflow are shown by "
             "`make run` in their checkout",
         )
-    with tempfile.TemporaryDirectory(prefix="epochwatt-") as scratch:
-        tables = [_table(folder, run, Path(scratch)) for run in runs.values()]
-        epochs = read_epochs(tables)
-    # settings of their own are no columns: runs that differ in one of them are not compared
-    settings = {name: json.dumps(run.factors.get("settings")) for name, run in runs.items()}
-    advice = {
-        advice.run: advice
-        for _, group in epochs.groupby(epochs.run.map(settings), sort=False)
-        for advice in advise(group)
-    }
-    return [
-        _own_run(folder, runs[str(name)], rows, advice[str(name)])
-        for name, rows in epochs.groupby("run", sort=False)
-    ]
+    epochs = join_ranks(read_own_epochs(home, runs.values()))
+    settings = {name: run.factors.get("settings", {}) for name, run in runs.items()}
+    advice = {row.run: row for row in advise(epochs, settings)}
+    own = []
+    for name, rows in epochs.groupby("run", sort=False):
+        run = runs.get(str(name)) or runs[f"{name}.rank1"]
+        n_ranks = sum(other.startswith(f"{name}.rank") for other in runs) + (name in runs)
+        own.append(_own_run(home, replace(run, id=str(name)), n_ranks, rows, advice[str(name)]))
+    return own
 
 
 def write_page(folder: Path, runs: list[OwnRun]) -> Path:
@@ -121,27 +113,8 @@ def text_lines(runs: list[OwnRun]) -> Iterator[str]:
         yield from [*([""] if n else []), *run.lines()]
 
 
-def _table(folder: Path, run: Run, scratch: Path) -> Path:
-    """Make the table of a run's epochs; a damaged record stays where it is.
-
-    Raises RecordError.
-    """
-    path, home = scratch / f"{run.id}.csv", folder / run.id
-    epochs = RunFolder(str(folder), run.id).measured()
-    try:
-        observed = (read_epoch(str(home), epoch) for epoch in epochs)
-        write_tables(run.id, observed, columns.FLAG_EFFECTS, str(path), str(scratch / "energy.csv"))
-    except DamagedError as error:
-        raise RecordError(
-            error.problem,
-            where=run.id,
-            found=error.found,
-            do="move that epoch's folder away and ask again; the others are shown then",
-        ) from error
-    return path
-
-
-def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
+def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
+    """Describe a run of one's own: facts, a row per epoch, flags, power, advice."""
     longest_s = float(epochs.e2e_s.max())
     parts = JOINED if epochs.wait_s.isna().all() else tuple(PARTS.values())
     key = {name.removesuffix("_s"): columns.label(name) for name in parts}
@@ -153,6 +126,10 @@ def _own_run(folder: Path, run: Run, epochs: pd.DataFrame, advice: Advice) -> Ow
     if all(map(pd.notna, ends)):  # logs of others may not tell it
         begin, end = (datetime.datetime.fromtimestamp(float(s), datetime.UTC) for s in ends)
         facts[0] += f", {begin:{WHEN}} to {end:{WHEN}} UTC"
+    if n_ranks > 1:
+        facts.append(
+            f"{counted(n_ranks, 'processes')}: times are means over them, energy is of all machines"
+        )
     if IMPORTED in run.studies:
         facts.append(f"imported from logs of {run.factors['imported']}")
     later = counted_epochs(epochs)
@@ -202,7 +179,9 @@ def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> d
         part: 0.0 if pd.isna(s) else 100.0 * float(s) / float(epoch.e2e_s)
         for part, s in seconds.items()
     }
-    words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
+    words = ", ".join(
+        f"{columns.label(f'{part}_s')} {share:.1f} %" for part, share in shares.items()
+    )
     energy = ""
     if pd.notna(epoch.energy_wh):
         wh = float(epoch.energy_wh)
@@ -227,7 +206,7 @@ def _number(value: float, name: str) -> str:
     return "" if pd.isna(value) else f"{shown(float(value), unit=unit)} {unit}"
 
 
-def _power(folder: str, epoch: int) -> dict[str, Any] | None:
+def _power(folder: str, epoch: int) -> Document | None:
     """Return the curves of power over an epoch, as the page draws them."""
     told = timeline(*read_epoch(folder, epoch))
     series = [line for line in told["series"] if line["lane"] == "power"]

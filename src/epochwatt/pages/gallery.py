@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
-from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
+from epochwatt.claims.takeaway_counts import status_of, takeaway_counts, takeaways
 from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages.papers import failing_list, figure_title
 from epochwatt.published.numbers import TITLES
@@ -65,9 +65,7 @@ def gallery(
 ) -> tuple[list[dict[str, object]], dict[str, str]]:
     """Return groups of figures, and figure -> its SVG, compressed, in base64.
 
-    Parameters
-    ----------
-    says : (paper, take-away) -> what the paper says of it; a figure is found by these words
+    `says`: (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
     groups: dict[tuple[str, str], list[Panel]] = {}
@@ -90,6 +88,7 @@ def gallery(
 def _panel(
     figure: FigureEntry, svg: bytes, findings: Sequence[ClaimRow], quotes: Mapping[str, str]
 ) -> Panel:
+    """Describe a drawn panel for the gallery: caption, claims that fail, words to find it by."""
     stem, backend = figure["stem"], figure["backend"]
     name = Path(stem).name
     number = figure_title(name) if figure["paper"] in TITLES else ""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from epochwatt import columns
-from epochwatt.analysis.summary import DATA, TIME_PARTS, setting_words
-from epochwatt.columns import SHARED_FLAGS
+from epochwatt.analysis.run_means import DATA, setting_words
+from epochwatt.columns import SHARED_FLAGS, TIME_PARTS
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
 from epochwatt.text import counted, label, origin
@@ -38,8 +38,8 @@ QUANTITIES = (
     Quantity("energy_wh", on_card=True, is_metered=True),
     Quantity("power_mean_w", on_card=True, is_metered=True),
 )
-KEY = {"stall": "stall (waiting for data and copying)"}  # class of the style sheet -> words
-KEY |= {"compute": "compute", "overhead": "overhead"}
+KEY = {part: columns.label(f"{part}_s") for part in TIME_PARTS}  # class of the style sheet -> words
+KEY["stall"] += " (waiting for data and copying)"
 # part of a run's energy -> class of the style sheet, and words
 ENERGY = {
     "constant power": ("baseload", "energy: constant power"),
@@ -84,10 +84,8 @@ class Card(NamedTuple):
 class Machine:
     """The tables that tell of measured runs, read once.
 
-    Parameters
-    ----------
-    paths : of `runs`, `advice`, `energy_parts`, and where they were made `explanations`, `epochs`
-        and `ceilings`
+    `paths`: of `runs`, `advice`, `energy_parts`, and where they were made `explanations`, `epochs`
+    and `ceilings`
     """
 
     def __init__(self, paths: Mapping[str, str], titles: Mapping[str, str]) -> None:
@@ -197,6 +195,7 @@ class Machine:
         return Line(cells, self._find(row), self.runs.path, n)
 
     def _card(self, group: pd.DataFrame, quantities: list[Quantity]) -> Card:
+        """Return the card of a network: its fastest run."""
         n = group.index[int(group.e2e_s.astype(float).argmin())]
         row = self.runs.rows[n]
         advice = _quote(self.advice, self.advice_row.get(row["run"]), "advice", "reason")
@@ -229,7 +228,8 @@ class Machine:
         e2e_s = float(row["e2e_s"])
         length = 100.0 * e2e_s / longest_s
         parts = {part: 100.0 * float(row[f"{part}_s"] or 0) / e2e_s for part in TIME_PARTS}
-        bars = [Bar(length, parts, "time: " + ", ".join(parts))]
+        labels = (columns.label(f"{part}_s") for part in parts)
+        bars = [Bar(length, parts, f"time: {', '.join(labels)}")]
         if row["run"] in self.explained_row:
             cells = self.explanations.rows[self.explained_row[row["run"]]]
             parts = {

@@ -63,9 +63,7 @@ def shown(value: float, how: str = "", unit: str = "") -> str:
 class Table:
     """A CSV file whose numbers are shown.
 
-    Parameters
-    ----------
-    path : of the file, as it is named on the page; empty: it was not made
+    `path`: of the file, as it is named on the page; empty: it was not made
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ClaimRow
-from epochwatt.claims.summary import in_short, status_of, takeaways
+from epochwatt.claims.takeaway_counts import in_short, status_of, takeaways
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.pages.numbers import (
     PRINTED,
@@ -114,12 +114,10 @@ def compare(
 ) -> dict[str, object]:
     """Return what the section shows.
 
-    Parameters
-    ----------
-    numbers : tables with published numbers: of figures, of the text alone, of predictions
-    tables : paths of `printed` and `validation` (empty: it was not made), and `published`, the
-        folder of the published numbers
-    says : `statements`
+    `numbers`: tables with published numbers: of figures, of the text alone, of predictions
+    `tables`: paths of `printed` and `validation` (empty: it was not made), and `published`, the
+    folder of the published numbers
+    `says`: `statements`
     """
     published = Path(tables["published"])
     tolerance = load_terms(published.resolve().parents[1]).numbers
@@ -410,9 +408,7 @@ def _deviation(
 ) -> Number | str | None:
     """Return how far ours is off the paper's number, or that it keeps a bound or a range.
 
-    Parameters
-    ----------
-    ours, theirs : columns of our and of the paper's number; a second one is the end of a range
+    `ours`, `theirs`: columns of our and of the paper's number; a second one is the end of a range
     """
     here, printed = (
         [(n, column) for column in names if (n := table.value(row, column)) is not None]

@@ -3,9 +3,7 @@
 Figures mark most of these numbers; what none of them draws, the landing page takes from here.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
 from epochwatt.claims.tolerances import PRINTED
@@ -14,6 +12,7 @@ from epochwatt.figures.common.published import ON_BOARD, here_of, seen_ids
 from epochwatt.published.numbers import (
     DEFAULTS,
     PAPERS,
+    Config,
     Fact,
     Measurement,
     Relation,
@@ -22,7 +21,7 @@ from epochwatt.published.numbers import (
 )
 from epochwatt.tables import read_table, write_table
 
-COLUMNS = (
+PRINTED_COLUMNS = (
     *("backend", "quantity", "value", "value_hi", "published", "published_hi"),
     *("published_id", "published_qualifier", "seen_by_fit"),
 )
@@ -32,10 +31,7 @@ FACTOR_OF = {printed: factor for factor, printed in PRINTED.items()}
 def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
     """Write the table, of each backend with runs of the papers.
 
-    Parameters
-    ----------
-    epochs : `epochs.csv` of all runs
-    idle : idle.csv; empty: there are no idle powers
+    `epochs`: `epochs.csv` of all runs; `idle`: idle.csv; empty: there are no idle powers
     """
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
@@ -50,13 +46,13 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
                 ours = (here[0], here[-1] if len(here) > 1 else None)
                 printed = (fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
                 lines.append((backend, fact.metric, *ours, *printed))
-    write_table(Path(path), "the printed numbers", COLUMNS, lines)
+    write_table(Path(path), "the printed numbers", PRINTED_COLUMNS, lines)
 
 
 def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:
     """Return what a published number is here: one, or the least and the most; nothing: unknown."""
 
-    def number(config: Mapping[str, Any], metric: str) -> float | None:
+    def number(config: Config, metric: str) -> float | None:
         factors = {FACTOR_OF.get(key, key): value for key, value in config.items()}
         try:
             if "state" in config:

@@ -9,15 +9,16 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from epochwatt import __version__
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import TIME_PARTS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.columns import TIME_PARTS
 from epochwatt.errors import RecordError
 from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies
@@ -87,73 +88,62 @@ PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib
 NO_COMMIT = "not a git checkout"
 
 
-def write_index(
-    inputs: Mapping[str, str],
-    figures: Sequence[FigureEntry],
-    numbers: Iterable[str],
-    titles: Mapping[str, str],
-    palette: Mapping[str, str],
-    page: str,
-    overview: str = "",
-    records: Mapping[str, str] | None = None,
-    specs: Iterable[str] = (),
-    config: Iterable[str] = (),
-    excluded: Sequence[Mapping[str, str]] = (),
-    further: Sequence[str] = (),
-    powertrain: Mapping[str, str] | None = None,
-    fulcrum: Mapping[str, str] | None = None,
-    not_made: Sequence[FailedJob] = (),
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Files and settings that the landing page is made from."""
+
+    # paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`, `printed`,
+    # `explanations`, `validation` (empty: not made), and `published`, the folder of these numbers
+    tables: Mapping[str, str]
+    figures: Sequence[FigureEntry]
+    numbers: Iterable[str]  # tables with published numbers beside ours
+    titles: Mapping[str, str]  # model or device -> name for people
+    palette: Mapping[str, str]  # colours of the parts of an epoch, among others
+    records: Mapping[str, str] | None = None  # run -> folder; None: the page has no explorer
+    specs: Iterable[str] = ()  # interactive figures
+    config: Iterable[str] = ()  # files of config/
+    excluded: Sequence[Mapping[str, str]] = ()  # `run` and `reason` of runs not available
+    further: Sequence[str] = ()  # paths of those pages of `MADE_BY_NAME` that are there
+    powertrain: Mapping[str, str] | None = None  # tables of that study; None: it was not made
+    fulcrum: Mapping[str, str] | None = None
+    not_made: Sequence[FailedJob] = ()
+
+
+def write_index(results: Results, page: str, overview: str = "") -> None:
     """Write the landing page.
 
-    Parameters
-    ----------
-    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`, `printed`,
-        `explanations` and `validation` (empty: it was not made), and `published`, the folder of
-        the published numbers
-    figures : as `gallery` takes them
-    numbers : tables with published numbers beside ours
-    titles : model or device -> name for people
-    palette : colours of the parts of an epoch, among others
-    page : where to write
-    overview : where to write the same without figures and explorer, for Snakemake's report: a
-        browser opens no page of more than 2 MB in it
-    records : run -> folder; None: the page has no explorer
-    specs : interactive specs of figures
-    config : files of config/
-    excluded : `run` and `reason` of runs that are not available
-    further : paths of those pages of `MADE_BY_NAME` that are there
-    powertrain : tables of that study, as `studies.powertrain` takes them; None: it was not made
-    fulcrum : the same of `studies.fulcrum`
+    `overview`: where to write it without figures and explorer, for Snakemake's report: a browser
+    opens no page of more than 2 MB in it
     """
-    findings = read_claims_table(inputs["claims"])
-    says = statements(Path(inputs["published"]))
-    shown, images = gallery(figures, findings, says)
-    missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
+    tables, palette, titles = results.tables, results.palette, results.titles
+    findings = read_claims_table(tables["claims"])
+    says = statements(Path(tables["published"]))
+    shown, images = gallery(results.figures, findings, says)
+    missing = {path for job in results.not_made for path in (*job["outputs"], *job["waiting"])}
     links = [link for link in LINKS if f"results/{link.path}" not in missing]
-    links += [link for link in MADE_BY_NAME if link.path in further]
-    epochs = read_epochs([inputs["epochs"]]) if inputs.get("epochs") else None
+    links += [link for link in MADE_BY_NAME if link.path in results.further]
+    epochs = read_epochs([tables["epochs"]]) if tables.get("epochs") else None
     explored = None
     measured = dict[str, str]()  # run -> folder of its records
-    if epochs is not None and records is not None:
+    if epochs is not None and results.records is not None:
         ids = epochs[epochs.backend.ne(TWIN)].run.unique()
-        measured = {run: records[run] for run in ids if run in records}
-        if inputs.get("runs"):
-            runs = read_frame(inputs["runs"])
-            explored = explorer(epochs, runs, records, titles, palette, specs)
+        measured = {run: results.records[run] for run in ids if run in results.records}
+        if tables.get("runs"):
+            runs = read_frame(tables["runs"])
+            explored = explorer(epochs, runs, results.records, titles, palette, results.specs)
     content = {
         "colours": {name.replace("_", "-"): palette[name] for name in COLOURED if name in palette},
-        "machine": Machine(inputs, titles).shown(),
+        "machine": Machine(tables, titles).shown(),
         "summary": []
         if epochs is None
         else [p.shown() for p in summarise(epochs, findings, titles)],
-        "excluded": missing_runs(excluded),
-        "powertrain": studies.powertrain(powertrain) if powertrain else None,
-        "fulcrum": studies.fulcrum(fulcrum) if fulcrum else None,
-        "papers": compare(numbers, inputs, findings, titles, says),
-        "configuration": configuration(config, measured),
+        "excluded": missing_runs(results.excluded),
+        "powertrain": studies.powertrain(results.powertrain) if results.powertrain else None,
+        "fulcrum": studies.fulcrum(results.fulcrum) if results.fulcrum else None,
+        "papers": compare(results.numbers, tables, findings, titles, says),
+        "configuration": configuration(results.config, measured),
         "links": links,
-        "not_made": not_made,
+        "not_made": results.not_made,
     }
     more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
     Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")

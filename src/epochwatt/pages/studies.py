@@ -26,7 +26,7 @@ from epochwatt.pages.numbers import (
     small,
     text_table,
 )
-from epochwatt.published.paper_numbers import SIGNS
+from epochwatt.published.numbers import SIGNS
 
 Row = Mapping[str, str]
 STATUSES = {"holds": "holds", "does_not_hold": "does not hold"}
@@ -116,11 +116,9 @@ def powertrain(
 ) -> dict[str, object]:
     """Return what the section shows.
 
-    Parameters
-    ----------
-    tables : paths of `numbers`, `claims`, `errors` and `penalties` of results/powertrain/; a
-        missing file has no rows
-    drawings : as of `drawing`, where the figures are in no gallery
+    `tables`: paths of `numbers`, `claims`, `errors` and `penalties` of results/powertrain/; a
+    missing file has no rows
+    `drawings`: as of `drawing`, where the figures are in no gallery
     """
     numbers, claims = Table(tables["numbers"]), read_rows(tables["claims"])
     errors, penalties = (read_texts(tables[name]) for name in ("errors", "penalties"))
@@ -277,11 +275,9 @@ def pairs(
 ) -> dict[str, object]:
     """Return what the page of a study in pairs shows.
 
-    Parameters
-    ----------
-    pairs, verdicts : tables of `analysis.pairs`
-    figure : drawing (SVG), beside its caption (.txt)
-    claims : table of claims; empty: nobody claims anything of this study
+    `pairs`, `verdicts`: tables of `analysis.pairs`
+    `figure`: drawing (SVG), beside its caption (.txt)
+    `claims`: table of claims; empty: nobody claims anything of this study
     """
     rows, all_pairs = read_rows(verdicts), read_rows(pairs)
     first = rows[0] if rows else {}
@@ -310,6 +306,8 @@ def pairs(
 
 
 def _verdict(row: Row) -> dict[str, str]:
+    """Return a comparison of pairs as a row of the page."""
+
     def number(name: str) -> str:
         return f"{float(row[name]):.4g}" if row[name] else ""
 

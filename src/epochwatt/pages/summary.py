@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import DATA, TIME_PARTS, best_settings, run_means, workloads
+from epochwatt.analysis.collect_study import join_ranks, read_epochs
+from epochwatt.analysis.run_means import DATA, best_settings, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
-from epochwatt.claims.summary import in_short
-from epochwatt.columns import SHARED_FLAGS
+from epochwatt.claims.takeaway_counts import in_short
+from epochwatt.columns import SHARED_FLAGS, TIME_PARTS, label
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, text_table
 from epochwatt.published.numbers import TITLES as PAPERS
+from epochwatt.study.imported import OWN_LOOP
 from epochwatt.study.runs import TWIN
 from epochwatt.text import aligned, counted, origin
 
@@ -38,6 +39,8 @@ FRONT = "Pareto-optimal: no other run is both faster and takes less energy."
 FASTEST = "Where there is no energy: the fastest run."
 LEARNING = "Learning is not judged."
 LONG_S = 36_000  # told in hours from here on
+PART_LABELS = {part: label(f"{part}_s") for part in TIME_PARTS}
+PARTS_PCT = f"{', '.join(PART_LABELS.values())} %"
 PLACE = ("setup", "board", "data", "unit", "storage")  # told of runs that differ in it
 FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them all
 # of the text for the terminal; the page has all of it
@@ -111,7 +114,7 @@ def summarise(
     all_epochs: pd.DataFrame, findings: Sequence[ClaimRow], titles: Mapping[str, str]
 ) -> list[Part]:
     """Return a part for each kind of backend that has epochs; that none was measured is said."""
-    parts = []
+    parts, all_epochs = [], join_ranks(all_epochs)
     for title, backends in KINDS.items():
         epochs = all_epochs[all_epochs.backend.isin(backends)]
         if epochs.empty:
@@ -153,7 +156,7 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
         n_runs = counted(runs.nunique(), "runs")
-        is_own = program == "EpochMonitor"
+        is_own = program == OWN_LOOP
         lines.append(
             f"{n_runs} {'of your own loop' if is_own else f'imported from logs of {program}'}."
         )
@@ -183,13 +186,13 @@ def _workload_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     for workload in workloads(means):
         shares = {part: 100.0 * share for part, share in workload.shares.items()}
         shares = {part: share for part, share in shares.items() if not pd.isna(share)}
-        words = ", ".join(f"{part} {share:.1f} %" for part, share in shares.items())
+        words = ", ".join(f"{PART_LABELS[part]} {share:.1f} %" for part, share in shares.items())
         row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
             "E2E s": _range(workload.e2e_s),
             "parts": [Bar(100.0, shares, words)] if shares else [],
-            f"{', '.join(TIME_PARTS)} %": ", ".join(f"{share:.1f}" for share in shares.values()),
+            PARTS_PCT: ", ".join(f"{share:.1f}" for share in shares.values()),
         }
         ranges = {"energy Wh": workload.energy_wh, "power W": workload.power_w}
         rows.append(row | {title: _range(ends) for title, ends in ranges.items() if ends})
@@ -228,7 +231,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
             "fastest": textwrap.shorten(_terse(run), SETTING_WIDTH, placeholder=" ..."),
             "E2E s": f"{run['e2e_s']:.2f}",
             **_power(run),
-            "stall": _percent(100 * run["stall_s"] / run["e2e_s"], 0),
+            PART_LABELS["stall"]: _percent(100 * run["stall_s"] / run["e2e_s"], 0),
             "bound by": _bound(run),
         }
         rows.append(row)
@@ -266,7 +269,7 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 "batch": "" if pd.isna(run["batch_size"]) else str(run["batch_size"]),
                 "epochs": str(run["n_epochs"]),
                 "E2E s": f"{run['e2e_s']:.2f}",
-                **{part: _percent(share, 1) for part, share in shares.items()},
+                **{PART_LABELS[part]: _percent(share, 1) for part, share in shares.items()},
                 "bound by": _bound(run),
                 **_power(run),
             }

@@ -6,12 +6,13 @@ samples than that keeps the least and the greatest of each piece, at the moments
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.board.records.run_folder import EpochRecord, RunFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.placement import stall_times
 from epochwatt.epochs.telemetry import RATES, Samples, read_all
 from epochwatt.errors import RecordError
@@ -56,7 +57,7 @@ def _record(folder: str, epoch: int) -> EpochRecord:
     return RunFolder(root, run).read(epoch)
 
 
-def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
+def timeline(record: EpochRecord, samples: Samples) -> Document:
     """Return one epoch, ready for JSON; times in s from its start.
 
     Returns

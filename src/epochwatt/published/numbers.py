@@ -36,8 +36,9 @@ KEYS = (
 )
 UNKNOWN_TO_PAPERS = ("task", "precision", "compile", "container")  # factors, by default then
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
+Config = Mapping[str, Any]  # key of `KEYS` -> its value, or a tuple of values
 # SIGMETRICS 2023, section 4.4: what holds where a number is printed without it.
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Config = {
     "instance": "d1",
     "num_workers": 4,
     "batch_size": 16,
@@ -46,28 +47,26 @@ DEFAULTS: dict[str, Any] = {
     "cache": "kept",
     "scale": 1.0,
 }
-DEVICE_DEFAULTS: dict[str, dict[str, Any]] = {
+DEVICE_DEFAULTS: dict[str, Config] = {
     "agx": {"storage": "ssd", "power_mode": "g"},
     "nx": {"storage": "ssd", "power_mode": "15W"},
     "nano": {"storage": "sd", "power_mode": "MAXN"},
     "orin": {"storage": "ssd", "power_mode": "MAXN"},
 }
 
-Config = dict[str, Any]
 
-
-def trains_as_published(factors: Mapping[str, Any]) -> bool:
+def trains_as_published(factors: Mapping[str, object]) -> bool:
     """Say whether a run trains, in the arithmetic of the papers: no other is held against them."""
     defaults = {name: FACTOR_DEFAULTS[name] for name in UNKNOWN_TO_PAPERS}
     return all((factors.get(name) or value) == value for name, value in defaults.items())
 
 
-def run_key(config: Mapping[str, Any]) -> tuple[Any, ...]:
+def run_key(config: Config) -> tuple[Any, ...]:
     """Return what tells a run from others, in the order of `KEYS`; None: not stated."""
     return tuple(config.get(key) for key in KEYS)
 
 
-def single(config: Mapping[str, Any]) -> list[Config]:
+def single(config: Config) -> list[Config]:
     """Return the configurations of one run each that a configuration with tuples stands for."""
     values = [v if isinstance(v, tuple) else (v,) for v in config.values()]
     return [_filled(dict(zip(config, of_one, strict=True))) for of_one in product(*values)]
@@ -75,7 +74,7 @@ def single(config: Mapping[str, Any]) -> list[Config]:
 
 def parse_config(text: str) -> Config:
     """Read `key=value;key=value`; `a|b` is a tuple. Raises ValueError that says what is wrong."""
-    config: Config = {}
+    config: dict[str, object] = {}
     for part in filter(None, text.split(";")):
         key, equals, words = part.partition("=")
         if not equals or key not in KEYS or not words:
@@ -231,3 +230,40 @@ def load_published(folder: Path) -> Published:
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit of the simulated boards sees."""
     return frozenset(row["published_id"] for _, row in read_table(folder / "seen.csv"))
+
+
+Exactness = Literal["printed", "from notes", "read by eye"]
+Qualifier = Literal["exact", "approx", "less_than"]
+SIGNS = {"exact": "", "approx": "\u2248 ", "less_than": "< "}
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """One number."""
+
+    id: str
+    place: str  # where the paper has it
+    exactness: Exactness  # how we know it
+    group: str  # of the rows of our tables that it belongs to
+    reference: str  # names of ours; empty: none of ours is meant
+    workload: str
+    paper_workload: str  # what the paper ran
+    device: str  # board of the paper, by our name
+    method: str
+    n_profiled: str  # modes that were profiled; empty: not said, or all
+    target: str  # time_s, power_w, or limit
+    statistic: str  # column of ours that it stands beside
+    value: float
+    unit: str
+    qualifier: Qualifier
+    note: str
+
+    @property
+    def text(self) -> str:
+        """The number as it is written: `< 15`."""
+        return f"{SIGNS[self.qualifier]}{self.value:g}"
+
+
+def load_paper_numbers(path: Path) -> list[PaperNumber]:
+    """Read the numbers of a paper; ConfigError where a row is wrong, or an id is there twice."""
+    return list(rows_by_id(checked_rows(PaperNumber, path)).values())

@@ -16,7 +16,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.roofline.model import InMode, Precision, Processor, Scope
 from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
-COLUMNS = columns.names(columns.CEILING_COLUMNS)
+CEILING_NAMES = columns.names(columns.CEILING_COLUMNS)
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "size", "repeats", "time_s", "best_s")
 NOT_NEGATIVE = ("flops", "bytes", "time_sd_s", "power_w", "clock_mhz")
 
@@ -76,5 +76,5 @@ def read_ceilings(path: str | Path) -> list[CeilingRow]:
 
 def write_ceilings(path: str | Path, rows: Iterable[CeilingRow]) -> None:
     """Write rows as one file, whole or not at all. Raises RecordWriteError."""
-    cells = ([cell_text(getattr(row, name)) for name in COLUMNS] for row in rows)
-    write_table(Path(path), "a table of ceilings", COLUMNS, cells)
+    cells = ([cell_text(getattr(row, name)) for name in CEILING_NAMES] for row in rows)
+    write_table(Path(path), "a table of ceilings", CEILING_NAMES, cells)

@@ -10,10 +10,11 @@ import numpy as np
 
 from epochwatt.board.records.mode_folder import CeilingFolder, CeilingRecord
 from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags, mean_clocks_mhz
+from epochwatt.epochs.board_flags import board_flags, mean_clocks_mhz
 from epochwatt.epochs.collect import is_valid
 from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
@@ -45,17 +46,15 @@ class Place(NamedTuple):
 
 
 def collect_ceilings(
-    measured: str, places: Iterable[Mapping[str, Any]], flag_effects: Mapping[str, str], table: Path
+    measured: str, places: Iterable[Document], flag_effects: Mapping[str, str], table: Path
 ) -> None:
     """Write a row for each micro-kernel in each mode of each device.
 
     Raises RecordError: a record is missing or damaged, or the flags are of another version;
     RecordWriteError: the table cannot be written.
 
-    Parameters
-    ----------
-    places : `Place` as plain values
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `places`: `Place` as plain values; `flag_effects`: flag -> "invalidates", "voids_energy" or
+    "informs"
     """
     rows: list[CeilingRow] = []
     for place in (Place(**values) for values in places):
@@ -112,7 +111,7 @@ def _in_window(record: CeilingRecord, start_s: float, end_s: float) -> EpochReco
     return EpochRecord(meta, np.zeros((1, 3), np.float32), record.telemetry, record.folder)
 
 
-def _times(entry: Mapping[str, Any], folder: str) -> dict[str, Any]:
+def _times(entry: Document, folder: str) -> Document:
     """Return the cells of one micro-kernel: its work, and the time of one call."""
     if not entry["blocks_s"] or not entry["n_calls"] or min(entry["blocks_s"]) <= 0:
         raise RecordError(f"a micro-kernel was not timed: {entry['kernel']}", where=folder)
@@ -167,7 +166,7 @@ def _clock_mhz(window: EpochRecord, samples: telemetry.Samples) -> float | None:
     return max((mean for mean in means if mean > 0), default=None)
 
 
-def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
+def place_points(runs: Iterable[Document], path: str) -> None:
     """Write a point for each run of which a valid epoch says how much it computed, and how long.
 
     Work and time are those of the mean mini-batch; the last of an epoch may be smaller.

@@ -33,12 +33,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import KINDS, KernelCounts, load_kernel_counts
 from epochwatt.epochs.bottleneck import (
@@ -55,21 +56,23 @@ from epochwatt.epochs.bottleneck import (
     TOO_SHORT_S,
     Bottleneck,
     find_bottleneck,
+    find_longest_part,
 )
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.laws import Clocks, fit_ceiling_laws
 from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
 from epochwatt.roofline.points import RunInMode
 from epochwatt.tables import write_frame
-from epochwatt.text import aligned
+from epochwatt.text import aligned, answer_origin
 
 RUNS = Path("results/runs")
 TABLE = Path("results/roofline/fits_measured.csv")
 TO_MEASURE = (
-    "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
-    "are measured within a minute"
+    "in a checkout, give its study the key `ceilings: true` in config/studies.yaml, then make run: "
+    "its ceilings are measured within a minute"
 )
 SHARED = "(Its ceilings were measured while others used the machine, which can do more.)"
 CONSTANT, REST = "constant power", "rest"
@@ -79,7 +82,8 @@ GPU = "gpu"
 FITTED, LAWS = "its ceilings", "clock laws over all modes"  # where new rooflines come from
 KEEPS_UP = 0.8  # of an epoch without overhead; a loader that needs less keeps up with training
 ALL = "all"
-COLUMNS = (  # of results/tables/explanations.csv: a run, or one class of operators of it
+# of results/tables/explanations.csv: a run, or one class of operators of it
+EXPLANATION_COLUMNS = (
     *("provenance", "run", "operators", "launches", "gflop", "mb"),  # work of one mini-batch
     # shares of the epoch's time, and of its energy; they add up to 100 for `all`
     *(f"{part.replace(' ', '_')}_pct" for part in TIME_PARTS),
@@ -96,13 +100,6 @@ KNOB_WORDS = {
 }
 FAR_BELOW = 0.5  # of the time of computing; where the ceilings allow less, they are not the limit
 LITTLE = 0.005  # of an epoch; less is no change
-ORIGINS = {
-    "measured": "measured on this device by micro-kernels",
-    "fake": "not measured, from a fake board",
-    "simulated": "the simulated board's own constants",
-    "public": "measured by others",
-}
-EpochRow = Mapping[str, Any]  # of epochs.csv, by column
 
 
 # -- what holds it back ----------------------------------------------------------------------------
@@ -303,10 +300,8 @@ def epoch_s(
 ) -> float:
     """Return the epoch's time under other rooflines, s.
 
-    Parameters
-    ----------
-    old, new : rooflines of its mode and of the other
-    cpu_factor : time of the loader's transforms there over here
+    `old`, `new`: rooflines of its mode and of the other; `cpu_factor`: time of the loader's
+    transforms there over here
     """
     before = least_compute_s(work, seen.batch_size, old)
     ratio = least_compute_s(work, seen.batch_size, new) / before if before > 0 else 1.0
@@ -392,10 +387,7 @@ def explain_run(
 ) -> Explained:
     """Explain a run by the rooflines of its mode.
 
-    Parameters
-    ----------
-    epochs : rows of its epochs.csv
-    fits : fitted rooflines, others among them
+    `epochs`: rows of its epochs.csv; `fits`: fitted rooflines, others among them
 
     Raises EpochwattError: no epoch is valid, or the ceilings of its mode were never measured.
     """
@@ -413,10 +405,7 @@ def explain_run(
 def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | None:
     """Return the means over the valid epochs after the first, or over all; None: none is valid.
 
-    Parameters
-    ----------
-    epochs : rows of a run's epochs.csv
-    power_scope : what the energy has to be of
+    `epochs`: rows of a run's epochs.csv; `power_scope`: what the energy has to be of
     """
     valid = [row for row in epochs if row["valid"]]
     chosen = [row for row in valid if row["epoch"] > 0] or valid
@@ -427,12 +416,13 @@ def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | No
         numbers = [float(row[name]) for row in chosen if row.get(name) is not None]
         return sum(numbers) / len(numbers) if len(numbers) == len(chosen) else None
 
-    energy_wh = mean("energy_wh")
+    energy_wh, n_samples = mean("energy_wh"), mean("n_samples")
+    size = chosen[0].get("batch_size") or 0  # of a loop of one's own, whose samples nobody counts
     is_comparable = power_scope and {row["power_scope"] for row in chosen} == {power_scope}
     return Observed(
         **{name: mean(name) or 0.0 for name in MEANS},
-        batch_size=(mean("n_samples") or 0.0) / (mean("n_minibatches") or 1.0),
-        num_workers=chosen[0]["num_workers"],
+        batch_size=n_samples / (mean("n_minibatches") or 1.0) if n_samples else float(size),
+        num_workers=chosen[0]["num_workers"] or 0,
         fetch_s=mean("fetch_s"),
         preprocess_s=mean("preprocess_s"),
         energy_j=3600.0 * energy_wh if energy_wh is not None and is_comparable else None,
@@ -480,7 +470,7 @@ def _pct(share: float) -> str:
 # -- results/tables/explanations.csv ---------------------------------------------------------------
 
 
-def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) -> None:
+def write_explanations(runs: Iterable[Document], fits: str, path: str) -> None:
     """Write results/tables/explanations.csv; a run that cannot be explained has no row.
 
     `runs`: `RunInMode` as plain values.
@@ -492,12 +482,12 @@ def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) 
             frames.append(table_rows(explain_run(run, read_rows(run.epochs), work, fitted)))
         except EpochwattError:
             continue  # of another precision or mode, or without a valid epoch
-    table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)])
+    table = pd.concat(frames or [pd.DataFrame(columns=EXPLANATION_COLUMNS)])
     write_frame(path, "explanations of runs", table, "%.6g")
 
 
 def table_rows(explained: Explained) -> pd.DataFrame:
-    """Return `COLUMNS` of a run: of all of it, and of each class of operators."""
+    """Return `EXPLANATION_COLUMNS` of a run: of all of it, and of each class of operators."""
     e, seen, run = explained.explanation, explained.seen, explained.run
     groups = e.groups.values()
     names = ("launches", "flops", "bytes")
@@ -525,7 +515,7 @@ def table_rows(explained: Explained) -> pd.DataFrame:
         "explanation": sentence(e) + (f" {SHARED}" if explained.fit.is_shared else ""),
         "next_mode": "; ".join(step_words(step, seen) for step in explained.steps),
     }
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=EXPLANATION_COLUMNS)
 
 
 def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dict[str, float]:
@@ -543,7 +533,7 @@ def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dic
 def explanation_lines(explained: Explained) -> list[str]:
     """Return all that is known of why a run takes what it takes, for the terminal."""
     run, e, fit = explained.run, explained.explanation, explained.fit
-    origin = "SIMULATED, not measured: " if run.provenance == "simulated" else ""
+    origin = f"{answer_origin(run.provenance)}: " if run.provenance == "simulated" else ""
     verb = {"train": "training", "infer": "inference"}[run.task]
     steps = ["next mode up: no knob has a higher value among the modes with ceilings"]
     if explained.steps:
@@ -565,7 +555,8 @@ def explanation_lines(explained: Explained) -> list[str]:
         "",
         f"ceilings: {fit.flops_per_s / 1e9:.4g} GFLOP/s, {fit.bytes_per_s / 1e9:.4g} GB/s, "
         f"{1e6 * fit.launch_s:.3g} \u00b5s for a launch; arithmetic is the limit from "
-        f"{fit.ceilings.ridge_flop_per_byte:.3g} FLOP per byte on ({ORIGINS[fit.provenance]})",
+        f"{fit.ceilings.ridge_flop_per_byte:.3g} FLOP per byte on "
+        f"({answer_origin(fit.provenance)})",
     ]
     if fit.is_shared:
         lines.append(SHARED)
@@ -584,7 +575,45 @@ def explanation_lines(explained: Explained) -> list[str]:
     return lines
 
 
+def split_lines(run: RunInMode, epochs: Sequence[EpochRow], why: EpochwattError) -> list[str]:
+    """Return where the time of a run goes that cannot be held against rooflines, and why not."""
+    valid = [row for row in epochs if row["valid"]]
+    chosen = [row for row in valid if row["epoch"] > 0] or valid
+    if not chosen:
+        raise EpochwattError(f"{run.run} has no valid epoch, so there is nothing to explain")
+    names = (*PARTS.values(), "e2e_s", "energy_wh")
+    means = {
+        name: sum(row[name] for row in chosen) / len(chosen)
+        for name in names
+        if all(row[name] is not None for row in chosen)
+    }
+    whole_s = means["e2e_s"]
+    bottleneck = find_longest_part({name: means.get(name) for name in PARTS.values()})
+    rows = [("an epoch", "s", "share")]
+    rows += [
+        (f"  {part}", f"{means[name]:.4g}", _pct(means[name] / whole_s))
+        for part, name in PARTS.items()
+        if name in means
+    ]
+    energy = f"{3600.0 * means['energy_wh']:.4g} J an epoch" if "energy_wh" in means else "none"
+    says = (
+        f"{bottleneck}." if bottleneck.bound_by else "Only start and end of its epochs are known."
+    )
+    return [
+        run.run,
+        "",
+        TOO_SHORT if whole_s < TOO_SHORT_S else says,
+        "",
+        *aligned([*rows, ("  all", f"{whole_s:.4g}", "100 %")]),
+        "",
+        f"energy: {energy}",
+        "not split further:",
+        *(f"  {line}" for line in str(why).splitlines()),
+    ]
+
+
 def _part_table(explained: Explained) -> list[str]:
+    """Return the parts of an epoch's time and energy as a table."""
     e, seen = explained.explanation, explained.seen
     rows: list[tuple[str, ...]] = [("an epoch", "s", "share", "J", "share")]
     for part in dict.fromkeys((*TIME_PARTS, *ENERGY_PARTS)):
@@ -604,6 +633,7 @@ def _cells(parts: Mapping[str, float], part: str, whole: float | None) -> tuple[
 
 
 def _operator_table(explained: Explained) -> list[str]:
+    """Return the classes of operators as a table: kernels, intensity, shares."""
     e, whole = explained.explanation, explained.seen.e2e_s
     rows: list[tuple[str, ...]] = [
         ("operators", "kernels", "FLOP/byte", *COMPUTE_PARTS, "of the epoch")

@@ -3,34 +3,45 @@
 Apart from the explanation, which the workflow imports: this reads the configuration and may count.
 """
 
+import platform
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from epochwatt.board.records import files
+from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE, EpochRow
+from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import RunInMode
 from epochwatt.roofline.wanted import run_in_mode
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices
 from epochwatt.study.devices import read_rows as read_yaml_rows
-from epochwatt.study.runs import counts_path
+from epochwatt.study.imported import COUNTS, find_own_runs, write_own_tables
+from epochwatt.study.runs import MEASURED, counts_path
 from epochwatt.text import first_of
+
+HERE = "local"  # how the workflow calls this machine (config/devices/host.yaml)
 
 
 def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRow]]:
     """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
 
+    Or the one of `EpochMonitor` (`find_own_runs`), which needs no checkout.
+
     Raises EpochwattError: there is none, there are several, or it has no epoch yet.
     """
     ids = sorted(path.parent.name for path in (root / RUNS).glob("*/epochs.csv"))
     matches = [run] if run in ids else [name for name in ids if name.startswith(run)]
+    folder, own = (root / MEASURED, {}) if matches else find_own_runs(run)
+    matches = matches or [name for name in own if ".rank" not in name]
     if not matches:
         raise EpochwattError(
-            f"no run {run!r} in {RUNS}",
+            f"no run {run!r} in {RUNS}, and none of EpochMonitor in {MEASURED}",
             allowed=first_of(ids) or "none: nothing was measured or simulated yet",
             do="`epochwatt plan` lists the runs, and `make run` measures them",
         )
@@ -40,14 +51,42 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRo
             allowed=first_of(matches),
             do="type more of the id; `epochwatt plan` lists all",
         )
-    epochs = read_rows(root / RUNS / matches[0] / "epochs.csv")
+    with tempfile.TemporaryDirectory() as scratch:
+        (path,) = (
+            write_own_tables(folder, [own[matches[0]]], Path(scratch))
+            if own
+            else [root / RUNS / matches[0] / "epochs.csv"]
+        )
+        epochs = read_rows(path)
     if not epochs:
         raise EpochwattError(f"{matches[0]} has no epoch yet")
     first = epochs[0]
-    device = Devices(root).get(first["device"], "the run")
-    mode = device.power_modes.get(first["power_mode"])
-    settings = mode.model_dump() if mode else {}
-    return run_in_mode(matches[0], first, device.board, settings), epochs
+    if first["imported"]:
+        return _own_run(folder, matches[0], epochs)
+    device = Devices(root).of_run(first)
+    mode = device.power_modes.get(first["power_mode"]) if device else None
+    board = device.board if device else first["device"]  # imported: it may be a kind
+    return run_in_mode(matches[0], first, board, mode.model_dump() if mode else {}), epochs
+
+
+def _own_run(
+    folder: Path, run: str, rows: Sequence[EpochRow]
+) -> tuple[RunInMode, Sequence[EpochRow]]:
+    """Return a run of somebody's own loop, and its rows with what its records know beside them."""
+    first, counts = rows[0], folder / run / COUNTS
+    batch_size = first["batch_size"]
+    if counts.is_file() and not batch_size:
+        batch_size = files.read_json(str(counts)).get("batch_size")
+    meta = RunFolder(str(folder), run).read(first["epoch"]).meta
+    is_here = first["backend"] == "host" and first["instance"] == platform.node()
+    told = {
+        "torch_threads": meta.get("torch_threads_used"),
+        "instance": HERE if is_here else first["instance"],
+        "batch_size": batch_size or 0,
+    }
+    epochs = [{**row, **told} for row in rows]
+    found = run_in_mode(run, epochs[0], "", {})
+    return replace(found, counts=str(counts) if counts.is_file() else ""), epochs
 
 
 def measured_fits(root: Path = Path()) -> list[FitRow]:
@@ -57,11 +96,19 @@ def measured_fits(root: Path = Path()) -> list[FitRow]:
     return read_fits(root / TABLE)
 
 
-def find_counts(run: RunInMode, root: Path = Path()) -> KernelCounts:
-    """Return the kernels of a run's network, task and precision, counted now if need be."""
-    path = root / counts_path(run.workload, run.task, run.precision)
+def find_counts(run: RunInMode, is_own: bool, root: Path = Path()) -> KernelCounts:
+    """Return the kernels of a run's network, task and precision, counted now if need be.
+
+    Raises EpochwattError: it is a run of one's own loop, and its network was not counted.
+    """
+    path = Path(run.counts or root / counts_path(run.workload, run.task, run.precision))
     if path.exists():
         return load_kernel_counts(str(path))
+    if is_own:
+        raise EpochwattError(
+            "its network was not counted",
+            do="call `monitor.count(model, minibatch)` of EpochMonitor in the script",
+        )
     from epochwatt.counting.count_workload import network_factors, write_workload  # imports torch
 
     rows = read_yaml_rows(WorkloadRow, root / "config/workloads.yaml")

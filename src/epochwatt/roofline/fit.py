@@ -119,9 +119,8 @@ def fit_energy(
 ) -> EnergyCosts:
     """Return the costs that explain the energies of kernels best, none of them below zero.
 
-    Parameters
-    ----------
-    flops, moved_bytes, time_s, energy_j : (n,), of the kernels of one mode, energies above zero
+    `flops`, `moved_bytes`, `time_s`, `energy_j`: (n,), of the kernels of one mode, energies above
+    zero
 
     Raises EpochwattError: fewer than four kernels, or one without energy.
     """
@@ -139,10 +138,7 @@ def fit_energy(
 def fit_relative(terms: Numbers, values: Numbers) -> Numbers:
     """Return non-negative coefficients (k,) with the least relative deviations.
 
-    Parameters
-    ----------
-    terms : (n, k)
-    values : (n,), above zero
+    `terms`: (n, k); `values`: (n,), above zero
     """
     rows = terms / values[:, None]
     scale = rows.mean(0)

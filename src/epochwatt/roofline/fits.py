@@ -129,10 +129,8 @@ def write_fits_of(ceilings: Iterable[str], path: str) -> None:
 def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow:
     """Return the row of a fit.
 
-    Parameters
-    ----------
-    place : one of the kernels that were fitted to
-    scope : what the power is that of, where there is any
+    `place`: one of the kernels that were fitted to; `scope`: what the power is that of, where there
+    is any
     """
     cells = {name: getattr(place, name) for name in PLACE}
     for name in CONSTANTS:

@@ -50,10 +50,7 @@ class CeilingLaws:
 def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaws:
     """Return the laws that ceilings follow best, by relative deviations.
 
-    Parameters
-    ----------
-    clocks : (n,) each, of the modes of the ceilings
-    ceilings : of n modes
+    `clocks`: (n,) each, of the modes of the ceilings; `ceilings`: of n modes
 
     Raises EpochwattError: fewer than two modes.
     """

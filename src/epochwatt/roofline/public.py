@@ -30,10 +30,8 @@ def write_public(
 
     Raises EpochwattError: a table cannot be read; RecordWriteError: one cannot be written.
 
-    Parameters
-    ----------
-    ceilings, points, work : of config/rooflines/
-    kernels : table of modes of the TX2's kernels, which are points and fitted to as well
+    `ceilings`, `points`, `work`: of config/rooflines/; `kernels`: table of modes of the TX2's
+    kernels, which are points and fitted to as well
     """
     measured = tx2_points(read_mode_tables(Path(kernels)), Path(work))
     write_fits(fits, [*fit_tables([ceilings]), *fit_points(measured)])

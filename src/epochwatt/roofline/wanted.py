@@ -3,14 +3,16 @@
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
 from epochwatt.board.records.mode_folder import CeilingFolder
-from epochwatt.columns import CLOCKS
+from epochwatt.board.records.shapes import Document
+from epochwatt.columns import CLOCKS, Factors
+from epochwatt.epochs.table import EpochRow
 from epochwatt.errors import ConfigError
 from epochwatt.roofline.points import RunInMode
 from epochwatt.study.place import MEASURED
@@ -73,7 +75,7 @@ class WantedCeilings:
         return shlex.join(words)
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Document:
         """Plain values that a job makes its rows of: `epochwatt.roofline.collect.Place`."""
         names = {name: getattr(self, name) for name in ("id", "device", "instance")}
         return {**names, "provenance": PROVENANCE[self.backend], "modes": self.settings}
@@ -88,12 +90,13 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
     """
     wanted: dict[str, WantedCeilings] = {}
     for run in ceiling_runs(settings):
-        device = settings.devices.get(run.factors["device"], "the run").board
-        _add(wanted, run, device or run.factors["device"], [_mode_of(run)])
+        device = settings.devices.of_run(run.factors)
+        board = device.board if device else ""
+        _add(wanted, run, board or run.factors["device"], [_mode_of(run)])
     for sweep in sweeps.sweeps.values():
         if sweep.ceilings:
-            device = sweep.board or str(sweep.run.factors["device"])
-            _add(wanted, sweep.run, device, sweep.modes)
+            board = sweep.board or str(sweep.run.factors["device"])
+            _add(wanted, sweep.run, board, sweep.modes)
     return wanted
 
 
@@ -109,16 +112,12 @@ def ceiling_runs(settings: Settings) -> list[Run]:
     ]
 
 
-def run_in_mode(
-    run: str, factors: Mapping[str, Any], board: str, mode: Mapping[str, Any]
-) -> RunInMode:
+def run_in_mode(run: str, factors: EpochRow, board: str, mode: Factors) -> RunInMode:
     """Return workload and mode of a run.
 
-    Parameters
-    ----------
-    factors : of the run, or a row of its epochs
-    board : kind of its device; empty: it is none
-    mode : what its power mode sets
+    `factors`: of the run, or a row of its epochs
+    `board`: kind of its device; empty: it is none
+    `mode`: what its power mode sets
     """
     provenance = PROVENANCE[factors["backend"]]
     return RunInMode(
@@ -134,7 +133,7 @@ def run_in_mode(
     )
 
 
-def _known_parts(factors: Mapping[str, Any], mode: Mapping[str, Any]) -> dict[str, float]:
+def _known_parts(factors: EpochRow, mode: Factors) -> dict[str, float]:
     """Return the parts of a run's mode that are known: on a host the threads of torch."""
     if factors["backend"] == "host":
         threads = factors["torch_threads"]
@@ -142,11 +141,10 @@ def _known_parts(factors: Mapping[str, Any], mode: Mapping[str, Any]) -> dict[st
     return {part: mode[part] for part in CLOCKS if mode.get(part) is not None}
 
 
-def point_run(run: Run, settings: Settings) -> dict[str, Any]:
+def point_run(run: Run, settings: Settings) -> Document:
     """Return what a job has to know of a run to place or explain it: `RunInMode`, plain values."""
-    device = run.factors["device"]  # of an imported run it may be a kind of board
-    is_told = device in settings.devices.names()
-    board = settings.devices.get(device, "the run").board if is_told else device
+    device = settings.devices.of_run(run.factors)
+    board = device.board if device else run.factors["device"]  # imported: it may be a kind
     mode = run.factors.get("power_mode_settings", {})
     placed = run_in_mode(run.id, run.factors, board, mode)
     return asdict(replace(placed, epochs=run.epochs_csv, counts=run.counts))

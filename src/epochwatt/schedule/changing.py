@@ -82,11 +82,9 @@ def arrivals_of(
 ) -> Arrivals:
     """Return the arrivals of configured rates.
 
-    Parameters
-    ----------
-    peak_per_s : highest rate; not used with a file
-    seed : of random arrivals; None: steady ones. Not used with a file
-    root : folder that a file's path starts from
+    `peak_per_s`: highest rate; not used with a file
+    `seed`: of random arrivals; None: steady ones. Not used with a file
+    `root`: folder that a file's path starts from
 
     Raises ConfigError: a file that cannot be read or is no list of times; less than two slots.
     """
@@ -216,18 +214,23 @@ class Slots(NamedTuple):
 
 
 def play_slots(options: Options, arrivals: Arrivals, switch_s: float) -> Slots:
-    """Play all slots in all modes after all modes; clocks take `switch_s` to settle."""
-    choice, *_ = options.at(arrivals.rates_per_s)
-    shape = arrivals.n_slots, len(options.modes), len(options.modes)
-    slots = Slots(*(np.zeros(shape) for _ in Slots._fields))
-    sizes = options.space.choices[choice, 1]
-    for mode in range(len(options.modes)):
-        for size in np.unique(sizes[:, mode]):
-            which = np.flatnonzero(sizes[:, mode] == size)
-            played = _play(options, arrivals, mode, int(size), switch_s, which)
-            for of_all, some in zip(slots, played, strict=True):
-                of_all[which, :, mode] = some
-    return slots
+    """Play each slot in each mode, after each mode in the slot before.
+
+    Slots in which a mode has the same best mini-batch size are played together.
+
+    `switch_s`: time that clocks need to settle
+    """
+    best_choice, *_ = options.at(arrivals.rates_per_s)
+    best_size = options.space.choices[best_choice, 1]  # (slots, modes), place of the size
+    n_modes = len(options.modes)
+    outcome = Slots(*(np.zeros((arrivals.n_slots, n_modes, n_modes)) for _ in Slots._fields))
+    for mode in range(n_modes):
+        for size in np.unique(best_size[:, mode]):
+            slots = np.flatnonzero(best_size[:, mode] == size)
+            played = _play(options, arrivals, mode, int(size), switch_s, slots)
+            for all_numbers, numbers in zip(outcome, played, strict=True):
+                all_numbers[slots, :, mode] = numbers
+    return outcome
 
 
 def _play(

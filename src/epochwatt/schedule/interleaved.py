@@ -12,12 +12,13 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import epochwatt
 from epochwatt.board.records.interleaved_folder import InterleavedRecord, read
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.interleave.arrivals import CONSTANT
 from epochwatt.board.training.interleave.plan import checked
 from epochwatt.board.training.interleave.scheduler import Plan
@@ -34,13 +35,10 @@ SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
 MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and meets longer delays
 
 
-def plan_for(given: dict[str, Any], root: Path = Path()) -> dict[str, Any]:
+def plan_for(given: Document, root: Path = Path()) -> Document:
     """Return the checked plan of a measurement, with networks of config/workloads.yaml.
 
-    Parameters
-    ----------
-    given : as `training.interleave.plan.checked` takes it
-    root : the folder that holds config/
+    `given`: as `training.interleave.plan.checked` takes it; `root`: the folder that holds config/
 
     Raises ConfigError: a network that is not there, or a number that cannot be.
     """
@@ -53,7 +51,7 @@ def plan_for(given: dict[str, Any], root: Path = Path()) -> dict[str, Any]:
     return checked({**given, "networks": networks})
 
 
-def measure(plan: dict[str, Any], device: str | None) -> tuple[InterleavedRecord | None, int]:
+def measure(plan: Document, device: str | None) -> tuple[InterleavedRecord | None, int]:
     """Run a plan; return its record and the exit status: 130 where Ctrl-C ended it early.
 
     Without a record the program has said on stderr why there is none.
@@ -101,7 +99,7 @@ class Expected(NamedTuple):
 
 
 def expected(
-    plan: Mapping[str, Any],
+    plan: Document,
     before: Mapping[str, Sequence[float]],
     arrivals_s: Sequence[float] = (),
     seconds: float = 0.0,
@@ -113,12 +111,10 @@ def expected(
     (`MARGIN_FACTOR`) the longest of both that were seen before. The factor is ours; how often it
     does: docs/reference/benchmarks/interleaver.md.
 
-    Parameters
-    ----------
-    plan : `rate_per_s`, `batch_size` and `n_train` (None: no limit)
-    before : `infer_s` and `train_s`, times of single mini-batches
-    arrivals_s, seconds : of requests that are not constant, s after the beginning, and how long:
-        between these the scheduler trains less than between constant ones
+    `plan`: `rate_per_s`, `batch_size` and `n_train` (None: no limit)
+    `before`: `infer_s` and `train_s`, times of single mini-batches
+    `arrivals_s`, `seconds`: of requests that are not constant, s after the beginning, and how long:
+    between these the scheduler trains less than between constant ones
     """
     infer_s, train_s = (np.asarray(before[key]) for key in ("infer_s", "train_s"))
     usual_s = float(np.median(infer_s))

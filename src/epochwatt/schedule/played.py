@@ -215,6 +215,7 @@ def measured_rows(folder: str) -> pd.DataFrame:
 def _percentiles(
     waited: Numbers, run: Interleaved, rate_per_s: float, max_latency_s: float, kind: str
 ) -> pd.DataFrame:
+    """Return the percentiles of the waits of requests under a plan."""
     return pd.DataFrame(
         {
             "plan": "",
@@ -242,10 +243,8 @@ def write_played(
     Raises ConfigError: the tables lack a network of the study; RecordError: a record cannot be
     read.
 
-    Parameters
-    ----------
-    paths : of the three tables, in this order
-    records : folders of measurements of `epochwatt serve-and-train`
+    `paths`: of the three tables, in this order; `records`: folders of measurements of `epochwatt
+    serve-and-train`
     """
     jobs = [jobs for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
     columns = (ARRIVAL_COLUMNS, POWER_COLUMNS, LATENCY_COLUMNS)

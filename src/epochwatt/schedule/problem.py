@@ -92,7 +92,7 @@ class Problems:
         return self.only(np.array([some[0] for some in places])), places
 
     def only(self, which: slice | Places) -> "Problems":
-        """Return some of them."""
+        """Return the problems at these places."""
         budgets = self.max_power_w[which], self.rates_per_s[which], self.max_latencies_s[which]
         return Problems(*budgets, self.power_rule)
 
@@ -127,11 +127,9 @@ def outcome(
     t_1 + t_2 <= T_1 and <= T_2 never for a second one, which makes this the condition that we ask
     for. It is sufficient and not necessary.
 
-    Parameters
-    ----------
-    streams : of each of at most two: rate, mini-batch size, time and power of one mini-batch
-    train : time and power of one mini-batch of training, beside at most one stream; all arrays of
-        any shapes that fit each other
+    `streams`: of each of at most two: rate, mini-batch size, time and power of one mini-batch
+    `train`: time and power of one mini-batch of training, beside at most one stream; all arrays of
+    any shapes that fit each other
     """
     numbers = [number for job in (*streams, *([train] if train else [])) for number in job]
     arrays = np.broadcast_arrays(*(np.asarray(number, float) for number in numbers))
@@ -335,10 +333,8 @@ class Space:
     ) -> Judged:
         """Return what choices do to problems.
 
-        Parameters
-        ----------
-        choices : places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all
-        costs : what mini-batches are taken to cost instead of what they do, as of `costs`, (p, q)
+        `choices`: places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all;
+        `costs`: what mini-batches are taken to cost instead of what they do, as of `costs`, (p, q)
         """
         given = self.outcome(problems, choices, costs)
         over = [

@@ -31,8 +31,8 @@ from epochwatt.schedule.tables import tables_of_job, workload_of
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
-from epochwatt.text import aligned, counted
-from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.text import aligned, answer_origin, counted
+from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power_modes import load_twin_with_modes
 
 GRIDS = {"orin": "fulcrum-orin"}  # of simulated boards
@@ -41,12 +41,6 @@ INFER_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 METHOD, N_PROFILED = "physical", 10  # of solver `verified`
 WORK = "mini-batch"  # of tables: a row is the time of one
 NO_LIMIT = 1e9  # W or s: beyond any board
-ORIGINS = {
-    "simulated": "SIMULATED, not measured",
-    "measured": "measured",
-    "fake": "NOT MEASURED, on a fake board",
-    "public": "measured by others",
-}
 RULES = {"highest": "highest power", "mean": "mean power"}
 NEARLY = 1e-6  # relative; a gain below it is none
 
@@ -150,6 +144,7 @@ def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, 
 
 
 def _simulated(request: Request, root: Path) -> list[ModeTable]:
+    """Return the simulated mode tables of the requested networks."""
     device = request.device or "orin"
     if device not in GRIDS:
         raise ConfigError(
@@ -175,12 +170,13 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
         n_profiled=[N_PROFILED],
         draws=1,
     )
-    twin = load_twin_with_modes(map(str, sorted((root / WORKLOADS).glob("*.json"))), root)
+    twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
     works = [network_of(model, {}, twin, root, task).work for model, task in study.works]
     return simulated_tables(study, twin.knowing(*works), root)
 
 
 def _given(request: Request) -> list[ModeTable]:
+    """Return the tables that the request names and that fit its device."""
     tables = find_tables(str(request.tables))
     fitting = [
         table
@@ -245,7 +241,7 @@ def answer_lines(answer: Answer) -> list[str]:
         )
     n_all = sum(one.time_s.size for one in space.workloads)
     lines = [
-        f"{ORIGINS[answer.provenance]}: {' and '.join(words.values())} on {answer.device}",
+        f"{answer_origin(answer.provenance)}: {' and '.join(words.values())} on {answer.device}",
         f"asked     {asked}",
         f"looked at {answer.n_profiles:,} of {n_all:,} profiles (job, mode, mini-batch size); "
         f"solver {request.solver}",
@@ -269,6 +265,7 @@ def answer_lines(answer: Answer) -> list[str]:
 
 
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
+    """Return a plan as lines: mode, mini-batch, latency, training, power."""
     space, request = answer.space, answer.request
     rows = [("mode", plan.mode.of_parts(space.workloads[0].parts))]
     training = f"{plan.throughput_per_s:.4g} mini-batches/s"

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from epochwatt.schedule.config import ScheduleStudy, required_schedule
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import ModeTable, tables_of, write_mode_tables
+from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.sweeps.table import load_sweep
 from epochwatt.twin.sweep import simulated_rows
 from epochwatt.twin.twin import Twin, load_twin

@@ -74,11 +74,9 @@ def arrivals_s(kind: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) ->
 def play(times_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
     """Play the arrivals of independent streams.
 
-    Parameters
-    ----------
-    times_s : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
-    slot : None: it begins as the first mini-batch is complete, and does not end; in one, a
-        mini-batch is refused while `QUEUE` others wait
+    `times_s`: (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
+    `slot`: None: it begins as the first mini-batch is complete, and does not end; in one, a
+    mini-batch is refused while `QUEUE` others wait
     """
     batches = times_s.reshape(len(times_s), -1, plan.batch_size)
     done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
@@ -142,10 +140,8 @@ def played_latencies_s(
 ) -> Numbers:
     """Return how long requests wait under a plan, of r streams of k requests each, (r, k).
 
-    Parameters
-    ----------
-    rate_per_s : of several plans (n,), of equal mini-batch sizes: the shape is (n, r, k)
-    plan : of several, what differs is (n,)
+    `rate_per_s`: of several plans (n,), of equal mini-batch sizes: the shape is (n, r, k); `plan`:
+    of several, what differs is (n,)
     """
     times = arrivals_s(kind, rate_per_s, (n_streams, n_batches * plan.batch_size))
     infer_s, n_train, train_s = (

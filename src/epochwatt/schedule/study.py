@@ -173,11 +173,9 @@ def write_learned_job(
 ) -> None:
     """Let the solvers with networks profile one job of the study, and write what they know then.
 
-    Parameters
-    ----------
-    job : one of `ScheduleStudy.jobs`
-    path : .npz file
-    cache : folder where the networks that PowerTrain transfers from are kept; None: nowhere
+    `job`: one of `ScheduleStudy.jobs`
+    `path`: .npz file
+    `cache`: folder where the networks that PowerTrain transfers from are kept; None: nowhere
 
     Raises ConfigError: the tables lack a network of the study.
     """
@@ -255,11 +253,9 @@ def plain_solvers(
 ) -> dict[str, Solver]:
     """Return the solvers by name, except the one that looks at everything.
 
-    Parameters
-    ----------
-    methods : name -> method of the registry, which predict from random modes
-    presets : places of the board's stock modes; none: they are not known
-    sizes : numbers of random modes
+    `methods`: name -> method of the registry, which predict from random modes
+    `presets`: places of the board's stock modes; none: they are not known
+    `sizes`: numbers of random modes
     """
 
     def in_modes(modes: Callable[[Space, int], Places]) -> Solve:
@@ -385,11 +381,9 @@ def write_scores(
 
     Under the mean power those of jobs that share a board are judged: of one job it is the highest.
 
-    Parameters
-    ----------
-    paths : rule of the problems -> table to write
-    learned : job of the study -> file of `write_learned_job`; none: without these solvers
-    processes : how many sets are judged at once
+    `paths`: rule of the problems -> table to write
+    `learned`: job of the study -> file of `write_learned_job`; none: without these solvers
+    `processes`: how many sets are judged at once
 
     Raises ConfigError: the tables lack a network of the study.
     """

@@ -2,7 +2,7 @@
 
 At the first job it imports the module and has it prepare what all jobs share, if it has a
 `prepare`; each job is then a call of its `main` in a child, which takes a fraction of a start of
-its own. It ends with whoever started it (`start_servers`): when its stdin is closed.
+its own. It ends with whoever started it (`start_servers`), when its stdin is closed.
 """
 
 import gc
@@ -12,15 +12,18 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 import traceback
 from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
-from epochwatt.served.ask import DONE
+from epochwatt.served.ask import DONE, MODULES, SOCKETS, socket_of
 
 CHUNK = 65536  # bytes
+LONGEST = 103  # bytes of a socket's path that all systems take
 
 
 class _Call(NamedTuple):
@@ -101,6 +104,36 @@ def _reap(options: int) -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, options)[0]:
             pass
+
+
+def start_servers() -> "list[subprocess.Popen[bytes]]":
+    """Start `epochwatt.served.serve` for each module; `ask` finds them by the environment.
+
+    They end when this process does, or in `stop_servers`. Without them, or before they are ready,
+    each job starts Python anew. There are none where the path of the folder for temporary files is
+    too long for a socket.
+    """
+    folder = tempfile.mkdtemp(prefix="epochwatt-")
+    os.environ[SOCKETS] = folder
+    if max(len(os.fsencode(socket_of(name))) for name in MODULES) > LONGEST:
+        os.rmdir(folder)
+        return []
+    for name in MODULES:
+        os.mkdir(os.path.dirname(socket_of(name)))
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "epochwatt.served.serve"]
+    return [
+        subprocess.Popen(
+            [*command, socket_of(name), module], stdin=subprocess.PIPE, env=environment
+        )
+        for name, module in MODULES.items()
+    ]
+
+
+def stop_servers(servers: "list[subprocess.Popen[bytes]]") -> None:
+    """Let them finish what they were asked for, and end."""
+    for server in servers:
+        server.communicate()  # closes its stdin
 
 
 if __name__ == "__main__":

@@ -190,6 +190,7 @@ class PowerMode(Closed):
 
     @model_validator(mode="after")
     def _one_way(self) -> "PowerMode":
+        """Refuse a mode that is given by name and by some numbers at once."""
         numbers = self.model_dump(exclude_none=True).keys() - {"nvpmodel"}
         if self.nvpmodel is not None and numbers and not numbers >= set(CLOCKS):
             raise ValueError(
@@ -220,6 +221,7 @@ class Container(Closed):
 
     @model_validator(mode="after")
     def _one_origin(self) -> "Container":
+        """Refuse a container without an image or root file system, or with both."""
         n_origins = bool(self.image) + bool(self.rootfs)
         if n_origins != (self.engine != "none"):
             raise ValueError("image or rootfs, one of them; with engine none neither")

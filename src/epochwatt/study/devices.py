@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from epochwatt.board.device.container import NONE
 from epochwatt.errors import ConfigError
@@ -40,6 +40,15 @@ class Devices:
             sysroot = os.path.abspath(self.root / device.sysroot)
             self._known[name] = device.model_copy(update={"sysroot": sysroot})
         return self._known[name]
+
+    def of_run(self, factors: Mapping[str, Any]) -> Device | None:
+        """Return the device of a run; None: imported, from a board without a device file.
+
+        Raises ConfigError: the run is not imported, and there is no such device.
+        """
+        if factors.get("imported") and factors["device"] not in self.names():
+            return None
+        return self.get(factors["device"], "the device of a run")
 
     def add_modes(self, name: str, modes: dict[str, PowerMode]) -> None:
         """Give a device power modes that its file does not name."""

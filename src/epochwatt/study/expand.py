@@ -10,6 +10,7 @@ from typing import Any
 from epochwatt import columns
 from epochwatt.board.device.container import NONE
 from epochwatt.board.device.kinds import KINDS
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS, Factors
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
@@ -22,21 +23,21 @@ from epochwatt.study.selection import STUDIES, asked_names, selected
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
-WORKLOADS = "config/workloads.yaml"
+WORKLOADS_FILE = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
 _PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
 OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}  # of a network of the user's own
 
 
-def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
+def load_table(config: Document, root: Path = Path()) -> RunTable:
     """Expand the selected studies.
 
     Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
     names = asked_names(config)
-    workloads = read_rows(WorkloadRow, root / WORKLOADS)
-    check_names(WORKLOADS, workloads)
+    workloads = read_rows(WorkloadRow, root / WORKLOADS_FILE)
+    check_names(WORKLOADS_FILE, workloads)
     exclusions = _exclusions(root / EXCLUSIONS)
     devices = Devices(root)
     merged: dict[str, Run] = {}
@@ -104,7 +105,7 @@ def expanded(
     return runs
 
 
-def _rows(block: dict[str, Any], pairs: Pairs | None) -> Iterator[dict[str, Any]]:
+def _rows(block: Document, pairs: Pairs | None) -> Iterator[Document]:
     """Yield the rows of a block; of each its two sides where the study has pairs: AB, BA, AB ..."""
     axes = [v if isinstance(v, list) else [v] for v in block.values()]
     for index, values in enumerate(product(*axes)):
@@ -124,7 +125,7 @@ def _resolve(
     device: Device,
     workloads: dict[str, WorkloadRow],
     where: str,
-) -> dict[str, Any]:
+) -> Document:
     """Return all factors of a row: the study's own, then the defaults of device and workload."""
     if row.model not in workloads:
         raise _not_allowed(f"{where}.model", row.model, workloads)
@@ -168,7 +169,7 @@ def _resolve(
     return columns.with_defaults(factors)
 
 
-def _settings(factors: Factors, device: Device, where: str) -> dict[str, Any]:
+def _settings(factors: Factors, device: Device, where: str) -> Document:
     """Return the factors that say what a power mode and a board are, where there is anything."""
     mode = device.power_modes[factors["power_mode"]].model_dump(exclude_none=True)
     if factors["backend"] == TWIN and not mode.keys() >= set(CLOCKS):
@@ -183,7 +184,7 @@ def _settings(factors: Factors, device: Device, where: str) -> dict[str, Any]:
     return ({"power_mode_settings": mode} if mode else {}) | board | inside
 
 
-def _board_settings(device: Device) -> dict[str, Any]:
+def _board_settings(device: Device) -> Document:
     """Return what else of a board's set-up would change what is measured; it is part of the id."""
     settle = {"settle": device.settle.model_dump(exclude_defaults=True)} if device.settle else {}
     # jtop was the default, with sysfs where it failed: ids stay, and records say what was read
@@ -198,15 +199,18 @@ def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]
     if keys and "build" not in keys:
         raise ConfigError(
             f"{model} has {', '.join(keys)} without build",
-            where=WORKLOADS,
+            where=WORKLOADS_FILE,
             do=f"add build, or remove {', '.join(keys)}",
         )
     if keys and keys.get("like") not in ours:
-        raise ConfigError(f"{model}.like is {keys.get('like')!r}", where=WORKLOADS, allowed=ours)
+        raise ConfigError(
+            f"{model}.like is {keys.get('like')!r}", where=WORKLOADS_FILE, allowed=ours
+        )
     return keys
 
 
 def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
+    """Make a run of its factors: id, place of its data, interpreter, machine."""
     canonical = canonical_json(factors)
     return Run(
         id=run_id(factors, canonical),
@@ -221,7 +225,7 @@ def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
     )
 
 
-def machine_settings(factors: Factors, device: Device) -> dict[str, Any]:
+def machine_settings(factors: Factors, device: Device) -> Document:
     """Return what the measuring side has to know of its machine and what is in no run's id."""
     return {
         "backend": factors["backend"],
@@ -251,6 +255,7 @@ def _grouped(runs: Iterable[Run]) -> list[Run]:
 
 
 def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> RunTable:
+    """Sort the runs: to make here, excluded by config/exclusions.yaml, or of other machines."""
     kept: dict[str, Run] = {}
     excluded, elsewhere = [], []
     for run in runs:

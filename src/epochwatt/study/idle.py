@@ -74,11 +74,9 @@ def idles(table: RunTable, devices: Devices) -> dict[str, Idle]:
     """Return the idle powers by id: of boards that tell them, in each mode of a selected run."""
     wanted: dict[str, Idle] = {}
     for run in table.runs.values():
-        if run.factors.get("imported") and run.factors["device"] not in devices.names():
-            continue  # of a board that config/devices/ does not have
-        seconds = devices.get(run.factors["device"], "the run").idle_s
-        if run.factors["backend"] in ("jetson", "fake") and seconds:
-            idle = _idle(run, seconds)
+        device = devices.of_run(run.factors)
+        if device and device.idle_s and run.factors["backend"] in ("jetson", "fake"):
+            idle = _idle(run, device.idle_s)
             if run.here or os.path.isdir(f"{MEASURED}/{idle.id}/idle"):
                 wanted.setdefault(idle.id, idle)
     return wanted

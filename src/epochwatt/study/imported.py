@@ -3,6 +3,8 @@
 Their records lie in `measured/` like all others; `source.json` beside them says what they are.
 """
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from epochwatt import columns
@@ -10,11 +12,15 @@ from epochwatt.board.records import files
 from epochwatt.board.records.record_shapes import FACTORS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import TEXT, WHOLE, WORD
-from epochwatt.errors import ConfigError, RecordError
+from epochwatt.epochs.collect import write_tables
+from epochwatt.epochs.telemetry import read_all
+from epochwatt.errors import ConfigError, DamagedError, RecordError
 from epochwatt.study.runs import MEASURED, Run
 
 IMPORTED, OWN = "imported", "own"  # the names that select them in config/config.yaml
+OWN_LOOP = "EpochMonitor"  # the program whose records they are
 SOURCE = "source.json"
+COUNTS = "counts.json"  # beside it, where the network was counted (`EpochMonitor.count`)
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,
@@ -58,3 +64,43 @@ def imported_runs(root: Path = Path(), measured: str = MEASURED) -> dict[str, Ru
             here=False,
         )
     return runs
+
+
+def find_own_runs(name: str | Path) -> tuple[Path, dict[str, Run]]:
+    """Return the folder that holds such runs, and those with an epoch that a name stands for.
+
+    It is a folder of runs, the folder of one (with the other ranks of its training), or in
+    `measured/` an id, the beginning of one, or a pattern. Raises as `imported_runs`.
+    """
+    path = Path(name).resolve()
+    if not path.is_dir():
+        folder, pattern = Path(MEASURED).resolve(), f"{name}*"
+    elif (path / SOURCE).is_file():
+        folder, pattern = path.parent, f"{path.name}*"
+    else:
+        folder, pattern = path, "*"
+    runs = imported_runs(folder.parent, folder.name) if folder.is_dir() else {}
+    return folder, {i: run for i, run in runs.items() if run.epochs and fnmatchcase(i, pattern)}
+
+
+def write_own_tables(folder: Path, runs: Iterable[Run], results: Path) -> list[Path]:
+    """Make the tables of such runs, `RUN/epochs.csv` and `RUN/energy.csv`; return the first ones.
+
+    Raises RecordError; a damaged record stays where it is.
+    """
+    paths = []
+    for run in runs:
+        records, home = RunFolder(str(folder), run.id), results / run.id
+        try:
+            observed = ((r := records.read(n), read_all(r)) for n in records.measured())
+            csv, energy_csv = str(home / "epochs.csv"), str(home / "energy.csv")
+            write_tables(run.id, observed, columns.FLAG_EFFECTS, csv, energy_csv)
+        except DamagedError as error:
+            raise RecordError(
+                error.problem,
+                where=run.id,
+                found=error.found,
+                do="move that epoch's folder away and ask again; the others are shown then",
+            ) from error
+        paths.append(home / "epochs.csv")
+    return paths

@@ -152,9 +152,7 @@ def affected(
 ) -> dict[str, int]:
     """Return what is not there because of failures, path -> place of the failure.
 
-    Parameters
-    ----------
-    jobs : `input` and `output` of all that are still to be done
+    `jobs`: `input` and `output` of all that are still to be done
     """
     waiting = [job for job in jobs if not set(job["output"]) & set(COPES)]
     because = {path: index for index, failure in enumerate(failures) for path in failure.outputs}

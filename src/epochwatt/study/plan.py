@@ -87,6 +87,7 @@ def _study_table(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def _run_table(estimates: Sequence[Estimate]) -> list[str]:
+    """Return a line for each run."""
     rows = [("run", "epochs", "done", "s per epoch", "time left")]
     for run, n_left, epoch_s, basis, left_s in estimates:
         if run.is_simulated:
@@ -115,6 +116,7 @@ def _notes(settings: Settings) -> list[str]:
 
 
 def _totals(settings: Settings, estimates: Sequence[Estimate]) -> list[str]:
+    """Return how many runs and epochs there are, and how long the rest takes."""
     measured = [e for e in estimates if not e.run.is_simulated]
     simulated = [e for e in estimates if e.run.is_simulated]
     lines = []
@@ -173,12 +175,14 @@ def figures_in_want(settings: Settings) -> list[str]:
 
 def memory_warnings(settings: Settings) -> list[str]:
     """Return a line for each model that ran out of memory on its device in the papers."""
-    pairs = {(run.factors["device"], run.factors["model"]) for run in settings.table.runs.values()}
+    too_large = set()
+    for run in settings.table.runs.values():
+        device, model = settings.devices.of_run(run.factors), run.factors["model"]
+        if device and model in device.out_of_memory:
+            too_large.add((run.factors["device"], model))
     return [
         f"{model} ran out of memory on {device} in the papers"
-        for device, model in sorted(pairs)
-        if device in settings.devices.names()
-        and model in settings.devices.get(device, "the run").out_of_memory
+        for device, model in sorted(too_large)
     ]
 
 
@@ -212,10 +216,9 @@ def epoch_estimate_s(
         return sum(others) / len(others), "runs like it"
     f = run.factors
     samples = n_samples(f["dataset"], f["dataset_source"], f["dataset_scale"])
-    device = settings.devices.get(f["device"], "the run")
-    guess = device.guess_samples_per_s.get(
-        f["model"], settings.workloads[f["model"]].guess_samples_per_s
-    )
+    guess = settings.workloads[f["model"]].guess_samples_per_s
+    if device := settings.devices.of_run(f):
+        guess = device.guess_samples_per_s.get(f["model"], guess)
     if STARTER in run.studies:
         guess /= SLOWER
     return samples / guess, GUESS

@@ -152,9 +152,7 @@ BROUGHT = {"container": "container_settings", "model": "network"}
 def pairs_of(runs: Iterable[Run], study: str, pairs: Mapping[str, Any]) -> list[tuple[Run, Run]]:
     """Return the pairs of a study, A and B each, in order; one without the other side is left out.
 
-    Parameters
-    ----------
-    pairs : the study's key of that name
+    `pairs`: the study's key of that name
     """
     factor, values = pairs["factor"], list(pairs["values"])
     apart = {factor, BROUGHT.get(factor)}

@@ -7,10 +7,10 @@ data set is scaled so that all of it takes about two hours.
 """
 
 import difflib
-from typing import Any
 
 from epochwatt.board.device.board_files import Tables, cpus, tables
 from epochwatt.board.device.identity import identify
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, Device, PowerMode, Study
 from epochwatt.study.devices import DEVICES, Devices, read_rows
@@ -27,7 +27,7 @@ SIMULATED = "simulated"
 GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED, OWN)  # names that stand for several studies
 
 
-def asked_names(config: dict[str, Any]) -> list[str]:
+def asked_names(config: Document) -> list[str]:
     """Return the names that config.yaml asks for, in order, with what `auto` is on this machine.
 
     Raises ConfigError: two lines that name file, key, value and what is allowed.
@@ -73,6 +73,7 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
 
 
 def _starters(devices: Devices) -> list[Study]:
+    """Return the starter study of each board at hand; ConfigError: there is none."""
     chosen = []
     for name, device in devices.here().items():
         study, modes = starter(name, device)

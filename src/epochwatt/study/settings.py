@@ -5,19 +5,19 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from epochwatt import columns
 from epochwatt.board.device.locks import HolderLock
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.study.expand import WORKLOADS, load_table
+from epochwatt.study.expand import WORKLOADS_FILE, load_table
 from epochwatt.study.idle import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED, OWN
 from epochwatt.study.runs import TWIN, Run, RunTable
@@ -45,7 +45,7 @@ class Settings:
     idle_studies: dict[str, IdleStudy]  # those that are selected
     paper_studies: frozenset[str]  # names of the studies that follow a paper
     ceiling_studies: frozenset[str] = frozenset()  # names of those that ask for ceilings
-    paired_studies: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> its `pairs`
+    paired_studies: dict[str, Document] = field(default_factory=dict)  # name -> its `pairs`
 
     @property
     def titles(self) -> dict[str, str]:
@@ -82,7 +82,7 @@ class Settings:
             if (self.figure_runs(name, backend) if settings.studies else idle)
         ]
 
-    def drawing(self, figure: str, backend: str) -> dict[str, Any]:
+    def drawing(self, figure: str, backend: str) -> Document:
         """Return what a figure's job has to know, as plain values."""
         settings, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
         return {
@@ -118,25 +118,25 @@ class Settings:
         titles = {name: self.devices.get(name, "device").title for name in sorted(names)}
         return {name: title.removeprefix("Jetson ") for name, title in titles.items()}
 
-    def excluded(self, figure: str = "", backend: str = "") -> list[dict[str, Any]]:
+    def excluded(self, figure: str = "", backend: str = "") -> list[Document]:
         """Return factors, `run` and `reason` of the excluded rows (of a figure, of a backend)."""
         return self._rows(self.table.excluded, figure, backend)
 
     def _rows(
         self, missing: Iterable[tuple[Run, str]], figure: str, backend: str
-    ) -> list[dict[str, Any]]:
+    ) -> list[Document]:
         return [
             {**run.factors, "run": run.id, "reason": reason}
             for run, reason in missing
             if (not figure or self._draws(figure, run)) and backend in ("", run.factors["backend"])
         ]
 
-    def panels(self, figure: str) -> dict[str, dict[str, Any]]:
+    def panels(self, figure: str) -> dict[str, Document]:
         """Return the settings of a figure's panels."""
         panels = self.plotting.figures[figure].panels
         return {name: panel.model_dump(exclude={"caption"}) for name, panel in panels.items()}
 
-    def gallery_entry(self, backend: str, figure: str, panel: str) -> dict[str, Any]:
+    def gallery_entry(self, backend: str, figure: str, panel: str) -> Document:
         """Return what the landing page has to know of a panel, as plain values."""
         entry, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
         drawn = entry.panels[panel]
@@ -155,7 +155,7 @@ class Settings:
             "words": sorted(self.titles.get(name, name) for name in names),
         }
 
-    def caption(self, figure: str) -> dict[str, Any]:
+    def caption(self, figure: str) -> Document:
         """Return the parts of a figure's caption, for workflow/report/plot_figure.rst."""
         entry = self.plotting.figures[figure]
         return {
@@ -169,12 +169,10 @@ class Settings:
         }
 
 
-def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> Settings:
+def load_settings(config: Document | None = None, root: Path = Path()) -> Settings:
     """Read and check all of config/.
 
-    Parameters
-    ----------
-    config : what config/config.yaml holds, when somebody has read it already
+    `config`: what config/config.yaml holds, when somebody has read it already
 
     Raises ConfigError: two lines that name file, key, value and what is allowed.
     """
@@ -185,7 +183,7 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
         table=load_table(config, root),
         plotting=validated(Plotting, read_yaml(root / PLOTTING), PLOTTING),
         flag_effects=_flag_effects(root),
-        workloads=read_rows(WorkloadRow, root / WORKLOADS),
+        workloads=read_rows(WorkloadRow, root / WORKLOADS_FILE),
         devices=Devices(root),
         idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
         paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),
@@ -203,7 +201,7 @@ def _flag_effects(root: Path) -> dict[str, str]:
     return columns.FLAG_EFFECTS | {flag: row.effect for flag, row in rows.items()}
 
 
-def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -> None:
+def _check_figures(plotting: Plotting, studies: Document, root: Path) -> None:
     for name, figure in plotting.figures.items():
         if not FIGURE_NAME.fullmatch(name):
             raise ConfigError(

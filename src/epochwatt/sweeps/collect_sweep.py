@@ -3,38 +3,35 @@
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from epochwatt.board.records import files
 from epochwatt.board.records.mode_folder import RECORD, SweepFolder
 from epochwatt.board.records.run_folder import EpochRecord
-from epochwatt.board.records.shapes import ANY_KEY, NUMBER
+from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.board import board_flags
+from epochwatt.epochs.board_flags import board_flags
 from epochwatt.epochs.collect import derived_flags, is_valid
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
+from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.text import counted
 
 log = logging.getLogger(__name__)
 
 
 def collect_sweep(
-    measured: str, facts: Mapping[str, Any], flag_effects: Mapping[str, str], table: Path
+    measured: str, facts: Document, flag_effects: Mapping[str, str], table: Path
 ) -> None:
     """Write the row of each mode of a sweep; those whose flags say so are not valid.
 
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     table cannot be written.
 
-    Parameters
-    ----------
-    facts : `SweepFacts` as plain values; without modes all that are there count
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    `facts`: `SweepFacts` as plain values; without modes all that are there count
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
     """
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)
@@ -103,7 +100,7 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
     )
 
 
-def mode_columns(meta: Mapping[str, Any]) -> dict[str, Any]:
+def mode_columns(meta: Document) -> Document:
     """Return the parts of a mode: as they were set, and as read where they were left alone."""
     board = meta.get("board")
     if not board:

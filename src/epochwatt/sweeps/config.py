@@ -41,6 +41,7 @@ class Grid(Closed):
 
     @model_validator(mode="after")
     def _one_way(self) -> "Grid":
+        """Refuse a grid that is given in two ways."""
         given = [key for key in ("name", "parts", "modes") if key in self.model_fields_set]
         if len(given) > 1:
             raise ValueError(f"one of name, parts and modes, not {' and '.join(given)}")

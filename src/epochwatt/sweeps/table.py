@@ -12,24 +12,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from epochwatt import columns
 from epochwatt.board.records.mode_folder import SweepFolder
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.training.procedure import procedure_of
 from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, FactorValues, PowerMode, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
+from epochwatt.study.expand import WORKLOADS_FILE, expanded, machine_settings
 from epochwatt.study.place import MEASURED, absence, is_board
 from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
 from epochwatt.study.selection import STUDIES
 from epochwatt.study.validation import validated
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import SweepEntry
-from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import SweepFacts, SweepMode
 
 SWEEPS = "config/sweeps.yaml"
 TWIN_MODE = PowerMode.model_validate(dict.fromkeys(CLOCKS, 1))  # one that a twin takes
@@ -82,7 +82,7 @@ class Sweep:
         return [mode.settings() for mode in self.modes]
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Document:
         """Facts from which a job makes its table (`SweepFacts`), as plain values."""
         f = self.run.factors
         facts = SweepFacts(
@@ -171,7 +171,7 @@ def sweep_names(root: Path = Path()) -> list[str]:
     return list(read_rows(SweepEntry, path)) if path.is_file() else []
 
 
-def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
+def load_sweeps(config: Document, root: Path = Path()) -> SweepTable:
     """Return the sweeps that the configuration selects.
 
     Raises ConfigError: file, key and value that cannot be, and what is allowed.
@@ -233,7 +233,7 @@ def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep
             f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
         )
     devices = Devices(root)
-    run = _run(name, entry, devices, read_rows(WorkloadRow, root / WORKLOADS))
+    run = _run(name, entry, devices, read_rows(WorkloadRow, root / WORKLOADS_FILE))
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
     reason = None if run.is_simulated else absence(run, device)
     if entry.backend == "host":

@@ -92,11 +92,9 @@ def save_tables(
 ) -> None:
     """Write `stem`.csv and `stem`.html, the same bytes each time.
 
-    Parameters
-    ----------
-    title, notes : above and below the tables of the page
-    rows : of the CSV; its columns are those of all rows, in order
-    shown : rows of each table of the page; none: those of the CSV
+    `title`, `notes`: above and below the tables of the page
+    `rows`: of the CSV; its columns are those of all rows, in order
+    `shown`: rows of each table of the page; none: those of the CSV
     """
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:

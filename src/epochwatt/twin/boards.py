@@ -87,6 +87,8 @@ class SampleFacts:
     pixels: float  # decoded and transformed per sample
     mib: float  # of the whole data set on the disk
     source: str  # where the numbers are from
+    # of a Carmel core, to load one; None: as files, samples and pixels take in the papers
+    kcycles: float | None = None
 
 
 def load_boards(folder: Path) -> dict[str, Board]:

@@ -127,10 +127,8 @@ def calibrate(
 ) -> Calibration:
     """Return the parameters that fit some published numbers best.
 
-    Parameters
-    ----------
-    twin : its `parameters` say which are fitted, from where, and how far they may go
-    n_random : random starts besides the priors, only reported; the same each time
+    `twin`: its `parameters` say which are fitted, from where, and how far they may go; `n_random`:
+    random starts besides the priors, only reported; the same each time
     """
     p = twin.parameters
     if not p.fitted or not facts:

@@ -142,10 +142,7 @@ def write_simulated_ceilings(
 
     In the boards' named power modes and in those of tables of modes; the latter are the points.
 
-    Parameters
-    ----------
-    tables : of simulated sweeps
-    workloads : paths of the counts of their work
+    `tables`: of simulated sweeps; `workloads`: paths of the counts of their work
 
     Raises EpochwattError: a board that is not simulated, or a file that is wrong.
     """

@@ -106,10 +106,7 @@ def compute(
 ) -> Compute:
     """Return what one mini-batch takes; configurations that are alike in it are worked out once.
 
-    Parameters
-    ----------
-    clocks : of CPU, GPU and memory, MHz
-    n_others : processes beside the one that launches
+    `clocks`: of CPU, GPU and memory, MHz; `n_others`: processes beside the one that launches
     """
     values = {name: p[name] for name in PARAMETERS}
     if not any(map(np.ndim, values.values())):
@@ -162,10 +159,8 @@ def last_end_s(
     Two queues in a row, unrolled: the last end is the longest way through launches, then the front
     end, then executions, over all kernels at which the way may change over.
 
-    Parameters
-    ----------
-    exec_s, launch_s : of each kernel, shape (configurations, kernels)
-    front_s : of each launch, shape (configurations,)
+    `exec_s`, `launch_s`: of each kernel, shape (configurations, kernels); `front_s`: of each
+    launch, shape (configurations,)
     """
     number = np.arange(exec_s.shape[1])
     fronts_s = front_s[:, None] * number

@@ -194,7 +194,10 @@ def stage_times(setting: Setting, clocks: Clocks, p: Values) -> tuple[Stages, Co
         return work_s(kcycles, board, clocks.cpu_mhz, clocks.emc_mhz, p) * slow
 
     work = compute(setting.work, b, board, clocks[1:], clocks.cores, others, p)
-    decode_s = cpu_s(b * (p["sample_kcycles"] + 1e-3 * p["pixel_cycles"] * samples.pixels))
+    sample_kcycles = samples.kcycles
+    if sample_kcycles is None:
+        sample_kcycles = p["sample_kcycles"] + 1e-3 * p["pixel_cycles"] * samples.pixels
+    decode_s = cpu_s(b * sample_kcycles)
     read_share: Array = 0.0 * workers
     fetch_s: Array = 0.0 * workers
     if samples.file_bytes:

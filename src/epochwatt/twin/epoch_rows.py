@@ -8,19 +8,18 @@ sampler's errors are missing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from epochwatt import columns
+from epochwatt.epochs.table import EpochRow
 from epochwatt.twin.boards import Array, Values, number
 from epochwatt.twin.epoch import Epoch, Setting, draw_spread, first_cluster
 from epochwatt.twin.power import STATE, idle_w
 from epochwatt.twin.predicted import QUANTITIES, Quantity, Question, answer_each
 from epochwatt.twin.twin import Twin
-
-Row = Mapping[str, Any]
 
 TIMES = ("e2e_s", "stall_s", "compute_s", "overhead_s", "fetch_s", "preprocess_s")
 SCOPE = "module"
@@ -38,7 +37,7 @@ def _first_cluster(setting: Setting, e: Epoch) -> tuple[Array, Array]:
     return first_cluster(setting, e) if setting.dvfs else (np.asarray(1.0), e.clocks.cpu_mhz)
 
 
-COLUMNS: dict[str, Quantity] = {
+SIMULATED_COLUMNS: dict[str, Quantity] = {
     **{name: QUANTITIES[name] for name in ("e2e_s", "stall_s", "compute_s", "overhead_s")},
     "fetch_s": lambda s, e, p: e.fetch_s,
     "preprocess_s": lambda s, e, p: e.preprocess_s,
@@ -60,29 +59,27 @@ COLUMNS: dict[str, Quantity] = {
 }
 
 
-def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+def runs_of(rows: Iterable[EpochRow]) -> list[list[EpochRow]]:
     """Return the rows of each run, in order."""
-    runs: dict[str, list[Row]] = defaultdict(list)
+    runs: dict[str, list[EpochRow]] = defaultdict(list)
     for row in rows:
         runs[row["run"]].append(row)
     return list(runs.values())
 
 
 def epoch_rows_of_each(
-    runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
+    runs: Sequence[Sequence[EpochRow]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield, for each draw of parameters, a row for each epoch of each run.
 
-    Parameters
-    ----------
-    runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
-    seeds : of each draw; another one is another spread between epochs
+    `runs`: of each simulated run, its rows of `epochs.csv`, of which factors and epochs count;
+    `seeds`: of each draw; another one is another spread between epochs
 
     Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     questions_of_runs = [_questions(rows) for rows in runs]
     questions = [q for of_run in questions_of_runs for q in of_run]
-    answers_of_draws = answer_each(questions, twin, draws, COLUMNS)
+    answers_of_draws = answer_each(questions, twin, draws, SIMULATED_COLUMNS)
     for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
         epochs: list[dict[str, Any]] = []
         for rows, of_run in zip(runs, questions_of_runs, strict=True):
@@ -101,7 +98,7 @@ def epoch_rows_of_each(
         yield epochs
 
 
-def _questions(rows: Sequence[Row]) -> list[Question]:
+def _questions(rows: Sequence[EpochRow]) -> list[Question]:
     """Return the configuration of each epoch of a run: the first finds nothing cached."""
     f = rows[0]
     settings = [f[name] for name in Question._fields[:7]]
@@ -112,9 +109,9 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
     return [cold if row["epoch"] == 0 else warm for row in rows]
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[EpochRow], twin: Twin, p: Values) -> list[EpochRow]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    idles = []
+    idles: list[EpochRow] = []
     for row in rows:
         board = twin.boards[row["device"]]
         clocks = twin.clocks(row["device"], row["power_mode"])

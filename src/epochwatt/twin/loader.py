@@ -62,17 +62,22 @@ def file_s(file_bytes: float, medium: str, readers: Array, p: Values) -> Array:
 def response_s(service_s: Array, think_s: Array, readers: Array) -> Array:
     """Return how long a reader waits for a file, the others' files before it included, s.
 
-    `service_s`: of one file; `think_s`: what a reader does with it before it wants the next;
-    `readers`: at least 1, a number or of shape (configurations,).
+    The mean value analysis of the module's head: R(n) from Q(n-1), up to each configuration's own
+    number of readers.
+
+    `service_s`: time of the medium for one file
+    `think_s`: time that a reader works on a file before it wants the next
+    `readers`: at least 1; a number or of shape (configurations,), like the others
     """
-    waiting: Array = 0.0  # mean number of readers at the medium
-    responses = np.asarray(service_s + 0.0 * think_s + 0.0 * np.asarray(readers))
+    service_s, think_s, readers = np.broadcast_arrays(service_s, think_s, readers)
+    queue: Array = 0.0  # mean number of readers at the medium, Q(n-1)
+    wanted_s = service_s  # R(readers)
     for n in range(1, int(np.max(readers)) + 1):
-        response = service_s * (1.0 + waiting)
-        cycle_s = np.maximum(response + think_s, 1e-12)
-        waiting = n * response / cycle_s
-        responses = np.where(np.asarray(readers) == n, response, responses)
-    return responses
+        time_s = service_s * (1.0 + queue)
+        cycle_s = np.maximum(time_s + think_s, 1e-12)
+        queue = n * time_s / cycle_s
+        wanted_s = np.where(readers == n, time_s, wanted_s)
+    return wanted_s
 
 
 def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) -> Array:
@@ -118,11 +123,9 @@ def waits_s(
 ) -> NDArray[np.floating]:
     """Return the wait for each mini-batch, s, event by event: shape (mini-batches, epochs).
 
-    Parameters
-    ----------
-    stages : each of shape (mini-batches, epochs)
-    num_workers, prefetch_factor : the loader's; 0 workers: in line
-    first_s : when the workers are ready to begin, after the loop has asked; shape (epochs,)
+    `stages`: each of shape (mini-batches, epochs)
+    `num_workers`, `prefetch_factor`: the loader's; 0 workers: in line
+    `first_s`: when the workers are ready to begin, after the loop has asked; shape (epochs,)
     """
     prepared_s = np.asarray(stages.fetch_s + stages.preprocess_s)
     if num_workers == 0:

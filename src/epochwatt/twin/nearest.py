@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+from epochwatt import columns
 from epochwatt.published.folds import judged
-from epochwatt.published.numbers import Fact, load_published
+from epochwatt.published.numbers import Config, Fact, load_published
 from epochwatt.tables import read_table
 from epochwatt.twin.predicted import Question, questions
 from epochwatt.twin.twin import Twin
@@ -31,20 +31,7 @@ SETTINGS = {  # key of a question -> its title
 }
 ASSUMED = "assumed"  # in the reason that folds.csv gives for a number
 
-METRICS = {  # what is not here is called by its column
-    "e2e_s": "time of an epoch",
-    "stall_s": "stall (wait, hand-over and copy)",
-    "stall_ms_per_minibatch": "stall of a mini-batch",
-    "compute_s": "compute",
-    "compute_ms_per_minibatch": "compute of a mini-batch",
-    "preprocess_s": "pre-processing",
-    "cached_pct": "share of the data set in the page cache",
-    "energy_wh": "energy of an epoch",
-    "power_w": "mean power",
-    "gpu_util_pct": "GPU utilisation",
-    "cpu_util_pct": "CPU utilisation",
-    "cpu_below_peak_time_pct": "time with the CPU clock below its peak",
-    "emc_below_max_time_pct": "time with the memory clock below its highest",
+RATIOS = {  # of columns -> words
     "(stall_s+compute_s)/e2e_s": "share of stall and compute in the epoch",
     "stall_s/e2e_s": "share of the stall in the epoch",
     "baseload_wh/energy_wh": "share of the base load (the idle board) in the energy",
@@ -61,7 +48,6 @@ FORMULAS = {  # formula of a relation -> how a and b, or the values of a, make t
 }
 KEYS = {"num_workers": "workers", "batch_size": "batch", "power_mode": "mode"}
 QUALIFIERS = {"exact": "", "approx": "about "}  # the others read as they are
-UNITS = {"pct": "%", "x": "times"}
 
 Published = Mapping[Question, tuple[Fact, ...]]
 
@@ -137,7 +123,7 @@ def nearest(question: Question, published: Published, twin: Twin) -> Question | 
 
 def subject(fact: Fact) -> str:
     """Return what a published number measures."""
-    metric = METRICS.get(fact.metric, fact.metric)
+    metric = RATIOS.get(fact.metric) or columns.label(fact.metric)
     if not fact.formula:
         return metric
     first, *rest = fact.sides
@@ -146,7 +132,7 @@ def subject(fact: Fact) -> str:
     if not rest:
         keys = [key for key, value in first.items() if isinstance(value, tuple)]
 
-    def listed(side: Mapping[str, Any]) -> str:
+    def listed(side: Config) -> str:
         values = {key: side.get(key) for key in keys}
         words = {k: " ".join(map(str, v)) if isinstance(v, tuple) else v for k, v in values.items()}
         return ", ".join(f"{KEYS.get(key, key)} {word}" for key, word in words.items())
@@ -160,7 +146,7 @@ def value(fact: Fact) -> str:
     """Return a published number with qualifier and unit."""
     qualifier = QUALIFIERS.get(fact.qualifier, f"{fact.qualifier.replace('_', ' ')} ")
     top = "" if fact.value_hi is None else f" to {fact.value_hi:g}"
-    return f"{qualifier}{fact.value:g}{top} {UNITS.get(fact.unit, fact.unit)}"
+    return f"{qualifier}{fact.value:g}{top} {columns.UNIT_OF_ENDING.get(fact.unit, fact.unit)}"
 
 
 def validation(root: Path) -> list[dict[str, str]]:

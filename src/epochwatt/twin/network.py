@@ -23,7 +23,7 @@ from epochwatt.twin.boards import SampleFacts
 from epochwatt.twin.power_modes import CONFIG
 from epochwatt.twin.twin import Twin
 
-WORKLOADS = Path("results/twin/workloads")
+COUNTS = Path("results/twin/workloads")
 CACHE = Path(".cache/kernel-counts")
 TOTALS = (  # options that describe a network
     "flops",
@@ -81,6 +81,7 @@ def network_of(
 
 
 def _by_totals(totals: Mapping[str, float]) -> Network:
+    """Make a network of totals alone: operations, bytes, launches, parameters."""
     if missing := [f"--{name}" for name in TOTALS if name not in totals]:
         raise EpochwattError(
             f"a network without --model needs all its totals; missing: {', '.join(missing)}"

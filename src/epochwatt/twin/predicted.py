@@ -11,14 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.published.folds import ID, SEEN, Judged, judged
-from epochwatt.published.numbers import PAPERS, Fact, Published, load_published, single
+from epochwatt.published.numbers import PAPERS, Config, Fact, Published, load_published, single
 from epochwatt.tables import write_table
 from epochwatt.twin.boards import Array, Board, Clocks, SampleFacts, Values, number
 from epochwatt.twin.epoch import Epoch, Setting, cached_share, epoch
@@ -152,7 +152,7 @@ def answer_each(
     return answers
 
 
-def questions(config: Mapping[str, Any], setup: str = "") -> list[Question]:
+def questions(config: Config, setup: str = "") -> list[Question]:
     """Return the configurations that a published one speaks of; none where a key is not stated."""
     asked_for = []
     for run in single(config):

@@ -37,6 +37,7 @@ from epochwatt.board.records.run_folder import (
     write_record,
 )
 from epochwatt.board.records.samples import write_samples
+from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.source import WRITTEN_W, sensor_facts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import write_tables
@@ -65,11 +66,9 @@ def write_run(
 
     Raises RecordError: an epoch contradicts itself; RecordWriteError: a file cannot be written.
 
-    Parameters
-    ----------
-    output : folder of its records; what was there is replaced
-    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
-    tables : folder of `epochs.csv` and `energy.csv`
+    `output`: folder of its records; what was there is replaced
+    `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
+    `tables`: folder of `epochs.csv` and `energy.csv`
     """
     root, name = os.path.split(os.path.normpath(output))
     unfinished = RunFolder(root, name + ".unfinished")
@@ -115,7 +114,7 @@ def _observed(
 
 def epoch_meta(
     run: str, factors: Factors, epoch: SimulatedEpoch, minibatch_s: np.ndarray
-) -> dict[str, Any]:
+) -> Document:
     """Return the record of an epoch without the checksum of its mini-batches.
 
     The board had the power mode that was asked for, as `Machine.apply` would tell.
@@ -172,7 +171,7 @@ def epoch_meta(
     }
 
 
-def telemetry_facts(sources: Sequence[Samples]) -> dict[str, Any]:
+def telemetry_facts(sources: Sequence[Samples]) -> Document:
     """Return `telemetry.json` of an epoch or an idle power, as the sampler would write it.
 
     The statistics of a source are those that `telemetry.channel` would count.

@@ -99,10 +99,8 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
 
     A parameter has a column if any of the refits fits it; others leave it at its prior.
 
-    Parameters
-    ----------
-    fits : by take-away, and that of all numbers under `ALL`
-    kinds : of those that are not a fold of a take-away
+    `fits`: by take-away, and that of all numbers under `ALL`; `kinds`: of those that are not a fold
+    of a take-away
     """
     moved = {name for fit in fits.values() for name in fit.parameters.fitted}
     names = [name for name in fits[ALL].parameters if name in moved]

@@ -65,7 +65,10 @@ def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, fl
         factors = {key.format(setting.medium): 1.0 / step for key in resource.costs}
         factors |= {key.format(setting.medium): step for key in resource.rates}
         better = {**p, **{key: p[key] * factor for key, factor in factors.items()}}
-        shorter[name] = 100.0 * (1.0 - number(epoch(pinned, better).e2e_s / before.e2e_s))
+        there, kcycles = pinned, pinned.samples.kcycles
+        if "sample_kcycles" in resource.costs and kcycles is not None:  # no parameter, but measured
+            there = replace(pinned, samples=replace(pinned.samples, kcycles=kcycles / step))
+        shorter[name] = 100.0 * (1.0 - number(epoch(there, better).e2e_s / before.e2e_s))
     return shorter
 
 

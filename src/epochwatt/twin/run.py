@@ -44,7 +44,7 @@ YOUNGER = ("imported", "task", "precision", "compile", "container")
 PERIOD_S = 1.0  # of readings, as of the 2023 logger, jtop's
 MAX_ROWS = 1000  # of a source and epoch: a longer epoch is read less often
 COMPUTE = 2  # index of compute among a mini-batch's intervals
-PARTS = ("soc", "cpu", "gpu", "memory")
+SIMULATED_PARTS = ("soc", "cpu", "gpu", "memory")  # of a board, that take power
 
 
 class Samples(NamedTuple):
@@ -247,8 +247,10 @@ def read_sensors(
         return np.concatenate([[0.0], period_s * (np.arange(n) + random.random(n)), [end_s]])
 
     t_s, rails = instants_s(), setting.board.rails
-    shares = np.array([[rail.get(part, 0.0) for part in PARTS] for rail in rails.values()])
-    noise = random.standard_normal((t_s.size, len(PARTS)))
+    shares = np.array(
+        [[rail.get(part, 0.0) for part in SIMULATED_PARTS] for rail in rails.values()]
+    )
+    noise = random.standard_normal((t_s.size, len(SIMULATED_PARTS)))
     watts = line.at(t_s) * (1.0 + p["noise_reading"] * noise)
     values = np.column_stack([watts @ shares.T, watts.sum(axis=1)])
     module = ModulePower(setting.board.kind, list(rails))

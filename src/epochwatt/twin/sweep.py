@@ -12,18 +12,18 @@ Inference (`task: infer`) has kernels of its own, and its mini-batches come from
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import EpochwattError
-from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
-from epochwatt.sweeps.modes import SweepMode, mode_rows
+from epochwatt.sweeps.modes import SweepFacts, SweepMode, mode_rows
 from epochwatt.twin.boards import Array, Clocks, Factors, Values
 from epochwatt.twin.epoch import Setting, steady
 from epochwatt.twin.run import setting_of
@@ -49,11 +49,9 @@ class Sweep(NamedTuple):
 def simulate_sweep(modes: Numbers, factors: Factors, twin: Twin, parameters: Values) -> Sweep:
     """Return time and power of a mini-batch of one workload in each mode.
 
-    Parameters
-    ----------
-    modes : shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
-    factors : of the workload, as in the run table; its power mode is not looked at, and others
-        than device, model, dataset, storage, num_workers and batch_size may be left out
+    `modes`: shape (n, 5): cores, clocks of CPU, GPU and memory, MHz, share of the GPU that is on
+    `factors`: of the workload, as in the run table; its power mode is not looked at, and others
+    than device, model, dataset, storage, num_workers and batch_size may be left out
 
     Raises EpochwattError: a board, network, data set or arithmetic that is not simulated, or a mode
     that the board cannot have; no simulated GPU is on in part.
@@ -99,12 +97,10 @@ def mode_by_mode(
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def write_simulated_sweep(
-    facts: Mapping[str, Any], config: Path, workload: str, table: Path
-) -> None:
+def write_simulated_sweep(facts: Document, config: Path, workload: str, table: Path) -> None:
     """Simulate a sweep and write its table of modes.
 
-    `facts`: `epochwatt.sweeps.facts.SweepFacts` as plain values.
+    `facts`: `epochwatt.sweeps.modes.SweepFacts` as plain values.
 
     Raises EpochwattError: a board, a network or a mode that cannot be simulated; RecordWriteError:
     the table cannot be written.

@@ -65,11 +65,9 @@ def validate(
 ) -> pd.DataFrame:
     """Return a row for each number that the simulation says something to, in the papers' order.
 
-    Parameters
-    ----------
-    rows : how each published number is judged
-    refits : fitted values by what is held out
-    groups : grouping -> published id -> what it is held out with, beside its take-away
+    `rows`: how each published number is judged
+    `refits`: fitted values by what is held out
+    `groups`: grouping -> published id -> what it is held out with, beside its take-away
 
     Returns
     -------
@@ -254,11 +252,9 @@ def summary_lines(
 ) -> list[str]:
     """Return the accuracy in words and tables, for people.
 
-    Parameters
-    ----------
-    rows : as of `validate`
-    groupings : lines on what else was left out (`accuracy_table`), which come first
-    unsaid : numbers that are to be judged and that the simulation says nothing to
+    `rows`: as of `validate`
+    `groupings`: lines on what else was left out (`accuracy_table`), which come first
+    `unsaid`: numbers that are to be judged and that the simulation says nothing to
     """
     is_main = ~rows["class"].str.startswith(CONTRADICTS)
     n_seen = (is_main & (rows["seen_by_fit"] == "yes")).sum()

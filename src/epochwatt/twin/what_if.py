@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from epochwatt.text import aligned, counted
 from epochwatt.twin import nearest, resources
 from epochwatt.twin.boards import Clocks, number
 from epochwatt.twin.epoch import FLOAT_BYTES, Epoch, Setting, cached_share, epoch
-from epochwatt.twin.network import WORKLOADS, Network, network_of
+from epochwatt.twin.network import COUNTS, Network, network_of
 from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.power import check_clocks
 from epochwatt.twin.power_modes import CONFIG, load_twin_with_modes
@@ -27,8 +27,15 @@ from epochwatt.twin.predicted import Question, predict
 from epochwatt.twin.refits import load_refits
 from epochwatt.twin.twin import Twin
 
+if TYPE_CHECKING:
+    from epochwatt.twin.own_loop import OwnLoop
+
 LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
 FAR = 10.0  # times the default: no longer given in per cent
+OWN_RESULTS = (  # what is shown of somebody's own loop
+    *("epoch s", "  wait for the loader s", "  hand-over s", "  copy s", "  compute s"),
+    *("  overhead s", "energy Wh", "mean power W", "GPU utilisation %", "CPU utilisation %"),
+)
 SHOWN = 5  # at most, of assumed parameters and of published numbers
 
 
@@ -61,6 +68,7 @@ def what_if_lines(
     model: str | None,
     totals: Mapping[str, float],
     settings: Mapping[str, Any],
+    run: str | None = None,
     root: Path = Path(),
 ) -> list[str]:
     """Return the answer to a question.
@@ -71,10 +79,12 @@ def what_if_lines(
     model : a row of config/workloads.yaml; None: a network described by its totals
     totals : values of `network.TOTALS`; empty where there is a model
     settings : fields of `Question` that are not to be the default
+    run : of somebody's own loop, in place of a network (`roofline.find_run`); its settings are the
+        default
 
     Raises EpochwattError: a name that does not exist, or a configuration that cannot run.
     """
-    counts = sorted((root / WORKLOADS).glob("*.json"))
+    counts = sorted((root / COUNTS).glob("*.json"))
     twin = load_twin_with_modes(map(str, counts), root)
     name, dash, unit = device.partition("-")
     if name not in twin.boards:
@@ -83,10 +93,17 @@ def what_if_lines(
     if dash and unit not in file.instances:
         allowed = [name, *(f"{name}-{unit}" for unit in file.instances)]
         raise EpochwattError(f"unknown --device {device!r}", allowed=allowed)
-    network = network_of(model, totals, twin, root)
+    loop = None
+    if run is not None:
+        from epochwatt.twin.own_loop import own_loop  # imports what only records need
+
+        loop = own_loop(run, twin.boards[name], twin.parameters)
+    network = network_of(model, totals, twin, root) if loop is None else loop.network
     # the paper's default of the board, else the first values of its device file
     first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
     usual = {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(name, {})}
+    if loop is not None:
+        usual |= {"num_workers": loop.seen.num_workers, "batch_size": int(loop.seen.batch_size)}
     keys = ("storage", "num_workers", "batch_size", "power_mode", "dvfs")
     default = Question(name, network.work.model, *(usual[key] for key in keys))
     question = default._replace(**settings)
@@ -107,6 +124,10 @@ def what_if_lines(
         ]
     least = min(listed, key=lambda side: number(side.epoch.energy_wh))
     _check_sizes(request, twin.parameters)
+    if loop is not None:
+        free = _simulate(question, twin, loop.without_loading)
+        answer = Answer(request, request, {}, twin, network.source, False, root)
+        return _own_lines(answer, free, loop)
     too_large = model in file.out_of_memory
     return answer_lines(
         Answer(request, usually, changes, least, twin, network.source, too_large, root)
@@ -172,6 +193,51 @@ def _check_sizes(side: Side, p: Parameters) -> None:
             allowed="up to one year",
             do="check the totals of the network and --scale",
         )
+
+
+def _own_lines(answer: Answer, free: Side, loop: "OwnLoop") -> list[str]:
+    """Return the answer on somebody's own loop, beside what was measured of it."""
+    published, seen, setting = (
+        nearest.published_questions(answer.root),
+        loop.seen,
+        answer.request.setting,
+    )
+    measured = {
+        "loader workers": str(seen.num_workers),
+        "batch size": f"{seen.batch_size:g}",
+        "epoch s": f"{seen.e2e_s:.4g}",
+        "  wait for the loader s": f"{seen.wait_s:.4g}",
+        "  copy s": f"{seen.copy_s:.4g}" if loop.has_copy else "in compute",
+        "  compute s": f"{seen.compute_s:.4g}",
+        "  overhead s": f"{seen.overhead_s:.4g}",
+        "energy Wh": "" if loop.energy_wh is None else f"{loop.energy_wh:.4g}",
+    }
+    rows = [("", "simulated", "without loading", f"measured on {loop.machine}")]
+    settings = _settings(answer.request.question, answer.twin)
+    for name in ("storage", "page cache"):
+        settings.pop(name)
+    rows += [(name, value, "", measured.get(name, "")) for name, value in settings.items()]
+    sides = [_results(side, answer.twin.parameters) for side in (answer.request, free)]
+    for name in OWN_RESULTS:
+        now, unloaded = (f"{side[name]:.4g}" for side in sides)
+        rows.append((name, now, unloaded, measured.get(name, "")))
+    return [
+        f"SIMULATED, not measured: one epoch of the run {loop.run} on {setting.board.title}",
+        *(f"WARNING: {text}" for text in _warnings(answer, published)),
+        f"{answer.source}; {counted(setting.n_minibatches, 'mini-batches')}",
+        "",
+        *aligned(rows),
+        "",
+        "not known of this loop:",
+        *(f"  {line}" for line in loop.unknown),
+        "",
+        *_bottleneck(answer.request, answer.twin.parameters),
+        "",
+        *_uncertainty(answer),
+        "",
+        *_evidence(answer, published),
+        *_assumed(answer),
+    ]
 
 
 def answer_lines(answer: Answer) -> list[str]:
@@ -335,6 +401,7 @@ def _one_by_one(answer: Answer) -> list[str]:
 
 
 def _bottleneck(request: Side, p: Parameters) -> list[str]:
+    """Say which resource would shorten the epoch most, were it 10 % faster."""
     shorter = resources.shorter_pct(request.setting, p)
     gains = [
         f"{name} {gain:.1f} %"

@@ -78,17 +78,6 @@ def test_a_batch_size_is_advised_only_where_nothing_else_helps_and_says_what_it_
     assert "2 workers take" in judged(slow, batch, workers)[0].advice
 
 
-def test_the_energy_of_the_faster_run_is_told_where_one_sensor_saw_both(judged):
-    def metered(energy_wh, **parts):
-        return times(**parts, energy_wh=energy_wh, power_scope="module")
-
-    slow = ({"power_mode": "low"}, metered(2.0), metered(2.0, compute=4.1))
-    fast = ({"power_mode": "asis"}, metered(2.5, compute=1.0), metered(2.5, compute=1.1))
-    advice, _ = judged(slow, fast)
-    assert "mode asis takes" in advice.advice
-    assert "Energy: 25 % more." in advice.reason
-
-
 def test_without_a_sibling_the_number_of_workers_is_estimated(judged):
     """Two mini-batches: 6 s of loading each, 2.05 s of training each: three workers keep up."""
     (advice,) = judged(({"num_workers": 0}, times(wait=12.0, **LOADED), times(wait=12.0, **LOADED)))
@@ -126,20 +115,6 @@ def test_no_number_of_workers_is_estimated_where_more_cannot_help(factors, chang
     assert (advice.kind, advice.workers) == ("none", None)
     assert says in advice.advice
     assert advice.reason
-
-
-@pytest.mark.parametrize(
-    ("parts", "bound"),
-    [
-        ({"copy": 9.0}, "copy"),
-        ({"overhead": 9.0}, "overhead"),
-        ({"compute": 9.0}, "compute"),
-        ({"wait": 9.0}, "loader"),
-    ],
-)
-def test_the_longest_part_holds_a_run_back(parts, bound, judged):
-    (advice,) = judged(({"num_workers": 2}, times(**parts), times(**parts)))
-    assert advice.bound_by == bound
 
 
 @pytest.mark.parametrize("epochs", [[], [times(compute=0.2)], [times(valid=False)]])

@@ -1,6 +1,5 @@
 """`results/tables/idle.csv`: mean power of what was measured, and what was read from a plug."""
 
-import csv
 import math
 
 import pytest
@@ -9,7 +8,8 @@ from epochwatt import columns
 from epochwatt.analysis.collect_idle import plug_rows, recorded_row, write_idle_table
 from epochwatt.board.records import files
 from epochwatt.board.records.samples import SampleWriter
-from epochwatt.errors import ConfigError, RecordError
+from epochwatt.errors import ConfigError
+from epochwatt.tables import read_cells
 
 PLACE = {
     **{"backend": "fake", "device": "agx", "instance": "d1"},
@@ -104,11 +104,6 @@ def test_what_was_not_idle_or_not_its_power_is_an_empty_cell(fault, measured):
     assert "power_w" not in recorded_row(root, IDLE)
 
 
-def test_a_measurement_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(RecordError, match=r"record\.json"):
-        recorded_row(str(tmp_path), IDLE)
-
-
 class TestPlug:
     """What was entered by hand."""
 
@@ -164,8 +159,7 @@ def table(tmp_path):
         entered = tmp_path / "idle_plug.csv"
         entered.write_text(HEADER + plug, "utf-8")
         write_idle_table([{**idle, "root": root} for idle in idles], str(entered), str(path))
-        with path.open(newline="", encoding="utf-8") as handle:
-            return list(csv.DictReader(handle))
+        return read_cells(path)
 
     return write
 
@@ -178,13 +172,3 @@ def test_table_has_the_measured_ones_then_those_entered_by_hand(measured, table)
     told = [(row["power_mode"], row["state"], round(float(row["power_w"]), 3)) for row in rows]
     assert told == [("a", "i", 3.0), ("f", "i", 6.0), ("f", "ii", 9.5)]
     assert tuple(rows[0]) == columns.names(columns.IDLE_COLUMNS)
-
-
-def test_simulated_ones_name_their_state(measured, table):
-    place = {**PLACE, "backend": "twin", "state": "iii", "dvfs": "on"}
-    simulated = {"id": "idle-twin-agx-d1-f-iii", "place": place}
-    plug = {**MODULE, "scope": "socket", "total": "power_socket_w"}
-    (row,) = table(measured(simulated, plug=(plug, lambda s: 4.0)), [simulated])
-    told = [row[key] for key in ("backend", "state", "dvfs", "power_scope")]
-    assert told == ["twin", "iii", "on", "socket"]
-    assert float(row["power_w"]) == 4.0

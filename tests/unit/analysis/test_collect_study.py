@@ -48,17 +48,6 @@ def test_a_row_that_does_not_say_whether_it_is_valid_is_refused(run, write_epoch
         read_epochs([write_epochs(run.id, run.factors, {"valid": None})])
 
 
-def test_runs_are_read_one_after_the_other_and_none_is_an_empty_table(checkout, write_epochs):
-    runs = checkout.runs[::-1]
-    table = read_epochs([write_epochs(run.id, run.factors, {}, {}) for run in runs])
-    assert list(table.run.unique()) == [run.id for run in runs]
-    assert list(summarise_runs(table, {}).run.unique()) == [run.id for run in runs]
-    assert list(table.epoch) == [0, 1] * 4
-    nothing = read_epochs([])
-    assert nothing.empty
-    assert tuple(nothing.columns) == columns.names(columns.RUN_EPOCH_COLUMNS)
-
-
 def test_every_run_has_a_row_per_set_and_statistic(summarised, run):
     table = summarised({}, {}, {})
     assert list(table.index) == [
@@ -105,13 +94,6 @@ def test_set_without_a_valid_epoch_keeps_its_row_without_values(later, n_invalid
     assert row[["e2e_s", "loss"]].isna().all()
 
 
-def test_flags_of_all_epochs_of_a_set_are_said_once_and_sorted(summarised):
-    flags = [set(), {"resumed", "cold_process"}, {"cold_process"}]
-    table = summarised(*({"flags": f} for f in flags))
-    assert table.loc[("1+", "mean"), "flags"] == "cold_process resumed"
-    assert table.loc[("0", "mean"), "flags"] == ""
-
-
 def test_exports_have_a_row_per_epoch_and_per_set_and_statistic(checkout, write_epochs):
     runs = checkout.runs[:2]
     paths = [write_epochs(run.id, run.factors, {}, {"e2e_s": 5.0}) for run in runs]
@@ -130,12 +112,6 @@ def test_exports_have_a_row_per_epoch_and_per_set_and_statistic(checkout, write_
         assert set(table.batch_size) == {"16", "32"}
     epochs.drop(columns="studies").to_csv("back.csv", index=False)
     assert list(read_epochs(["back.csv"]).run.unique()) == checkout.ids[:2]
-
-
-def test_exports_of_no_run_have_the_columns_only(tmp_path):
-    names = [str(tmp_path / name) for name in ("epochs.csv", "runs.csv")]
-    export_tables([], {}, *names)
-    assert [len(pd.read_csv(name)) for name in names] == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,6 @@ def test_sensors_of_a_host_stand_beside_each_other(table, checkout):
     assert stack(rows, "rails") == pytest.approx({"GPU": 0.03, "CPU package": 0.01})
 
 
-def test_without_a_sensor_there_is_no_row(table):
-    assert table({}) == []
-
-
 def test_rails_tell_cpu_gpu_and_memory_and_the_rest_is_the_boards(checkout, measure, write_epochs):
     """Over 4 s 9 W are 0.01 Wh: the GPU 0.02, the CPU 0.01, the memory 0.005 of 0.05 Wh."""
     run = checkout.runs[0]

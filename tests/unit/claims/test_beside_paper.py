@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.claims.beside_paper import beside, compare_numbers, each_draw_once
-from epochwatt.claims.table_claims import read_rows
+from epochwatt.claims.beside_paper import beside, each_draw_once
 from epochwatt.errors import ConfigError
 from epochwatt.figures.powertrain import looks
 from epochwatt.prediction.transfer.names import TABLES as WRITTEN
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = ROOT / "config/published/powertrain/numbers.csv"
@@ -54,14 +53,6 @@ def test_nothing_else_stands_beside_it(asked, other, missing):
     assert (pair.ours, pair.provenance, pair.missing) == ("", "", missing)
 
 
-def test_a_method_without_reference_and_each_provenance_count():
-    rows = errors("9", reference="") + errors("20", provenance="public")
-    assert [(p.provenance, p.ours) for p in beside([number()], {"errors": rows})] == [
-        ("simulated", "9"),
-        ("public", "20"),
-    ]
-
-
 def test_the_same_draw_in_two_groups_counts_once():
     rows = errors("9") + errors("9", group="b")
     assert each_draw_once(rows) == errors("9")
@@ -76,14 +67,6 @@ def test_the_projects_numbers_name_columns_methods_and_workloads_that_are_there(
     assert {number.workload for number in numbers} <= {"", *looks.WORKLOADS}
     headline = [number.text for number in numbers if number.group == "headline"]
     assert headline == ["< 15", "< 6", "< 14.5", "< 11"]
-
-
-def test_numbers_stand_alone_without_any_table(tmp_path):
-    path = tmp_path / "numbers.csv"
-    compare_numbers(str(NUMBERS), [str(tmp_path / "errors.csv")], str(path))
-    rows = read_rows(str(path))
-    assert len(rows) == 79
-    assert not any(row["ours"] for row in rows)
 
 
 def test_a_wrong_number_says_where(tmp_path):

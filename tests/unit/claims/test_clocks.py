@@ -10,7 +10,6 @@ from epochwatt.claims.number_sources import closed_form_clocks, sampled_clocks, 
 
 TOP = {"cpu_mhz": 2000.0, "gpu_mhz": 1000.0, "emc_mhz": 2000.0}
 RECORD = EpochRecord({"t_start_mono_s": 0.0, "t_end_mono_s": 10.0}, np.zeros((0, 3)), {}, "")
-NAN = float("nan")
 
 
 def samples(cpu, gpu, emc):
@@ -34,12 +33,6 @@ def test_share_of_time_below_the_top(cpu, gpu, emc, told):
     found = sampled_clocks(RECORD, samples(cpu, gpu, emc), TOP)
     names = ("gpu_freq_mhz", "cpu_below_peak_time_pct", "emc_below_max_time_pct")
     assert found == pytest.approx(dict(zip(names, told, strict=True)))
-
-
-def test_what_was_not_sampled_or_has_no_top_is_left_out():
-    assert sampled_clocks(RECORD, {}, TOP) == {}
-    untold = samples([2000.0] * 2, [NAN] * 2, [2000.0] * 2)
-    assert sampled_clocks(RECORD, untold, {"cpu_mhz": 2000.0}) == {"cpu_below_peak_time_pct": 0.0}
 
 
 @pytest.mark.parametrize(("else_mhz", "below_pct"), [(1000.0, 75.0), (2000.0, 0.0)])

@@ -90,12 +90,6 @@ def test_our_tolerances_are_no_part_of_what_is_printed(
     assert (row.printed, row.limit, row.in_words) == (printed, limit, words)
 
 
-def test_conditions_of_a_loop_are_no_comparisons(rows, epochs):
-    predicate = "all(stall_s(agx,m,storage=hdd,w=0) > 1 for m in (lenet,resnet) if m != resnet)"
-    (row,) = rows(predicate, hdd(epochs, stall_s=(10.0, 10.0)))
-    assert row.model == "lenet"
-
-
 def test_what_is_written_is_read_again(rows, epochs, tmp_path):
     written = rows("stall_s(agx,lenet,storage=hdd,w=0) < 20", hdd(epochs, stall_s=(22.0, 20.0)))
     write_comparisons(str(tmp_path / "comparisons.csv"), written)

@@ -101,16 +101,6 @@ def test_truth_agrees_with_python(text):
         assert result == as_python(text)
 
 
-@given(
-    st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), max_size=5),
-    st.integers(-5, 5),
-)
-def test_comprehensions_agree_with_python(pairs, least):
-    text = f"[(a, b + c) for a, b in {pairs} if a >= {least} if b != 0 for c in [a, b]]"
-    values = [(a, b + c) for a, b in pairs if a >= least if b != 0 for c in [a, b]]
-    assert holds(f"{text} == {values}")
-
-
 REFUSED = """
 A.real | WORDS[0].upper() | (A).__class__ | lambda: A | min(LIST, key=lambda x: x)
 __import__('os') | f'{A}' | A if A > 1 else B | A ** 9 | A // 2 | A % 2 | ~A | LIST[1:] | LIST[:]
@@ -134,16 +124,15 @@ def test_everything_else_is_refused_with_its_place(text):
 
 
 def test_error_has_the_place_and_the_known_names():
-    with pytest.raises(ConfigError, match=r"B\.real is refused") as caught:
-        expression.parse("A + 1 + B.real", "test", NAMES)
-    assert caught.value.where == "test, character 9"
-    with pytest.raises(ConfigError) as caught:
-        expression.parse("A + C", "test", NAMES)
-    assert caught.value.where == "test, character 5"
-    assert caught.value.allowed == ["A", "B", "LIST", "MAP", "WORDS"]
-    with pytest.raises(ConfigError) as caught:
-        expression.parse("open('x')", "test", NAMES)
-    assert caught.value.allowed == sorted(PLAIN)
+    for text, place, allowed in (
+        ("A + 1 + B.real", 9, None),
+        ("A + C", 5, ["A", "B", "LIST", "MAP", "WORDS"]),
+        ("open('x')", 1, sorted(PLAIN)),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            expression.parse(text, "test", NAMES)
+        assert caught.value.where == f"test, character {place}"
+        assert allowed in (None, caught.value.allowed)
 
 
 FAILING = """
@@ -172,12 +161,6 @@ def test_loops_are_limited():
     names = {**NAMES, "MANY": tuple(range(100))}
     with pytest.raises(ConfigError, match=f"more than {expression.MAX_ROUNDS} rounds"):
         judged("count([a for a in MANY for b in MANY for c in MANY]) > 1", names)
-
-
-def test_number_is_no_judgement():
-    with pytest.raises(ConfigError) as caught:
-        judged("A + 1")
-    assert caught.value.allowed == "a comparison"
 
 
 # --- what is missing
@@ -217,10 +200,3 @@ def test_missing_number_is_all_that_is_missing_of_whatever_rests_on_it(text, nam
 def test_division_by_zero_and_all_of_nothing_are_missing_not_errors():
     assert judged("A / (A - 3) > 1") == (None, ("A / (A - 3): division by zero",))
     assert judged("all(x > 1 for x in LIST if x > 99)") == (None, ("two things to compare",))
-
-
-def test_comparison_has_its_text_loop_variables_and_both_sides():
-    judgement, _ = judged("all(x * 2 < y for x, y in [(1, 3), (2, 3)])")
-    (comparison,) = judgement.comparisons
-    assert str(comparison) == "x * 2 < y [x=2, y=3]: 4 < 3"
-    assert not judgement.holds

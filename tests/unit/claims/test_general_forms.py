@@ -67,16 +67,6 @@ def test_one_case_against_it_is_enough_and_is_named(verdicts, run):
     assert "[model=mobilenet, batch_size=32]: 10 < 9" in verdict.sides
 
 
-def test_each_board_has_its_own_verdict(verdicts, run):
-    rows = [
-        run({"num_workers": w, "instance": i}, stall_s=9.0 + sign * w)
-        for i, sign in (("d1", 1), ("d2", -1))
-        for w in (0, 1)
-    ]
-    found = {v.board: v.status for v in verdicts(WORKER, *rows)}
-    assert found == {"own orin.nano d1": "does_not_hold", "own orin.nano d2": "holds"}
-
-
 @pytest.mark.parametrize(
     ("form", "factor", "e2e_s", "least"),
     [
@@ -108,44 +98,6 @@ def test_a_form_is_about_what_is_there_and_the_least_that_is_missing_is_named(
     (alone,) = verdicts(form, there[0])
     assert alone.status == "not_evaluable"
     assert alone.missing[0].startswith(least)
-
-
-def test_a_case_has_its_loop_variables_and_its_network(verdicts, run):
-    there = [run({"power_mode": m}, e2e_s=x) for m, x in (("max", 1.0), ("halfgpu", 2.0))]
-    (verdict,) = verdicts(APART.format("", ""), *there)
-    assert verdict.comparisons[0].where == "low=halfgpu, high=max, model=mobilenet"
-
-
-def test_front_of_a_board_goes_from_the_least_energy_to_the_least_time(verdicts, run):
-    there = [
-        run({"power_mode": m}, e2e_s=t, energy_paper_wh=e)
-        for m, t, e in (("max", 3.0, 5.0), ("halfgpu", 1.0, 3.0), ("half", 2.0, 1.0))
-    ]
-    form = "strongest_mode() in pareto() and e2e_s(pm=strongest_mode()) > 0"
-    (verdict,) = verdicts(form, *there)
-    assert verdict.status == "does_not_hold"
-    assert verdict.sides.endswith("max in front half halfgpu")
-
-
-def test_models_may_be_compared_whatever_their_data_sets(verdicts, run):
-    form = " < ".join(f"abs(pct(e2e_s({m},w=0), e2e_s({m},w=1)))" for m in ("lenet", "mobilenet"))
-    there = [
-        run({"model": m, "dataset_scale": s, "dataset": m, "num_workers": w}, e2e_s=10.0 - w * gain)
-        for m, s, gain in (("lenet", 8.0, 1), ("mobilenet", 0.01, 5))
-        for w in (0, 1)
-    ]
-    assert verdicts(form, *there)[0].status == "holds"
-
-
-def test_modes_are_those_in_which_all_models_of_the_form_ran(verdicts, run):
-    form = APART.format("m,", "for m in (lenet,mobilenet) ")
-    there = [
-        run({"model": m, "power_mode": p}, e2e_s=x)
-        for m in ("lenet", "mobilenet")
-        for p, x in (("max", 1.0), ("halfgpu", 2.0))
-    ]
-    more = [run({"power_mode": mode}, e2e_s=0.1) for mode in ("half", "halfcores")]
-    assert verdicts(form, *there, *more)[0].status == "holds"
 
 
 def test_power_scopes_are_not_mixed(verdicts, run):

@@ -49,15 +49,10 @@ def test_epoch_sets_have_valid_epochs(six, factors, epoch, invalid, value):
     assert table.inputs == {six[0]["run"]}
 
 
-@pytest.mark.parametrize("other", [{"task": "infer"}, {"precision": "bf16"}, {"compile": "on"}])
+@pytest.mark.parametrize("other", [{"task": "infer"}, {"precision": "bf16"}])
 def test_inference_and_other_arithmetic_are_not_pooled_with_training(six, factors, other):
     beside = [{**row, "run": "another", "e2e_s": 999.0, **other} for row in six]
     assert EpochTable([*beside, *six]).number("e2e_s", factors(), "1+") == 30.0
-
-
-def test_later_epochs_of_a_long_run_do_not_count_as_1_plus(epochs, factors):
-    rows = epochs({}, *[{"e2e_s": 1.0}] * 6, *[{"e2e_s": 99.0}] * 4)
-    assert EpochTable(rows).number("e2e_s", factors(), "1+") == 1.0
 
 
 RUN = "run sigmetrics2023 agx d1 lenet ssd w=0 bs=16 mode g dvfs=off cache dropped scale 4"
@@ -92,7 +87,6 @@ def test_what_is_missing_is_named(asked, metric, keys, missing, six, epochs, fac
         ("iops", {"read_iops": 5.0}, 5.0),
         ("stall_ms_per_minibatch", {"stall_s": 0.5}, 50.0),
         ("compute_ms_per_minibatch", {"compute_s": 0.2}, 20.0),
-        ("reads_per_sample", {"read_iops": 5.0, "e2e_s": 10.0}, 0.5),
         ("cpu_util_pct", {"cpu_util_pct": 9.0, "cpu_util_median_pct": 11.0}, 11.0),
         ("gpu_util_pct", {"gpu_util_pct": 99.0, "gpu_util_median_pct": 100.0}, 99.0),
         ("gpu_freq_mhz", {"gpu_freq_mhz": 1377.0}, 1377.0),
@@ -104,20 +98,6 @@ def test_metrics_of_an_epoch(epochs, factors, metric, columns, value):
     assert isinstance(found, Percentage) == metric.endswith("_pct")
 
 
-def test_hipcw_tells_the_median_gpu_utilisation(epochs, factors):
-    columns = {"gpu_util_pct": 50.0, "gpu_util_median_pct": 61.0}
-    table = EpochTable(epochs({"setup": "hipcw2021"}, columns))
-    assert table.number("gpu_util_pct", factors(setup="hipcw2021"), "all") == 61.0
-
-
-def test_series_is_every_valid_epoch_after_the_first_of_a_long_enough_run(six, factors):
-    six[2]["valid"] = False
-    table = EpochTable(six)
-    assert table.series("e2e_s", factors(), 6) == [10.0, 30.0, 40.0, 50.0]
-    with pytest.raises(NotEvaluable, match="4 more epochs of run"):
-        table.series("e2e_s", factors(), 10)
-
-
 def test_idle_power_is_that_of_state_mode_and_scope(factors):
     place = {"device": "agx", "instance": "d1", "power_mode": "g", "state": "i"}
     scopes = (("module", "7.5"), ("socket", 9.0))
@@ -125,13 +105,6 @@ def test_idle_power_is_that_of_state_mode_and_scope(factors):
     assert table.idle_w(factors(), "i", "module") == 7.5
     with pytest.raises(NotEvaluable, match="idle power: agx d1 g iv socket"):
         table.idle_w(factors(), "iv", "socket")
-
-
-def test_predictions_come_from_the_caller():
-    table = EpochTable(predictions={("time_mape_pct", "agx", "lenet", "a"): 9.0})
-    assert table.predicted("time_mape_pct", "agx", "lenet", "a") == 9.0
-    with pytest.raises(NotEvaluable, match="prediction: best_mode_set agx"):
-        table.predicted("best_mode_set", "agx", "", "")
 
 
 def test_rows_are_read_from_the_runs_epochs_csv(six, factors, tmp_path):

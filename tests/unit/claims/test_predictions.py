@@ -6,8 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from epochwatt.claims.evaluate import evaluate
-from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.predictions import predicted, read_predictions
 from epochwatt.twin.boards import Clocks
 
@@ -64,29 +62,6 @@ def test_a_measured_group_goes_before_an_imported_one(folder, terms, first):
     found = read_predictions(folder(*others, first=first), terms)
     assert found["time_mape_pct", "agx", "vgg11", "b"] == 7.5
     assert found["best_mode_set", "agx", "", ""] == "efij"
-
-
-def test_without_a_measured_group_the_imported_one_is_read(folder, terms, edit_json):
-    path = folder()
-
-    def change(content):
-        content["board_groups"][0]["factors"]["imported"] = "scripts-2023"
-
-    edit_json(f"{path}/power_modes.json", change)
-    assert read_predictions(path, terms)["energy_mape_pct", "agx", "vgg11", "b"] == 40.0
-
-
-def test_claims_are_judged_on_them(folder, terms, claim):
-    table = EpochTable([], (), read_predictions(folder(), terms))
-    said = {
-        "best_mode_set(agx) == 'efij'": "holds",
-        "time_mape_pct(agx, vgg11, pm='b') < 7": "does_not_hold",
-        "energy_mape_pct(agx, vgg11, pm='b') > 25": "holds",
-        "energy_mape_pct(agx, vgg11, pm='a') > 25": "not_evaluable",
-    }
-    for predicate, status in said.items():
-        (verdict,) = evaluate([claim(predicate)], table, terms)
-        assert verdict.status == status, predicate
 
 
 def test_the_same_is_worked_out_from_epochs(epochs, terms):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from epochwatt.claims import numbers_read
 from epochwatt.claims.number_sources import key_of
 from epochwatt.claims.numbers_read import points_read, write_numbers_read
 from epochwatt.claims.required_runs import needed, questions_of
@@ -18,21 +17,6 @@ from epochwatt.study.settings import load_settings
 def table(request):
     """Both papers' grids on the twin."""
     return load_settings({"studies": ["simulated"]}, request.config.rootpath).table
-
-
-@pytest.mark.parametrize(
-    ("predicate", "n_runs", "n_clocks"),
-    [
-        ("gpu_freq_mhz(agx, lenet, dvfs=on) > 1", 1, 1),
-        ("max(epoch_values('e2e_s', agx, resnet, 'd3')) > 1", 1, 0),
-        ("'g' in pareto(agx, resnet)", 10, 0),
-        ("time_mape_pct(agx, vgg11, pm='b') < 10", 40, 0),  # what it learns from
-    ],
-)
-def test_what_a_predicate_asks_for(predicate, n_runs, n_clocks, claim, terms):
-    asked = questions_of([claim(predicate)], terms)
-    assert (len(asked.runs), len(asked.clocks)) == (n_runs, n_clocks)
-    assert asked.predicted_for == ({"agx"} if "mape" in predicate else set())
 
 
 def test_needed_of_the_grid(table, request, claims, terms):
@@ -89,11 +73,3 @@ def test_runs_and_metrics_that_a_predicate_reads(predicate, metrics, n_runs, cla
     points = points_read([claim(predicate)], terms)
     assert {at[-1] for at in points} == metrics
     assert len({at[:-1] for at in points}) == n_runs
-
-
-def test_runs_are_counted_by_all_that_tells_them_apart():
-    """What differs in one factor is another run; two metrics of one are one."""
-    runs = [("sigmetrics2023", "agx", mode) for mode in "ab"]
-    read = {(*run, metric) for run in runs for metric in ("e2e_s", "stall_s")}
-    row = numbers_read._row("fold", read, SimpleNamespace(facts=dict))
-    assert row.why == "its claims read e2e_s, stall_s of 2 runs"

@@ -62,19 +62,8 @@ def test_what_no_row_tells_cannot_be_evaluated():
 
 
 def test_one_row_is_asked_for_and_several_are_there():
-    several = claim("one = cell('errors', 'mape_pct', method='transfer')", "one < 10")
-    row = judged(several)[0]
-    assert row.status == "not_evaluable"
-    assert "one row, not 2" in row.missing
-
-
-def test_words_of_a_column_make_loops():
-    every = claim(
-        "methods = len(words('errors', 'method'))",
-        "methods == 2 and all(mean(column('errors', 'mape_pct', method=m, n_profiled=10)) < 25"
-        " for m in words('errors', 'method'))",
-    )
-    assert [row.status for row in judged(every)] == ["holds", "does_not_hold"]
+    row = judged(claim("one = cell('errors', 'mape_pct', method='transfer')", "one < 10"))[0]
+    assert (row.status, "one row, not 2" in row.missing) == ("not_evaluable", True)
 
 
 @pytest.mark.parametrize("errors", [[], None])
@@ -93,7 +82,6 @@ def test_empty_and_missing_tables_leave_claims_open(errors, tmp_path):
         (claim(predicate="other < 3"), "other is not a known name"),
         (claim(quantities="a = 'word'", predicate="1 < 2"), "not a number"),
         (claim(quantities="mean = 3", predicate="mean < 3"), "not a new name"),
-        (claim(quantities="a", predicate="1 < 2"), "not a new name"),
         (claim(quantities="a = cell('errors', 'mape')", predicate="a < 2"), "has no column mape"),
     ],
 )
@@ -101,16 +89,6 @@ def test_a_wrong_claim_says_where(wrong, problem):
     with pytest.raises(ConfigError, match=problem) as raised:
         judged(wrong)
     assert "config/published/powertrain/claims.csv, C1" in str(raised.value)
-
-
-def test_a_wrong_name_is_seen_without_any_row():
-    with pytest.raises(ConfigError, match="is not a known name"):
-        judged(claim(predicate="other < 3"), errors=[])
-
-
-def test_a_table_without_provenance_is_refused():
-    with pytest.raises(ConfigError, match="no column provenance"):
-        judged(errors=[{"method": "transfer"}])
 
 
 def test_an_id_is_there_once(tmp_path, monkeypatch):

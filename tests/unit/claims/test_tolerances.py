@@ -16,18 +16,6 @@ def checkout(tmp_path, request):
     return tmp_path
 
 
-def test_every_name_of_a_predicate_has_one_meaning(terms):
-    names = [*terms.words, *terms.sets, *terms.tolerances]
-    assert len(names) == len(set(names))
-    assert terms.constants()["agx"] == "agx"
-    assert terms.constants()["off"] == "off"
-    assert terms.constants()["NEAR"] == 15.0
-
-
-def test_pairs_of_a_set_compare_as_those_of_a_predicate(terms):
-    assert ("agx", "mobilenet") in terms.sets["COMBOS"]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

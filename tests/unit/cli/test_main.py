@@ -108,14 +108,6 @@ def test_discard_waits_for_a_measurement_and_names_it(run, checkout, measure, mo
     assert out.splitlines()[0] == "waiting: run another is measuring"
 
 
-def test_summary_before_the_first_run_is_an_error_with_advice(run, tmp_path, monkeypatch):
-    (tmp_path / "config").mkdir()
-    monkeypatch.chdir(tmp_path)
-    status, out, err = run("summary")
-    assert (status, out) == (1, "")
-    assert "make run" in err
-
-
 @pytest.mark.parametrize("there", [(), ("report.html",), ("index.html", "report.html")])
 def test_summary_names_the_pages_that_are_there(there, run, tmp_path, monkeypatch, golden):
     monkeypatch.chdir(tmp_path)
@@ -160,9 +152,3 @@ def test_a_command_is_measured_whole_and_its_status_is_ours(run, tmp_path, monke
     assert window["total_energy"] == pytest.approx(window["time"] * 16.9, rel=0.3)
     assert (window["status"], window["command"][-1]) == (3, code)
     assert "mWh +- " in err
-
-
-def test_a_command_that_is_not_there_is_named(run):
-    status, _, err = run("run", "--", "no-such-program")
-    assert status == 1
-    assert "no-such-program cannot be started: No such file" in err

@@ -3,15 +3,13 @@
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochwatt import cli
 from epochwatt.schedule import interleaved
-from epochwatt.sweeps.find import conversion_lines, find_tables
-from epochwatt.sweeps.mode_table import SweepRow, tables_of
+from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.public.registry import VARIABLE
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -123,16 +121,6 @@ def test_nothing_in_a_table_controls_the_terminal(run):
             shown += out + err
     assert "column workload" in shown
     assert not set(cells) & set(shown) - set("0;title[2J]")
-
-
-def test_power_that_was_left_out_has_its_reason_on_the_screen():
-    row = SweepRow(
-        sweep="s", provenance="public", device="tx2", workload="w", task="infer", gpu_mhz=500,
-        time_s=1.0, flags="power_of_some_rails",
-    )  # fmt: skip
-    lines = conversion_lines(tables_of([row, replace(row, gpu_mhz=600.0)]), [], Path("t.csv"))
-    (line,) = [line for line in lines if line.startswith("no power of 2 rows")]
-    assert "power_of_some_rails (of a public sweep: too little" in line
 
 
 # -- serve-and-train -------------------------------------------------------------------------------

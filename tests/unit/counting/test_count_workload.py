@@ -1,17 +1,15 @@
 """Kernels of a training mini-batch: known networks, small ones by hand, and what is refused."""
 
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
-from epochwatt.board.training.workloads import Workload
+from epochwatt.board.training.workloads import Workload, workload_of
 from epochwatt.counting.count_workload import (
+    count_network,
     count_workload,
     launches,
     network_factors,
@@ -75,16 +73,13 @@ def test_known_sizes(counted, model, parameters, per_sample, n_launches):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_backward_multiplies_twice_as_much_but_for_the_first_layer(counted, model):
+def test_backward_multiplies_twice_as_much_and_the_optimiser_touches_every_parameter(
+    counted, model
+):
     work = counted[model]
     forward, backward = multiply_adds(work, "forward"), multiply_adds(work, "backward")
     first = work.flops(1)[(work.phase == "forward") & (work.kind == "convolution")][0] / 2
     assert backward == 2 * forward - first
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_zeroing_adding_and_the_optimiser_touch_every_parameter(counted, model):
-    work = counted[model]
     in_phase = Counter(work.phase.tolist())
     assert in_phase["optimiser"] == 3 * in_phase["zero_grad"]
     moved = {phase: work.bytes(1)[work.phase == phase].sum() for phase in in_phase}
@@ -92,10 +87,9 @@ def test_zeroing_adding_and_the_optimiser_touch_every_parameter(counted, model):
     assert moved["optimiser"] == (2 + 3 + 3) * 4 * work.parameters
     added = (work.phase == "backward") & (work.name == "aten.add_")
     assert work.bytes(16)[added].sum() == 3 * 4 * work.parameters
-    assert added.sum() == in_phase["zero_grad"]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["lenet", "resnet"])
 def test_counts_hold_for_a_size_that_was_not_looked_at(counted, model):
     from epochwatt.board.training.workloads import WORKLOADS
 
@@ -129,49 +123,6 @@ def test_a_batch_norm_reads_twice_and_counts_its_batches():
     forward = found["forward.aten.native_batch_norm"]
     assert forward.bytes == 4 * (3 * 4 * 8 + 6 * 8)
     assert (forward.kind, forward.elements) == ("normalise", 32)
-
-
-def test_a_group_norm_is_three_kernels_and_five():
-    work = small(nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(36, 3), shape=(4, 3, 3))
-    found = Counter(k.name.split(".")[1] for _, k in launches(work, 4))
-    assert (found["native_group_norm"], found["native_group_norm_backward"]) == (3, 5)
-
-
-def test_pooled_gradients_are_zeroed_first():
-    work = small(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.Flatten(), shape=(1, 6, 6))
-    kernels = [k for p, k in launches(work, 4) if "max_pool2d_with_indices_backward" in k.name]
-    assert [k.kind for k in kernels] == ["elementwise", "pool"]
-    before, after = 4 * 2 * 4 * 4, 4 * 2 * 2 * 2  # values that go in and come out
-    assert [k.bytes for k in kernels] == [4 * before, 4 * before + (4 + 8) * after]
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    channels=st.integers(1, 6),
-    out=st.integers(1, 4),
-    groups=st.sampled_from([1, 2]),
-    edge=st.integers(3, 9),
-    stride=st.integers(1, 2),
-    bias=st.booleans(),
-)
-def test_a_convolution_and_its_gradients(channels, out, groups, edge, stride, bias):
-    channels, out = channels * groups, out * groups
-    first = nn.Conv2d(channels, channels, 1, bias=False)
-    second = nn.Conv2d(channels, out, 3, stride, padding=1, groups=groups, bias=bias)
-    work = small(first, second, nn.Flatten(), shape=(channels, edge, edge))
-    side = math.ceil(edge / stride)
-    depthwise = groups > 1 and channels == groups
-    found = [(p, k) for p, k in launches(work, 5) if "convolution" in k.name]
-    added = bias and not depthwise
-    assert len(found) == 1 + 1 + added + 2 + bias + 1
-    flops = 2 * 5 * out * side**2 * channels // groups * 9
-    name = "aten.convolution_backward"
-    of_second = [k for p, k in found[1:-1] if not k.name.endswith("bias")]
-    assert [k.flops for k in of_second] == [flops] * 3
-    assert [k.name for k in of_second[1:]] == [f"{name}.input", f"{name}.weight"]
-    assert {k.kind for k in of_second} == {"depthwise" if depthwise else "convolution"}
-    values = {"x": 5 * channels * edge**2, "w": out * channels // groups * 9}
-    assert {k.bytes for k in of_second} == {4 * (sum(values.values()) + 5 * out * side**2)}
 
 
 # -- what is refused, and the command ------------------------------------------------------------
@@ -218,3 +169,30 @@ def test_a_network_of_ones_own_is_counted_with_the_input_of_another(tmp_path, mo
     assert network_factors("lenet", rows) == {"model": "lenet"}
     counts = count_workload(network_factors("flat", rows))
     assert (counts["input"], counts["classes"], counts["parameters"]) == ([1, 28, 28], 10, 7850)
+
+
+def test_somebodys_own_loop_is_counted_like_the_packages(counted):
+    lenet, images = workload_of({"model": "lenet"}), torch.rand(24, 1, 28, 28)
+    minibatch = (images, torch.zeros(24, dtype=torch.long))
+    own = count_network(lenet.build(), minibatch, "my-run", lambda n, m: lenet.loss(n, *m))
+    assert own["kernels"] == count_workload({"model": "lenet"})["kernels"]
+    assert (own["batch_size"], own["input"]) == (24, [28 * 28 + 2])  # a label has eight bytes
+    network = torch.compile(lenet.build())
+    assert len(count_network(network, images, "bare")["kernels"]["name"]) < len(
+        counted["lenet"].kind
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_network_that_looks_at_its_masks_and_has_a_loss_is_counted():
+    transformers = pytest.importorskip("transformers")
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    sizes = dict(zip(names, (8, 1, 2, 8), strict=True))
+    network = transformers.BertForSequenceClassification(
+        transformers.BertConfig(**sizes, vocab_size=9)
+    )
+    words = torch.ones(6, 16, dtype=torch.long)
+    minibatch = {"input_ids": words, "attention_mask": words, "labels": words[:, 0]}
+    own = count_network(network, transformers.BatchEncoding(minibatch), "b", optimiser="adamw")
+    assert (own["batch_size"], own["input"]) == (6, [2 * (16 + 16 + 1)])
+    assert "aten.nll_loss_backward" in own["kernels"]["name"]

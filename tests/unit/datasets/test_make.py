@@ -27,18 +27,14 @@ def made(tmp_path, factors):
     return folder
 
 
-def test_training_opens_what_was_made(made, factors):
+def test_what_was_made_is_listed_and_opened_by_the_training(made, factors):
+    there = {path.name: path.stat().st_size for path in made.iterdir()}
+    del there["manifest.json"]
     reader, manifest = open_dataset(str(made.parent), factors)
+    assert {name: about["bytes"] for name, about in manifest["files"].items()} == there
     image, label = reader.read(3)
     assert (len(reader), manifest["n_samples"]) == (18, 18)
     assert (image.shape, label) == ((28, 28), 3)  # the set begins with 0, 1, 2, 3
-
-
-def test_manifest_lists_every_other_file(made):
-    manifest = json.loads((made / "manifest.json").read_text("utf-8"))
-    there = {path.name: path.stat().st_size for path in made.iterdir()}
-    del there["manifest.json"]
-    assert {name: about["bytes"] for name, about in manifest["files"].items()} == there
 
 
 def test_making_it_again_gives_the_same_bytes_and_no_left_overs(made, factors):
@@ -57,12 +53,9 @@ def test_manifest_comes_last(made, factors, monkeypatch):
     with pytest.raises(RecordWriteError, match="disk is full"):
         make_dataset(made, factors["recipe"])
     assert not (made / "manifest.json").exists()
-
-
-def test_folder_that_cannot_be_made_is_a_clear_error(tmp_path, factors):
-    (tmp_path / "data").touch()
+    (made.parent / "file").touch()
     with pytest.raises(RecordWriteError, match="cannot write the data set"):
-        make_dataset(tmp_path / "data" / "mnist-digits-x0.01", factors["recipe"])
+        make_dataset(made.parent / "file/mnist-digits-x0.01", factors["recipe"])
 
 
 def test_recipe_is_what_it_was():

@@ -40,13 +40,9 @@ def members(path):
         return {m.name.removeprefix(TOP): archive.extractfile(m).read() for m in archive}
 
 
-@pytest.fixture
-def made(board, checkout, tmp_path):
+def test_it_holds_readings_recording_and_findings_and_no_name(board, checkout, tmp_path):
     make_bundle(tmp_path / "made.tar.gz", "fake", seconds=0.3, checkout=checkout.path)
-    return members(tmp_path / "made.tar.gz")
-
-
-def test_it_holds_readings_recording_and_findings(made):
+    made = members(tmp_path / "made.tar.gz")
     assert made["files/proc/device-tree/model"].startswith(b"NVIDIA Jetson AGX Orin")
     assert b"rail_vdd_gpu_soc_w" in made["recording/samples-sysfs.csv"].split(b"\n")[0]
     assert "sysfs" in json.loads(made["recording/telemetry.json"])["sources"]
@@ -54,9 +50,6 @@ def test_it_holds_readings_recording_and_findings(made):
     assert made["doctor.txt"].splitlines()[0].endswith(b"device fake, a fake board")
     topics = {finding["topic"] for finding in json.loads(made["doctor.json"])}
     assert {"board", "power", "sampler", "storage"} <= topics
-
-
-def test_no_name_is_in_it(made, board):
     everything = b"\n".join(made.values())
     assert board.kind.serial.encode() not in everything
     assert b"garden-shed" not in everything
@@ -94,7 +87,7 @@ def test_labels_servers_and_the_start_of_the_machine_are_replaced(tmp_path, monk
     assert "36 22 0:5 / /proc rw - proc proc rw" in text_sent
 
 
-def test_a_host_has_one_too(checkout, tmp_path, monkeypatch):
+def test_a_host_has_one_too_and_no_file_is_overwritten(checkout, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = make_bundle(seconds=0.1, checkout=checkout.path)
     (path,) = tmp_path.glob("epochwatt-bundle-host-*.tar.gz")
@@ -103,11 +96,7 @@ def test_a_host_has_one_too(checkout, tmp_path, monkeypatch):
     assert json.loads(content["bundle.json"])["nvpmodel"] is None
     assert "tegrastats.txt" not in content
     assert b"MemTotal" in content["files/proc/meminfo"]
-
-
-def test_no_file_is_overwritten(checkout, tmp_path):
-    path = tmp_path / "mine.tar.gz"
-    path.write_text("mine")
+    before = path.read_bytes()
     with pytest.raises(EpochwattError, match="exists already"):
         make_bundle(path, seconds=0.1, checkout=checkout.path)
-    assert path.read_text() == "mine"
+    assert path.read_bytes() == before

@@ -51,22 +51,13 @@ def findings(one) -> list[tuple[str, str]]:
     return [(f.level, f.message) for f in fleet.board_findings(one, HEAD)]
 
 
-# -- Slurm -----------------------------------------------------------------------------------------
-
-
-def test_nodes_and_partitions_are_read():
+def test_nodes_and_partitions_are_read_and_offer_their_features():
     nodes, partitions = fleet.read_sinfo(SINFO.splitlines())
     assert nodes[0] == NODE
     assert [node.state for node in nodes] == ["idle", "mixed", "down*", "idle"]
     assert partitions == [Partition("boards", None, "NO"), Partition("others", 1800.0, "FORCE:4")]
-
-
-@pytest.mark.parametrize(
-    ("constraint", "offered"),
-    [("agx", True), ("agx&d1", True), ("agx&d2", False), ("nano", False)],
-)
-def test_constraint_is_met_by_features(constraint, offered):
-    assert NODE.offers(constraint) == offered
+    offered = {"agx": True, "agx&d1": True, "agx&d2": False, "nano": False}
+    assert {constraint: NODE.offers(constraint) for constraint in offered} == offered
 
 
 @pytest.mark.parametrize(
@@ -92,9 +83,6 @@ def test_a_partition_that_shares_or_ends_jobs_is_a_problem():
         made = [f for p in partitions for f in fleet.partition_findings(p, longest_s)]
         assert [f.topic for f in made] == ["others"] * n_problems
     assert "30 min 00 s" in made[-1].message
-
-
-# -- a board ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,9 +115,6 @@ def test_each_fault_of_a_board_is_found_alone(answer, level, message):
     ((found_level, text),) = findings(board(**answer))
     assert found_level == level
     assert message in text
-
-
-# -- the whole -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -166,9 +151,6 @@ def test_a_fleet_is_looked_at_node_by_node(cluster):
     assert "info pc no device file asks for its features: it has none" in text
     assert lines[-1].endswith("of 4 boards")
     assert not list((cluster.path / "measured").glob(".fleet*"))
-
-
-def test_a_node_that_is_another_board_is_a_problem(cluster):
     cluster.edit("devices/agx.yaml", "board: agx_xavier", "board: nano")
     lines, _ = fleet.fleet_lines(cluster.path)
     assert any("the row is of a board of kind nano" in line for line in lines)

@@ -43,16 +43,10 @@ def matching(findings, level, topic):
     return [f for f in findings if (f.level, f.topic) == (level, topic)]
 
 
-# -- cost and jitter -------------------------------------------------------------------------------
-
-
 def test_gaps_give_a_warning_with_their_reason(recorded):
     lost = source("a", n_gaps=3, n_failed=2, n_late=1, error="OSError: gone")
     (gap,) = matching(sensors.sampler(recorded(host=lost)), "warning", "sampler")
     assert gap.do.startswith("2 readings failed (OSError: gone), 1 came too late")
-
-
-# -- power -----------------------------------------------------------------------------------------
 
 
 def write(folder, name, column, values):

@@ -1,6 +1,5 @@
 """From records to rows: what is derived, flagged, valid, and how the CSV looks."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.checksums import write_sums
 from epochwatt.epochs.collect import collect_run, mark_cache
 from epochwatt.errors import RecordError
+from epochwatt.tables import read_cells
 
 EFFECTS = {
     **dict.fromkeys(columns.FLAGS, "informs"),
@@ -37,8 +37,7 @@ def collect(run, tmp_path):
     def call(n_epochs, effects=EFFECTS, folder=tmp_path / "out"):
         outputs = [folder / "epochs.csv", folder / "energy.csv"]
         collect_run("measured", run.id, n_epochs, effects, *map(str, outputs))
-        with outputs[0].open(newline="", encoding="utf-8") as handle:
-            return list(csv.DictReader(handle))
+        return read_cells(outputs[0])
 
     return call
 
@@ -55,7 +54,7 @@ def test_a_row_of_each_epoch_asked_for(run, measure, collect):
     assert [rows[0][name] for name in absent] == [""] * 5
 
 
-@pytest.mark.parametrize("flag", sorted(EFFECTS)[::5])
+@pytest.mark.parametrize("flag", sorted(EFFECTS)[::9])
 @pytest.mark.parametrize(("effect", "valid"), [("invalidates", "False"), ("informs", "True")])
 def test_effect_of_a_flag_decides_validity(flag, effect, valid, run, measure, collect):
     measure(run, 0, flags=[flag])
@@ -78,11 +77,7 @@ def test_parts_may_exceed_e2e_by_a_thousandth(e2e_s, flags, run, measure, collec
     assert collect(1)[0]["flags"] == flags
 
 
-AS_FIRST = {
-    "power_source": "jtop",
-    "torch_threads_used": 2,
-    "environment": {"OMP_NUM_THREADS": "2"},
-}
+AS_FIRST = {"power_source": "jtop", "torch_threads_used": 2, "environment": {"A": "2"}}
 
 
 @pytest.mark.parametrize("is_back", [False, True])
@@ -128,16 +123,6 @@ def test_damaged_samples_are_never_shown_and_the_epoch_lies_in_the_trash(run, me
         collect(1)
     assert not folder.has(0)
     with pytest.raises(RecordError, match="epoch-0"):
-        collect(1)
-
-
-def test_samples_without_a_checksum_that_are_too_few_are_noticed(run, measure, collect):
-    folder = measure(run, 0)
-    path = Path(folder.epoch_path(0))
-    (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n0,0,5.0\n")
-    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {**SOUND, "n_samples": 40}}})
-    write_sums(str(path))
-    with pytest.raises(RecordError, match=r"samples-ina\.csv has 1 rows; 40 were written"):
         collect(1)
 
 

@@ -19,6 +19,7 @@ from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.epochs.collect import collect_run
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.prediction.data.workloads import read_workloads
+from epochwatt.tables import read_cells
 
 OLD = Path(__file__).parents[2] / "data/schema-1"
 TABLE = OLD / "tables/epochs.csv"
@@ -37,8 +38,7 @@ def measured(tmp_path):
 def collected(measured, n_epochs):
     paths = [str(measured.parent / name) for name in ("epochs.csv", "energy.csv")]
     collect_run(str(measured), RUN, n_epochs, EFFECTS, *paths)
-    with open(paths[0], newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    return read_cells(paths[0])
 
 
 def test_old_records_give_todays_columns_and_the_same_numbers(measured):

@@ -3,8 +3,15 @@ from fake_board import make_board
 
 from tests.fakeboard.kinds import KINDS
 
+# the oldest layout, a service for the fan, platform devices, and a kind of which much is unknown
+QUICK = ("agx_xavier", "agx_orin-jp5", "orin_nano-jp6.2", "agx_thor")
 
-@pytest.fixture(params=list(KINDS))
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in KINDS
+    ]
+)
 def board(request, tmp_path):
     """One fake board of each kind, started, with no process."""
     return make_board(tmp_path / "board", request.param)

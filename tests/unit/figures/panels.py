@@ -53,13 +53,14 @@ def drawn_texts():
 
 
 def inked(text, renderer):
-    """Return the box of a text without the empty lines that it begins with."""
+    """Return the box of a text without the empty lines that it begins or ends with."""
     if isinstance(text, Annotation):
         text.update_positions(renderer)
     box, words = Text.get_window_extent(text, renderer), text.get_text()
-    empty = len(words) - len(words.lstrip("\n"))
-    y1 = box.y1 - box.height * empty / (words.count("\n") + 1)
-    return Bbox([[box.x0, box.y0], [box.x1, y1]])
+    line, stripped = box.height / (words.count("\n") + 1), words.rstrip("\n ")
+    y0 = box.y0 + line * (words.count("\n") - stripped.count("\n"))
+    y1 = box.y1 - line * (len(words) - len(words.lstrip("\n")))
+    return Bbox([[box.x0, y0], [box.x1, y1]])
 
 
 def assert_readable(panels):

@@ -7,6 +7,7 @@ from matplotlib.colors import same_color
 
 from epochwatt.claims.claims_table import ComparisonRow, write_comparisons
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common.job import FAILS as RED
 from epochwatt.figures.common.job import MOST_ENTRIES
 from epochwatt.figures.draw_figure import draw_figure, verdict_words
 
@@ -54,7 +55,7 @@ def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(
     job = drawn(row())
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["warning"])
-    assert "red: does not hold" in found
+    assert RED in found
     assert any("take-away does not hold here: see the table beside it" in text for text in found)
     with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
         (failing,) = csv.DictReader(handle)

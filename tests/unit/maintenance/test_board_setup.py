@@ -131,15 +131,6 @@ def test_remove_takes_everything_away(root, link):
     assert remove_jetson(root) == []
 
 
-@needs_visudo
-def test_remove_leaves_a_link_that_leads_elsewhere(root, link):
-    setup_jetson(root)
-    link.unlink()
-    link.symlink_to("/elsewhere")
-    remove_jetson(root)
-    assert os.readlink(link) == "/elsewhere"
-
-
 @pytest.mark.parametrize("status", [0, 3])
 def test_remove_puts_the_boards_settings_back_first(root, status):
     helper, state = Path(root, INSTALLED), Path(root, FOLDER, STATE)

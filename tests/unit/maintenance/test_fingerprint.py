@@ -97,15 +97,16 @@ def test_comment_docstring_and_layout_change_nothing(file, old, new, tiny, taken
 
 
 def test_a_column_s_description_changes_nothing_but_its_unit_and_label_do(tiny, taken):
-    (tiny / "columns.py").write_text(
-        'WAIT = _column("wait_s", "float", "s", "blocked on it", label="a wait")\n'
-    )
+    (tiny / "columns.py").write_text("WAIT = 1\n")
+    (tiny / "columns.csv").write_text("epochs,wait_s,float,s,a wait,,blocked on it\n")
+    (tiny / "flags.csv").write_text("stopped,invalidates,it stood still,\n")
     edit(tiny / "table.py", "from tiny.names", "from tiny.columns")
     before = taken()
-    edit(tiny / "columns.py", "blocked on", "waited for")
+    edit(tiny / "columns.csv", "blocked on", "waited for")
+    edit(tiny / "flags.csv", "stood still", "was stopped")
     assert taken() == before
-    for meaningful in ("s", "a wait"):
-        edit(tiny / "columns.py", f'"{meaningful}"', '"ms"')
+    for meaningful in (",s,", ",a wait,"):
+        edit(tiny / "columns.csv", meaningful, ",ms,")
         assert taken() != before
         before = taken()
 

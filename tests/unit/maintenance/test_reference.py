@@ -8,9 +8,7 @@ from unittest import mock
 
 import pytest
 
-from epochwatt import columns
 from epochwatt.maintenance import reference
-from epochwatt.study import config
 from epochwatt.study.expand import load_table
 from epochwatt.study.yaml_files import read_yaml
 
@@ -35,18 +33,6 @@ def test_every_block_stands_in_one_page_and_no_other_exists():
     text = "".join((ROOT / page).read_text("utf-8") for page in reference.PAGES)
     assert sorted(m[2] for m in reference.BLOCK.finditer(text)) == sorted(reference.blocks(ROOT))
     assert text.count("<!-- made") == text.count("<!-- end") == len(reference.blocks(ROOT))
-
-
-def test_every_schema_describes_its_keys_and_every_factor_without_value_is_explained():
-    for model in config.Closed.__subclasses__():
-        for key, field in model.model_fields.items():
-            assert model is config.FactorValues or field.description, f"{model.__name__}.{key}"
-    factors = config.FactorValues.model_fields
-    assert factors.keys() <= set(columns.FACTOR_NAMES)
-    empty = {k for k, f in factors.items() if not f.is_required() and f.default is None}
-    told = empty | config.PowerMode.model_fields.keys() | {"settle", "random", "pairs"}
-    told |= {"changing", "file"}  # of schedules
-    assert told == reference.DEFAULTS.keys()
 
 
 def test_the_run_that_docs_follow_is_in_the_run_table():

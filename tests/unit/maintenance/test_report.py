@@ -66,14 +66,6 @@ def test_report_is_made_anew_when_something_it_shows_is_newer(name, shown, snake
     assert len(snakemake) == 2
 
 
-def test_report_is_left_alone_when_something_else_is_newer(shown, snakemake):
-    report.make_report()
-    age(report.REPORT, 60)
-    Path("results/runs/x/epochs.csv").touch()
-    report.make_report()
-    assert len(snakemake) == 1
-
-
 def test_without_a_result_there_is_nothing_to_report(shown, snakemake):
     Path("results/overview.html").unlink()
     with pytest.raises(EpochwattError, match=r"no results/overview\.html\n.*`make run`"):

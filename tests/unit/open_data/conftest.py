@@ -18,23 +18,11 @@ def sweep_rows(provenance="measured", sweep="planted", workloads=("lenet", "resn
     """Rows of two workloads on an AGX Orin in four modes; the numbers follow a rule."""
     return [
         SweepRow(
-            sweep=sweep,
-            provenance=provenance,
-            device="agx_orin",
-            instance="d1",
-            workload=workload,
-            task="train",
-            batch_size=16,
-            precision="fp32",
-            cores=12,
-            cpu_mhz=2201.6,
-            gpu_mhz=gpu_mhz,
-            emc_mhz=3199,
-            n_minibatches=40,
-            time_s=(1 + i) * 10 / gpu_mhz,
-            time_sd_s=0.001,
-            power_w=5 + gpu_mhz / 100,
-            power_scope="module",
+            **{"sweep": sweep, "provenance": provenance, "device": "agx_orin", "instance": "d1"},
+            **{"workload": workload, "task": "train", "batch_size": 16, "precision": "fp32"},
+            **{"cores": 12, "cpu_mhz": 2201.6, "gpu_mhz": gpu_mhz, "emc_mhz": 3199},
+            **{"n_minibatches": 40, "time_s": (1 + i) * 10 / gpu_mhz, "time_sd_s": 0.001},
+            **{"power_w": 5 + gpu_mhz / 100, "power_scope": "module"},
         )
         for i, workload in enumerate(workloads)
         for gpu_mhz in GPU_MHZ

@@ -56,7 +56,6 @@ def test_a_package_as_it_was_written_is_valid(package):
     ("column", "cell", "allowed"),
     [
         ("time_s", "-3", "a finite number above 0 in s"),
-        ("time_s", "", "a finite number above 0 in s"),
         ("time_s", "1e999", "a finite number above 0 in s"),
         ("power_w", "12 W", "a finite number above 0 in W"),
         ("batch_size", "16.5", "a whole number above 0 in samples"),
@@ -79,9 +78,7 @@ def test_a_wrong_cell_is_named_even_where_all_checksums_are_made_anew(
 
 
 @settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_any_flipped_bit_of_a_table_is_found(package, data):
@@ -123,26 +120,6 @@ def test_a_file_that_was_added_is_named(package):
     folder = package()
     (folder / "more.csv").write_text("a\n1\n")
     assert places(folder) == ["more.csv"]
-
-
-@pytest.mark.parametrize("column", ["time_s", "provenance", "flags"])
-def test_a_removed_column_is_named(package, reseal, column):
-    folder = package()
-    lines = [line.split(",") for line in (folder / TABLE).read_text().splitlines()]
-    i = lines[0].index(column)
-    (folder / TABLE).write_text("".join(",".join(x[:i] + x[i + 1 :]) + "\n" for x in lines))
-
-    def remove(descriptor):
-        schema = descriptor["resources"][0]["schema"]
-        schema["fields"] = [f for f in schema["fields"] if f["name"] != column]
-
-    edit_json(folder, layout.DESCRIPTOR, remove)
-    reseal(folder)
-    problems = {problem.where: problem.problem for problem in check_folder(folder)}
-    assert problems == {
-        f"{TABLE}, line 1": f"no column {column}",
-        f"{layout.DESCRIPTOR}: sweeps-measured": f"no column {column}",
-    }
 
 
 WRONG_HASH = f"sha256:{'0' * 64}"
@@ -225,16 +202,6 @@ def test_a_simulated_package_with_another_folder_name_is_refused(simulated):
     )
 
 
-def test_a_simulated_package_with_another_name_inside_is_refused(simulated, reseal):
-    for name in (layout.DESCRIPTOR, layout.CROISSANT):
-        path = simulated / name
-        path.write_text(path.read_text().replace("pack-simulated", "pack"))
-    reseal(simulated)
-    (problem,) = check_folder(simulated)
-    assert problem.where == layout.DESCRIPTOR
-    assert problem.problem.startswith("rows are simulated")
-
-
 def test_a_simulated_table_under_a_measured_name_is_refused_cell_by_cell(simulated, reseal):
     for name in (layout.DESCRIPTOR, layout.CROISSANT):
         path = simulated / name
@@ -268,14 +235,6 @@ def test_a_simulated_package_called_measured_everywhere_has_no_records(
 
 
 # -- .zip files ------------------------------------------------------------------------------------
-
-
-def test_a_zip_file_that_was_cut_short_is_refused(package):
-    folder = package(name="pack.zip")
-    folder.write_bytes(folder.read_bytes()[:-100])
-    lines, valid = report_lines(folder)
-    assert not valid
-    assert "cannot be unpacked" in lines[1]
 
 
 def with_password(content):
@@ -343,9 +302,7 @@ def changed(value, path, new):
 
 @pytest.mark.parametrize("name", [n for n in layout.NEEDED if n.endswith(".json")])
 @settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_any_value_in_the_metadata_is_answered(package, name, data):

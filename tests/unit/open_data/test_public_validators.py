@@ -25,28 +25,6 @@ def test_frictionless_accepts_the_package(mixed):
     assert (rows["sweeps-public"], rows["sweeps-simulated"]) == (8, 8)
 
 
-def test_frictionless_reads_units_and_numbers(mixed):
-    package = frictionless.Package(str(mixed / layout.DESCRIPTOR))
-    table = package.get_resource("sweeps-public")
-    assert table.schema.get_field("power_w").custom["unit"] == "W"
-    first, *_ = table.read_rows()
-    assert float(first["gpu_mhz"]) == 114.75
-    assert first["valid"] is True
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [("114.75", "114.7x", "type-error"), ("train", "trains", "constraint-error")],
-)
-def test_frictionless_refuses_the_cells_that_we_refuse(mixed, reseal, old, new, fault):
-    path = mixed / "sweeps-public.csv"
-    path.write_text(path.read_text().replace(old, new, 1))
-    reseal(mixed)
-    report = frictionless.Package(str(mixed / layout.DESCRIPTOR)).validate()
-    (problem,) = report.flatten(["type", "rowNumber", "fieldName"])
-    assert problem[:2] == [fault, 2]
-
-
 def test_frictionless_knows_every_schema():
     for table in TABLES.values():
         schema = frictionless.Schema.from_descriptor(table.descriptor())

@@ -78,31 +78,12 @@ def test_what_is_wrong_is_named(plain, old, new, told):
     assert told in "\n".join(lines)
 
 
-def test_power_without_what_it_is_the_power_of_is_named(plain):
-    path = plain(PLAIN.replace("comment", "power_w").replace("warm", "7.5"))
-    lines, valid = report_lines(path)
-    assert not valid
-    assert "power_w needs a power_scope" in lines[1]
-
-
-def test_an_empty_table_is_refused(plain):
-    with pytest.raises(DataError, match="without a row"):
-        read_plain(plain(PLAIN.split("\n")[0] + "\n"))
-
-
 def test_our_own_sweep_is_measured_by_name_and_by_path(plant):
     plant(sweep_rows())
     for what in ("planted", "results/sweeps/planted.csv"):
         assert {table.key.provenance for table in find_tables(what)} == {"measured"}
     Path("copy.csv").write_bytes(Path("results/sweeps/planted.csv").read_bytes())
     assert {table.key.provenance for table in find_tables("copy.csv")} == {"public"}
-
-
-def test_a_folder_with_the_name_of_a_sweep_needs_its_path(package):
-    package(name="planted")
-    assert {table.key.provenance for table in find_tables("planted")} == {"measured"}
-    for path in ("planted/", "./planted"):
-        assert {table.key.provenance for table in find_tables(path)} == {"public"}
 
 
 def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):
@@ -120,9 +101,3 @@ def test_a_compressed_table_that_was_damaged_is_refused(plain):
     with pytest.raises(DataError, match=r"theirs\.csv\.gz cannot be read"):
         find_tables(str(path))
     assert not report_lines(path)[1]
-
-
-def test_a_file_that_is_not_there_is_named_once(tmp_path):
-    with pytest.raises(DataError) as error:
-        find_tables(str(tmp_path / "none.csv"))
-    assert str(error.value) == f"{tmp_path}/none.csv cannot be read: No such file or directory"

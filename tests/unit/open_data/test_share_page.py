@@ -13,7 +13,6 @@ import pytest
 from epochwatt import cli
 from epochwatt.errors import DataError
 from epochwatt.open_data.read import find_tables
-from epochwatt.open_data.schema import TABLES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/how-to/share-a-sweep.md").read_text("utf-8")
@@ -74,16 +73,3 @@ def alter_a_digit(path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, data)
-
-
-def test_needed_and_optional_columns_are_those_of_the_schema():
-    needed, optional = re.findall(r"^\| (?:needed|may be left out) .*?\n\n", PAGE, re.M | re.S)
-    in_needed = set(re.findall(r"`(\w+)`", needed)) - {"train", "infer"}
-    in_optional = {
-        word
-        for line in optional.split("\n")
-        if line
-        for word in re.findall(r"`(\w+)`", line.split("|")[1])
-    }
-    assert in_needed | in_optional == set(TABLES["sweeps"].header)
-    assert in_needed & in_optional == set()

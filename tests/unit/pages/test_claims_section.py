@@ -5,7 +5,7 @@ import re
 import pytest
 
 from epochwatt.claims.claims_table import ClaimRow
-from epochwatt.pages.papers import CLAIM_COLUMNS, claims_table, statements, wanted
+from epochwatt.pages.papers import CLAIM_COLUMNS, claims_table, statements
 
 TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
 HOST = {"backend": "host", "status_held_out": "", "rests_on": "", "fragile": ""}
@@ -91,10 +91,3 @@ def test_a_claim_that_fails_shows_in_words_by_what_and_why_in_view(lines):
     for text in ("here 1 s against 2 s</div>", "our tolerance: 3 points</div>", "missing: x</div>"):
         assert text in in_view
     assert "a &lt; b: 1 &lt; 2" not in in_view
-
-
-def test_measured_runs_that_are_missing_are_folded_together(lines):
-    assert lines(HOST | GONE) == []
-    (shown,) = wanted([claim(**HOST | GONE), claim(**HOST | GONE | {"claim": "T1b"})])
-    assert shown["title"] == "measured, host; the papers' own runs: what cannot be evaluated"
-    assert [line.cells["missing"] for line in shown["table"].lines] == [GONE["missing"]] * 2

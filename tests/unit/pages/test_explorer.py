@@ -1,21 +1,18 @@
 """The explorer's data: cells of runs.csv, what an interval needs, epochs packed for the browser."""
 
 import base64
-import csv
 import gzip
 import json
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from epochwatt.analysis.collect_study import export_tables, read_epochs
-from epochwatt.analysis.compare import QUANTITIES, find_runs, interval
-from epochwatt.columns import COLUMNS, with_defaults
-from epochwatt.pages import explorer as explorer_data
+from epochwatt.analysis.compare import find_runs, interval
+from epochwatt.columns import with_defaults
 from epochwatt.pages.explorer import MEANS, explorer, library, packed
-from epochwatt.tables import read_frame
+from epochwatt.tables import read_cells, read_frame
 
 FACTORS = {
     **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
@@ -55,12 +52,11 @@ def unpacked(text):
 
 def test_every_mean_is_the_cell_of_runs_csv(explored):
     runs = explored(a=({}, EPOCHS), b=({"num_workers": 0}, [{}, {"e2e_s": 1 / 3}]))["runs"]
-    with open("runs.csv", newline="", encoding="utf-8") as handle:
-        rows = [
-            row
-            for row in csv.DictReader(handle)
-            if (row["epoch_set"], row["statistic"]) == ("1+", "mean")
-        ]
+    rows = [
+        row
+        for row in read_cells("runs.csv")
+        if (row["epoch_set"], row["statistic"]) == ("1+", "mean")
+    ]
     assert [row["run"] for row in rows] == runs["run"] == ["a", "b"]
     for n, row in enumerate(rows):
         cells = {name: float(row[name]) if row[name] else None for name in MEANS}
@@ -100,22 +96,6 @@ def test_number_mean_and_variance_are_all_that_an_interval_needs(explored):
     assert shown["mean"] == pytest.approx([a.mean(), b.mean()])
 
 
-def test_energy_is_compared_where_there_is_some(explored):
-    compared = explored(a=({}, EPOCHS), b=({"num_workers": 0}, [{}, {}]))["compared"]
-    assert {part: column["n"] for part, column in compared.items()} == {
-        **{part: [3, 1] for part in QUANTITIES},
-        **{"energy": [3, 0], "power": [3, 0]},
-    }
-
-
-def test_some_simulated_runs_show_an_epoch_and_all_others(explored, monkeypatch):
-    monkeypatch.setattr(explorer_data, "SIMULATED_EPOCHS", 2)
-    runs = {f"t{n}": ({"batch_size": n}, EPOCHS) for n in (1, 2, 3)}
-    runs |= {"s": ({"storage": "sd"}, EPOCHS), "m": ({"backend": "jetson"}, EPOCHS)}
-    columns = explored(**runs)["runs"]
-    assert explorer_data.epochs_shown(pd.DataFrame(columns)) == ["m", "t1", "s"]
-
-
 def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):
     path = tmp_path / "results/figures/twin/fig02a.vl.json"
     path.parent.mkdir(parents=True)
@@ -129,18 +109,6 @@ def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):
     assert unpacked(packed(value)) == value
     with pytest.raises(ValueError, match="JSON"):
         packed([math.nan])
-
-
-def test_labels_and_units_are_those_of_the_columns(explored):
-    shown = explored(a=({}, EPOCHS))
-    assert shown["columns"]["e2e_s"] | {"says": ""} == {
-        "label": "epoch time",
-        "unit": "s",
-        "says": "",
-    }
-    assert set(shown["columns"]) == set(shown["runs"])
-    named = set(shown["runs"]) - {"kind"}
-    assert named <= set(COLUMNS)
 
 
 def test_the_script_of_charts_is_put_together_once_and_stays_inside_its_element(tmp_path):

@@ -116,14 +116,6 @@ def test_tables_and_summary_take_runs_that_do_not_tell_their_workers(made, tmp_p
     assert named.endswith(" workers, batch 32, own")
 
 
-def test_run_of_one_epoch_is_shown_without_a_mean(tmp_path, capsys):
-    run = train(tmp_path / "measured")
-    assert main(["page"]) == 0
-    told = capsys.readouterr().out
-    assert f"{run}\n1 epoch, " in told
-    assert "No valid epoch after the first." in told
-
-
 @pytest.mark.parametrize(
     ("damage", "found", "do"),
     [

@@ -1,12 +1,12 @@
 """Printed numbers of runs beside the same of ours."""
 
-import csv
 from pathlib import Path
 
 import pytest
 
 from epochwatt import columns
 from epochwatt.pages.printed import write_printed
+from epochwatt.tables import read_cells
 
 RUN = {
     **{"setup": "sigmetrics2023", "backend": "twin", "device": "agx", "instance": "d1"},
@@ -30,8 +30,7 @@ def printed(checkout, write_epochs, pytestconfig, tmp_path):
         config, path = pytestconfig.rootpath / "config", tmp_path / "printed.csv"
         places = (str(config / "published"), str(config / "twin"))
         write_printed(str(table), idle, *places, str(path))
-        with open(path, newline="", encoding="utf-8") as handle:
-            return {row["published_id"]: row for row in csv.DictReader(handle)}
+        return {row["published_id"]: row for row in read_cells(path)}
 
     return call
 
@@ -55,12 +54,6 @@ def test_a_change_is_there_once_both_runs_are(printed):
     assert "RS5.1.4-02" not in printed(one)
     both = printed(one, ({**model, "num_workers": 1}, {}, {"e2e_s": 9.0}))
     assert float(both["RS5.1.4-02"]["value"]) == pytest.approx(-10.0)
-
-
-def test_what_was_measured_has_no_fit_and_own_runs_are_not_there(printed):
-    rows = printed(({"num_workers": 0, "backend": "jetson"}, *EPOCHS), ({"setup": "own"}, *EPOCHS))
-    assert {row["backend"] for row in rows.values()} == {"jetson"}
-    assert rows["S5.1.3-01"]["seen_by_fit"] == "False"
 
 
 def test_a_board_that_idles_is_beside_its_number_too(printed, tmp_path):

@@ -8,8 +8,6 @@ import pytest
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.claims_table import ClaimRow, write_claims_table
 from epochwatt.pages.summary import (
-    FASTEST,
-    FEW_RUNS,
     FRONT,
     LEARNING,
     MOST_LINES,
@@ -88,43 +86,6 @@ def test_a_place_shows_the_range_and_the_shares(summary):
     assert bar.parts == pytest.approx({"stall": 28.125, "compute": 67.1875, "overhead": 4.6875})
 
 
-def test_the_best_setting_is_named_by_what_differs_with_a_note_of_each_kind(summary):
-    _, (part,) = summary([{}, {"e2e_s": 3.0, "compute_s": 1.0}], [{}, {}])
-    about = ["own", "this machine", "LeNet-5", "mnist digits x8", "local", "2"]
-    assert cells_of(part, BEST) == [[*about, "batch 16", "3"]]
-    assert part.tables[1][1] == f"{FASTEST} {LEARNING}"
-    fast = METERED | {"e2e_s": 3.0}
-    _, (part,) = summary(
-        *([{}, {}], [{}, {"e2e_s": 3.0}], [METERED, METERED], [METERED, fast]),
-        factors=[{}, {}, JETSON, JETSON],
-    )
-    host, board = rows_of(part, BEST)
-    assert (host["E2E s"], board["E2E s"], board["energy Wh"]) == ("3", "3", "0.25")
-    assert "energy Wh" not in host
-    assert part.tables[1][1] == f"{FRONT} {FASTEST} {LEARNING}"
-
-
-def test_each_run_has_a_row_while_they_are_few_of_what_differs(summary, checkout):
-    _, (part,) = summary([{"e2e_s": 100.0}, {}, {}], [{}, {}], [{}, {}])
-    rows = cells_of(part, RUNS)
-    assert rows[0] == [
-        *("LeNet-5", "asis", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute")
-    ]
-    assert [row[2:4] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
-    factors = [{"instance": "second"}, {}, {"dataset_scale": 2.0}, JETSON | {"storage": "ssd"}]
-    _, (part,) = summary(*[[{}, {}]] * 4, factors=factors)
-    assert "setup" not in rows_of(part, RUNS)[0]
-    assert [row[:5] for row in cells_of(part, RUNS)] == [
-        ["this machine", "LeNet-5", "mnist digits x8", "second", "disk"],
-        ["this machine", "LeNet-5", "mnist digits x8", "local", "disk"],
-        ["this machine", "LeNet-5", "mnist digits x2", "local", "disk"],
-        ["AGX Xavier", "LeNet-5", "mnist digits x8", "local", "ssd"],
-    ]
-    checkout.sweep({"seed": list(range(FEW_RUNS + 1))})
-    _, (part,) = summary(*[[{}, {}]] * (FEW_RUNS + 1))
-    assert rows_of(part, RUNS) == []
-
-
 def test_energy_and_power_are_told_where_they_were_measured(summary):
     lines, (part,) = summary([METERED] * 2, [METERED, METERED | {"energy_wh": 0.5}])
     assert cells_of(part, WHERE)[0][-2:] == ["0.25 to 0.5", "9.5"]
@@ -134,18 +95,6 @@ def test_energy_and_power_are_told_where_they_were_measured(summary):
     _, (part,) = summary([{}, {}], [{}, {}])
     for title in (WHERE, BEST, RUNS):
         assert not any("energy Wh" in row or "power W" in row for row in rows_of(part, title))
-
-
-def test_energies_that_jtop_leaves_wide_are_said_with_what_helps(summary):
-    seen = METERED | {"energy_error_pct": 12.0}
-    jtop = seen | {"flags": {"power_sampling_regular"}}
-    lines, _ = summary([seen, jtop], [jtop, jtop | {"energy_error_pct": 2.0}])
-    text = " ".join(lines)
-    assert "2 epochs is known to 12 %" in text
-    assert "power_source: auto" in text
-    for epochs, factors in (([seen, seen], {}), ([seen, jtop], TWIN)):  # no sysfs to read
-        lines, _ = summary(epochs, factors=[factors])
-        assert not any("jtop" in line for line in lines)
 
 
 def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
@@ -165,18 +114,6 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
     lines, (part,) = summary([{}, {}], factors=[{"backend": "fake"}])
     assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
     assert part.title == "Fake boards, not measured"
-
-
-def test_the_terminal_shows_the_fastest_run_of_each_network(summary):
-    faster = METERED | {"e2e_s": 3.0, "compute_s": 1.0}
-    lines, _ = summary([METERED, METERED], [METERED, faster])
-    start = lines.index("") + 1
-    head, row = (re.split("  +", line) for line in lines[start : lines.index("", start)])
-    assert dict(zip(head, row, strict=True)) == {
-        **{"network": "LeNet-5", "data": "mnist digits x8", "runs": "2"},
-        **{"fastest": "0 workers, batch 32, disk", "E2E s": "3.00", "energy Wh": "0.25"},
-        **{"power W": "9.5", "stall": "50 %", "bound by": "loader"},
-    }
 
 
 def test_the_terminal_gets_few_and_short_lines_and_the_page_all(summary, checkout):

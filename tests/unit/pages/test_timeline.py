@@ -9,7 +9,6 @@ from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.pages.timeline import (
     MOST,
     clocks_of,
-    lane_of,
     minibatch_groups,
     read_epoch,
     thinned,
@@ -57,14 +56,6 @@ def test_mini_batches_of_unknown_place_follow_each_other(record):
     shown = timeline(epoch, {})
     assert not shown["is_placed"]
     assert shown["minibatches"]["end_s"][-1] == pytest.approx(epoch.meta["e2e_s"])
-
-
-def test_each_column_has_its_lane():
-    lanes = {"power_module_w": "power", "rail_gpu_w": "power", "cpu3_mhz": "clock"}
-    lanes |= {"gpu_temp_c": "temperature", "gpu_util_pct": "utilisation"}
-    lanes |= {name: name for name in ("read_mib_s", "read_iops")}
-    lanes |= dict.fromkeys(("write_mib_s", "tree_cpu_pct", "fan_pct", "t_mono_s"), "")
-    assert {column: lane_of(column) for column in lanes} == lanes
 
 
 def test_thinning_keeps_the_extremes_where_they_were():

@@ -15,6 +15,7 @@ from epochwatt.prediction.evaluation.fit_models import fit_models
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
+from epochwatt.tables import read_cells
 
 # AGX Xavier's own steps nearest to modes a to j of SIGMETRICS 2023, Table 3
 NAMED = {
@@ -79,12 +80,6 @@ def yolo(measured_folder):
     return measured.yolo(measured_folder)
 
 
-@pytest.fixture(scope="session")
-def krai(measured_folder):
-    """Latency on the CPU of AGX Xavier in five stock modes."""
-    return measured.krai(measured_folder)
-
-
 # modes of a made-up board, in which cores never differ: four of them fix all that there is to fix
 PLANTED = {
     name: Mode(8, cpu, gpu, emc)
@@ -144,8 +139,7 @@ def edit_rows():
     """Return a function that changes the rows of an epochs.csv, there or in a copy."""
 
     def edit(path, change, to=None):
-        with open(path, newline="", encoding="utf-8") as handle:
-            rows = list(csv.DictReader(handle))
+        rows = read_cells(path)
         for row in rows:
             change(row)
         with open(to or path, "w", newline="", encoding="utf-8") as handle:

@@ -1,16 +1,14 @@
 """Power modes, observed epochs, mode tables, workloads: the data that models learn from."""
 
-from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from epochwatt.board.device.board_files import Tables
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.mode_tables import MHZ, UNKNOWN, observations_of
-from epochwatt.prediction.data.modes import NO_LIMIT, Board, Mode, PredictionError, as_rows
+from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.data.required_runs import _numbers, backends, fitted_runs
 from epochwatt.prediction.data.workloads import board_groups, read_workloads
@@ -25,12 +23,6 @@ def test_agx_xavier_has_as_many_modes_as_the_paper_says(agx):
     modes = agx.all_modes()
     assert modes.shape == (29_232, 6)
     assert len(np.unique(modes, axis=0)) == 29_232
-
-
-def test_board_without_a_table_of_memory_clocks_is_refused():
-    board = Board("orin_nx", 8, Tables((729_600,), (306_000_000,), ()))
-    with pytest.raises(PredictionError, match="orin_nx: the steps of emc_mhz are not known"):
-        board.all_modes()
 
 
 @pytest.mark.parametrize(
@@ -52,30 +44,26 @@ def test_mode_outside_the_tables_is_refused(agx, mode, error, named):
 
 
 @pytest.mark.parametrize(
-    "modes", [[[8, 2265, 1377]], [1, 2, 3, 4], [[[8, 1, 1, 1]]], [[8, 1, 1, 1, 1, 1, 1]]]
+    ("modes", "problem"),
+    [
+        *(
+            ([[8, 2265, 1377]], "shape"),
+            ([1, 2, 3, 4], "shape"),
+            ([[8, 1, 1, 1, 1, 1, 1]], "shape"),
+        ),
+        *(([[8, 2265, bad, 2133]], "numbers above zero") for bad in (0, -1, np.nan, np.inf)),
+    ],
 )
-def test_modes_have_four_to_six_numbers(modes):
-    with pytest.raises(PredictionError, match="power modes of shape") as caught:
+def test_modes_have_four_to_six_numbers_above_zero(modes, problem):
+    with pytest.raises(PredictionError, match=problem):
         as_rows(modes)
-    assert "power_limit_w; the last two may be left out" in caught.value.allowed
 
 
 def test_a_mode_of_four_numbers_has_the_whole_gpu_on_and_no_limit():
     """As every mode had before there was a fifth number, and a sixth."""
     assert as_rows([[8, 2265, 1377, 2133]]).tolist() == [[8, 2265, 1377, 2133, 1, NO_LIMIT]]
     assert as_rows([[8, 2265, 1377, 2133, 0.5]]).tolist() == [[8, 2265, 1377, 2133, 0.5, NO_LIMIT]]
-    assert as_rows([Mode(8, 2265, 1377, 2133)]).tolist() == [[8, 2265, 1377, 2133, 1, NO_LIMIT]]
-    assert as_rows([Mode(2, 1190, 522, 1065, 0.5)])[0, 4] == 0.5
-    assert as_rows([Mode(2, 1190, 522, 1065, 1, 150)])[0, 5] == 150
-    assert str(Mode(2, 1190, 522, 1065)).endswith("memory 1065 MHz")
     assert str(Mode(2, 1190, 522, 1065, 0.5)).endswith("memory 1065 MHz, 50 % of the GPU on")
-    assert str(Mode(2, 1190, 522, 1065, 1, 150)).endswith("memory 1065 MHz, limit 150 W")
-
-
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
-def test_numbers_of_a_mode_are_above_zero(bad):
-    with pytest.raises(PredictionError, match="allowed: numbers above zero"):
-        as_rows([[8, 2265, 1377, 2133], [8, 2265, bad, 2133]])
 
 
 # -- observations ----------------------------------------------------------------------------------
@@ -87,12 +75,6 @@ def test_power_of_a_mode_is_that_of_its_mean_energy(named):
     assert of.energy_wh.tolist() == [1, 1]
     mean = of.per_mode()
     assert (mean.time_s[0], mean.power_w[0]) == (200, pytest.approx(18))
-
-
-def test_rows_of_some_modes(named):
-    of = observations_from_rows("w", [named[n] for n in "gagb"], [1, 2, 3, 4])
-    assert of.only({named["g"], named["b"]}).time_s.tolist() == [1, 3, 4]
-    assert of.distinct() == (named["g"], named["a"], named["b"])
 
 
 def test_missing_energy_is_named(named):
@@ -127,17 +109,10 @@ def test_repeats_of_a_mode_are_one_row_with_the_energy_of_their_mean():
     assert rows.epoch.tolist() == [1] * 6
 
 
-def test_a_repeat_without_power_counts_for_time_alone():
+def test_invalid_rows_and_repeats_without_power_are_left_out():
     table = changed(planted(GRID[:6], repeats=2), 1, power_w=None, power_scope="")
-    rows = observations_of(table)
-    assert rows.power_w[0] == table.rows[0].power_w
-    bare = planted(GRID[:6], power_w=None)
-    assert np.isnan(observations_of(bare).power_w).all()
-
-
-def test_invalid_rows_are_left_out():
-    table = changed(planted(GRID[:6]), 2, valid=False)
-    assert len(observations_of(table).modes) == 5
+    assert observations_of(table).power_w[0] == table.rows[0].power_w
+    assert len(observations_of(changed(planted(GRID[:6]), 2, valid=False)).modes) == 5
     none = ModeTable(table.key, tuple(replace(row, valid=False) for row in table.rows))
     with pytest.raises(PredictionError, match="without a valid row"):
         observations_of(none)
@@ -170,17 +145,6 @@ def table(request):
     return load_settings({"studies": ["simulated"]}, request.config.rootpath).table
 
 
-def test_grid_of_the_paper_has_its_networks_and_modes(table):
-    found = fitted_runs(table, "twin")
-    factors = [run.factors for run in found.runs]
-    four = Counter(f["model"] for f in factors if (f["num_workers"], f["device"]) == (4, "agx"))
-    assert four["lenet"] >= 14
-    assert four["vgg11"] == 10
-    assert {f["dvfs"] for f in factors} == {"off"}
-    by_mode = {f["power_mode"]: found.modes[r.id] for f, r in zip(factors, found.runs, strict=True)}
-    assert by_mode["g"] == [8, 2265, 1377, 2133, 1]
-
-
 def test_backends_without_two_modes_have_no_models(table, checkout):
     assert backends(table) == ["twin"]
     assert backends(checkout.settings().table) == []
@@ -210,55 +174,35 @@ def test_runs_that_differ_in_the_power_mode_only_are_one_workload(planted):
     assert mobilenet.modes == lenet.modes
 
 
-def test_power_as_a_meter_has_it_stands_beside_the_papers_energy(planted, edit_rows):
-    """The papers' sum at 1 Hz leaves out the end of an epoch."""
-    paths, modes = planted(("lenet",), "a")
-    edit_rows(paths[0], lambda row: row.update(energy_wh=row["energy_paper_wh"] and "1.25"))
-    (lenet,) = read_workloads(paths, modes)
-    later = lenet.metered.after_first()
-    assert later.power_w == pytest.approx(3600 * 1.25 / later.time_s)
-    assert later.time_s.tolist() == lenet.observed.after_first().time_s.tolist()
-    assert lenet.observed.after_first().energy_wh == pytest.approx([0.99] * 3)
-
-
-def test_energy_that_is_missing_or_of_several_scopes_says_so(planted, write_epochs, tmp_path):
-    paths, modes = planted(("lenet",), "a", energy=False)
-    (none,) = read_workloads(paths, modes)
-    assert none.no_energy == "energy was not measured"
-    factors = {**none.factors, "power_mode": "a"}
-    epochs = [{"energy_paper_wh": 1.0, "power_scope": scope} for scope in ("module", "socket")]
-    path = write_epochs("lenet-a", factors, *epochs, root=tmp_path)
-    (both,) = read_workloads([path], modes)
-    assert both.no_energy == "energy was measured by several power scopes: module, socket"
-    assert np.isnan(both.observed.power_w).all()
-
-
 @pytest.mark.parametrize(("epoch", "said"), [("2", "5 of 6"), ("0", "")])
 def test_energy_that_is_missing_in_part_is_as_missing(planted, edit_rows, epoch, said):
     """An epoch after the first counts, the first does not."""
+
+    def without_energy(row):
+        if row["epoch"] == epoch:
+            row |= {"energy_paper_wh": "", "power_scope": ""}
+
     paths, modes = planted(("lenet",), "ab")
-    edit_rows(paths[1], without_energy(epoch))
+    edit_rows(paths[1], without_energy)
     (lenet,) = read_workloads(paths, modes)
     expected = f"energy was measured in {said} epochs after the first" if said else ""
     assert lenet.no_energy == expected
     assert np.isnan(lenet.observed.after_first().power_w).all() == bool(said)
 
 
-def without_energy(epoch):
-    def change(row):
-        if row["epoch"] == epoch:
-            row |= {"energy_paper_wh": "", "power_scope": ""}
-
-    return change
-
-
-def test_epochs_that_are_not_valid_are_left_out(write_epochs, tmp_path, planted):
-    paths, modes = planted(("lenet",), "a")
-    (lenet,) = read_workloads(paths, modes)
-    factors = {**lenet.factors, "power_mode": "a"}
-    path = write_epochs("lenet-a", factors, {}, {"valid": False}, {}, root=tmp_path)
-    (few,) = read_workloads([path], modes)
-    assert few.observed.epoch.tolist() == [0, 2]
+def test_invalid_epochs_and_energies_of_several_scopes_are_left_out(
+    planted, write_epochs, tmp_path
+):
+    paths, modes = planted(("lenet",), "a", energy=False)
+    (none,) = read_workloads(paths, modes)
+    assert none.no_energy == "energy was not measured"
+    factors = {**none.factors, "power_mode": "a"}
+    epochs = [{"energy_paper_wh": 1.0, "power_scope": scope} for scope in ("module", "socket")]
+    path = write_epochs("lenet-a", factors, epochs[0], {"valid": False}, epochs[1], root=tmp_path)
+    (both,) = read_workloads([path], modes)
+    assert both.observed.epoch.tolist() == [0, 2]
+    assert both.no_energy == "energy was measured by several power scopes: module, socket"
+    assert np.isnan(both.observed.power_w).all()
 
 
 def test_a_board_group_holds_what_differs_in_the_network_only(planted):
@@ -270,17 +214,3 @@ def test_a_board_group_holds_what_differs_in_the_network_only(planted):
     assert len(board_groups([*workloads, loaderless])) == 2
     other = replace(workloads[0], factors={**workloads[0].factors, "imported": "scripts-2023"})
     assert len(board_groups([*workloads, other])) == 2
-
-
-def test_a_network_on_further_data_opens_a_further_board_group(planted, beside):
-    def smaller(row):
-        row |= {"dataset_source": "synthetic", "dataset_scale": "0.25"}
-
-    every = beside(*planted(("lenet", "resnet"), "ab"), smaller, lambda run: "resnet" in run)
-    first, second = board_groups(read_workloads(*every))
-    assert {name: of.factors["dataset_source"] for name, of in first.workloads.items()} == {
-        "lenet": "official",
-        "resnet": "official",
-    }
-    assert [of.factors["dataset_scale"] for of in second.workloads.values()] == [0.25]
-    assert first.factors == second.factors

@@ -19,22 +19,14 @@ from epochwatt.published.folds import (
     Judged,
     Leak,
     claim_folds,
-    components_of,
     folds,
     giving_away,
     judged,
     load_leaks,
     point,
     points,
-    power_mode_fold,
 )
-from epochwatt.published.numbers import (
-    DEFAULTS,
-    DEVICE_DEFAULTS,
-    Measurement,
-    Relation,
-    single,
-)
+from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Measurement, Relation
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +83,7 @@ def test_nothing_that_is_kept_gives_away_or_repeats_what_is_removed(published, t
         assert kept == set(), fold.takeaway
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_leaks_are_followed_to_the_end(seed):
     """Against the components of a random graph of leaks, by powers of its matrix."""
     rng = np.random.default_rng(seed)
@@ -212,14 +204,6 @@ def test_nothing_that_a_claim_reads_or_compares_follows_from_what_its_fit_sees(
     assert following(rows, identities, {"e2e": at[e2e]}, ()) == {"e2e"}
 
 
-def test_claims_lose_every_number_of_what_they_read(published, twin, read):
-    for takeaway, fold in claim_folds(twin).items():
-        told = set().union(*map(components_of, read[takeaway]))
-        facts = published.facts().items()
-        assert not [n for n, f in facts if n not in fold.removed and told & set(points(f))]
-        assert not fold.ids
-
-
 READ = """
 5.4.2 S5.5.1-01 S5.4.1-02 RS5.2.2-01 S5.1.6-12 but S5.6.4-01  349 s, 15 h / 95
 5.4.3 S5.5.1-03 S5.6-05 S5.6-06 but S5.6.4-01  3.03 Wh, 31 W
@@ -237,34 +221,6 @@ def test_what_the_folds_of_claims_lose(twin, line):
     removed = claim_folds(twin)[takeaway].removed
     assert set(lost) <= removed
     assert kept not in removed
-
-
-def test_without_power_modes_no_run_at_other_clocks_is_left(published):
-    fold = power_mode_fold(published)
-    for name, fact in published.facts().items():
-        sides = fact.sides
-        runs = [run for side in sides for run in single(side) if "power_mode" in run]
-        moved = any(r["power_mode"] != DEVICE_DEFAULTS[r["device"]]["power_mode"] for r in runs)
-        moved |= any(run.get("dvfs") == "on" for run in runs)
-        on_modes = fact.takeaway.startswith(("5.6.", "5.7."))
-        assert (name in fold.removed) == (moved or on_modes), name
-    assert {"RS5.6-01", "S5.6.4-01", "RS5.6.2-03", "S5.7.2-01"} <= fold.removed
-    assert {"S5.5.1-02", "S5.5.1-04", "S5.5.2-05", "RS5.5.1-01", "RS5.5.2-01"} <= fold.removed
-    assert not {"S5.5.1-01", "S5.5.1-03", "S5.6-05", "H-III.A-01"} & fold.removed  # DVFS off
-    assert not fold.ids
-
-
-def test_an_epoch_is_made_of_its_parts():
-    run = {"device": "agx", "model": "resnet", "epoch": "all"}
-    energy = point("sigmetrics2023", run, "energy_wh")
-    assert {at[-1] for at in components_of(energy)} == {
-        *("energy_wh", "power_w", "e2e_s", "stall_s", "compute_s")
-    }
-    stall = point("sigmetrics2023", run, "stall_ms_per_minibatch")
-    assert components_of(stall) == {stall}
-    assert "1+" in stall
-    assert "stall_s" in stall
-    assert "all" in point("hipcw2021", run, "stall_s")
 
 
 def test_which_numbers_are_judged_and_how(published, twin):

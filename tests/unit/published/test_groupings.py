@@ -42,13 +42,6 @@ def test_no_number_of_what_is_left_out_is_seen(published, found, grouping, keys)
         assert not [f.id for f in kept if groups(f) & own], fold.takeaway
 
 
-def test_section_takes_all_its_takeaways(published, found):
-    facts = published.facts()
-    for name, fold in found["section"].items():
-        section = name.split()[1]
-        assert {n for n, f in facts.items() if f.takeaway.startswith(section)} <= fold.removed
-
-
 def test_a_number_of_several_boards_is_left_out_with_all_of_them(found):
     together = found["board"]["board agx + nano + nx"]
     assert len(together.ids) == 1

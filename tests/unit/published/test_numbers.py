@@ -1,12 +1,10 @@
 """The papers' numbers in `config/published/`: complete, and as a second transcription has them."""
 
-import csv
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +17,7 @@ from epochwatt.published.numbers import (
     run_key,
     single,
 )
+from epochwatt.tables import read_cells
 
 TRANSCRIBED = Path(__file__).resolve().parents[2] / "data/published"
 SI = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "mW": 1e-3, "W": 1}
@@ -26,8 +25,7 @@ MODES = {"custom(gpu_mhz=114.75)": "gpu114"}
 
 
 def read(name):
-    with (TRANSCRIBED / name).open(newline="", encoding="utf-8") as handle:
-        return {row["id"]: row for row in csv.DictReader(handle)}
+    return {row["id"]: row for row in read_cells(TRANSCRIBED / name)}
 
 
 def in_si(value, unit):
@@ -56,20 +54,6 @@ def test_units_defaults_and_settings(published):
     runs = single(published.relations["RS5.1.4-03"].config_a)
     modes = [(run["device"], run["power_mode"]) for run in runs]
     assert modes == [("agx", "g"), ("nx", "15W"), ("nano", "MAXN")]
-
-
-def test_every_run_can_be_had_on_its_board(published, pytestconfig):
-    devices = {
-        path.stem: yaml.safe_load(path.read_text("utf-8"))
-        for path in (pytestconfig.rootpath / "config/devices").glob("*.yaml")
-    }
-    for fact in published.facts().values():
-        for run in fact.runs:
-            if {"model", "device"} <= run.keys():
-                device = devices[run["device"]]
-                assert run["storage"] in device["storage"], fact
-                assert run["power_mode"] in device["power_modes"], fact
-                assert run["instance"] in device["instances"], fact
 
 
 def test_sides_and_bounds(published):

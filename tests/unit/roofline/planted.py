@@ -42,22 +42,10 @@ class Planted:
         median_s = float(np.median(blocks_s))
         energy = float(self.costs.energy_j(flops, moved, median_s)) * powers.mean()
         return CeilingRow(
-            provenance="fake",
-            device="planted",
-            cores=8,
-            cpu_mhz=self.cpu_mhz,
-            gpu_mhz=self.gpu_mhz,
-            emc_mhz=self.emc_mhz,
-            processor="gpu",
-            precision="fp32",
-            kernel=kernel,
-            size=size,
-            flops=flops,
-            bytes=moved,
-            repeats=BLOCKS,
-            time_s=median_s,
-            time_sd_s=float(blocks_s.std()),
-            best_s=float(blocks_s.min()),
-            power_w=energy / median_s,
+            **{"provenance": "fake", "device": "planted", "processor": "gpu", "precision": "fp32"},
+            **{"cores": 8, "cpu_mhz": self.cpu_mhz, "gpu_mhz": self.gpu_mhz, "kernel": kernel},
+            **{"emc_mhz": self.emc_mhz, "size": size, "flops": flops, "bytes": moved},
+            **{"repeats": BLOCKS, "time_s": median_s, "time_sd_s": float(blocks_s.std())},
+            **{"best_s": float(blocks_s.min()), "power_w": energy / median_s},
             power_scope="gpu",
         )

@@ -6,20 +6,12 @@ from hypothesis import strategies as st
 
 from epochwatt import columns
 from epochwatt.errors import ConfigError
-from epochwatt.roofline.ceilings import COLUMNS, CeilingRow, read_ceilings, write_ceilings
+from epochwatt.roofline.ceilings import CEILING_NAMES, CeilingRow, read_ceilings, write_ceilings
 
 ROW = {
-    "provenance": "measured",
-    "device": "host",
-    "processor": "cpu",
-    "precision": "fp32",
-    "kernel": "triad",
-    "size": 1024,
-    "flops": 2048.0,
-    "bytes": 12288.0,
-    "repeats": 10,
-    "time_s": 2e-6,
-    "best_s": 1e-6,
+    **{"provenance": "measured", "device": "host", "processor": "cpu", "precision": "fp32"},
+    **{"kernel": "triad", "size": 1024, "flops": 2048.0, "bytes": 12288.0, "repeats": 10},
+    **{"time_s": 2e-6, "best_s": 1e-6},
 }
 ABOVE_ZERO = st.floats(1e-9, 1e15).map(lambda x: float(f"{x:.9g}"))
 OPTIONAL = st.none() | ABOVE_ZERO
@@ -67,7 +59,7 @@ def test_a_cell_that_cannot_be_is_named_with_its_line(tmp_path, column, cell, fa
     write_ceilings(path, [CeilingRow(**ROW)])
     header, line = path.read_text("utf-8").splitlines()
     cells = line.split(",")
-    cells[COLUMNS.index(column)] = cell
+    cells[CEILING_NAMES.index(column)] = cell
     path.write_text(f"{header}\n{','.join(cells)}\n", "utf-8")
     with pytest.raises(ConfigError, match="line 2") as caught:
         read_ceilings(path)

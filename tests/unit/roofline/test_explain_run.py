@@ -3,17 +3,11 @@
 import re
 
 import pytest
-from planted_runs import ONE_KNOB, fit, kernels
+from planted_runs import ONE_KNOB, kernels
 
 from epochwatt.cli import main
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain import (
-    RUNS,
-    explain_run,
-    explanation_lines,
-    observed,
-    table_rows,
-)
+from epochwatt.roofline.explain import RUNS, explain_run, observed, table_rows
 from epochwatt.roofline.find_run import find_run
 from epochwatt.roofline.points import RunInMode
 
@@ -63,13 +57,6 @@ def test_shares_of_operators_add_up_to_those_of_the_run():
     assert sums.tolist() == pytest.approx(whole[parts].tolist())
     assert whole["explanation"].startswith("Bound by compute, its limit is arithmetic")
     assert "GPU at 1000 MHz" in whole["next_mode"]
-
-
-def test_lines_say_what_was_simulated():
-    assert "SIMULATED" not in "".join(explanation_lines(explained()))
-    fits = [fit().__class__(**{**vars(row), "provenance": "simulated"}) for row in ONE_KNOB]
-    lines = explanation_lines(explained(fits=fits, provenance="simulated"))
-    assert lines[0] == "SIMULATED, not measured: a-run"
 
 
 @pytest.mark.parametrize(

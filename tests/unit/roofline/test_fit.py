@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planted import Planted
 
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.fit import Kernels, fit_ceilings, fit_energy, fit_kernels
+from epochwatt.roofline.fit import Kernels, fit_ceilings, fit_kernels
 from epochwatt.roofline.model import Ceilings, EnergyCosts
 
 CONSTANTS = {
@@ -83,11 +83,3 @@ def test_a_memory_that_only_launches_hide_is_not_guessed():
     slow = replace(TRUTH, ceilings=replace(TRUTH.ceilings, launch_s=2e-2))
     with pytest.raises(EpochwattError, match="no ceiling"):
         fit_ceilings(Kernels.of_mode(slow.rows()))
-
-
-@given(st.lists(st.floats(0.1, 10), min_size=4, max_size=12))
-def test_no_cost_is_below_zero(energies):
-    random = np.random.default_rng(len(energies))
-    flops, moved, time_s = random.uniform(0.1, 10, (3, len(energies)))
-    costs = fit_energy(flops, moved, time_s, energies)
-    assert min(costs.j_per_flop, costs.j_per_byte, costs.constant_w) >= 0

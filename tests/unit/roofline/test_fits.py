@@ -8,7 +8,6 @@ from planted import Planted
 from epochwatt.roofline.ceilings import write_ceilings
 from epochwatt.roofline.fits import fit_tables, read_fits, write_fits
 from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
-from epochwatt.roofline.points import Point, read_points, write_points
 
 TRUTH = Planted(Ceilings(2e12, 1e11, 1e-5), EnergyCosts(5e-12, 6e-11, 9.0))
 
@@ -32,27 +31,3 @@ def test_each_mode_and_precision_gets_a_row(tmp_path):
         assert one.balance_flop_per_byte == pytest.approx(roofline.balance_flop_per_byte)
         assert one.j_per_byte_low <= one.j_per_byte <= one.j_per_byte_high
         assert (other.mode, other.power_scope, other.provenance) == (one.mode, "gpu", "fake")
-
-
-POINT = Point(
-    provenance="measured",
-    device="host",
-    processor="cpu",
-    precision="fp32",
-    workload="lenet",
-    task="train",
-    batch_size=16,
-    flops=1e9,
-    bytes=2e8,
-    launches=77,
-    time_s=0.01,
-)
-
-
-def test_points_are_read_as_written(tmp_path):
-    write_points(tmp_path / "p.csv", [POINT, replace(POINT, power_w=5.5, power_scope="module")])
-    assert read_points(tmp_path / "p.csv") == [
-        POINT,
-        replace(POINT, power_w=5.5, power_scope="module"),
-    ]
-    assert POINT.intensity_flop_per_byte == 5

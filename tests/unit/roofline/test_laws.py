@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.roofline.laws import (
-    CeilingLaws,
-    Clocks,
-    fit_ceiling_laws,
-)
+from epochwatt.roofline.laws import CeilingLaws, Clocks, fit_ceiling_laws
 from epochwatt.roofline.model import Ceilings
 
 GRID = np.array(list(itertools.product((300.0, 700.0, 1300.0), (700.0, 2200.0), (660.0, 3200.0)))).T

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
 
 RATES = st.floats(1e6, 1e15)
-INTENSITIES = st.floats(1e-3, 1e4)
 ROOFLINES = st.builds(
     lambda flops, moved, e_flop, e_byte, watts: EnergyRoofline(
         Ceilings(flops, moved), EnergyCosts(e_flop, e_byte, watts)
@@ -30,13 +29,6 @@ def test_both_limits_meet_at_the_ridge(flops_per_s, bytes_per_s, moved):
     assert ceilings.roof_s(at_ridge / 2, moved) == pytest.approx(moved / bytes_per_s)
 
 
-@given(intensity=st.floats(1e-3, 1e3), flops=st.floats(1, 1e15))
-def test_the_roof_over_an_intensity_is_work_over_its_least_time(intensity, flops):
-    ceilings = Ceilings(5e12, 2e11)
-    rate = flops / ceilings.roof_s(flops, flops / intensity)
-    assert ceilings.attainable_flops_per_s(intensity) == pytest.approx(rate)
-
-
 @given(
     moved=st.lists(st.floats(1, 1e12), min_size=2, max_size=9),
     cache=st.floats(0, 1e9),
@@ -47,14 +39,6 @@ def test_more_data_take_longer_and_a_cache_never_slows(moved, cache, faster):
     roofs = ceilings.roof_s(0.0, np.sort(moved))
     assert (np.diff(roofs) >= 0).all()
     assert (roofs <= Ceilings(5e12, 2e11).roof_s(0.0, np.sort(moved)) * (1 + 1e-12)).all()
-
-
-@given(roofline=ROOFLINES, intensity=INTENSITIES)
-def test_energy_per_operation_is_the_energy_of_work_at_its_least_time(roofline, intensity):
-    flops = 1e12
-    least_s = roofline.ceilings.roof_s(flops, flops / intensity)
-    energy = roofline.costs.energy_j(flops, flops / intensity, least_s)
-    assert roofline.j_per_flop(intensity) * flops == pytest.approx(energy, rel=1e-6)
 
 
 @given(roofline=ROOFLINES)

@@ -6,16 +6,8 @@ import pytest
 
 from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.points import read_points
-from epochwatt.tables import read_table
 
 CONFIG = Path(__file__).parents[3] / "config/rooflines"
-# AGX Orin 64 GB at its modes' limits (branes-ai/graphs, scripts/nvpmodel_agx.log): GPU, memory, MHz
-LIMITS = {
-    "MAXN": (1300.5, 3199.0),
-    "50W": (828.75, 3199.0),
-    "30W": (624.75, 3199.0),
-    "15W": (420.75, 2133.0),
-}
 CORES, BYTES_PER_CYCLE = 2048, 64
 
 
@@ -47,18 +39,3 @@ def test_bandwidth_follows_the_gpu_where_its_clock_is_low(fits):
     rates = [fits["orin.nano", mode].bytes_per_s for mode in ("7W", "15W", "25W", "MAXN_SUPER")]
     assert rates[0] < 0.7 * rates[1] < 0.7 * 0.7 * rates[2]
     assert rates[3] == pytest.approx(rates[2], rel=0.01)  # 918 and 1020 MHz: now it is the memory
-
-
-@pytest.mark.parametrize(
-    ("network", "n_kernels", "n_convolutions", "giga_macs"),
-    # SOURCE: torchvision's table of weights, GFLOPS (multiply-adds)
-    [("resnet18", 24, 20, 1.81), ("resnet50", 57, 53, 4.09)],
-)
-def test_kernels_of_a_resnet_add_up_to_the_network(network, n_kernels, n_convolutions, giga_macs):
-    rows = [row for _, row in read_table(CONFIG / "resnet-kernels.csv")]
-    kernels = [row for row in rows if row["network"] == network]
-    assert len(kernels) == n_kernels
-    assert sum(row["kernel"] == "conv" for row in kernels) == n_convolutions
-    assert sum(int(row["flops"]) for row in kernels) / 2e9 == pytest.approx(giga_macs, rel=0.01)
-    flops, moved = int(kernels[-1]["flops"]), int(kernels[-1]["bytes"])
-    assert moved / 4 == pytest.approx(flops / 2, rel=0.01)  # of dense layer: weights, read once

@@ -1,6 +1,5 @@
 """Tuned modes: chosen among all modes of a table, against MAXN, within a limit of time."""
 
-import csv
 from dataclasses import replace
 
 import pytest
@@ -8,21 +7,12 @@ import pytest
 from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.tuning import balances, tune, write_tuning
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
+from epochwatt.tables import read_cells
 
 ROW = SweepRow(
-    sweep="made-up",
-    provenance="simulated",
-    device="agx_orin",
-    workload="lenet",
-    task="infer",
-    batch_size=16,
-    cores=12,
-    cpu_mhz=2200,
-    gpu_mhz=1300,
-    emc_mhz=3200,
-    time_s=1.0,
-    power_w=40.0,
-    power_scope="module",
+    **{"sweep": "made-up", "provenance": "simulated", "device": "agx_orin", "workload": "lenet"},
+    **{"task": "infer", "batch_size": 16, "cores": 12, "cpu_mhz": 2200, "gpu_mhz": 1300},
+    **{"emc_mhz": 3200, "time_s": 1.0, "power_w": 40.0, "power_scope": "module"},
 )
 ROWS = (
     ROW,
@@ -50,13 +40,6 @@ def test_modes_are_chosen_by_aim_and_within_a_limit():
     assert {row.n_modes for row in chosen.values()} == {3}
 
 
-def test_repeats_of_a_mode_count_once_by_their_median():
-    repeated = [replace(ROWS[1], repeat=k, time_s=t) for k, t in enumerate((1.03, 1.04, 9.0))]
-    chosen = choices([ROW, *repeated])
-    assert chosen["least_energy_within_5"].time_s == pytest.approx(1.04)
-    assert chosen["maxn"].n_modes == 2
-
-
 def test_a_table_without_its_highest_mode_is_held_against_the_fastest():
     lacking = [replace(ROW, emc_mhz=2100, time_s=1.1), *ROWS[1:3]]
     chosen = choices(lacking)
@@ -71,20 +54,10 @@ def test_kernels_and_tables_without_power_are_left_out():
 
 
 FIT = FitRow(
-    provenance="simulated",
-    device="orin",
-    gpu_mhz=1300,
-    processor="gpu",
-    precision="fp32",
-    flops_per_s=2e12,
-    bytes_per_s=1e11,
-    launch_s=1e-5,
-    j_per_flop=5e-12,
-    j_per_byte=6e-11,
-    constant_w=9.0,
-    ridge_flop_per_byte=20.0,
-    balance_flop_per_byte=12.0,
-    n=20,
+    **{"provenance": "simulated", "device": "orin", "gpu_mhz": 1300, "processor": "gpu"},
+    **{"precision": "fp32", "flops_per_s": 2e12, "bytes_per_s": 1e11, "launch_s": 1e-5, "n": 20},
+    **{"j_per_flop": 5e-12, "j_per_byte": 6e-11, "constant_w": 9.0},
+    **{"ridge_flop_per_byte": 20.0, "balance_flop_per_byte": 12.0},
 )
 
 
@@ -95,8 +68,6 @@ def test_the_implication_is_that_the_balance_is_not_beyond_the_ridge(tmp_path):
     write_fits(tmp_path / "fits.csv", [FIT])
     paths = [str(tmp_path / name) for name in ("sweep.csv", "fits.csv", "t.csv", "b.csv")]
     write_tuning(paths[:1], paths[1:2], paths[2], paths[3])
-    with open(paths[2], newline="", encoding="utf-8") as handle:
-        assert {row["aim"] for row in csv.DictReader(handle)} >= {"maxn", "least_energy_within_10"}
-    with open(paths[3], newline="", encoding="utf-8") as handle:
-        (row,) = csv.DictReader(handle)
+    assert {row["aim"] for row in read_cells(paths[2])} >= {"maxn", "least_energy_within_10"}
+    (row,) = read_cells(paths[3])
     assert (row["provenance"], row["is_efficient_where_fast"]) == ("simulated", "1")

@@ -60,28 +60,6 @@ def test_a_study_and_a_sweep_share_what_is_measured(wanted):
     assert job.settings == [{"cores": 1}, {}]
 
 
-def test_another_list_of_modes_is_the_same_measurement(wanted):
-    (one,) = wanted({"torch_threads": 1}, ceilings=True).values()
-    (two,) = wanted({"torch_threads": 2}, ceilings=True).values()
-    assert one.id == two.id
-    assert one.modes_file != two.modes_file
-
-
-def twin(checkout):
-    checkout.write(
-        "devices/orin.yaml",
-        {
-            **{"title": "Jetson AGX Orin", "backends": ["jetson", "twin"], "board": "agx_orin"},
-            **{"instances": ["d1"], "storage": {"ssd": {"title": "a disk", "root": "data"}}},
-            "power_modes": {
-                "MAXN": {"cores": 12, "cpu_mhz": 2200, "gpu_mhz": 1300, "emc_mhz": 3200}
-            },
-            **{"dvfs": ["off", "on"], "guess_samples_per_s": {"lenet": 1200}},
-        },
-    )
-    return {"backend": "twin", "device": "orin", "grid": "fulcrum-orin"}
-
-
 def test_a_mode_that_is_gone_is_measured_again(wanted, monkeypatch, checkout):
     monkeypatch.chdir(checkout.path)
     (job,) = wanted({"torch_threads": 1}, ceilings=True).values()
@@ -101,8 +79,4 @@ def test_a_run_is_placed_with_its_factors_as_plain_values(checkout, wanted):
     placed = point_run(run, settings)
     assert json.loads(json.dumps(placed)) == placed
     assert (placed["cores"], placed["batch_size"], placed["workload"]) == (2, 32, "lenet")
-    assert (placed["provenance"], placed["device"], placed["task"]) == (
-        "measured",
-        "host",
-        "train",
-    )
+    assert (placed["provenance"], placed["device"], placed["task"]) == ("measured", "host", "train")

@@ -20,7 +20,7 @@ from epochwatt.schedule.changing import (
     play_slots,
     policy_rows,
 )
-from epochwatt.schedule.config import Changing, Rates
+from epochwatt.schedule.config import Rates
 from epochwatt.schedule.problem import Space, Workload
 
 SLOT_S = 30.0
@@ -81,12 +81,6 @@ def test_rates_that_cannot_be_are_refused(words):
         Rates(**words)
 
 
-def test_clocks_have_to_settle_within_a_slot():
-    jobs = {"train": "a", "infer": "b", "max_power_w": 1, "max_latency_s": 1, "peak_per_s": 1}
-    with pytest.raises(ValueError, match="settle within a slot"):
-        Changing(slot_s=10, switch_s=[1, 11], jobs=[jobs], rates={"x": Rates(day=(1, 60))})
-
-
 def test_steady_slots_train_as_the_formula_says_and_nobody_is_late(options):
     slots = play_slots(options([2.0, 8.0]), at_rates(np.array([2.0] * 3), 30.0, None), 3.0)
     stay = np.diagonal(slots.n_trained, axis1=1, axis2=2) / 30
@@ -104,21 +98,6 @@ def test_an_overload_refuses_some_and_answers_others_late(options):
     assert slots.n_late[:, 0, 0] == pytest.approx([225, 225], rel=0.05)
     assert slots.worst_s[:, 0, 0] == pytest.approx(2.2, abs=0.2)
     assert slots.n_late[:, 1, 1].tolist() == [0, 0]
-
-
-def test_slots_played_apart_sum_up_to_a_stream_played_in_one_go(options):
-    apart = at_rates(np.full(4, 4.5), 300.0, 5)
-    whole = apart._replace(slot_s=1200.0, n_slots=1)
-    modes = options([2.0, 8.0])
-    sums, once = play_slots(modes, apart, 3.0), play_slots(modes, whole, 3.0)
-    assert sums.n_trained[:, 1, 1].sum() == pytest.approx(once.n_trained[0, 1, 1], rel=0.01)
-    assert sums.n_late[:, 1, 1].sum() == pytest.approx(once.n_late[0, 1, 1], abs=3)
-    assert sums.worst_s[:, 1, 1].max() == pytest.approx(once.worst_s[0, 1, 1])
-
-
-def test_rates_that_no_mode_serves_are_refused(options):
-    with pytest.raises(ConfigError, match="no mode serves 30 requests/s"):
-        options([2.0, 30.0])
 
 
 def scored(options, rates, switch_s, seed=None):

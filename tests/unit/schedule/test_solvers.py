@@ -1,6 +1,5 @@
 """Answers of every solver keep what they promise: profiled ones all budgets, and are counted."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ from epochwatt.schedule import sampler, study
 from epochwatt.schedule.problem import NONE, Problems, Space
 from epochwatt.schedule.solvers import als, exhaustive, gain, gmd, predicted
 from epochwatt.schedule.solvers.exhaustive import random_modes, solve_in_modes
-from epochwatt.schedule.solvers.roofline_prior import OWN, Belief, roofline_prior
+from epochwatt.schedule.solvers.roofline_prior import roofline_prior
 
 SIZES = (1, 4, 16)
 SEARCHES = {"gmd": gmd.solve, "gain": gain.solve}
@@ -76,40 +75,6 @@ def test_the_answer_was_profiled_and_is_the_same_alone(problems, workload, most,
             assert answers.board_s[0] == pytest.approx(sum(space.board_s(np.array([*looked]))))
 
 
-def test_the_belief_is_that_of_a_gaussian_process(workload):
-    space = Space(workload(2, (16,)), (workload(1, SIZES),))
-    prior = roofline_prior(space)
-    places = np.array([5, 40, 100, 200])
-    mode, size = space.choices[places].T
-    runs = [prior.runs(0, mode, 0 * mode), prior.runs(1, mode, size)]
-    values = np.log(np.stack([one for pair in space.costs(places) for one in pair]))[[0, 2, 1, 3]]
-    belief = Belief(prior, 1)
-    for i in range(len(places)):
-        belief.learn([one[[i]] for one in runs], values[:, [i]].T)
-    half = len(prior.mean) // 2
-    rows = np.concatenate([*runs, *(one + half for one in runs)])
-    covariance = np.concatenate(list(prior.covariance(runs).transpose(2, 0, 1)), 0).T
-    among = covariance[rows] + OWN**2 * np.eye(len(rows))
-    weights = np.linalg.solve(among, covariance.T).T
-    off = values.ravel() - prior.mean[rows]
-    assert belief.mean[0] == pytest.approx(prior.mean + weights @ off)
-    left = prior.variance - (weights * covariance).sum(1)
-    assert belief.variance[0] == pytest.approx(left, abs=1e-9)
-
-
-def test_a_prior_is_a_covariance_and_knows_no_time_and_no_power(workload):
-    one, other = workload(1, SIZES), workload(3, SIZES, is_monotone=False)
-    prior, same = roofline_prior(Space(None, (one,))), roofline_prior(Space(None, (other,)))
-    assert np.array_equal(prior.mean, same.mean)
-    assert np.array_equal(prior.columns, same.columns)
-    runs = [np.arange(len(prior.mean) // 2)]
-    among = prior.covariance(runs).transpose(2, 0, 1)
-    times = among[0]
-    assert np.diag(times) == pytest.approx(prior.variance[: len(times)])
-    assert times[:, : len(times)] == pytest.approx(times[:, : len(times)].T)
-    assert np.linalg.eigvalsh(times[:, : len(times)]).min() > -1e-9
-
-
 # -- by prediction ---------------------------------------------------------------------------------
 
 
@@ -145,52 +110,6 @@ def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workl
     seen = predicted.predicted_space(space, load_method("physical"), modes)
     answers = predicted.solve(space, problems, seen, modes)
     assert not truth(space, problems, answers).holds[answers.choice != NONE].all()
-
-
-def one_by_one(space, problem, seen, modes):
-    """Run candidates of one problem as written down: the best left, again and again."""
-    choices = np.arange(len(space.choices))
-    expected, truth = (one.judge(problem, choices[None]) for one in (seen, space))
-    cost, power_w = expected.cost[0], expected.power_w[0]
-    is_profiled = np.isin(space.choices[:, 0], modes)
-    best = int(solve_in_modes(space, problem, modes).choice[0])
-    least, factor = (np.inf, 1.0) if best == NONE else (cost[best], 1.0)
-    left = choices[~is_profiled & expected.keeps_latency[0] & expected.is_stable[0]]
-    left = left[np.lexsort((power_w[left], cost[left]))].tolist()
-    for _ in range(predicted.MOST_VERIFIED):
-        fits = [
-            c for c in left if power_w[c] <= problem.max_power_w[0] / factor and cost[c] < least
-        ]
-        if not fits:
-            break
-        left = left[left.index(fits[0]) + 1 :]
-        if truth.holds[0, fits[0]] and truth.cost[0, fits[0]] < least:
-            best, least = fits[0], truth.cost[0, fits[0]]
-        if not truth.keeps_power[0, fits[0]]:
-            factor = max(factor, truth.power_w[0, fits[0]] / power_w[fits[0]])
-    return best
-
-
-@pytest.mark.parametrize("rule", ["highest", "mean"])
-def test_candidates_of_many_problems_are_those_of_each(problems, space, some_modes, rule):
-    """Under the mean power all choices are candidates; else those that others beat are left out."""
-    seen = predicted.predicted_space(space, load_method("physical"), some_modes)
-    some = np.arange(200) % 40  # of the same streams, with other power budgets
-    problems = Problems(
-        problems.max_power_w, problems.rates_per_s[some], problems.max_latencies_s[some], rule
-    )
-    choice = predicted.solve_verified(space, problems, seen, some_modes).choice
-    each = [one_by_one(space, problems.only([i]), seen, some_modes) for i in range(200)]
-    assert NONE in each
-    if rule == "mean":
-        assert choice.tolist() == each
-    else:
-        judged = [
-            space.judge(problems, np.maximum(one, 0)[:, None]).cost
-            for one in (choice, np.array(each))
-        ]
-        assert (np.array(each) == NONE).tolist() == (choice == NONE).tolist()
-        assert judged[0] == pytest.approx(judged[1], rel=0.05)
 
 
 # -- with networks ---------------------------------------------------------------------------------
@@ -238,31 +157,6 @@ def test_als_answers_with_modes_of_its_fronts_that_keep_the_budgets(rough, known
     assert set(answers.n_profiles) == {len(modes) * (1 + len(SIZES))}
     expected_s = sum(one.board_s(np.array(sorted(modes))) for one in space.workloads)
     assert answers.board_s == pytest.approx(expected_s)
-
-
-def test_networks_answer_for_each_job_by_its_own_modes(rough, known):
-    space = rough
-    problems = sampler.problems_of(space, sampler.Size(4, 3))
-    for name, n_train, n_infer in (("neural", 72, 50), ("powertrain", 50, 50)):
-        answers = study.learned_solvers(known)[name].solve(space, problems, 0)
-        assert set(answers.n_profiles) == {n_train + n_infer * len(SIZES)}
-        judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
-        assert (answers.choice != NONE).any()
-        assert judged.cost.shape == (len(problems), 1)
-
-
-def test_networks_of_a_reference_are_kept_where_it_is_told(rough, fast, monkeypatch, tmp_path):
-    """Jobs are learned one by one: what a reference teaches is worked out for all of them."""
-    method, caches = load_method("physical"), []
-
-    def fit(observations, context):
-        caches.append((context.reference is not None, context.cache))
-        return method.fit(observations, context)
-
-    monkeypatch.setattr(study, "load_method", lambda name: replace(method, fit=fit))
-    train, infer = rough.workloads
-    study.learn(infer, train, 1, False, tmp_path)
-    assert set(caches) == {(False, None), (True, tmp_path)}
 
 
 def test_what_is_learned_comes_back_from_its_file(rough, known, tmp_path):

@@ -1,6 +1,5 @@
 """Problems are those of the sampler's grid; statistics of answers are those counted by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.registry import load_method
-from epochwatt.schedule import problem, sampler
+from epochwatt.schedule import sampler
 from epochwatt.schedule.config import PublicJobs, ScheduleStudy
 from epochwatt.schedule.problem import NONE, Answers, Problems, Space
 from epochwatt.schedule.solvers import exhaustive
@@ -21,7 +20,6 @@ from epochwatt.schedule.study import (
     solvers_of,
     statistics,
 )
-from epochwatt.schedule.summary import summarised
 from epochwatt.schedule.tables import ASSUMED, public_tables
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables
@@ -32,16 +30,6 @@ SMALL = sampler.Size(4, 3)
 RESNET, SHUFFLENET = "resnet50-imagenet-adadelta", "shufflenetv2-cifar100-adadelta"
 
 
-def test_a_profile_takes_as_long_as_the_search_of_one_mode_assumes(workload):
-    from epochwatt.board.training.procedure import DEFAULTS
-    from epochwatt.prediction.profile.bench import AROUND_S
-
-    assert (AROUND_S, DEFAULTS.minibatches) == (problem.AROUND_S, problem.MINIBATCHES)
-    one = workload(1, SIZES)
-    expected_s = 2 * 3 * AROUND_S + DEFAULTS.minibatches * one.time_s[[0, 5]].sum()
-    assert one.board_s(np.array([0, 5])) == pytest.approx(expected_s)
-
-
 def test_loads_and_latencies_span_what_the_strongest_mode_serves(workload):
     infer = workload(1, SIZES)
     problems = sampler.problems_of(Space(None, (infer,)), SMALL)
@@ -50,15 +38,6 @@ def test_loads_and_latencies_span_what_the_strongest_mode_serves(workload):
     assert problems.rates_per_s.max() == pytest.approx(0.95 * most)
     assert problems.max_latencies_s.min() == pytest.approx(1.2 * infer.time_s[-1].min())
     assert set(problems.max_power_w) == set(range(12, 51))
-
-
-def test_two_streams_share_the_load_and_training_has_power_alone(workload):
-    first, second = workload(1, SIZES), workload(2, SIZES)
-    two = sampler.problems_of(Space(None, (first, second)), SMALL)
-    one = sampler.problems_of(Space(None, (first,)), SMALL)
-    assert two.rates_per_s[:, 0] == pytest.approx(one.rates_per_s[:, 0] / 2)
-    alone = sampler.problems_of(Space(workload(3, (16,))), SMALL)
-    assert alone.rates_per_s.shape == (39, 0)
 
 
 def test_statistics_of_four_answers(workload):
@@ -104,22 +83,6 @@ def test_each_solver_has_a_row_for_each_draw(workload, rule):
     assert (first["solver"], first["kept_pct"], first["loss_mean_pct"]) == ("exhaustive", 100, 0)
     profiled = rows["solver"].isin(("gmd", "gain", "random_6", "physical_6_verified"))
     assert (rows["kept_pct"][profiled] == 100).all()
-
-
-def test_a_budget_of_the_mean_power_allows_at_least_what_one_of_the_highest_does(workload):
-    train = workload(3, (16,))
-    hungry = replace(train, power_w=1.3 * train.power_w)
-    space = Space(hungry, (workload(1, SIZES),))
-    problems = [sampler.problems_of(space, SMALL, rule) for rule in ("highest", "mean")]
-    highest, mean = (exhaustive.solve(space, some).choice for some in problems)
-    assert ((mean != NONE) | (highest == NONE)).all()
-    both = highest != NONE
-    cost = [
-        space.judge(some.only(both), choice[both][:, None]).cost[:, 0]
-        for some, choice in zip(problems, (highest, mean), strict=True)
-    ]
-    assert (cost[1] <= cost[0]).all()
-    assert (cost[1] < cost[0]).any()
 
 
 @pytest.fixture
@@ -181,36 +144,3 @@ def test_solvers_answer_on_power_limits_and_those_that_cannot_are_named(jobs, tm
     }
     assert (rows["kept_pct"][["gmd", "gain", "random_3"]] == 100).all()
     assert rows["n_profiles"]["exhaustive"] == 7 * 3
-
-
-def test_answers_within_budgets_are_shares_of_all_solvable_problems():
-    names = ("provenance", "jobs", "solver", "answered_pct", "kept_pct", "loss_mean_pct")
-    rows = (
-        ("simulated", "train", "gmd", 80, 100, 2, 15, 10),
-        ("simulated", "train", "gmd", 100, 100, 4, 13, 6),
-        ("simulated", "train", "physical_10", 50, 40, None, 10, None),
-        ("simulated", "infer", "own_method_10", 100, 90, 1, 50, 20),
-        ("simulated", "infer", "exhaustive", *[None] * 5),  # nothing to solve
-        ("public", "train", "gmd", 100, 100, 1, 4, 3),
-    )
-    scores = pd.DataFrame(rows, columns=(*names, "n_profiles", "board_minutes"))
-    played = (
-        ("simulated", "infer", "own_method_10", "constant", 0, 100),
-        ("simulated", "infer", "own_method_10", "poisson", 3, 50),
-        ("simulated", "infer", "own_method_10", "poisson", 5, 70),
-    )
-    names = (*names[:3], "arrivals", "late_pct", "kept_p99_pct")
-    summary = summarised(scores, pd.DataFrame(played, columns=names))
-    assert summary["provenance"].tolist() == ["simulated"] * 3 + ["public"]
-    assert summary["solver"].tolist() == ["gmd", "physical_10", "own_method_10", "gmd"]
-    expected = {
-        **{"n_rows": (2, 1, 1, 1), "n_profiles": (14, 10, 50, 4)},
-        **{"board_minutes": (8, np.nan, 20, 3), "kept_pct": (90, 20, 90, 100)},
-        **{"kept_least_pct": (80, 20, 90, 100), "kept_most_pct": (100, 20, 90, 100)},
-        **{"loss_pct": (3, np.nan, 1, 1), "loss_least_pct": (2, np.nan, 1, 1)},
-        **{"loss_most_pct": (4, np.nan, 1, 1), "late_pct": (np.nan, np.nan, 4, np.nan)},
-        "kept_p99_pct": (np.nan, np.nan, 60, np.nan),
-    }
-    assert summary.columns.tolist() == ["provenance", "jobs", "solver", *expected]
-    for name, values in expected.items():
-        assert summary[name].tolist() == pytest.approx(list(values), nan_ok=True)

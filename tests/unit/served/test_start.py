@@ -3,7 +3,7 @@
 import tempfile
 
 from epochwatt.served import ask
-from epochwatt.served.start import start_servers, stop_servers
+from epochwatt.served.serve import start_servers, stop_servers
 
 
 def test_a_path_too_long_for_a_socket_means_no_servers(tmp_path, monkeypatch):

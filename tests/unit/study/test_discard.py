@@ -70,13 +70,6 @@ def test_no_receipt_outlives_its_epoch_if_we_die_in_between(run, monkeypatch):
     assert "part-2-2.json" not in receipts(run)
 
 
-def test_unknown_run_names_the_measured_ones(run):
-    with pytest.raises(EpochwattError) as told:
-        discard("measured", "host-x", None)
-    assert told.value.problem == "nothing is measured of run 'host-x'"
-    assert (told.value.where, told.value.allowed) == ("measured", run.id)
-
-
 def test_idle_power_goes_with_its_receipt(checkout):
     idle = "idle-fake-agx-d1-g-dvfsoff-p1-0123abcd"
     folder = Path("measured", idle, "idle")

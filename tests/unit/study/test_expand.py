@@ -56,18 +56,6 @@ class TestSelected:
         assert "auto, starter, paper, simulated, imported, own; config/" in allowed
 
 
-class TestStarters:
-    """The studies that are made for boards at hand."""
-
-    def test_there_is_one_for_each_board_that_is_here(self, agx, at_hand):
-        at_hand(None)
-        keys = agx.settings().devices.get("agx", "t").model_dump()
-        agx.checkout.write("devices/real.yaml", {**keys, "sysroot": "/"})
-        agx.checkout.write("devices/second.yaml", keys)
-        studies = selected(["starter"], Devices(agx.path))
-        assert [study.device for _, study in studies] == ["agx", "second"]
-
-
 class TestDevices:
     """Files of config/devices/."""
 
@@ -143,9 +131,7 @@ class TestFactors:
         [
             {"power_source": "jtop"},
             {"settle": {"max_s": 90}},
-            {"power_modes": {"g": {"cores": 8, "cpu_mhz": 2200}}},
             {"power_modes": {"g": {"nvpmodel": "MAXN"}}},
-            {"dvfs": ["on"]},
         ],
     )
     def test_that_change_make_another_run(self, keys, agx):
@@ -158,8 +144,6 @@ class TestFactors:
         [
             {"title": "another name"},
             {"python": ["docker", "run"]},
-            {"idle_s": 5},
-            {"out_of_memory": ["lenet"]},
             {"storage": {"ssd": {"title": "t", "root": "/x"}}},
         ],
     )

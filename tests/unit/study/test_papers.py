@@ -1,6 +1,5 @@
 """The grids of the two papers in config/studies.yaml: row by row, and how many there are."""
 
-import csv
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from epochwatt.study.config import Study
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import load_table
 from epochwatt.study.selection import STUDIES
+from epochwatt.tables import read_cells
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "data/published"
 
@@ -53,8 +53,7 @@ def simulated(request):
 
 
 def read(name):
-    with (PUBLISHED / name).open(newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+    return read_cells(PUBLISHED / name)
 
 
 def test_every_study_has_its_rows_and_epochs(runs, pytestconfig):
@@ -62,31 +61,6 @@ def test_every_study_has_its_rows_and_epochs(runs, pytestconfig):
     assert counts == {study: n_rows for study, (n_rows, _) in ROWS.items()}
     studies = read_rows(Study, pytestconfig.rootpath / STUDIES)
     assert {name: studies[name].epochs for name in ROWS} == {n: e for n, (_, e) in ROWS.items()}
-
-
-def test_shared_rows_are_one_run(runs):
-    assert len(runs) == len({run.id for run in runs}) == 189
-    shared = [run for run in runs if len(run.studies) > 1]
-    assert sum(len(run.studies) for run in runs) == sum(n for n, _ in ROWS.values()) == 201
-    # each network of the AGX at its defaults: storage, batch size, DVFS, power modes
-    defaults = [run for run in shared if len(run.studies) >= 4]
-    assert {run.factors["model"] for run in defaults} == {"lenet", "mobilenet", "resnet"}
-    assert len(shared) == 5
-
-
-def test_data_are_the_official_ones_but_where_they_are_scaled(runs):
-    made_up = [run for run in runs if run.factors["dataset_source"] != "official"]
-    assert {run.studies for run in made_up} == {("hipcw-scale",)}
-    assert {run.factors["dataset_scale"] for run in made_up} == {0.25, 4}
-    assert {run.factors["dataset_scale"] for run in runs} == {0.25, 1, 4}
-
-
-def test_models_that_ran_out_of_memory_are_in_no_study_of_a_paper(runs, pytestconfig):
-    devices = Devices(pytestconfig.rootpath)
-    pairs = {(run.factors["device"], run.factors["model"]) for run in runs}
-    listed = {d: devices.get(d, "the test").out_of_memory for d, _ in pairs}
-    assert {d for d, models in listed.items() if models} == {"nx", "nano"}
-    assert not {(d, m) for d, m in pairs if m in listed[d]}
 
 
 def as_published(row):
@@ -113,17 +87,6 @@ def test_the_twin_has_the_same_rows(runs, simulated):
         assert ours.id.startswith("twin-")
         assert (ours.parts, ours.receipts, ours.here) == ([], [], True)
     assert not {run.id for run in simulated} & {run.id for run in runs}
-
-
-def test_simulated_rows_are_those_of_the_published_grid(simulated):
-    found = {tuple(run.factors[key] for key in KEY): run.epochs for run in simulated}
-    rows = read("grid.csv")
-    assert found.keys() == {as_published(row) for row in rows}
-    assert all(found[as_published(row)] >= int(row["n_epochs"]) for row in rows)
-    core = [row for row in rows if row["tier"] in ("core", "variability")]
-    epochs = sum(int(row["n_epochs"]) for row in core)
-    vgg = sum(int(row["n_epochs"]) for row in core if row["model"] == "vgg11")
-    assert (len(rows), epochs, epochs - vgg) == (192, 5241, 5181)
 
 
 def test_rows_are_those_of_the_published_grid(runs):

@@ -4,9 +4,7 @@ import platform
 
 import pytest
 
-from epochwatt.study.place import (
-    absence,
-)
+from epochwatt.study.place import absence
 
 
 @pytest.fixture

@@ -1,18 +1,12 @@
 """The plan: what is asked for, what is measured, how long the rest may take and why."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.study import plan
-from epochwatt.study.plan import (
-    figures_in_want,
-    plan_lines,
-    start_lines,
-    why_lines,
-)
+from epochwatt.study.plan import plan_lines, start_lines, why_lines
 
 # What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
 DRY_RUN = """\
@@ -112,12 +106,6 @@ def test_runs_on_other_data_or_machines_say_nothing(factor, checkout, measure):
     assert "(a guess)" in row(checkout.settings(), other.id)[2]
 
 
-def test_damaged_record_does_not_stop_the_plan(one, measure):
-    folder = measure(one.runs[0], 0)
-    Path(folder.epoch_path(0), "record.json").write_text("{", "utf-8")
-    assert "(a guess)" in row(one.settings(), one.ids[0])[2]
-
-
 def test_time_left_is_epochs_and_jobs(one, measure, monkeypatch):
     monkeypatch.setattr(plan, "JOB_S", 2.0)
     measure(one.runs[0], 0, e2e_s=8.0)
@@ -145,56 +133,6 @@ def test_notes_of_rows_that_are_not_run_here(away, golden):
     golden("plan", "epochwatt plan (runs of other boards)", "\n".join(lines))
 
 
-def test_guess_of_the_device_is_better_than_that_of_the_workload(agx):
-    (run,) = agx.runs
-    assert row(agx.settings(), run.id)[2] == "18 (a guess)"  # 1797 samples at 100/s
-    agx.set_device(guess_samples_per_s={"mobilenet": 100})
-    assert row(agx.settings(), run.id)[2] == "0.25 (a guess)"
-
-
-STUDY = "title: t\n  setup: sigmetrics2023\n  backend: host\n  device: host\n  epochs: 1\n"
-TWO = f"""\
-one:
-  {STUDY}  sweep: [{{model: lenet}}]
-two:
-  {STUDY}  sweep: [{{model: lenet, batch_size: 32}}]
-"""
-FIGURE = """\
-  {name}:
-    draw: epochwatt.figures.sigmetrics2023.fig02.draw
-    studies: [{studies}]
-    panels:
-      {name}: {{title: t, width_in: 5.0, height_in: 3.2}}
-"""
-
-
-@pytest.fixture
-def two_studies(checkout):
-    """A checkout with two studies of a paper; figures of the first, of both, of the second."""
-    checkout.write("studies.yaml", TWO)
-    plotting = (checkout.path / "config/plotting.yaml").read_text("utf-8")
-    drawn = {"fig02": "one", "fig03": "one, two", "fig04": "two", "fig08": "two"}
-    figures = [FIGURE.format(name=name, studies=studies) for name, studies in drawn.items()]
-    checkout.write("plotting.yaml", plotting.partition("  fig02:")[0] + "".join(figures))
-    return checkout
-
-
-def test_figures_that_lack_runs_are_named_with_the_studies_they_lack(two_studies):
-    two_studies.write("config.yaml", "studies: [one]")
-    settings = two_studies.settings()
-    told = [
-        "drawn in part, host: fig03 (no run of two)",
-        "not drawn, host: fig04 fig08 (no run of two)",
-    ]
-    assert figures_in_want(settings) == told
-    assert start_lines(settings)[-3:-1] == told
-
-
-def test_plan_without_a_run_says_so(checkout):
-    checkout.write("exclusions.yaml", [{"where": {"model": "lenet"}, "reason": "none today"}])
-    assert plan_lines(checkout.settings())[-1].startswith("0 runs, 0 epochs")
-
-
 def test_why_says_what_is_measured_and_which_jobs_would_run(one, measure, dry_run, golden):
     wanted = one.runs[0]
     measure(wanted, 0)
@@ -202,11 +140,6 @@ def test_why_says_what_is_measured_and_which_jobs_would_run(one, measure, dry_ru
     lines = why_lines(one.settings(), wanted.id)
     lines[1] = re.sub(r"measured 2025-06-1\d [\d:]+,", "measured DAY,", lines[1])
     golden("plan", "epochwatt plan --explain RUN", "\n".join(lines))
-
-
-def test_why_of_a_finished_run_says_that_nothing_would_run(one, monkeypatch):
-    monkeypatch.setattr(plan, "_dry_run", lambda _: "Nothing to be done.\n")
-    assert why_lines(one.settings(), one.ids[0])[-1].startswith("nothing would run")
 
 
 def test_why_of_an_unknown_run_names_those_there_are(one):

@@ -72,37 +72,28 @@ class TestId:
         first, second = (only(**workers, **{factor: value}) for value in values)
         assert first.id != second.id
 
-    def test_changes_with_the_version_of_the_recipe(self, only, monkeypatch):
-        before = only().id
+    def test_changes_with_recipe_protocol_and_settings_of_its_power_mode(
+        self, only, checkout, monkeypatch
+    ):
+        low, before = only(power_mode="low").id, only().id
+        checkout.edit("devices/host.yaml", "cpu_mhz: 800", "cpu_mhz: 1000")
+        assert only(power_mode="low").id != low
+        assert only().id == before
+        with monkeypatch.context() as patch:
+            patch.setattr(columns, "PROTOCOL", 2)
+            assert only().id == before.replace("-p1-", "-p2-")
         maker = recipes.MAKERS["mnist", "digits"]._replace(version=2)
         monkeypatch.setitem(recipes.MAKERS, ("mnist", "digits"), maker)
         assert only().id != before
 
-    def test_changes_with_the_settings_of_its_power_mode(self, only, checkout):
-        low, asis = only(power_mode="low").id, only().id
-        checkout.edit("devices/host.yaml", "cpu_mhz: 800", "cpu_mhz: 1000")
-        assert only(power_mode="low").id != low
-        assert only().id == asis
-
-    def test_changes_with_the_protocol(self, only, monkeypatch):
-        before = only().id
-        monkeypatch.setattr(columns, "PROTOCOL", 2)
-        assert only().id == before.replace("-p1-", "-p2-")
-
-    def test_does_not_change_with_the_number_of_epochs(self, checkout):
+    def test_does_not_change_with_epochs_places_and_defaults_that_are_written_out(self, checkout):
         before = checkout.ids
         checkout.edit("studies.yaml", "epochs: 3", "epochs: 30")
-        assert checkout.ids == before
-
-    def test_does_not_change_with_where_things_are(self, checkout):
-        before = checkout.ids
         checkout.edit("devices/host.yaml", "root: data", "root: /mnt/elsewhere")
         checkout.edit("devices/host.yaml", "backends:", "python: [/usr/bin/python3]\nbackends:")
+        told = "model: lenet\n      storage: disk\n      power_mode: asis\n      instance: local"
+        checkout.edit("studies.yaml", "model: lenet", told)
         assert checkout.ids == before
-
-    def test_does_not_change_when_the_default_of_the_device_is_written_out(self, only):
-        said = only(storage="disk", power_mode="asis", dvfs="on", torch_threads=1, instance="local")
-        assert said.id == only().id
 
     def test_does_not_change_with_a_factor_that_is_added_later(self, checkout, monkeypatch):
         before = checkout.ids
@@ -139,13 +130,9 @@ class TestOneRun:
     def test_rows_shared_by_two_studies_are_one_with_the_most_epochs(self, selected, checkout):
         study = {"title": "t", "backend": "host", "device": "host"}
         row, other = {"model": "lenet", "seed": 3}, {"model": "lenet", "seed": 4}
-        checkout.write(
-            "studies.yaml",
-            {
-                "small": {**study, "epochs": 2, "sweep": [row]},
-                "long": {**study, "epochs": 5, "sweep": [row, other]},
-            },
-        )
+        small = {**study, "epochs": 2, "sweep": [row]}
+        long = {**study, "epochs": 5, "sweep": [row, other]}
+        checkout.write("studies.yaml", {"small": small, "long": long})
         checkout.write("config.yaml", {"studies": selected})
         shared, alone = checkout.runs
         assert (shared.studies, shared.epochs) == (tuple(selected), 5)

@@ -42,25 +42,8 @@ def test_shipped_configuration_is_the_main_job(pytestconfig):
     lenet = {row for row in rows if row[0] == "lenet"}
     assert {workers for _, workers, _ in lenet} == {0, 1, 2}
     assert len({batch_size for _, _, batch_size in lenet}) == 2
-    assert {row[:2] for row in rows - lenet} == {
-        ("mobilenet", 0),
-        ("mobilenet", 2),
-    }
+    assert {row[:2] for row in rows - lenet} == {("mobilenet", 0), ("mobilenet", 2)}
     assert {(run.factors["model"], run.epochs) for run in runs} == {("lenet", 3), ("mobilenet", 2)}
-
-
-def test_figure_draws_the_runs_of_its_studies_only(two_studies):
-    settings = two_studies.settings()
-    assert len(settings.table.runs) == 4
-    assert {run.factors["seed"] for run in settings.figure_runs("fig02", "host")} == {0}
-
-
-def test_where_leaves_out_other_runs_of_the_studies(checkout):
-    checkout.edit(
-        "plotting.yaml", "studies: [small]", "studies: [small]\n    where: {batch_size: [32]}"
-    )
-    runs = checkout.settings().figure_runs("fig02", "host")
-    assert {run.factors["batch_size"] for run in runs} == {32}
 
 
 def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
@@ -129,19 +112,6 @@ def test_path_with_braces_is_refused(path):
         refuse_braces(path, "the checkout")
 
 
-@pytest.mark.parametrize(
-    ("setup", "paper", "section", "claims"),
-    [("own", "none", "Own runs", []), ("sigmetrics2023", "sigmetrics2023", "", ["T5.1.1a"])],
-)
-def test_a_figure_of_ones_own_runs_is_none_of_a_papers(checkout, setup, paper, section, claims):
-    settings = checkout.settings()
-    settings.plotting.figures["fig02"].panels["fig02a"].claims[:] = ["T5.1.1a"]
-    for run in settings.table.runs.values():
-        run.factors["setup"] = setup
-    entry = settings.gallery_entry("host", "fig02", "fig02a")
-    assert (entry["paper"], entry["section"], entry["claims"]) == (paper, section, claims)
-
-
 @pytest.fixture
 def python(tmp_path, monkeypatch):
     def at(folder: str) -> Path:
@@ -153,13 +123,6 @@ def python(tmp_path, monkeypatch):
         return path
 
     return at
-
-
-def test_python3_is_the_interpreter_of_the_workflow(python):
-    path = python("lab")
-    lead_the_path()
-    assert os.get_exec_path()[0] == str(path.parent)
-    assert sys.executable == str(path)
 
 
 def test_one_whose_path_would_fall_apart_goes_by_its_name(python):

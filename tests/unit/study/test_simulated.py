@@ -6,10 +6,8 @@ import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.study.discard import discard
-from epochwatt.study.idle import idles
 from epochwatt.study.place import is_board
 from epochwatt.study.plan import plan_lines, start_lines
-from epochwatt.study.settings import refuse_root
 
 NUMBERS = {"cores": 8, "cpu_mhz": 2265, "gpu_mhz": 1377, "emc_mhz": 2133}
 
@@ -25,13 +23,6 @@ def twin(agx):
     agx.checkout.write("config.yaml", "studies: [small, simulated]\n")
     assert not is_board("agx_xavier", "/")
     return agx
-
-
-def test_they_ask_for_no_idle_power_of_a_board_and_for_no_user(twin, monkeypatch):
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    settings = twin.settings()
-    refuse_root(settings.table.runs.values())  # would raise ConfigError
-    assert idles(settings.table, settings.devices) == {}
 
 
 def test_a_mode_that_leaves_clocks_open_is_refused(twin, refused):

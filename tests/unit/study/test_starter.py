@@ -4,8 +4,7 @@ import pytest
 
 from epochwatt.board.device.board_files import Tables, cpus, tables
 from epochwatt.board.device.jetson import JetsonBoard
-from epochwatt.study import selection as module
-from epochwatt.study.selection import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
+from epochwatt.study.selection import BATCH_SIZES, EPOCHS, WORKERS, power_modes, starter
 
 KHZ, HZ = (400_000, 900_000, 1_100_000, 2_000_000), (100_000_000, 600_000_000, 1_000_000_000)
 EMC = (204_000_000, 800_000_000, 1_600_000_000)
@@ -36,7 +35,8 @@ class TestPowerModes:
         board = JetsonBoard(settings)
         before = agx.board.snapshot()
         n_cores = len(cpus(str(agx.board.root)))
-        for name, mode in told(power_modes(tables(str(agx.board.root)), n_cores)).items():
+        modes = told(power_modes(tables(str(agx.board.root)), n_cores))
+        for name, mode in [(name, modes[name]) for name in ("max", "half")]:
             found = board.apply(mode, "off")
             assert found["resolved"].items() >= mode.items(), name
             assert found["verified"], name
@@ -77,19 +77,3 @@ class TestStudy:
         assert pipeline["storage"] == ["ssd", "sd"]
         assert pipeline["power_mode"] == "max"
         assert modes["storage"] == "ssd"
-
-
-class TestDuration:
-    """About two hours: the data set is scaled."""
-
-    @staticmethod
-    def epochs(study):
-        pipeline, modes = study.sweep
-        n_runs = len(WORKERS) * len(BATCH_SIZES) * len(pipeline["storage"])
-        return EPOCHS * (n_runs + len(modes["power_mode"]) - 1)  # the highest mode stands in both
-
-    @pytest.mark.parametrize("samples_per_s", [10.0, 77.0, 200.0])
-    def test_follows_the_guess(self, samples_per_s, make):
-        study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
-        samples = self.epochs(study) * study.sweep[0]["dataset_scale"] * module.SAMPLES
-        assert samples / samples_per_s * module.SLOWER == pytest.approx(module.TARGET_S, rel=0.06)

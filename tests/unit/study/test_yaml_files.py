@@ -3,7 +3,6 @@
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.study import yaml_files
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.boards import read_rows
 
@@ -46,10 +45,3 @@ def test_deep_nesting_is_refused_with_its_line(path, read, text):
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"a\.yaml, line [12]: nested more than 50 levels"):
         read(path)
-
-
-@pytest.mark.parametrize("read", READERS)
-def test_nesting_that_is_allowed_is_read(path, read):
-    depth = yaml_files.DEEPEST - 1
-    path.write_text("a: " + "[" * depth + "]" * depth)
-    assert list(read(path)) == ["a"]

@@ -6,7 +6,7 @@ import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.sweeps.discard import discard_modes
-from epochwatt.sweeps.facts import write_modes
+from epochwatt.sweeps.modes import write_modes
 
 MODES = [{"cores": 1}, {"cores": 2}]
 ONE, TWO = ("mode-c1-x-x-x", "mode-c2-x-x-x")
@@ -59,9 +59,3 @@ def test_what_is_not_there_is_said(sweep):
 def test_what_is_no_sweep_is_left_to_runs(sweep, name):
     assert discard_modes("measured", name) == []
     assert left(sweep)[0] == [ONE, TWO]
-
-
-def test_of_a_simulated_sweep_nothing_is_measured(sweeps, bases):
-    sweeps.sweep(base=bases["twin"])
-    with pytest.raises(EpochwattError, match="one is simulated: nothing is measured of it"):
-        discard_modes("measured", "one")

@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cpufreq_tree import make_cpufreq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.device.kinds import AGX_ORIN, KINDS
+from epochwatt.board.device.kinds import AGX_ORIN
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import Grid
 from epochwatt.sweeps.grids import NAMED, Every, Steps
-from epochwatt.sweeps.modes import SweepMode, mode_rows
+from epochwatt.sweeps.modes import SweepMode
 
 ORIN = grids.steps_of_kind("agx_orin")
 
@@ -39,26 +38,6 @@ def test_a_named_grid_has_its_printed_size_and_no_mode_twice(name: str) -> None:
     board = NAMED[name].board
     modes = grids.named_grid(name, board, grids.steps_of_kind(board))
     assert len(modes) == len(set(modes)) == NAMED[name].size == SIZES[name]
-
-
-def test_the_clocks_of_named_grids_are_those_of_the_labs_scripts() -> None:
-    powertrain = grids.named_grid("powertrain-orin", "agx_orin", ORIN)
-    mhz = [268.8, 422.4, 576.0, 729.6, 883.2, 1036.8, 1190.4, 1344.0, 1497.6]
-    assert values(powertrain, "cpu_mhz") == [*mhz, 1651.2, 1804.8, 1958.4, 2112.0, 2201.6]
-    assert values(powertrain, "cores") == [2, 4, 6, 8, 10, 12]
-    assert values(powertrain, "emc_mhz") == [204, 665.6, 2133, 3199]
-    fulcrum = grids.named_grid("fulcrum-orin", "agx_orin", ORIN)
-    assert values(fulcrum, "cores") == [4, 8, 12]
-    cpu_mhz = [422.4, 729.6, 1036.8, 1344, 1651.2, 1958.4, 2201.6]
-    assert values(fulcrum, "cpu_mhz") == cpu_mhz
-    gpu_mhz = [114.75, 318.75, 522.75, 726.75, 930.75, 1134.75, 1300.5]
-    assert values(fulcrum, "gpu_mhz") == gpu_mhz
-    assert values(fulcrum, "emc_mhz") == [665.6, 2133, 3199]
-    assert set(fulcrum) < set(powertrain)
-    nano = grids.named_grid("orin-nano", "orin_nano", grids.steps_of_kind("orin_nano"))
-    assert values(nano, "gpu_mhz") == [306, 510, 624.75]
-    assert values(nano, "emc_mhz") == [665.6, 2133]
-    assert values(nano, "cpu_mhz")[-1] == 1510.4
 
 
 def test_other_clocks_than_the_printed_ones_are_refused_or_taken_by_the_rule() -> None:
@@ -122,13 +101,6 @@ def test_nominal_clocks_become_the_boards_own_steps() -> None:
     assert modes[0].settings() == {"cores": 2, "gpu_mhz": 1300.5}
 
 
-def test_modes_as_numbers() -> None:
-    rows = mode_rows([SweepMode(2, 115.2, 114.75, 204), SweepMode(3)])
-    assert rows[0].tolist() == [2, 115.2, 114.75, 204, 1]
-    assert np.array_equal(rows[1], [3, np.nan, np.nan, np.nan, 1], equal_nan=True)
-    assert mode_rows([]).shape == (0, 5)
-
-
 steps = st.builds(
     Steps,
     st.just("a board"),
@@ -165,10 +137,3 @@ def test_every_nth_step_has_the_highest_and_none_twice(n: int, first: int, size:
     assert chosen == sorted(set(chosen))
     assert chosen[-1] == steps[-1]
     assert set(range(first, size, n)) | {size - 1} == set(map(int, chosen))
-
-
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.gpu_hz])
-def test_all_modes_are_the_product_of_a_kinds_tables(kind: str) -> None:
-    row = KINDS[kind]
-    n = row.cores * len(row.cpu_khz) * len(row.gpu_hz) * len(row.emc_hz)
-    assert len(modes_of(grids.steps_of_kind(kind))) == n

@@ -11,30 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError
-from epochwatt.sweeps.mode_table import (
-    SweepRow,
-    read_mode_tables,
-    tables_of,
-    write_mode_tables,
-)
+from epochwatt.sweeps.mode_table import SweepRow, read_mode_tables, tables_of, write_mode_tables
 
 ROW = SweepRow(
-    sweep="planted",
-    provenance="measured",
-    device="agx_orin",
-    workload="lenet",
-    task="train",
-    batch_size=16,
-    precision="fp32",
-    cores=12,
-    cpu_mhz=2201.6,
-    gpu_mhz=1300.5,
-    emc_mhz=3199,
-    time_s=0.0125,
-    power_w=20.5,
+    **{"sweep": "planted", "provenance": "measured", "device": "agx_orin", "workload": "lenet"},
+    **{"task": "train", "batch_size": 16, "precision": "fp32", "cores": 12, "cpu_mhz": 2201.6},
+    **{"gpu_mhz": 1300.5, "emc_mhz": 3199, "time_s": 0.0125, "power_w": 20.5},
     power_scope="module",
 )
-
 positive = st.floats(1e-6, 1e6).map(lambda number: float(f"{number:.9g}"))
 
 
@@ -46,15 +30,8 @@ positive = st.floats(1e-6, 1e6).map(lambda number: float(f"{number:.9g}"))
     workload=st.text("abc, \"'µ-@", min_size=1),
 )
 def test_a_row_survives_the_file(tmp_path_factory, time_s, power_w, limit, valid, workload):
-    row = replace(
-        ROW,
-        time_s=time_s,
-        power_w=power_w,
-        power_limit_w=limit,
-        valid=valid,
-        workload=workload,
-        flags="" if valid else "clock_below_request",
-    )
+    told = {"time_s": time_s, "power_w": power_w, "power_limit_w": limit, "workload": workload}
+    row = replace(ROW, **told, valid=valid, flags="" if valid else "clock_below_request")
     path = tmp_path_factory.mktemp("tables") / "sweep.csv.gz"
     write_mode_tables(path, tables_of([row]))
     (table,) = read_mode_tables(path)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.study.plan import JOB_S
-from epochwatt.sweeps.plan import chunk_estimates_s, clock_ratios, modes_left, sweep_lines
+from epochwatt.sweeps.plan import chunk_estimates_s, modes_left, sweep_lines
 
 
 @pytest.fixture
@@ -14,13 +13,6 @@ def threads(sweeps):
     return sweeps
 
 
-def cells(sweeps, name="one"):
-    """Return what the plan says of a sweep, by column."""
-    header, *rows = sweep_lines(sweeps.table([name]), sweeps.settings())
-    (row,) = [row for row in rows if row.startswith(name)]
-    return dict(zip(header.split("  "), row.split("  "), strict=False))
-
-
 def test_a_guess_counts_switching_mini_batches_and_the_job(threads):
     sweep = threads.sweep()
     (chunk_s,), basis = chunk_estimates_s(sweep, threads.settings())
@@ -28,16 +20,6 @@ def test_a_guess_counts_switching_mini_batches_and_the_job(threads):
     assert chunk_s == pytest.approx(3 + 10 + 1.5 * 40 * 16 / 7188)
     last = sweep_lines(threads.table(["one"]), threads.settings())[-1]
     assert last == f"sweeps: the rest takes about {round(chunk_s + JOB_S)} s"
-
-
-def test_the_plan_says_why_a_host_has_threads_alone(threads, monkeypatch):
-    monkeypatch.setattr(CpuClocks, "why_fixed", lambda self: f"there is no {self.root}sys/x")
-    line = sweep_lines(threads.table(["one"]), threads.settings())[2]
-    assert line == (
-        "sweep one: modes are threads alone; CPU clocks cannot be set here: there is no /sys/x"
-    )
-    monkeypatch.setattr(CpuClocks, "why_fixed", lambda self: "")
-    assert len(sweep_lines(threads.table(["one"]), threads.settings())) == 3
 
 
 def test_what_is_measured_gives_the_estimate_and_is_not_left(orin, bases, measure_mode):
@@ -50,14 +32,6 @@ def test_what_is_measured_gives_the_estimate_and_is_not_left(orin, bases, measur
     assert left_s == pytest.approx(16.0 + 4.0 * 1300.5 / 318.75)  # of 20 s 4 s were mini-batches
     line = sweep_lines(orin.table(["one"]), orin.settings())[1]
     assert line.split()[:3] == ["one", "2", "1"]
-
-
-def test_slow_clocks_take_longer(sweeps, bases):
-    sweep = sweeps.sweep(base=bases["twin"])
-    ratios = clock_ratios(sweep)
-    assert {mode.gpu_mhz for mode in sweep.modes if ratios[mode] == 1.0} == {1300.5}
-    assert max(ratios.values()) == pytest.approx(1300.5 / 114.75)
-    assert set(clock_ratios(sweeps.sweep()).values()) == {1.0}
 
 
 def test_simulated_sweeps_take_no_time_of_a_board_and_others_are_left_alone(sweeps, bases):

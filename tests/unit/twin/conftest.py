@@ -7,7 +7,6 @@ import pytest
 from made_up import FACTORS, assumed
 
 from epochwatt.counting.count_workload import network_factors, write_workload
-from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.calibrate_twin import MODELS, load_evidence
 from epochwatt.twin.epoch import Setting
@@ -15,28 +14,15 @@ from epochwatt.twin.predicted import DATASETS
 
 
 @pytest.fixture(scope="session")
-def workloads(tmp_path_factory):
+def workloads(network_counts):
     """Paths of the counts of the networks that the papers print numbers of."""
-    folder = tmp_path_factory.mktemp("workloads")
-    for model in MODELS:
-        write_workload({"model": model}, str(folder / f"{model}.json"))
-    return [str(folder / f"{model}.json") for model in MODELS]
+    return [network_counts(model) for model in MODELS]
 
 
 @pytest.fixture(scope="session")
-def inferences(tmp_path_factory):
+def inferences(network_counts):
     """Paths of the counts of the inference of two of them."""
-    folder = tmp_path_factory.mktemp("inferences")
-    paths = {model: str(folder / f"{model}.json") for model in ("lenet", "mobilenet")}
-    for model, path in paths.items():
-        write_workload({"model": model}, path, task="infer")
-    return list(paths.values())
-
-
-@pytest.fixture(scope="session")
-def inferring(twin, inferences):
-    """The simulated boards, which know the inference of these two, too."""
-    return twin.knowing(*map(load_kernel_counts, inferences))
+    return [network_counts(model, "infer") for model in ("lenet", "mobilenet")]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from epochwatt.twin.calibration import (
     Problem,
     calibrate,
     find_lacking,
-    fit_with_evidence,
     misfits,
     moves,
     serves,
@@ -58,16 +57,6 @@ def test_fit_finds_the_parameters_that_made_the_numbers(evidence, only):
     assert {n: fit.parameters[n] for n in names} == pytest.approx(true, rel=0.01)
     before = sum(misfits(facts, predict(facts, twin, twin.parameters)) ** 2)
     assert 2 * fit.cost < 0.02 * before
-
-
-def test_parameter_that_no_number_speaks_of_stays_at_its_prior(evidence, only):
-    twin = only(evidence.twin, "soc_factor", "sample_kcycles")
-    priors = {name: parameter.prior for name, parameter in twin.parameters.described.items()}
-    fit = calibrate([f for f in evidence.facts if f.id.startswith("S5.1.3")], twin)
-    assert fit.parameters["soc_factor"] == pytest.approx(priors["soc_factor"], rel=1e-6)
-    fit = calibrate([], twin)
-    assert fit.parameters["sample_kcycles"] == priors["sample_kcycles"]
-    assert (fit.n_facts, fit.cost, fit.parameters.fitted) == (0, 0.0, ())
 
 
 def test_derivatives_are_those_of_the_residuals(evidence):
@@ -130,17 +119,3 @@ def test_committed_parameters_have_their_evidence(evidence):
         assert squares.max() < PRIVATE * squares.sum(), name
     others = [q for q in p.described.values() if q.source != "fitted"]
     assert not any(q.serves or q.spread or q.private_to for q in others)
-
-
-def test_parameter_of_one_number_is_assumed_again(evidence, only):
-    twin = only(evidence.twin, "soc_factor", "sample_kcycles")
-    ids = ("S5.6-06", "S5.1.3-01", "S5.1.3-02", "S5.1.4-01", "RS5.1.4-05", "S5.1.5-01")
-    facts = [fact for fact in evidence.facts if fact.id in ids]
-    lines = []
-    fit = fit_with_evidence(facts, [], twin, lines.append)
-    assert fit.parameters.fitted == ("sample_kcycles",)
-    assert "soc_factor stays at its prior: it serves S5.6-06" in lines
-    assert fit.parameters["soc_factor"] == twin.parameters.described["soc_factor"].prior
-    assert {"S5.1.3-01", "S5.1.5-01"} <= set(fit.parameters.described["sample_kcycles"].serves)
-    again = fit_with_evidence(facts, [], replace(twin, parameters=fit.parameters))
-    assert again.parameters.described == fit.parameters.described

@@ -8,8 +8,6 @@ import pytest
 
 from epochwatt.roofline.fit import Kernels, fit_kernels
 from epochwatt.roofline.fits import fit_tables
-from epochwatt.roofline.laws import Clocks as LawClocks
-from epochwatt.roofline.laws import fit_ceiling_laws
 from epochwatt.roofline.points import read_points
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.twin.boards import Clocks
@@ -39,32 +37,13 @@ def test_the_fits_are_the_boards_own_constants(twin, fits):
         assert fit.ceilings.bytes_per_s == pytest.approx(moved, rel=0.03)
 
 
-def test_ceilings_follow_the_clocks(twin, fits):
-    clocks = LawClocks(MODES.gpu_mhz, MODES.cpu_mhz, MODES.emc_mhz)
-    laws = fit_ceiling_laws(clocks, [fit.ceilings for fit in fits])
-    board = twin.boards["agx"]
-    per_cycle = 2 * board.cuda_cores * twin.parameters["dense_efficiency"]
-    assert laws.flops_per_cycle == pytest.approx(per_cycle, rel=0.03)
-    assert np.isinf(laws.bytes_per_core_cycle)  # no simulated memory waits for the GPU's clock
-
-
 def test_named_modes_and_those_of_a_sweep_are_written_once_each(
     tmp_path, pytestconfig, twin, workloads, inferences
 ):
     row = SweepRow(
-        sweep="made-up",
-        provenance="simulated",
-        device=twin.boards["agx"].kind,
-        workload="lenet",
-        task="infer",
-        batch_size=16,
-        cores=8,
-        cpu_mhz=1100,
-        gpu_mhz=700,
-        emc_mhz=2133,
-        time_s=0.01,
-        power_w=20,
-        power_scope="module",
+        **{"sweep": "made-up", "provenance": "simulated", "device": twin.boards["agx"].kind},
+        **{"workload": "lenet", "task": "infer", "batch_size": 16, "cores": 8, "cpu_mhz": 1100},
+        **{"gpu_mhz": 700, "emc_mhz": 2133, "time_s": 0.01, "power_w": 20, "power_scope": "module"},
     )
     sweep, ceilings, points = (str(tmp_path / f"{name}.csv") for name in ("s", "c", "p"))
     write_mode_tables(Path(sweep), tables_of([row, replace(row, repeat=1)]))

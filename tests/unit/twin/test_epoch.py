@@ -68,17 +68,7 @@ def test_epoch_is_the_sum_of_its_parts_and_what_the_slower_of_loop_and_workers_t
     assert number(e.e2e_s) == pytest.approx(expected_s)
 
 
-@pytest.mark.parametrize("scale", [0.25, 0.5, 2, 4, 10])
-def test_epoch_that_the_gpu_bounds_grows_with_the_data_set(setting, twin, scale):
-    p = twin.parameters
-    whole, scaled = (epoch(setting(model="resnet", scale=s), p) for s in (1, scale))
-    assert number(whole.compute_s) > 0.9 * number(whole.e2e_s)
-    assert number(scaled.e2e_s) == pytest.approx(scale * number(whole.e2e_s), rel=0.01)
-    assert number(scaled.energy_wh) == pytest.approx(scale * number(whole.energy_wh), rel=0.01)
-
-
-@pytest.mark.parametrize("dvfs", [False, True])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "dvfs"), [("lenet", True), ("mobilenet", False)])
 def test_configurations_side_by_side_are_those_one_by_one(setting, modes, twin, model, dvfs):
     p, own = twin.parameters, list(modes["agx"].values())
     workers = [n % 5 for n in range(len(own))]
@@ -105,18 +95,6 @@ def test_configurations_side_by_side_are_those_one_by_one(setting, modes, twin, 
 def test_configuration_that_cannot_be_is_refused(setting, change, message):
     with pytest.raises(EpochwattError, match=message):
         setting(**change)
-
-
-def test_cached_data_set_hides_every_disk_on_agx_and_not_on_nx(setting, twin):
-    def stall_s(device, medium, **changes):
-        asked = setting(device, "mobilenet", medium=medium, **changes)
-        return number(epoch(asked, twin.parameters).stall_s)
-
-    media = ("ssd", "sd", "hdd")
-    assert len({stall_s("agx", medium) for medium in media}) == 1
-    in_line = [stall_s("nx", medium, num_workers=0) for medium in media]
-    assert in_line == sorted(in_line)
-    assert in_line[-1] > 1.5 * in_line[0]
 
 
 def test_small_data_set_is_cached_on_nx_in_one_papers_set_up_and_not_in_the_other(setting, twin):

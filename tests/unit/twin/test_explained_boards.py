@@ -1,11 +1,9 @@
 """Explanations of simulated runs: the bottleneck of `what-if`, and next modes nearly as there."""
 
-import statistics
-
 import pytest
 
 from epochwatt.epochs.bottleneck import ARITHMETIC, LAUNCHES, MEMORY
-from epochwatt.roofline.explain import Observed, Roof, explain, next_steps
+from epochwatt.roofline.explain import Observed, Roof, explain
 from epochwatt.twin import resources
 from epochwatt.twin.boards import Clocks, number
 from epochwatt.twin.ceilings import simulated_fits
@@ -57,19 +55,3 @@ def test_the_limit_of_computing_is_that_of_what_if(
     assert found.bottleneck.limit == LIMITS[largest]
     assert found.roof_share < 1.05
     assert found.energy_scale == 1.0
-
-
-def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twin, fits):
-    """The truth is known here; rooflines know neither occupancy nor gaps between kernels."""
-    off = []
-    for model in DATASET:
-        for workers in (0, 4):
-            for here in fits["agx"][:8]:
-                _, seen = simulate("agx", model, workers, here.mode)
-                for step in next_steps(twin.works[model], seen, here, fits["agx"]):
-                    mode = Clocks(*here.mode)._replace(**{step.knob: step.new})
-                    _, there = simulate("agx", model, workers, mode)
-                    off.append(abs(step.e2e_s / there.e2e_s - 1.0))
-    assert len(off) > 100
-    assert statistics.median(off) < 0.02
-    assert statistics.quantiles(off, n=10)[-1] < 0.12

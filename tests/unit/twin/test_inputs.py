@@ -9,17 +9,8 @@ import yaml
 
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import ConfigError
-from epochwatt.twin.boards import load_boards, load_samples
-from epochwatt.twin.parameters import (
-    FILE,
-    digests,
-    load_parameters,
-    write_parameters,
-)
-
-SAMPLE = {"n_samples": 10, "file_bytes": 0, "pixels": 4, "mib": 1, "source": "made up"}
-FITTED = {"value": 3, "unit": "ms", "source": "fitted", "about": "a", "prior": 2, "factor": 1.5}
-ASSUMED = {"value": 0.5, "unit": "", "source": "assumed", "about": "b: c"}
+from epochwatt.twin.boards import load_boards
+from epochwatt.twin.parameters import FILE, digests, load_parameters, write_parameters
 
 
 @pytest.fixture
@@ -61,11 +52,9 @@ def test_kind_may_have_its_former_name_and_other_clocks(committed, tmp_path):
     ("change", "message"),
     [
         (lambda row: row.pop("ipc"), "agx is .*\n  allowed: .*ipc"),
-        (lambda row: row.pop("kind"), "agx is .*\n  allowed: .*cores.*kind"),
         (lambda row: row.update(kind="tx2"), "agx: unknown kind of board\n  found: 'tx2'"),
         (lambda row: row.update(price=500), "agx is .*price"),
         (lambda row: row.update(cores="eight"), "agx: cores is 'eight'\n  allowed: a number"),
-        (lambda row: row.update(ipc=True), "agx: ipc is True"),
         (lambda row: row.update(ipc=float("nan")), "agx: ipc is nan"),
         (lambda row: row.update(units={"d4": [1.05]}), r"agx: unit d4 is \[1.05\]"),
     ],
@@ -77,13 +66,6 @@ def test_wrong_board_is_refused(committed, tmp_path, change, message):
     with pytest.raises(ConfigError, match=message) as caught:
         load_boards(tmp_path)
     assert str(tmp_path / "boards.yaml") in str(caught.value)
-
-
-def test_wrong_data_set_is_refused(tmp_path):
-    rows = {"good": SAMPLE, "bad": {**SAMPLE, "pixels": "many"}}
-    (tmp_path / "samples.yaml").write_text(yaml.safe_dump(rows), "utf-8")
-    with pytest.raises(ConfigError, match=r"samples\.yaml: bad: pixels is 'many'"):
-        load_samples(tmp_path)
 
 
 # -- parameters ------------------------------------------------------------------------------------
@@ -105,7 +87,6 @@ def test_comments_and_layout_stay_when_values_move(committed, tmp_path):
     ("text", "message"),
     [
         ("cpu: 3\n", "cpu is 3"),
-        ("cpu: {a: 3}\n", "a is 3"),
         ("cpu: {a: {value: 1, unit: s, source: guessed, about: x}}\n", "source is 'guessed'"),
         ("cpu: {a: {value: -1, unit: s, source: assumed, about: x}}\n", "value is -1"),
         ("cpu: {a: {value: 1, unit: s, source: fitted, about: x}}\n", "a: fitted"),
@@ -135,7 +116,6 @@ ALL = "agx nx nano orin"
     [
         ("parameters.yaml", "^noise:", "# looked at again\nnoise:", ""),
         ("parameters.yaml", "^    about: .*$", "    about: in other words", ""),
-        ("parameters.yaml", r"^    spread: [\d.]+$", "    spread: 0.5", ""),
         ("boards.yaml", "^  kind: nano$", "  kind: nano\n  title: Another name", ""),
         ("samples.yaml", 'source: ".*"', 'source: "another book"', ""),
         ("parameters.yaml", r"(sync_ms:\n    value: )[\d.]+", r"\g<1>0.123", ALL),

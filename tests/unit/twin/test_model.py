@@ -1,6 +1,5 @@
 """Parts of the model: CPU work, kernels, the loader, storage, page cache, power, governors."""
 
-import csv
 import heapq
 from collections import OrderedDict, deque
 from pathlib import Path
@@ -10,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.errors import EpochwattError
+from epochwatt.tables import read_cells
 from epochwatt.twin.boards import Clocks
-from epochwatt.twin.compute import kernels_s, last_end_s
-from epochwatt.twin.epoch import epoch
+from epochwatt.twin.compute import last_end_s
 from epochwatt.twin.loader import (
     MEDIA,
     Stages,
@@ -55,35 +53,6 @@ def test_last_end_is_that_of_the_recursion(rows, front_s):
         assert ended_s == pytest.approx([ends_s(exec_s[0], launch_s[0], front_s)], abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("flops", "moved", "by_gpu", "by_memory"), [(1e12, 1e6, 0.5, 1.0), (1e3, 1e9, 1.0, 0.5)]
-)
-def test_kernel_follows_the_clock_of_its_roof_alone(twin, flops, moved, by_gpu, by_memory):
-    work = generic_kernel_counts(flops, moved, launches=10, parameters=1000, sample_bytes=4000)
-    p = {**twin.parameters, "kernel_gap_kcycles": 0.0}
-    gpu_mhz, emc_mhz = np.array([500.0, 1000.0, 500.0]), np.array([1000.0, 1000.0, 2000.0])
-    base, gpu, emc = kernels_s(work, 16, twin.boards["agx"], gpu_mhz, emc_mhz, p)
-    assert gpu == pytest.approx(by_gpu * base)
-    assert emc == pytest.approx(by_memory * base)
-
-
-def test_no_kernel_is_faster_than_the_data_sheet(twin):
-    board = twin.boards["agx"]
-    for work in twin.works.values():
-        exec_s = kernels_s(work, 16, board, 1377.0, 2133.0, twin.parameters)[0]
-        assert (exec_s >= work.flops(16) / (2 * board.cuda_cores * 1377e6)).all()
-        assert (exec_s >= work.bytes(16) / (board.emc_bytes_per_clock * 2133e6)).all()
-
-
-def test_lenet_is_launch_bound_and_insensitive_to_the_gpus_clock(setting, twin):
-    p = twin.parameters
-    slow, fast = (epoch(setting(model="lenet", mode=mode), p) for mode in ("m", "g"))
-    assert fast.clocks.gpu_mhz > 3 * slow.clocks.gpu_mhz
-    assert fast.compute_s[0] == pytest.approx(slow.compute_s[0], rel=0.02)
-    assert fast.work.launch_s[0] > 0.5 * fast.work.compute_s[0]
-    assert fast.gpu_busy_s[0] < 0.5 * fast.compute_s[0]
-
-
 # -- the loader: torch's rule of prefetching, played event by event in two ways --------------------
 
 
@@ -97,11 +66,9 @@ class Loader:
 
     def __init__(self, prepare_s, take_s, rest_s, workers, prefetch_factor, first_s):
         self.prepare_s, self.take_s, self.rest_s = prepare_s, take_s, rest_s
-        self.workers = [deque() for _ in range(workers)]
-        self.idle = [False] * workers
-        self.sent, self.there = 0, set()
-        self.next, self.asked_s, self.waiting = 0, 0.0, False
-        self.waits, self.events, self.n_events = [], [], 0
+        self.workers, self.idle = [deque() for _ in range(workers)], [False] * workers
+        self.sent, self.there, self.next, self.asked_s = 0, set(), 0, 0.0
+        self.waiting, self.waits, self.events, self.n_events = False, [], [], 0
         for worker in range(workers):
             self.at(first_s, "free", worker)
         for _ in range(prefetch_factor * workers):
@@ -132,10 +99,9 @@ class Loader:
             self.at(now_s + self.prepare_s[number], "done", (number, worker))
 
     def done(self, now_s, what):
-        number, worker = what
-        self.there.add(number)
+        self.there.add(what[0])
         self.take(now_s)
-        self.free(now_s, worker)
+        self.free(now_s, what[1])
 
     def free(self, now_s, worker):
         self.idle[worker] = True
@@ -182,8 +148,8 @@ def test_waits_are_those_of_processes_with_queues(times, workers, prefetch_facto
     assert waits_s(of_stages, workers, prefetch_factor, float(first_s)).tolist() == played
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 4, 8])
-@pytest.mark.parametrize("rest_s", [0.01, 0.5, 2.0])
+@pytest.mark.parametrize("workers", [0, 1, 4])
+@pytest.mark.parametrize("rest_s", [0.01, 2.0])
 def test_long_run_is_the_closed_form(workers, rest_s):
     n = 2000
     alike = stages(0.6, 0.5, 0.02, rest_s)
@@ -206,7 +172,7 @@ def test_one_reader_pays_the_whole_access_and_a_queue_saves_its_gain(twin, mediu
     assert times_s[-1] == pytest.approx(times_s[0] * (1 - p[f"{medium}_queue_gain"]), abs=1e-9)
 
 
-def simulated_response_s(service_s, think_s, readers, n=60_000):
+def simulated_response_s(service_s, think_s, readers, n=30_000):
     """Return the mean response of a medium with exponential service, event by event."""
     random = np.random.default_rng(3)
     wanting = [(float(random.random()) * think_s, reader) for reader in range(readers)]
@@ -220,9 +186,7 @@ def simulated_response_s(service_s, think_s, readers, n=60_000):
     return total_s / n
 
 
-@pytest.mark.parametrize(
-    ("think_s", "readers"), [(0.0, 4), (1.0, 2), (3.0, 4), (4.0, 8), (20.0, 4)]
-)
+@pytest.mark.parametrize(("think_s", "readers"), [(0.0, 4), (3.0, 4), (4.0, 8)])
 def test_event_simulation_with_irregular_service_says_the_same(think_s, readers):
     simulated_s = simulated_response_s(1.0, think_s, readers)
     assert response_s(1.0, think_s, readers) == pytest.approx(simulated_s, rel=0.03)
@@ -246,7 +210,7 @@ def simulated_hit_share(n_files, n_cached, n_epochs, seed=1):
     return hits / (n_files * n_epochs)
 
 
-@pytest.mark.parametrize("cached", [0.05, 0.2, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("cached", [0.05, 0.5, 0.95])
 def test_cache_played_file_by_file_hits_as_often(cached):
     simulated = simulated_hit_share(4000, round(4000 * cached), 8)
     assert hit_share(cached) == pytest.approx(simulated, abs=0.01)
@@ -285,16 +249,11 @@ def test_busy_module_takes_the_power_of_its_equation(twin):
 def test_higher_clock_under_the_same_load_never_takes_less(twin, name, clock, shares, load):
     board = twin.boards[name]
     low, high = getattr(board, clock)
-    slow_w, fast_w = (
-        parts(
-            board,
-            top(board)._replace(**{clock: low + s * (high - low)}),
-            Load(*load),
-            twin.parameters,
-        ).module_w
-        for s in sorted(shares)
-    )
-    assert slow_w <= fast_w + 1e-9
+    watts = []
+    for share in sorted(shares):
+        clocks = top(board)._replace(**{clock: low + share * (high - low)})
+        watts.append(parts(board, clocks, Load(*load), twin.parameters).module_w)
+    assert watts[0] <= watts[1] + 1e-9
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -311,9 +270,7 @@ def test_each_idle_state_takes_less_than_the_one_before(twin, name):
     ("change", "message"),
     [
         ({"cores": 9}, r"cannot have cores 9\n  allowed: 1 to 8"),
-        ({"cores": 0}, r"cores 0\n  allowed: 1 to 8"),
         ({"cpu_mhz": 3000.0}, r"cpu_mhz 3000\n  allowed: 115.2 to 2265.6"),
-        ({"gpu_mhz": np.array([10.0, 1377.0])}, r"gpu_mhz 10\n  allowed: 114.75 to 1377"),
         ({"emc_mhz": np.array([1600.0, 9000.0])}, r"emc_mhz 9000\n  allowed: 204 to 2133"),
         ({"emc_mhz": float("nan")}, "emc_mhz nan"),
     ],
@@ -340,8 +297,7 @@ def against_rails(board, p, row):
 
 
 def test_rails_that_no_fit_has_seen(twin):
-    with MEASURED.open(encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
+    rows = read_cells(MEASURED)
     errors = [against_rails(twin.boards["agx"], twin.parameters, row) for row in rows]
     gpu, cpu, rest, module = 100 * np.median(np.abs(errors), axis=0)
     assert len(rows) == 14

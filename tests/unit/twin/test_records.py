@@ -1,6 +1,5 @@
 """Simulated epochs and idle powers as a measurement's files, the tables made of them, the jobs."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -17,24 +16,14 @@ from epochwatt.board.records.samples import read_samples
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
+from epochwatt.tables import read_cells
 from epochwatt.twin import records
 from epochwatt.twin.__main__ import main
-from epochwatt.twin.records import (
-    KEPT_EPOCHS,
-    simulate_idle,
-    stuck_s,
-    write_idles,
-    write_run,
-)
+from epochwatt.twin.records import KEPT_EPOCHS, simulate_idle, stuck_s, write_idles, write_run
 from epochwatt.twin.twin import load_twin
 
 ROOT = Path(__file__).resolve().parents[3]
 N = 100
-
-
-def read(path):
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
 
 
 @pytest.fixture
@@ -46,7 +35,7 @@ def written(tmp_path, monkeypatch):
         write_run(
             RUN, f"results/simulated/{RUN}", factors, epochs, FLAG_EFFECTS, f"results/runs/{RUN}"
         )
-        return read(f"results/runs/{RUN}/epochs.csv")
+        return read_cells(f"results/runs/{RUN}/epochs.csv")
 
     return call
 
@@ -62,7 +51,7 @@ class TestTables:
     def test_have_the_columns_of_a_measured_run_and_say_that_they_are_simulated(self, written):
         rows = written(epoch(0), epoch(1))
         assert tuple(rows[0]) == columns.names(columns.RUN_EPOCH_COLUMNS)
-        energy = read(f"results/runs/{RUN}/energy.csv")
+        energy = read_cells(f"results/runs/{RUN}/energy.csv")
         assert tuple(energy[0]) == columns.names(columns.RUN_ENERGY_COLUMNS)
         assert [row["epoch"] for row in energy] == ["0", "1"]
         for row in rows:
@@ -97,12 +86,7 @@ class TestGates:
             (epoch(0, gpu_mhz=0.9 * MODE["gpu_mhz"]), FACTORS, "clock_below_request", True),
             (epoch(0, gpu_mhz=600.0), {**FACTORS, "dvfs": "on"}, "clock_below_request", False),
             (epoch(0)._replace(e2e_s=10.0), FACTORS, "overhead_negative", True),
-            (
-                epoch(0, n=200, power_w=lambda t_s: np.full(t_s.size, 7.0)),
-                FACTORS,
-                "power_stuck",
-                True,
-            ),
+            (epoch(0, n=200, power_w=lambda t: np.full(t.size, 7.0)), FACTORS, "power_stuck", True),
         ],
     )
     def test_are_those_of_measured_epochs(self, written, simulated, factors, flag, is_set):
@@ -150,7 +134,7 @@ class TestRecords:
         collect_run(
             "results/simulated", RUN, 3, FLAG_EFFECTS, "again/epochs.csv", "again/energy.csv"
         )
-        for ours, theirs in zip(simulated, read("again/epochs.csv"), strict=True):
+        for ours, theirs in zip(simulated, read_cells("again/epochs.csv"), strict=True):
             for name, cell in ours.items():
                 try:
                     assert float(cell) == pytest.approx(float(theirs[name]), rel=1e-5), name
@@ -201,7 +185,7 @@ def test_job_imports_what_it_needs_and_no_more(words, python, tmp_path):
     assert status == "0"
     heavy = {"pandas", "torch", "scipy", "pydantic", "matplotlib", "sklearn", "snakemake", "click"}
     assert heavy & set(loaded) == set()
-    rows = read(tmp_path / "tables/epochs.csv")
+    rows = read_cells(tmp_path / "tables/epochs.csv")
     assert [(row["epoch"], row["n_minibatches"]) for row in rows] == [("0", "3750"), ("1", "3750")]
 
 
@@ -213,12 +197,8 @@ def test_board_that_the_twin_lacks_is_an_error_in_words(words, capsys):
 # -- idle powers -----------------------------------------------------------------------------------
 
 PLACE = {
-    "backend": "twin",
-    "device": "agx",
-    "instance": "d1",
-    "power_mode": "g",
-    "dvfs": "off",
-    "state": "i",
+    **{"backend": "twin", "device": "agx", "instance": "d1", "power_mode": "g"},
+    **{"dvfs": "off", "state": "i"},
 }
 SOCKET = {"id": "a", "place": PLACE, "mode": MODE, "power_scope": "socket", "seconds": 1800.0}
 MODULE = {"id": "b", "place": PLACE, "mode": MODE, "power_scope": "module", "seconds": 60.0}
@@ -233,7 +213,7 @@ def test_idle_powers_become_rows_of_the_table(tmp_path, monkeypatch):
     table = tmp_path / "idle.csv"
     idles = [{**idle, "root": str(output)} for idle in (SOCKET, MODULE)]
     write_idle_table(idles, str(tmp_path / "none.csv"), str(table))
-    socket, module = read(table)
+    socket, module = read_cells(table)
     assert (socket["backend"], socket["power_scope"], socket["state"]) == ("twin", "socket", "i")
     assert (float(socket["power_w"]), float(socket["duration_s"])) == (11.5, 1800.0)
     assert (float(module["power_w"]), module["power_scope"]) == (7.5, "module")

@@ -13,10 +13,9 @@ from epochwatt.errors import EpochwattError
 from epochwatt.twin import run
 from epochwatt.twin.boards import number
 from epochwatt.twin.epoch import epoch
-from epochwatt.twin.run import PERIOD_S, read_sensors, setting_of, simulate, timeline
+from epochwatt.twin.run import read_sensors, setting_of, simulate, timeline
 
 BOARDS = ("agx", "nx", "nano", "orin")
-CLOCKS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +83,14 @@ def test_units_differ_as_the_paper_prints_it_whatever_the_run(still, factors_of)
 # -- against the closed form -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [0, 1, 4, 8])
 @pytest.mark.parametrize(
-    ("device", "model", "storage"),
+    ("device", "model", "storage", "workers"),
     [
-        ("agx", "lenet", "ssd"),
-        ("agx", "resnet", "ssd"),
-        ("nano", "lenet", "sd"),
-        ("agx", "mobilenet", "hdd"),
-        ("nx", "mobilenet", "hdd"),
+        ("agx", "lenet", "ssd", 0),
+        ("agx", "resnet", "ssd", 4),
+        ("nano", "lenet", "sd", 1),
+        ("agx", "mobilenet", "hdd", 8),
+        ("nx", "mobilenet", "hdd", 4),
     ],
 )
 def test_events_and_closed_form_agree(twin, still, factors_of, device, model, storage, workers):
@@ -121,9 +119,9 @@ def test_only_the_first_epoch_is_cold_where_the_cache_is_kept(still, factors_of)
     assert (kept[1].fetch_s, kept[2].e2e_s) == (0.0, kept[1].e2e_s)
 
 
-@pytest.mark.parametrize("workers", [0, 1, 16])
 @pytest.mark.parametrize(
-    ("scale", "batch_size"), [(0.25, 16), (0.0001, 16), (0.001, 1000), (0.001, 7), (1e-9, 64)]
+    ("workers", "scale", "batch_size"),
+    [(1, 0.25, 16), (0, 0.0001, 16), (16, 0.001, 1000), (0, 0.001, 7), (16, 1e-9, 64)],
 )
 def test_any_size_has_all_its_mini_batches(twin, factors_of, workers, scale, batch_size):
     factors = factors_of(
@@ -147,13 +145,8 @@ def test_any_size_has_all_its_mini_batches(twin, factors_of, workers, scale, bat
             {"device": "tx2"},
             "know no 'tx2'\n  allowed: boards agx, nx, nano, orin; networks .*lenet",
         ),
-        ({"dataset": "svhn"}, "know no 'svhn'.*\n.*data sets mnist, gld23k, cifar10"),
         ({"storage": "tape"}, "'tape' is simulated\n  allowed: ssd, hdd, sd, emmc"),
         ({"power_mode_settings": {"cores": 8}}, "g of agx has no cpu_mhz\n  do: "),
-        (
-            {"power_mode_settings": {**dict.fromkeys(CLOCKS, 5000.0), "cores": 8}},
-            "cpu_mhz 5000\n  allowed: 115.2 to 2265.6",
-        ),
     ],
 )
 def test_run_that_cannot_be_simulated_is_refused(twin, factors_of, change, message):
@@ -186,8 +179,9 @@ def read(setting, twin):
     return make
 
 
-@pytest.mark.parametrize("name", BOARDS)
-@pytest.mark.parametrize("model", ["lenet", "mobilenet", "resnet"])
+@pytest.mark.parametrize(
+    ("name", "model"), [("agx", "resnet"), ("nano", "lenet"), ("nx", "mobilenet")]
+)
 def test_energy_of_the_time_line_is_that_of_the_closed_form(setting, twin, name, model):
     asked, p = setting(name, model), twin.parameters
     mean = epoch(asked, p)
@@ -196,8 +190,10 @@ def test_energy_of_the_time_line_is_that_of_the_closed_form(setting, twin, name,
     assert line.energy_j == pytest.approx(3600 * number(mean.energy_wh), rel=1e-6)
 
 
-@pytest.mark.parametrize("workers", [0, 4])
-@pytest.mark.parametrize("names", [("agx", "mobilenet"), ("nx", "mobilenet"), ("nano", "lenet")])
+@pytest.mark.parametrize(
+    ("names", "workers"),
+    [(("agx", "mobilenet"), 4), (("nx", "mobilenet"), 0), (("nano", "lenet"), 4)],
+)
 def test_sampled_energy_agrees_with_the_exact_one(read, names, workers):
     errors, n_within = [], 0
     for seed in range(60):
@@ -227,21 +223,6 @@ def test_rails_add_up_to_the_modules_power_as_on_the_board(read, twin, name):
     exact_w = line.at(rows.t_s - 100.0).sum(axis=1)
     assert rows.values[:, -1] == pytest.approx(exact_w, rel=6 * twin.parameters["noise_reading"])
     assert len(set(rows.values[:, -1].tolist())) == rows.t_s.size  # a stuck sensor repeats itself
-
-
-def test_there_are_rows_at_both_bounds_and_at_one_instant_a_period(read):
-    sources, line = read("agx", "lenet")
-    end_s = float(line.bounds_s[-1])
-    starts = []
-    for source in sources.values():
-        t_s = source.t_s - 100.0
-        assert source.period_s == PERIOD_S
-        assert (t_s[0], t_s[-1]) == (0.0, pytest.approx(end_s))
-        assert np.floor(t_s[1:-1] + 1e-9).tolist() == list(range(int(end_s)))
-        assert (np.diff(t_s) >= 0).all()
-        assert source.values.shape == (t_s.size, len(source.columns))
-        starts.append(t_s[1])
-    assert len(set(starts)) == 3  # each source has instants of its own
 
 
 def test_counters_and_clocks_are_the_means_of_the_epoch(setting, twin, read):

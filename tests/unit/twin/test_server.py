@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.served import ask
-from epochwatt.served.start import start_servers, stop_servers
+from epochwatt.served.serve import start_servers, stop_servers
 
 WAIT_S = 120.0  # at most, on a machine that is busy
 
@@ -51,11 +51,3 @@ def test_errors_are_those_of_the_simulation(words, server):
     assert outcome.returncode == 1
     assert "tx2" in outcome.stderr
     assert asked(words()).returncode == 0  # it serves on
-
-
-def test_they_end_with_whoever_started_them(server, monkeypatch):
-    processes = start_servers()
-    folder = Path(ask.os.environ[ask.SOCKETS])
-    stop_servers(processes)
-    assert [process.returncode for process in processes] == [0] * len(ask.MODULES)
-    assert not folder.exists()

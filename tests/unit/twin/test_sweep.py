@@ -1,20 +1,18 @@
 """Sweeps without events: what the events give on average, for any number of modes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.boards import number
-from epochwatt.twin.epoch import cached_share, epoch
+from epochwatt.twin.epoch import epoch
 from epochwatt.twin.run import setting_of, simulate, timeline
 from epochwatt.twin.sweep import AGREE, AGREE_BALANCED, BALANCED, simulate_sweep
 
 CLOCKS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
 DEVICES = ("agx", "nx", "nano", "orin")
 MODELS = ("lenet", "mobilenet", "resnet")
-N_MODES, EPOCHS = 50, 3
+N_MODES, EPOCHS = 20, 3
 
 
 def random_modes(board, random, n):
@@ -71,7 +69,7 @@ def is_balanced(setting, p):
     return bool(setting.num_workers) and abs(prepared / own - 1) < BALANCED
 
 
-def test_as_the_events_have_it_in_fifty_modes(twin, factors_of):
+def test_as_the_events_have_it_in_random_modes(twin, factors_of):
     random = np.random.default_rng(17)
     seen = set()
     for _ in range(N_MODES):
@@ -85,20 +83,8 @@ def test_as_the_events_have_it_in_fifty_modes(twin, factors_of):
         unit_power = board.units.get(factors["instance"], (1.0, 1.0))[1]
         assert swept.time_s[0] == pytest.approx(time_s, rel=close), factors
         assert swept.power_w[0] == pytest.approx(unit_power * power_w, rel=close), factors
-        seen.add((factors["device"], factors["num_workers"]))
-    assert seen == {(device, workers) for device in DEVICES for workers in (0, 4)}
-
-
-def test_the_same_without_spread_between_mini_batches(twin, quiet, factors_of):
-    still = twin.__class__(twin.boards, twin.samples, quiet, twin.works, twin.modes)
-    random = np.random.default_rng(4)
-    for workers in (0, 4):
-        factors = factors_of(model="mobilenet", num_workers=workers)
-        modes = random_modes(twin.boards["agx"], random, 4)
-        swept = simulate_sweep(modes, factors, still, quiet)
-        events = np.array([of_events(in_mode(factors, mode), still) for mode in modes])
-        assert swept.time_s == pytest.approx(events[:, 0], rel=1e-9)
-        assert swept.power_w == pytest.approx(events[:, 1], rel=3e-3)  # an epoch's start counts
+        seen.add(factors["device"])
+    assert seen == set(DEVICES)
 
 
 def test_any_number_of_modes_at_once_is_each_by_itself(twin, factors_of):
@@ -111,36 +97,13 @@ def test_any_number_of_modes_at_once_is_each_by_itself(twin, factors_of):
         assert (one.time_s[0], one.power_w[0]) == (swept.time_s[i], swept.power_w[i])
 
 
-def test_inference_has_kernels_of_its_own(inferring, factors_of, setting):
-    modes = random_modes(inferring.boards["agx"], np.random.default_rng(8), 5)
-    factors = factors_of(device="agx", model="mobilenet", num_workers=4)
-    trained, inferred = (
-        simulate_sweep(modes, {**factors, "task": task}, inferring, inferring.parameters)
-        for task in ("train", "infer")
-    )
-    assert (inferred.time_s < trained.time_s).all()
-    work, training = inferring.inferred["mobilenet"], inferring.works["mobilenet"]
-    is_forward = training.phase == "forward"
-    assert set(work.phase) == {"forward"}
-    # batch normalisation reads its input once, where training reads it twice
-    assert work.bytes(16).sum() < 0.95 * training.bytes(16)[is_forward].sum()
-    assert work.flops(16).sum() == pytest.approx(training.flops(16)[is_forward].sum(), rel=0.05)
-    # nothing is kept for the way back, so more of the data stays cached
-    whole = setting(device="agx", model="mobilenet", batch_size=64, scale=10.0)
-    serving = replace(whole, work=work)
-    cached, more = (cached_share(s, inferring.parameters) for s in (whole, serving))
-    assert cached < more <= 1
-
-
 @pytest.mark.parametrize(
     ("rows", "changes", "problem"),
     [
         ([[8, 2000, 1000, 2000, 0.5]], {}, "has its whole GPU on"),
         (np.empty((0, 5)), {}, r"modes of shape \(0, 5\)"),
-        ([[8, 2000, 1000, 2000]], {}, r"modes of shape \(1, 4\)"),
         ([[9, 2000, 1000, 2000, 1]], {}, "cannot have cores 9"),
         ([[8, 2000, 1000, 2000, 1]], {"device": "tx3"}, "know no 'tx3'"),
-        ([[8, 2000, 1000, 2000, 1]], {"compile": "on"}, "compile on is not simulated"),
         ([[8, 2000, 1000, 2000, 1]], {"precision": "fp16"}, "precision fp16 is not simulated"),
     ],
 )

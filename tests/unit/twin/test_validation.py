@@ -4,48 +4,24 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
-import numpy as np
-import pandas as pd
 import pytest
 from made_up import assumed
 
-from benchmarks.calibration import (
-    CHOSEN,
-    N_SHIFTED,
-    SHIFTED,
-    WIDER,
-    one_run,
-    prior_rows,
-    write_leaks,
-)
+from benchmarks.calibration import one_run, write_leaks
 from epochwatt import cli
 from epochwatt.published.folds import LEAKS, points
 from epochwatt.published.numbers import Measurement, Published
-from epochwatt.tables import read_frame
 from epochwatt.twin import calibrate_twin, validation
-from epochwatt.twin.calibrate_twin import PRIORS, accuracy_lines, sum_up, write_validation
+from epochwatt.twin.calibrate_twin import accuracy_lines, write_validation
 from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits, load_setups
-from epochwatt.twin.validation import (
-    CLASSES,
-    LEFT_OUT,
-    TAKE_AWAY,
-    TRANSFER,
-    accuracies,
-    summary_lines,
-)
+from epochwatt.twin.validation import CLASSES
 
 
 @pytest.fixture(scope="module")
 def rows(evidence):
     return calibrate_twin.validate(evidence).set_index("published_id", drop=False)
-
-
-@pytest.fixture(scope="module")
-def fact(evidence):
-    return evidence.published.facts().__getitem__
 
 
 @pytest.fixture(scope="module")
@@ -99,67 +75,6 @@ def test_published_value_reaches_no_prediction(evidence, refits, rows):
         assert again[name].tolist() == rows[name].tolist()
 
 
-# -- words -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def made_up(rows):
-    """Return a function that gives times with given errors."""
-
-    def call(errors):
-        row = rows.loc["S5.1.3-01"].to_dict() | {"metric": "compute_s"}
-        table = [{**row, "published_id": n, "held_out_error_pct": e} for n, e in errors.items()]
-        return pd.DataFrame(table)
-
-    return call
-
-
-def test_summary_has_median_worst_and_goal(made_up):
-    three = made_up({"S4": 4.0, "S12": 12.0, "S30": 30.0})
-    lines = summary_lines(three, 25, [])
-    text = "time: median held-out error 12.0 % (n = 3, worst 30.0 %); the goal of 10 % is missed"
-    assert text in lines
-    assert any("S30 30.0, S12 12.0, S4 4.0" in line for line in lines)
-    over = lines[lines.index("Times, energies and powers with a held-out error over 10 %:") :]
-    assert [line.split()[0] for line in over[1:]] == ["S30", "S12"]
-    met = summary_lines(three[:1], 25, [])
-    assert any(line.endswith("the goal of 10 % is met") for line in met)
-    assert met[-1] == "  none"
-
-
-# -- errors by what was left out -------------------------------------------------------------------
-
-
-def test_accuracies_are_medians_of_the_rows(evidence, rows):
-    accuracy = sum_up(evidence, rows.reset_index(drop=True)).set_index(["grouping", "class"])
-    for grouping in LEFT_OUT:
-        class_ = "hipcw_time" if grouping == TRANSFER else "time"
-        column = f"{grouping}_error_pct"
-        column = column if column in rows else "held_out_error_pct"
-        errors = rows.loc[rows["class"] == class_, column]
-        found = accuracy.loc[(grouping, "time")]
-        assert found["n"] == len(errors)
-        assert found["median_error_pct"] == median(errors)
-        assert errors[found["worst_id"]] == found["worst_error_pct"] == max(errors)
-
-
-def grouped(made_up, groups):
-    errors = {f"S{g}-{i}": e for g, own in groups.items() for i, e in enumerate(own)}
-    members = {name: name[1:].partition("-")[0] for name in errors}
-    return accuracies(made_up(errors), {TAKE_AWAY: members})
-
-
-def test_interval_covers_the_median_of_groups_that_are_off_together(made_up):
-    """90 % of intervals hold the true median; if numbers were drawn one by one, far fewer would."""
-    rng, held = np.random.default_rng(7), 0
-    for _ in range(60):
-        centres = rng.normal(10.0, 2.0, 25)
-        groups = {str(g): list(c + rng.normal(0.0, 0.3, 6)) for g, c in enumerate(centres)}
-        (row,) = grouped(made_up, groups).to_dict("records")
-        held += row["low_pct"] <= 10.0 <= row["high_pct"]
-    assert held > 60 * 0.75
-
-
 # -- what stands beside the calibration: runs that are one to the simulation, other priors ---------
 
 
@@ -184,21 +99,6 @@ def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
         lost = set().union(*(at[name] for name in fold.removed if name in at))
         kept = {name for name in values if name not in fold.removed and at[name] & lost}
         assert kept == set(), takeaway
-
-
-def test_committed_priors_have_every_choice_and_the_held_out_errors(evidence, rows):
-    """With nothing fitted the chosen ones predict best: they were chosen with the papers."""
-    keys = ["priors", "fitted", "class"]
-    priors = read_frame(evidence.folder / PRIORS).set_index(keys)["median_error_pct"]
-    shifted = [f"{SHIFTED} {i}" for i in range(1, N_SHIFTED + 1)]
-    wanted = {(CHOSEN, "no"), (CHOSEN, "yes"), (WIDER, "yes")}
-    wanted |= {(name, fitted) for name in shifted for fitted in ("no", "yes")}
-    assert {key[:2] for key in priors.index} == wanted
-    for now in prior_rows(CHOSEN, "yes", rows):
-        then = priors[CHOSEN, "yes", now["class"]]
-        assert then == pytest.approx(now["median_error_pct"], abs=0.006)
-    chosen = priors[CHOSEN, "no", "time"]
-    assert all(priors[name, "no", "time"] > 2 * chosen for name in shifted)
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -20,17 +20,10 @@ from epochwatt.twin.predicted import Question
 from epochwatt.twin.what_if import mode_of
 
 ROOT = Path(__file__).resolve().parents[3]
-NUMBERS = {
-    "--flops": "3e9",
-    "--bytes": "2e8",
-    "--launches": "900",
-    "--parameters": "5e6",
-    "--sample-bytes": "602112",
-    "--file-bytes": "1e5",
-    "--pixels": "4e5",
-    "--samples": "20000",
-}
-BY_TOTALS = [word for pair in NUMBERS.items() for word in pair]
+BY_TOTALS = (
+    *("--flops", "3e9", "--bytes", "2e8", "--launches", "900", "--parameters", "5e6"),
+    *("--sample-bytes", "602112", "--file-bytes", "1e5", "--pixels", "4e5", "--samples", "20000"),
+)
 
 
 @pytest.fixture
@@ -70,18 +63,11 @@ def table(out):
     return {row[0]: (float(row[1]), float(row[2]), row[3]) for row in rows[start:] if len(row) == 4}
 
 
-def settings(out):
-    """Return title -> (asked, default) of the settings in the printed table."""
-    rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
-    return {row[0]: tuple(row[1:]) for row in rows if len(row) == 3 and row[0]}
-
-
 def test_parts_add_up(ask, here):
     words = ("--device", "agx", "--storage", "hdd", "--workers", "1", "--cold")
     status, out, err = ask(*words, *BY_TOTALS)
     assert (status, err) == (0, "")
-    first = "SIMULATED, not measured: one epoch of generic on Jetson AGX Xavier"
-    assert out.splitlines()[0] == first
+    assert out.startswith("SIMULATED, not measured: one epoch of generic on Jetson AGX Xavier\n")
     rows = table(out)
     parts = ("wait for the loader s", "hand-over s", "copy s", "compute s", "overhead s")
     for column in (0, 1):
@@ -94,24 +80,6 @@ def test_parts_add_up(ask, here):
             names = ("CPU", "GPU", "memory", "rest of the module")
             of_parts = [rows[f"{name} {unit}"][column] for name in names]
             assert sum(of_parts) == pytest.approx(total, rel=2e-3)
-
-
-def test_settings_that_are_left_out_take_the_default(ask, here):
-    _, out, _ = ask("--device", "nano", *BY_TOTALS)
-    rows = settings(out)
-    assert all(value == default for value, default in rows.values())
-    assert rows["loader workers"] == ("4", "4")
-    assert [rows[name][1] for name in ("power mode", "CPU cores", "storage")] == ["MAXN", "4", "sd"]
-    assert {change for _, _, change in table(out).values()} == {"-"}
-    assert ask("--device", "nano-d1", *BY_TOTALS)[1] == out  # a unit is as its board
-
-
-def test_change_is_told_against_the_default(ask, here):
-    _, out, _ = ask("--device", "agx", "--power-mode", "b", *BY_TOTALS)
-    value, default, change = table(out)["epoch s"]
-    assert value > default
-    assert float(change.split()[0]) == pytest.approx(100 * (value / default - 1), abs=0.2)
-    assert table(out)["GPU utilisation %"][2].endswith(" points")
 
 
 def test_each_of_several_changes_is_told_alone_and_left_out(ask, here):
@@ -153,9 +121,6 @@ def test_known_network_is_answered_from_its_counts_without_torch_or_pandas(count
     assert out.splitlines()[-1] == "[]"
     assert "kernel counts: results/twin/workloads/lenet.json; 3750 mini-batches" in out
     assert "bottleneck: bound by compute, its limit is launches" in out
-    only = "loader workers 3 (only 0, 1, 2, 4, 8)"
-    assert f"WARNING: nothing is published anywhere with {only}" in out
-    assert "  nothing of lenet on agx with loader workers 3 (only 0, 1, 4)" in out
 
 
 def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeypatch):
@@ -172,14 +137,11 @@ def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeyp
     assert "  do: run .venv/bin/snakemake results/twin/workloads/lenet.json where there" in err
 
 
-def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted):
-    _, out, _ = ask("--device", "orin", "--model", "lenet", "--storage", "emmc", "--scale", "3")
-    assert "WARNING: nothing is published anywhere with storage emmc (only hdd, sd, ssd)" in out
-    assert "WARNING: nothing is published anywhere with data set scale 3 (only 1)" in out
-    assert "WARNING: no number of orin was fitted: data sheet and assumptions only" in out
-    assert "nearest: storage ssd, data set scale 1, in 1 published number" in out
-    assert "assumed, supported by no published number: orin_soc_w" in out
-    assert "held-out errors: no results/twin/validation.csv yet (make validate)" in out
+def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, golden):
+    words = ("--device", "orin", "--model", "lenet", "--storage", "emmc", "--scale", "3")
+    text = re.sub(r"-?\d+(\.\d+)?", "N", ask(*words)[1])
+    said = re.findall("^ *(?:WARNING|nothing|nearest|assumed|held-out).*", text, re.M)
+    golden("what-if", f"epochwatt what-if {' '.join(words)} (what it is far from)", "\n".join(said))
 
 
 def test_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted):
@@ -193,18 +155,6 @@ def test_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted):
     line = next(line for line in out.splitlines() if "S5.5.2-01" in line)
     assert re.search(r"GPU utilisation +about 7 % +[\d.]+ +12\.5 points$", line)
     assert "median held-out error on agx: time 2.2 % (n = 1)" in out
-
-
-def test_network_that_did_not_fit_is_warned_of(ask, counted):
-    folder = counted / "results/twin/workloads"
-    text = (folder / "lenet.json").read_text().replace('"lenet"', '"vgg11"')
-    (folder / "vgg11.json").write_text(text)
-    _, out, _ = ask("--device", "nano", "--model", "vgg11")
-    warnings = [line for line in out.splitlines() if line.startswith("WARNING")]
-    assert warnings == [
-        "WARNING: vgg11 ran out of memory on this board in the papers",
-        "WARNING: nothing is published of vgg11 on nano (only of lenet)",
-    ]
 
 
 def test_interval_is_what_the_refits_say(ask, here):
@@ -229,48 +179,39 @@ def test_interval_is_what_the_refits_say(ask, here):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--device", "pi"], "error: unknown --device 'pi'\n  allowed: agx, nx, nano, orin"),
+        (["--device", "agx-d9"], "unknown --device 'agx-d9'\n  allowed: agx, agx-d1, agx-d2"),
         (
-            ["--device", "pi", *BY_TOTALS],
-            "error: unknown --device 'pi'\n  allowed: agx, nx, nano, orin",
+            ["--device", "nx", "--batch-size", "20001"],
+            "than the samples of an epoch\n  allowed: 1 ",
         ),
+        (["--device", "agx", "--workers", "1000"], "1000 workers and generic with batch size 16"),
+        (["--device", "agx", "--scale", "1e300"], "one epoch would take "),
         (
-            ["--device", "agx-d9", *BY_TOTALS],
-            "unknown --device 'agx-d9'\n  allowed: agx, agx-d1, agx-d2",
-        ),
-        (
-            ["--device", "nx", "--batch-size", "20001", *BY_TOTALS],
-            "--batch-size 20001 is more than the samples of an epoch\n  allowed: 1 to 20000",
-        ),
-        (
-            ["--device", "agx", "--workers", "1000", *BY_TOTALS],
-            "1000 workers and generic with batch size 16 need 35",
-        ),
-        (["--device", "agx", *BY_TOTALS, "--scale", "1e300"], "one epoch would take "),
-        (
-            ["--device", "agx", "--power-mode", "8,50,1377,2133", *BY_TOTALS],
+            ["--device", "agx", "--power-mode", "8,50,1377,2133"],
             "a simulated Jetson AGX Xavier cannot have cpu_mhz 50\n  allowed: 115.2 to 2265.6",
         ),
-        (
-            ["--device", "agx", "--model", "x"],
-            "unknown --model 'x'\n  allowed: lenet, mobilenet, resnet",
-        ),
-        (["--device", "agx"], "no network given\n  do: add --model, one of lenet, mobilenet"),
-        (["--device", "agx", "--flops", "3"], "needs all its totals; missing: --bytes, --launches"),
-        (
-            ["--device", "agx", "--model", "lenet", "--flops", "3"],
-            "give either --model or the totals of a network (--flops), not both",
-        ),
-        (
-            ["--device", "nx", "--storage", "tape", *BY_TOTALS],
-            "'tape' is not one of 'ssd', 'hdd', 'sd', 'emmc'",
-        ),
-        (["--device", "nx", "--workers", "-1", *BY_TOTALS], "-1 is not in the range x>=0"),
-        (["--device", "nx", "--scale", "0", *BY_TOTALS], "0.0 is not in the range x>0"),
+        (["--device", "agx", "--model", "lenet"], "either --model or the totals of a network"),
+        (["--device", "nx", "--workers", "-1"], "-1 is not in the range x>=0"),
     ],
 )
 def test_option_that_cannot_be_is_refused(ask, here, words, message):
-    status, out, err = ask(*words)
+    status, out, err = ask(*words, *BY_TOTALS)
     assert (status, out) == (2 if err.startswith("Usage:") else 1, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "x"], "unknown --model 'x'\n  allowed: lenet, mobilenet, resnet"),
+        ([], "no network given\n  do: add --model, one of lenet, mobilenet"),
+        (["--flops", "3"], "needs all its totals; missing: --bytes, --launches"),
+    ],
+)
+def test_network_that_cannot_be_is_refused(ask, here, words, message):
+    status, out, err = ask("--device", "agx", *words)
+    assert (status, out) == (1, "")
     assert message in err
 
 
@@ -284,7 +225,7 @@ def test_power_mode_is_given_by_its_label_or_by_numbers(twin):
     assert mode_of("8,2000,1000,2133", twin, "agx") == numbers
 
 
-@pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "3.2,2000,900,2133", "nan,2000,900,2133"])
+@pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "nan,2000,900,2133"])
 def test_unknown_power_mode_is_refused_with_those_there_are(twin, mode):
     with pytest.raises(EpochwattError, match="unknown --power-mode") as caught:
         mode_of(mode, twin, "agx")
@@ -296,10 +237,8 @@ def test_unknown_power_mode_is_refused_with_those_there_are(twin, mode):
     ("mode", "problem", "possible"),
     [
         ("9,2265,1377,2133", "cannot have cores 9", "8,2265,1377,2133"),
-        ("8,50,1377,2133", "cannot have cpu_mhz 50", "8,115.2,1377,2133"),
         ("8,2000,1500,2200", "cannot have gpu_mhz 1500", "8,2000,1377,2133"),
         ("8,nan,900,2133", "cannot have cpu_mhz nan", "8,115.2,900,2133"),
-        ("8,inf,900,2133", "cannot have cpu_mhz inf", "8,2265.6,900,2133"),
     ],
 )
 def test_power_mode_beyond_the_limits_is_refused_with_the_nearest(twin, mode, problem, possible):
@@ -329,9 +268,10 @@ def on_agx(twin):
     return make
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 4])
-@pytest.mark.parametrize(("medium", "cold"), [("ssd", False), ("hdd", True), ("sd", True)])
-@pytest.mark.parametrize("flops", [1e7, 3e9, 1e11])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("medium", "cold", "flops"), [("ssd", False, 1e11), ("hdd", True, 1e7), ("sd", True, 3e9)]
+)
 def test_shares_of_all_resources_add_up_to_one(on_agx, twin, workers, medium, cold, flops):
     setting = on_agx(PHOTOGRAPHS, medium, workers, cold, flops=flops)
     shorter = resources.shorter_pct(setting, twin.parameters, 1.0 + SMALL)
@@ -365,17 +305,6 @@ def test_extreme_network_is_bound_by_what_it_has_too_much_of(on_agx, twin, chang
     assert resources.bottleneck_words(shorter).split(";")[0] == words
 
 
-def test_assumed_parameters_in_play_are_assumed_and_in_order(on_agx, twin):
-    setting = on_agx(PHOTOGRAPHS, "emmc", workers=1, cold=True)
-    moved = resources.assumed_in_play(setting, twin.parameters)
-    assert {twin.parameters.described[name].source for name in moved} == {"assumed"}
-    sizes = [max(map(abs, changes)) for changes in moved.values()]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] >= resources.IN_PLAY_PCT
-    assert "emmc_mb_per_s" in moved
-    assert not [name for name in moved if name.startswith(("noise_", "hdd_", "nano_"))]
-
-
 # -- the nearest published numbers -----------------------------------------------------------------
 
 DEFAULT = Question("agx", "mobilenet", "ssd", 4, 16, "g")
@@ -384,15 +313,6 @@ DEFAULT = Question("agx", "mobilenet", "ssd", 4, 16, "g")
 @pytest.fixture(scope="module")
 def published():
     return nearest.published_questions(ROOT)
-
-
-def test_published_questions_are_judged_rows_of_the_main_paper_that_have_words(published):
-    facts = [fact for row in published.values() for fact in row]
-    assert {fact.paper for fact in facts} == {nearest.MAIN_PAPER}
-    assert "S5.2.2-04" in {fact.id for fact in published[DEFAULT]}
-    assert "S5.1.2-01" not in {fact.id for fact in facts}  # a zero is not judged
-    assert {fact.metric for fact in facts} <= set(nearest.METRICS)
-    assert {fact.formula for fact in facts} <= {"", *nearest.FORMULAS}
 
 
 def test_nearest_differs_in_as_few_keys_as_can_be(published, twin):

@@ -26,7 +26,7 @@ class Rail(NamedTuple):
 
     label: str
     parent: Optional[str]  # the rail that feeds it
-    feeds: Mapping[str, float]  # share that passes through it of the power of each part: see PARTS
+    feeds: Mapping[str, float]  # share of each of `POWER_PARTS` that passes through it
     chip: str = ""  # bus and address of its sensor; empty: not known
     channel: int = 0  # of the chip, from 1; 0: not known
     volt_mv: int = 5000  # usual voltage, rounded
@@ -130,8 +130,8 @@ class Kind(NamedTuple):
 
 
 # Parts of a board that take power. `io` is what neither CPU, GPU, memory nor SoC takes.
-PARTS = ("soc", "io", "cpu", "gpu", "memory")
-_WHOLE_MODULE = dict.fromkeys(PARTS, 1)
+POWER_PARTS = ("soc", "io", "cpu", "gpu", "memory")
+_WHOLE_MODULE = dict.fromkeys(POWER_PARTS, 1)
 
 
 def _steps(first: int, last: int, step: int) -> Steps:

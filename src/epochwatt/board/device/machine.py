@@ -21,12 +21,10 @@ class Machine:
 
     Of one that is no board only the CPU clock is ever set, for modes of a sweep that name it.
 
-    Parameters
-    ----------
-    settings : the machine's part of the device's configuration: `backend` (`host`, `jetson` or
-        `fake`), `root` (where a board's files are), `kind` (of board), `unit` (serial number or
-        host name of the one machine that may measure; empty: any), `storage` (`root`, `mount`,
-        `block_device`)
+    `settings`: the machine's part of the device's configuration: `backend` (`host`, `jetson` or
+    `fake`), `root` (where a board's files are), `kind` (of board), `unit` (serial number or host
+    name of the one machine that may measure; empty: any), `storage` (`root`, `mount`,
+    `block_device`)
     """
 
     backend = "host"  # as the machine itself shows
@@ -72,11 +70,9 @@ class Machine:
         Raises ConfigError: the machine has no such mode or step; BoardError: what was read back is
         not what was asked for; RebootNeeded: the board has to be restarted first.
 
-        Parameters
-        ----------
-        mode : empty (as the machine is), `nvpmodel` (the name of a mode), or any of `cores`,
-            `cpu_mhz`, `gpu_mhz`, `emc_mhz`
-        dvfs : `on` (the governors choose the clocks) or `off` (they are pinned)
+        `mode`: empty (as the machine is), `nvpmodel` (the name of a mode), or any of `cores`,
+        `cpu_mhz`, `gpu_mhz`, `emc_mhz`
+        `dvfs`: `on` (the governors choose the clocks) or `off` (they are pinned)
         """
         if mode or dvfs != "on":
             raise ConfigError(

@@ -30,11 +30,9 @@ def look(folder: str, name: str, settings: Document, workflow: str) -> Document:
     `refused` (why it cannot measure; None: it can), `jetpack`, `helper` (its version), `no_helper`
     (why it does not answer), `free_gib`, and those of `leave_file` and `workflow_of`.
 
-    Parameters
-    ----------
-    folder : where the machine that asks has left a file `head`
-    settings : as `Machine` takes them
-    workflow : the Python in which jobs of the workflow run; empty: none runs here
+    `folder`: where the machine that asks has left a file `head`
+    `settings`: as `Machine` takes them
+    `workflow`: the Python in which jobs of the workflow run; empty: none runs here
     """
     machine = open_machine(settings)
     answer: Document = {"refused": None}

@@ -140,6 +140,7 @@ def _harmless(value: Any) -> Any:
 
 
 def _notes(name: str) -> List[Document]:
+    """Read the notes of this name that all users of the machine left."""
     notes = []
     try:
         folders = sorted(os.listdir(tempfile.gettempdir()))

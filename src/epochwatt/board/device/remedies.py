@@ -78,6 +78,7 @@ def _of_memory(match: Any) -> Tuple[str, str]:
 
 
 def _of_shared_memory(match: Any) -> Tuple[str, str]:
+    """Explain an error of shared memory: too small, too many open files, or a damaged file."""
     sizes = host.shm_bytes()
     if sizes is None or sizes[1] < ENOUGH_SHM:
         return f"shared memory is too small or full: {host.shm_words()}", MORE_SHARED_MEMORY
@@ -191,6 +192,7 @@ def of_signal(number: int, python: str = "", oom_kills: Optional[int] = None) ->
 
 
 def _of_kill(before: Optional[int]) -> Tuple[str, str]:
+    """Explain why a process was killed: whether the kernel did it for want of memory."""
     kills = host.oom_kills()
     if kills is None:
         return "it was killed: often by the kernel for want of memory", (

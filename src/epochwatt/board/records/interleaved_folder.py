@@ -66,9 +66,7 @@ class InterleavedFolder(MeasuredFolder):
     def finish(self, name: str, meta: Document, log: Any) -> str:
         """Write the record and give the folder its final name; return that.
 
-        Parameters
-        ----------
-        log : has `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
+        `log`: has `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
 
         Raises RecordWriteError: nothing of it counts.
         """
@@ -88,6 +86,7 @@ class InterleavedFolder(MeasuredFolder):
         return self.path_of(name)
 
     def _read_beside(self, path: str, meta: Document, sums: Sums) -> InterleavedRecord:
+        """Read the times of requests and training that lie beside the record; RecordError."""
         times_file = os.path.join(path, TIMES)
         content = io.BytesIO(checksums.read_checked(times_file, sums))
         with np.load(content, allow_pickle=False) as held:

@@ -60,10 +60,7 @@ class MeasuredFolder:
 
     Each measurement has a key: the number of an epoch, a mode, or a name.
 
-    Parameters
-    ----------
-    root : folder that holds all measurements (`measured/`)
-    name : id of the run, sweep or device
+    `root`: folder that holds all measurements (`measured/`); `name`: id of the run, sweep or device
 
     Attributes
     ----------
@@ -180,6 +177,7 @@ class MeasuredFolder:
         return read_arrays(path, meta, sums)
 
     def _read_meta(self, path: str, key: Any, sums: Sums) -> Document:
+        """Read a record.json and check it; DamagedError where its checksum differs."""
         content = files.read_bytes(path)
         damage = checksums.fault(path, sums, content)
         try:
@@ -373,10 +371,7 @@ def write_record(
 ) -> Document:
     """Write a record and its mini-batch times, (n, 3) s, into a folder; return it as written.
 
-    Parameters
-    ----------
-    durable : as for `files.write_bytes`
-    name : of the record's file
+    `durable`: as for `files.write_bytes`; `name`: of the record's file
     """
     buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
     np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
@@ -433,9 +428,7 @@ def write_receipt(
 ) -> None:
     """Write what Snakemake sees of a job, after checking each record.
 
-    Parameters
-    ----------
-    first, last : numbers of epochs, or of modes in `modes`
+    `first`, `last`: numbers of epochs, or of modes in `modes`
 
     Raises RecordError for what is missing or damaged, RecordWriteError when it cannot be written.
     """

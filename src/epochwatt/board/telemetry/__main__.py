@@ -144,6 +144,7 @@ def serve(
 
 
 def _obey(recorder: Recorder, line: bytes) -> Document:
+    """Carry out a command of the measuring process; return the answer."""
     command, _, argument = line.partition(b" ")
     try:
         if command == b"begin":

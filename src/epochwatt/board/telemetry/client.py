@@ -63,12 +63,12 @@ class Sampler:
     Start it from the main thread: the process dies with the thread that started it.
     """
 
-    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, timeout_s: float = TIMEOUT_S, lost: Optional[str] = None) -> None:
         self.sources: Dict[str, Optional[str]] = {}  # name -> power scope
         self.refused: Dict[str, str] = {}  # name -> why it is not read though it is there
         self._timeout_s = timeout_s
         self._process: Optional[subprocess.Popen] = None
-        self._lost: Optional[str] = None  # why it is lost for good
+        self._lost = lost  # why it is lost for good
         self._missed: Dict[str, str] = {}  # folder of a window -> why nothing is sampled into it
         self._folder = ""  # of the window that was begun last
         self._answers = b""
@@ -145,9 +145,7 @@ class Sampler:
     def end(self, folder: Optional[str] = None) -> Document:
         """Read every source once more and close the files; return the window's statistics.
 
-        Parameters
-        ----------
-        folder : of the window; None: of the one that was begun last
+        `folder`: of the window; None: of the one that was begun last
         """
         folder = self._folder if folder is None else str(folder)
         answer = None if folder in self._missed else self._ask(b"end " + os.fsencode(folder))

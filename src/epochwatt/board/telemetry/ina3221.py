@@ -128,11 +128,9 @@ class Channel:
 class Ina3221Source(Source):
     """All rails of a board, and the module's power out of them.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a fake board
-    kind : kind of board, which says what the rails add up to
-    fallback : why this source stands for another that was asked for; None: it does not
+    `root`: `/`, or the folder of a fake board
+    `kind`: kind of board, which says what the rails add up to
+    `fallback`: why this source stands for another that was asked for; None: it does not
     """
 
     name = "sysfs"
@@ -224,10 +222,8 @@ _LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
 def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     """Return what one value of a board's power sensors says, for the record.
 
-    Parameters
-    ----------
-    parts : the rails that make up the total: label -> column
-    period_s : mean time between readings, s
+    `parts`: the rails that make up the total: label -> column; `period_s`: mean time between
+    readings, s
 
     Returns
     -------

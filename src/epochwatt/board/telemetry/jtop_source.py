@@ -60,11 +60,9 @@ def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = Non
     The client looks for installed libraries when it is made (it starts `nvcc`, `opencv_version`,
     `dpkg`): that is waited for as well, so that it disturbs no epoch.
 
-    Parameters
-    ----------
-    kind : kind of board, a name of `kinds.KINDS`
-    interval_s : wished time between samples; the service keeps that of its first client
-    not_sysfs : why sysfs was not read, for the record; None: jtop was asked for
+    `kind`: kind of board, a name of `kinds.KINDS`
+    `interval_s`: wished time between samples; the service keeps that of its first client
+    `not_sysfs`: why sysfs was not read, for the record; None: jtop was asked for
 
     Raises OSError: with the reason, whatever it is: no package, no service, no permission, other
     version.

@@ -10,10 +10,7 @@ from epochwatt.board.telemetry.source import NAN
 class Handle:
     """An open file whose beginning is read anew each time; to open it again would cost more.
 
-    Parameters
-    ----------
-    path : the file
-    size : bytes that are read at most
+    `path`: the file; `size`: bytes that are read at most
     """
 
     __slots__ = ("_fd", "_size", "path")  # what lies close together is soon in the cache

@@ -44,11 +44,9 @@ class Recorder:
     A window is an epoch or any other time; several may be open at once. What is sampled goes into
     the folder of each.
 
-    Parameters
-    ----------
-    seed : of the instants; they differ between sources and between epochs
-    clock, wall : the monotonic and the wall clock, s
-    rest : lets some seconds pass; None: until then or until a service has something
+    `seed`: of the instants; they differ between sources and between epochs
+    `clock`, `wall`: the monotonic and the wall clock, s
+    `rest`: lets some seconds pass; None: until then or until a service has something
     """
 
     def __init__(

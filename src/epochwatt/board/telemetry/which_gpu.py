@@ -50,6 +50,7 @@ def why_none(torch: Any) -> str:
 
 
 def _from_driver(index: int, driver: Any) -> Optional[str]:
+    """Ask the CUDA driver for a GPU's UUID; None: there is no driver, or it fails."""
     try:
         library = ctypes.CDLL(DRIVER) if driver is None else driver
         number, answer = ctypes.c_int(), (ctypes.c_ubyte * 16)()
@@ -68,11 +69,9 @@ def _from_driver(index: int, driver: Any) -> Optional[str]:
 def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) -> Any:
     """Return NVML's handle of a GPU; None where there is none to look at.
 
-    Parameters
-    ----------
-    nvml : the module `pynvml`, initialised, or what stands for it in a test
-    gpu : `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA gives, with or without `GPU-`
-    environment : where CUDA's variables stand, for `ANY`; None: this process's
+    `nvml`: the module `pynvml`, initialised, or what stands for it in a test
+    `gpu`: `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA gives, with or without `GPU-`
+    `environment`: where CUDA's variables stand, for `ANY`; None: this process's
 
     Raises ValueError: there is one, but its power cannot be attributed: why.
     """

@@ -19,4 +19,6 @@ def _explain(
 
 
 if sys.argv[:1] == ["-m"]:  # it is started: numpy may fail before `exit_status` is reached
-    sys.excepthook = _explain
+    with open("/proc/self/cmdline", "rb") as words:  # not a program that imports this package
+        if b"\0epochwatt." in words.read():
+            sys.excepthook = _explain

@@ -6,11 +6,12 @@ scaled. Which kinds of arithmetic were allowed is recorded. What the device's to
 before anything is measured.
 """
 
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 import torch
 from torch import nn
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.columns import Factors
 from epochwatt.errors import TrainingError
 
@@ -108,7 +109,7 @@ def allow(precision: str) -> None:
         torch.backends.cudnn.allow_tf32 = True
 
 
-def describe(factors: Factors, device: torch.device) -> Dict[str, Any]:
+def describe(factors: Factors, device: torch.device) -> Document:
     """Return which arithmetic was allowed, for the record; None: means nothing on the device."""
     dtype = AUTOCAST.get(factors.get("precision", "fp32"))
     on_gpu = device.type == "cuda"

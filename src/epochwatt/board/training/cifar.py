@@ -126,11 +126,9 @@ def encode(images: np.ndarray, labels: Sequence[int], names: Sequence[str], titl
     Today's pickle module would store names that an older numpy does not have, and bytes in a form
     half as large again.
 
-    Parameters
-    ----------
-    images : (n, 3, 32, 32) uint8
-    labels : n labels, 0..9
-    title : the batch's own name
+    `images`: (n, 3, 32, 32) uint8
+    `labels`: n labels, 0..9
+    `title`: the batch's own name
     """
     pixels = np.ascontiguousarray(images, dtype=np.uint8).tobytes()
     # numpy: _reconstruct(ndarray, (0,), "b"), filled with version, shape, type, order and bytes

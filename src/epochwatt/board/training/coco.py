@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple
 
 import numpy as np
 
+from epochwatt.board.records.shapes import Document
 from epochwatt.errors import DataError
 
 INSTANCES = "annotations/instances_val2017.json"
@@ -60,7 +61,7 @@ def decode_instances(content: bytes, where: str) -> List[Picture]:
         raise DataError(f"{where} is not COCO's annotations of objects ({error!r})") from error
 
 
-def _picture(row: Dict[str, Any], objects: List[List[float]]) -> Picture:
+def _picture(row: Document, objects: List[List[float]]) -> Picture:
     table = np.array(objects, dtype=np.float64).reshape(-1, 5)
     labels = table[:, 4].astype(np.int64)
     if not np.isfinite(table).all() or ((labels < 1) | (labels >= CATEGORIES)).any():
@@ -76,8 +77,8 @@ def _picture(row: Dict[str, Any], objects: List[List[float]]) -> Picture:
 
 def encode_instances(pictures: Iterable[Picture]) -> bytes:
     """Return the bytes of an annotation file."""
-    images: List[Dict[str, Any]] = []
-    annotations: List[Dict[str, Any]] = []
+    images: List[Document] = []
+    annotations: List[Document] = []
     labels = set()
     for picture in pictures:
         images.append(

@@ -5,7 +5,7 @@ every file. Readers decode one sample at a time: `read(i)` is what the papers ca
 """
 
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -107,16 +107,14 @@ def dataset_paths(root: str, factors: Factors, manifest: Document) -> List[str]:
     return [os.path.join(folder, name) for name in manifest["files"]]
 
 
-def open_dataset(root: str, factors: Factors) -> Tuple[Any, Dict[str, Any]]:
+def open_dataset(root: str, factors: Factors) -> Tuple[Any, Document]:
     """Open the data set that a run names; return its reader and its manifest.
 
     Raises DataError: the data set is missing, cut short, altered or made by another recipe;
     ConfigError: an own reader lacks a length or `read`.
 
-    Parameters
-    ----------
-    root : folder of the storage medium that holds data sets
-    factors : the run's complete factors, with `recipe`
+    `root`: folder of the storage medium that holds data sets; `factors`: the run's complete
+    factors, with `recipe`
     """
     folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])

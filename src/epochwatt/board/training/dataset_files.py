@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from typing import Any, Dict
 
 from epochwatt.board.records import files
 from epochwatt.board.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT, Document
@@ -14,7 +13,7 @@ _MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
 REMAKE = "remove the folder and start again; the data set is then made anew"
 
 
-def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
+def read_manifest(folder: str, recipe: Document) -> Document:
     """Read a data set's manifest and check that it was made by the recipe that the run names."""
     path = os.path.join(folder, MANIFEST)
     if not os.path.exists(path):

@@ -49,9 +49,7 @@ _SEVERAL = ("precisions",)
 def options(program: str, description: str, names: str, argv: Optional[List[str]]) -> Any:
     """Parse the options of a program, all of them required.
 
-    Parameters
-    ----------
-    names : those of `OPTIONS` that it has, with blanks between
+    `names`: those of `OPTIONS` that it has, with blanks between
     """
     parser = argparse.ArgumentParser(prog=program, description=description)
     for name in names.split():

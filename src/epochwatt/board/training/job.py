@@ -36,10 +36,8 @@ def measure_missing(
     Waits for the machine's lock, naming its holder. Each epoch or mode is kept as soon as it is
     finished. Raises any EpochwattError of the layers below; what was finished before it stays.
 
-    Parameters
-    ----------
-    first, last : numbers of epochs, or of modes in `modes`
-    measure : takes the numbers that are missing
+    `first`, `last`: numbers of epochs, or of modes in `modes`; `measure`: takes the numbers that
+    are missing
     """
 
     def missing(numbers: Iterable[int]) -> List[int]:

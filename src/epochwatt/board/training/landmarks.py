@@ -13,7 +13,7 @@ from epochwatt.errors import DataError
 
 MAP = "mini_gld_train_split.csv"
 CLASSES = 203
-COLUMNS = ("user_id", "image_id", "class")
+HEADER = ("user_id", "image_id", "class")
 
 Row = NamedTuple("Row", [("user_id", str), ("image_id", str), ("label", int)])
 
@@ -33,7 +33,7 @@ def decode_map(content: bytes, where: str) -> List[Row]:
         rows = [Row(r["user_id"], r["image_id"], int(r["class"])) for r in reader]
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise DataError(
-            "{} is not a map with the columns {} ({!r})".format(where, ", ".join(COLUMNS), error)
+            "{} is not a map with the columns {} ({!r})".format(where, ", ".join(HEADER), error)
         ) from error
     for row in rows:
         if not 0 <= row.label < CLASSES or "/" in row.image_id:
@@ -45,6 +45,6 @@ def encode_map(rows: Iterable[Row]) -> bytes:
     """Return the bytes of a map."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(HEADER)
     writer.writerows(rows)
     return text.getvalue().encode("utf-8")

@@ -32,11 +32,9 @@ class TimedMinibatches(Dataset):
     Handing torch whole mini-batches (`batch_size=None`) instead of samples lets one object time all
     of a mini-batch with one clock reading after each step; order and content are the same.
 
-    Parameters
-    ----------
-    source : reader with `read(i) -> (raw, label)` and a length
-    transform : raw sample to tensor, or of all samples to a `Sample`: input and target
-    num_workers : loader workers; 0 means the training process itself
+    `source`: reader with `read(i) -> (raw, label)` and a length
+    `transform`: raw sample to tensor, or of all samples to a `Sample`: input and target
+    `num_workers`: loader workers; 0 means the training process itself
     """
 
     def __init__(self, source: Any, transform: Callable[[Any], Any], num_workers: int) -> None:
@@ -99,11 +97,9 @@ def make_endless_loader(
 class EndlessBatches:
     """Lists of sample indices without end: one shuffled pass over the data set after the other.
 
-    Parameters
-    ----------
-    n_samples : number of samples to shuffle
-    batch_size : length of each list; what a pass leaves over begins the next
-    generator : source of the order
+    `n_samples`: number of samples to shuffle
+    `batch_size`: length of each list; what a pass leaves over begins the next
+    `generator`: source of the order
     """
 
     def __init__(self, n_samples: int, batch_size: int, generator: torch.Generator) -> None:
@@ -124,6 +120,7 @@ class EndlessBatches:
 def _loader(
     minibatches: Dataset, batches: Iterable, factors: dict, generator: torch.Generator
 ) -> DataLoader:
+    """Build torch's DataLoader for these mini-batches, with forked workers."""
     options = {}
     if factors["num_workers"] > 0:
         folder = tempfile.gettempdir()

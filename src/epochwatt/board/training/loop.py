@@ -3,6 +3,11 @@
 import time
 from typing import Any, Callable, Iterable, NamedTuple
 
+# A stamp says what begins: waiting for the next mini-batch, waiting again after a pause, the loop's
+# body, moving the mini-batch, the step, what the loop does after it, something within a wait.
+ASK, AGAIN, BODY, COPY, STEP, DONE, PAUSE = PARTS = range(7)
+STAMPS = 4  # of a mini-batch, by `run_epoch`
+
 
 class Bounds(NamedTuple):
     """Begin and end of a loop."""
@@ -23,28 +28,26 @@ def run_epoch(
     """Train on the mini-batches of `loader` and stamp where the time goes.
 
     The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
-    worker shut-down (StopIteration) into the time after the last `ask`, hence the overhead.
+    worker shut-down (StopIteration) into the time after the last `ASK`, hence the overhead.
 
-    Parameters
-    ----------
-    keep : takes the loss, and ends the loop where it returns something true; outside of every
-        interval, so its time is overhead
-    timer : made by `timing.make_timer` for the loader's length
+    `keep`: takes the loss, and ends the loop where it returns something true; outside of every
+    interval, so its time is overhead
+    `timer`: made by `timing.make_timer`
     """
     stamp = timer.stamp
     t_start_unix_s = time.time()
     t_start_mono_s = time.perf_counter()
-    stamp()  # ask
+    stamp(ASK)
     for minibatch in loader:
-        stamp()  # got
+        stamp(COPY)
         moved = copy(minibatch)
-        stamp()  # copied
+        stamp(STEP)
         loss = step(moved)
-        stamp()  # done
-        if keep(loss):
-            stamp()  # what follows
+        stamp(DONE)
+        is_last = keep(loss)
+        stamp(ASK)
+        if is_last:
             break
-        stamp()  # ask for the next
     timer.finish()
     t_end_mono_s = time.perf_counter()
     return Bounds(t_start_mono_s, t_end_mono_s, t_start_unix_s, time.time())

@@ -1,31 +1,18 @@
-"""Train in one mode until there is enough (board side: Python 3.6 grammar).
+"""Watch the training in one mode until there is enough (board side: Python 3.6 grammar).
 
-`ModeWatch` says after each mini-batch whether another one is wanted; `train_mode` times them with
-the loop and the timers of an epoch, so that times of both mean the same.
+`ModeWatch` says after each mini-batch whether another one is wanted. Loop and timer are those of an
+epoch, so that times of both mean the same.
 """
 
 from bisect import bisect_left
-from itertools import islice
 from time import perf_counter
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
-
-import numpy as np
+from typing import Any, Callable, List, Optional
 
 from epochwatt.board.telemetry.client import Power
 from epochwatt.board.telemetry.transition import Transition, find_transition
-from epochwatt.board.training import timing
-from epochwatt.board.training.loop import run_epoch
 from epochwatt.board.training.procedure import Procedure
 
 POLL_S = 0.2  # between two looks at the power while it has not followed
-
-
-class Timed(NamedTuple):
-    """Mini-batches of a mode."""
-
-    minibatch_s: np.ndarray  # (n, 3): wait, copy, compute
-    starts_s: List[float]  # (n + 1): when each was asked for, and what followed the last
-    method: str
 
 
 class ModeWatch:
@@ -118,33 +105,3 @@ class ModeWatch:
             self._look()
             self.n_power = sum(t_s >= since_s for t_s in self._t_s)
         return self.n_power >= limits.power_readings or now_s - since_s >= limits.power_patience_s
-
-
-def train_mode(
-    minibatches: Iterator[Any],
-    copy: Callable[[Any], Any],
-    step: Callable[[Any], Any],
-    more: Callable[[Any], bool],
-    make_timer: Callable[[int], Any],
-) -> Timed:
-    """Train until `more`, which takes the loss, says that no other mini-batch is wanted.
-
-    Timers are made for a number of mini-batches, so these come in blocks; a block is as long as a
-    timer keeps the beginning of each. What is done between two mini-batches lies in no interval.
-    """
-    times: List[np.ndarray] = []
-    starts_s: List[float] = []
-    wanted = True
-
-    def is_enough(loss: Any) -> bool:
-        nonlocal wanted
-        wanted = more(loss)
-        return not wanted
-
-    while wanted:
-        timer = make_timer(timing.MARKS)
-        run_epoch(islice(minibatches, timing.MARKS), copy, step, is_enough, timer)
-        times.append(timer.minibatch_s())
-        *begins_s, end_s = [t_s for _, t_s in timer.placement()["starts"]]
-        starts_s += begins_s
-    return Timed(np.concatenate(times), starts_s + [end_s], timer.method)

@@ -66,9 +66,7 @@ def next_word_loss(
 class QuestionAnswering(nn.Module):
     """BERT with a head that marks where in a text an answer begins and ends.
 
-    Parameters
-    ----------
-    changes : of transformers' `BertConfig`, whose defaults are BERT-base: 108,893,186 weights
+    `changes`: of transformers' `BertConfig`, whose defaults are BERT-base: 108,893,186 weights
     """
 
     def __init__(self, **changes: Any) -> None:
@@ -88,9 +86,7 @@ class QuestionAnswering(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the scores (B, 2, T) of beginning and end.
 
-        Parameters
-        ----------
-        inputs : (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
+        `inputs`: (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
         """
         pieces, mask, segment = inputs.unbind(1)
         if self.adds_mask:
@@ -172,11 +168,9 @@ def detection_loss(network: nn.Module, images: torch.Tensor, targets: torch.Tens
     Equal to torchvision's (a test compares them), but without a loop over pictures, so that its
     kernels do not depend on what is on them.
 
-    Parameters
-    ----------
-    network : a `Detector`, compiled or not
-    images : (B, 3, 320, 320)
-    targets : (B, G, 5): corners in pixels and category; rows of category 0 are empty
+    `network`: a `Detector`, compiled or not
+    `images`: (B, 3, 320, 320)
+    `targets`: (B, G, 5): corners in pixels and category; rows of category 0 are empty
     """
     offsets, scores = network(images)
     anchors: torch.Tensor = network.anchors
@@ -206,11 +200,9 @@ def match(
     That is the box it overlaps most, where by half or more; and each box has the anchor that
     overlaps it most.
 
-    Parameters
-    ----------
-    anchors : (A, 4) corners
-    boxes : (B, G, 4) corners
-    is_box : (B, G); others are empty rows
+    `anchors`: (A, 4) corners
+    `boxes`: (B, G, 4) corners
+    `is_box`: (B, G); others are empty rows
     """
     overlap = overlaps(boxes, anchors)  # (B, G, A)
     overlap = overlap.masked_fill(~is_box[..., None], -1.0)

@@ -8,11 +8,12 @@ import logging
 import mmap
 import os
 import signal
+import sys
 import threading
 import time
 import uuid
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from epochwatt import columns
 from epochwatt.board.device import host, notes, page_cache
@@ -37,20 +38,23 @@ class Observer:
     data_path : any path on the file system that holds the data
     gpu : which GPU computes (`telemetry.which_gpu`)
     power : where a board's power is read (`discover.POWER`); empty: as the machine's settings say
+    sampler : that was started already
     """
 
     def __init__(
         self,
         machine: Machine,
-        data_path: str,
+        data_path: str = "",
         seed: int = 0,
         gpu: str = which_gpu.ANY,
         power: str = "",
+        sampler: Optional[Sampler] = None,
     ) -> None:
         self.machine = machine
         self.statistics: Document = {}  # of the sampler, after `end`
         self._events: Dict[str, int] = {}
-        self.sampler = Sampler.start(
+        self._folder = ""
+        self.sampler = sampler or Sampler.start(
             os.getpid(),
             data_path,
             seed,
@@ -61,7 +65,7 @@ class Observer:
 
     def begin(self, folder: str) -> None:
         """Sample into a folder from now on."""
-        self._events = self.machine.events()
+        self._events, self._folder = self.machine.events(), folder
         self.sampler.begin(folder)
 
     def power(self) -> Power:
@@ -70,9 +74,20 @@ class Observer:
 
     def end(self) -> Document:
         """Stop sampling; return `events`, the machine's counters before and after, and more."""
-        self.statistics = self.sampler.end()
+        self.statistics = self.sampler.end(self._folder)
         events = {"before": self._events, "after": self.machine.events()}
         return {"events": events, "telemetry_lost": self.statistics["lost"]}
+
+    def sensors(self) -> Document:
+        """Return what the sampler says of its sources, after `end`."""
+        sources = self.statistics["sources"]
+        scopes = {name: source["scope"] for name, source in sources.items()}
+        return {
+            "power_refused": self.sampler.refused,
+            "power_scopes": sorted(filter(None, scopes.values())),
+            "power_source": next((name for name in scopes if scopes[name] == "module"), None),
+            "sampler_periods_s": {name: source["step_mean_s"] for name, source in sources.items()},
+        }
 
     def __enter__(self) -> "Observer":
         return self
@@ -84,11 +99,9 @@ class Observer:
 class EpochObserver(Observer):
     """Prepares the page cache before an epoch, too, and looks at it after it.
 
-    Parameters
-    ----------
-    paths : the files of the data set
-    in_memory : they were read when the data set was opened, and no epoch reads them again
-    factors : the run's `cache_policy` and `seed`
+    `paths`: the files of the data set
+    `in_memory`: they were read when the data set was opened, and no epoch reads them again
+    `factors`: the run's `cache_policy` and `seed`
     """
 
     def __init__(
@@ -121,16 +134,8 @@ class EpochObserver(Observer):
     def end(self) -> Document:
         """Return what `Observer.end` does, `cache`, and what the sampler says of its sources."""
         observed = super().end()
-        sources = self.statistics["sources"]
-        scopes = {name: source["scope"] for name, source in sources.items()}
-        return dict(
-            observed,
-            cache=dict(self._cache, after_pct=page_cache.resident_pct(self._paths)),
-            power_refused=self.sampler.refused,
-            power_scopes=sorted(filter(None, scopes.values())),
-            power_source=next((name for name in scopes if scopes[name] == "module"), None),
-            sampler_periods_s={name: source["step_mean_s"] for name, source in sources.items()},
-        )
+        cache = dict(self._cache, after_pct=page_cache.resident_pct(self._paths))
+        return dict(observed, cache=cache, **self.sensors())
 
 
 @contextmanager
@@ -178,19 +183,19 @@ def has_stopped(stops: Document) -> bool:
 def circumstances(machine: Machine, device: Any, gpu: str) -> Document:
     """Return what every record says of versions, machine and software.
 
-    `device` is where torch computes, `gpu` which GPU that is (`which_gpu.gpu_of`).
+    `device` is where torch computes, `gpu` which GPU that is (`which_gpu.gpu_of`); a program
+    without torch has None.
     """
-    import torch
-
+    torch = sys.modules.get("torch")
     meta: Document = {
         "schema_version": columns.SCHEMA_VERSION,
         "protocol": columns.PROTOCOL,
         "backend": machine.backend,
         "boot_id": host.boot_id(),
-        "torch_threads_used": int(torch.get_num_threads()),
+        "torch_threads_used": int(torch.get_num_threads()) if torch else 0,
     }
     meta.update(machine.describe())
-    if device.type == "cuda":
+    if torch and device and device.type == "cuda":
         meta["gpu_uuid"] = gpu
         meta["machine"]["gpu"] = torch.cuda.get_device_name(device)
         meta["software"]["cuda"] = torch.version.cuda
@@ -208,11 +213,9 @@ def observed_mode(
 ) -> Iterator[Document]:
     """Observe a mode, which is set, while the block measures it.
 
-    Parameters
-    ----------
-    number : of the mode in its grid
-    applied : what `Machine.change` returned
-    conditions : what the record says of a board besides
+    `number`: of the mode in its grid
+    `applied`: what `Machine.change` returned
+    `conditions`: what the record says of a board besides
 
     Yields
     ------

@@ -117,9 +117,7 @@ def others_pct(machine: Machine) -> Optional[float]:
 def settle(root: str, limits: Document) -> Document:
     """Wait until the board whose files lie in `root` is steady; return what came of it.
 
-    Parameters
-    ----------
-    limits : `max_s`, `window_s` (s), `temp_c` (K), `power_w` (W): largest change within the window
+    `limits`: `max_s`, `window_s` (s), `temp_c` (K), `power_w` (W): largest change within the window
 
     Returns
     -------

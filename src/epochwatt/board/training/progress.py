@@ -8,27 +8,20 @@ import threading
 import time
 from typing import Any
 
+from epochwatt.board.training.loop import STAMPS
+
 FIRST_S, EVERY_S = 2.0, 15.0
 
 
 class Progress:
     """Prints "epoch 1: mini-batch 812 of 1573, 410/s, 2 s left" while the block runs.
 
-    Parameters
-    ----------
-    timer : its `n_stamps` grows by `stamps_per_minibatch` with each mini-batch
-    epoch, n_minibatches : what is under way; a negative epoch is the warm-up
+    `timer`: its `n_stamps` grows by `STAMPS` with each mini-batch; `epoch`: what is under way; a
+    negative one is the warm-up
     """
 
-    def __init__(
-        self,
-        timer: Any,
-        stamps_per_minibatch: int,
-        epoch: int,
-        n_minibatches: int,
-        out: Any = sys.stderr,
-    ) -> None:
-        self._timer, self._stamps = timer, stamps_per_minibatch
+    def __init__(self, timer: Any, epoch: int, n_minibatches: int, out: Any = sys.stderr) -> None:
+        self._timer = timer
         self._what = "warm-up" if epoch < 0 else f"epoch {epoch}"
         self._n, self._out = n_minibatches, out
         self._ended = threading.Event()
@@ -38,7 +31,7 @@ class Progress:
         start_s = time.perf_counter()
         pause_s = FIRST_S
         while not self._ended.wait(pause_s):
-            done = self._timer.n_stamps // self._stamps
+            done = self._timer.n_stamps // STAMPS
             text = f"{self._what}: mini-batch {done} of {self._n}"
             if done:
                 rate = done / (time.perf_counter() - start_s)

@@ -19,9 +19,7 @@ def is_reference(name: str) -> bool:
 def resolve(reference: str, where: str) -> Any:
     """Return what a reference names.
 
-    Parameters
-    ----------
-    reference : `module.name` or `package.module.name`
+    `reference`: `module.name` or `package.module.name`
 
     Raises ConfigError: two lines that say which part of it is not there.
     """

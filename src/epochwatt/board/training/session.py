@@ -9,12 +9,10 @@ import os
 import time
 import uuid
 from contextlib import contextmanager
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
-import numpy as np
 import torch
 
-from epochwatt import columns
 from epochwatt.board.device import host, notes, page_cache, remedies
 from epochwatt.board.device.machine import Machine
 from epochwatt.board.records.run_folder import CHECKPOINT, RunFolder
@@ -24,7 +22,7 @@ from epochwatt.board.telemetry.which_gpu import gpu_of, why_none
 from epochwatt.board.training import arithmetic, checkpoint, timing
 from epochwatt.board.training.data import dataset_paths, open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
-from epochwatt.board.training.loop import Bounds, run_epoch
+from epochwatt.board.training.loop import run_epoch
 from epochwatt.board.training.observation import (
     EpochObserver,
     circumstances,
@@ -56,14 +54,6 @@ class MadeUpSamples:
     def read(self, index: int) -> Tuple[Any, int]:
         """Return a new raw sample and its label: a transform may change what it is given."""
         return copy.deepcopy(self._raw), 0
-
-
-class Trained(NamedTuple):
-    """One pass over a data set, or the clean mini-batches of a mode."""
-
-    bounds: Bounds
-    minibatch_s: np.ndarray  # (n, 3): wait, copy, compute
-    sums: Document  # what the record says of all of them
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
@@ -255,47 +245,36 @@ class Session:
         """Module `torch.cuda`; None where the network runs on the host."""
         return torch.cuda if self.device.type == "cuda" else None
 
-    def _train(self, trainer: Trainer, source: Any, epoch: int) -> Trained:
+    def _train(self, trainer: Trainer, source: Any, epoch: int) -> timing.Timed:
         """Train one pass over `source`."""
         generator = self.seeded(epoch_seed(self.factors["seed"], epoch))
         minibatches = TimedMinibatches(source, self.transform, self.factors["num_workers"])
         loader = make_loader(minibatches, len(source), self.factors, generator)
-        timer = timing.make_timer(len(loader), self.factors["gpu_timing"], self.cuda)
+        timer = timing.make_timer(self.factors["gpu_timing"], self.cuda)
         losses: List[Any] = []
-        with Progress(timer, timing.STAMPS, epoch, len(loader)), explained(f"epoch {epoch}"):
+        with Progress(timer, epoch, len(loader)), explained(f"epoch {epoch}"):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
         fetch_s, preprocess_s = minibatches.seconds()
-        placement = timer.placement()
-        sums = {
-            "n_samples": len(source),
-            "fetch_s": fetch_s,
-            "preprocess_s": preprocess_s,
-            "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
-            "timing_method": timer.method,
-            "host_wait_s": timer.host_wait_s(),
-            "placement": placement,
-            # worker shut-down, behind all mini-batches on the clock that their times are of
-            "tail_s": bounds.t_end_mono_s - placement["starts"][-1][1],
-        }
-        return Trained(bounds, timer.minibatch_s(), sums)
+        trained = timing.timed(timer, bounds)
+        trained.facts.update(
+            n_samples=len(source),
+            fetch_s=fetch_s,
+            preprocess_s=preprocess_s,
+            loss=mean_loss(losses, len(source), self.factors["batch_size"]),
+        )
+        return trained
 
-    def _meta(self, trained: Trained) -> Document:
+    def _meta(self, trained: timing.Timed) -> Document:
         """Return the record of what was trained: with its circumstances, not yet what it is of."""
         meta: Document = circumstances(self.machine, self.device, self.gpu)
         manifest = json.dumps(self.manifest, sort_keys=True).encode("utf-8")
         meta.update(
-            trained.sums,
+            timing.times_of(trained),
             factors=self.factors,
-            n_minibatches=len(trained.minibatch_s),
-            e2e_s=trained.bounds.t_end_mono_s - trained.bounds.t_start_mono_s,
             warmup_s=self.warmup_s,
             arithmetic=arithmetic.describe(self.factors, self.device),
             manifest_sha256=hashlib.sha256(manifest).hexdigest(),
         )
-        meta.update(trained.bounds._asdict())
-        # summed from what is stored (float32), so that record and array always agree
-        totals = trained.minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
-        meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
         if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
         if self.conditions:

@@ -70,12 +70,10 @@ def measure_chunk(
 
     Every mode is checked before anything is set. Raises ConfigError: the machine lacks a mode.
 
-    Parameters
-    ----------
-    first, last : numbers in `modes`, both included
-    dvfs : `on` or `off`
-    open_session : gives what measures a mode, a context with a method `measure_mode`; it may import
-        what training needs
+    `first`, `last`: numbers in `modes`, both included
+    `dvfs`: `on` or `off`
+    `open_session`: gives what measures a mode, a context with a method `measure_mode`; it may
+    import what training needs
     """
     if not 0 <= first <= last < len(modes):
         raise ConfigError(

@@ -15,11 +15,11 @@ from epochwatt.board.records.shapes import Document
 from epochwatt.board.training import timing
 from epochwatt.board.training.data import dataset_paths
 from epochwatt.board.training.loaders import TimedMinibatches, make_endless_loader
-from epochwatt.board.training.loop import Bounds
-from epochwatt.board.training.mode_loop import ModeWatch, Timed, train_mode
+from epochwatt.board.training.loop import Bounds, run_epoch
+from epochwatt.board.training.mode_loop import ModeWatch
 from epochwatt.board.training.observation import observed_mode, raised
 from epochwatt.board.training.procedure import procedure_of
-from epochwatt.board.training.session import Session, Trained, epoch_seed, explained
+from epochwatt.board.training.session import Session, epoch_seed, explained
 from epochwatt.board.training.workloads import Trainer
 from epochwatt.columns import Factors
 
@@ -63,9 +63,9 @@ class SweepSession(Session):
         watch = ModeWatch(self.monitor.power, procedure)
         with observed_mode(self.monitor, self.modes, mode, number, applied, conditions) as observed:
             time.sleep(procedure.idle_s)
-            timed, loss = self._train_mode(mode, watch)
+            timer, loss = self._train_mode(mode, watch)
         first, transition = watch.first(), watch.transition
-        trained = self._clean(timed, first, loss)
+        trained = self._clean(timer, first, loss)
         meta = self._meta(trained)
         meta.update(
             observed,
@@ -103,44 +103,40 @@ class SweepSession(Session):
             torch.set_num_threads(int(threads))
         return int(torch.get_num_threads())
 
-    def _train_mode(self, mode: Mode, watch: ModeWatch) -> Tuple[Timed, Optional[float]]:
-        """Train until the watch has enough; return the times and the last loss."""
+    def _train_mode(self, mode: Mode, watch: ModeWatch) -> Tuple[Any, Optional[float]]:
+        """Train until the watch has enough; return the timer and the last loss."""
         generator = self.seeded(mode_seed(self.factors["seed"], mode))
         minibatches = TimedMinibatches(self.source, self.transform, self.factors["num_workers"])
         loader = make_endless_loader(minibatches, len(self.source), self.factors, generator)
+        timer = timing.make_timer("synchronised", self.cuda)
         losses: List[Any] = [None]
 
-        def more(loss: Any) -> bool:
+        def is_enough(loss: Any) -> bool:
             losses[0] = loss
-            return watch()
-
-        def make_timer(n: int) -> Any:
-            return timing.make_timer(n, "synchronised", self.cuda)
+            return not watch()
 
         with explained(mode_name(mode)):
             watch.begin()
-            timed = train_mode(iter(loader), self.trainer.copy, self.trainer.step, more, make_timer)
+            run_epoch(loader, self.trainer.copy, self.trainer.step, is_enough, timer)
         loss = None if losses[0] is None else float(losses[0])
         if loss is not None and not math.isfinite(loss):  # arithmetic of NaN may take other times
             self.trainer = self._new_trainer()
-        return timed, loss
+        return timer, loss
 
-    def _clean(self, timed: Timed, first: int, loss: Optional[float]) -> Trained:
+    def _clean(self, timer: Any, first: int, loss: Optional[float]) -> timing.Timed:
         """Return the mini-batches from `first` on, with what a record says of their times."""
-        minibatch_s, starts_s = timed.minibatch_s[first:], timed.starts_s[first:]
-        n = len(minibatch_s)
+        minibatch_s, starts_s = timer.minibatch_s()[first:], timer.asked_s()[first:].tolist()
         ahead_s = time.time() - time.perf_counter()
         bounds = Bounds(starts_s[0], starts_s[-1], starts_s[0] + ahead_s, starts_s[-1] + ahead_s)
-        marks = [[i, starts_s[i]] for i in timing.marked(n)]
-        sums = {
-            "n_samples": n * self.factors["batch_size"],
+        facts = {
+            "n_samples": len(minibatch_s) * self.factors["batch_size"],
             "loss": loss,
-            "timing_method": timed.method,
+            "timing_method": timer.method,
             "host_wait_s": None,
-            "placement": timing.placed("host", marks, 0.0),
+            "placement": timing.placed("host", starts_s, 0.0),
             "tail_s": 0.0,
         }
-        return Trained(bounds, minibatch_s, sums)
+        return timing.Timed(bounds, minibatch_s, facts)
 
 
 def mode_seed(seed: int, mode: Mode) -> int:
@@ -149,7 +145,7 @@ def mode_seed(seed: int, mode: Mode) -> int:
     return epoch_seed(seed, int.from_bytes(digest[:4], "big"))
 
 
-def _summary(trained: Trained, power_w: Optional[float], flags: List[str]) -> str:
+def _summary(trained: timing.Timed, power_w: Optional[float], flags: List[str]) -> str:
     """Return "12.3 ms a mini-batch (40), 8.12 W; few_power_samples"."""
     time_ms = 1e3 * float(trained.minibatch_s.sum(axis=1).mean())
     text = f"{time_ms:.3g} ms a mini-batch ({len(trained.minibatch_s)})"

@@ -88,9 +88,7 @@ def words_of(text: str) -> Iterator[Tuple[str, int, int]]:
 class Vocabulary:
     """Word pieces and their numbers.
 
-    Parameters
-    ----------
-    pieces : in order; those that continue a word begin with `##`
+    `pieces`: in order; those that continue a word begin with `##`
     """
 
     def __init__(self, pieces: List[str]) -> None:

@@ -1,118 +1,91 @@
-"""Time the loop by clocks (board side: Python 3.6 grammar; torch only where events are used).
+"""Time a loop by clocks (board side: Python 3.6 grammar; torch only where events are used).
 
-The loop calls `stamp()` four times per mini-batch and once before the first::
+The loop calls `stamp` where a part of a mini-batch begins (`loop.PARTS`), our own four times each::
 
-    ask | wait | got | copy | copied | compute | done | (other work) | ask ...
+    ASK wait | COPY copy | STEP compute | DONE (other work) | ASK ...
 
-A timer keeps what it needs in memory that exists before the epoch starts. Which one is used is the
-run's factor `gpu_timing`; without a GPU it is the host's clock.
+Which timer is used is the run's factor `gpu_timing`; without a GPU it is the host's clock.
 """
 
 from collections import deque
 from time import perf_counter
-from typing import Any, Deque, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Deque, List, NamedTuple, Optional
 
 import numpy as np
 
+from epochwatt import columns
 from epochwatt.board.records.shapes import Document
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, COPY, DONE, PARTS, STEP, Bounds
 
-STAMPS = 4  # per mini-batch: got, copied, done, ask for the next
 # mini-batches of an epoch whose beginning is kept; between two, overhead is spread evenly
 MARKS = 64
 ANCHORS = 5  # tries to see one moment on both clocks; the first may have to wake the GPU
 FLOAT32 = 6e-8  # half a step, relative: CUDA tells times between events as float32
 
 
-class Timer:
-    """Times by which the host asked for mini-batches; a subclass stamps them.
+class HostTimer:
+    """Host clock (`perf_counter`), for devices whose work is done when the call returns.
 
     Attributes
     ----------
-    n_stamps : calls of `stamp` so far
     method : name of the way of timing, for the record
     """
 
-    method = ""
+    method = "host_clock"
 
     def __init__(self) -> None:
-        self.n_stamps = 0
+        # lists: an array's code and memory are cold after a network's step, 1 us more a stamp
+        self._parts: List[int] = []
+        self._t_s: List[float] = []
+
+    @property
+    def n_stamps(self) -> int:
+        """Number of calls of `stamp` so far."""
+        return len(self._parts)
+
+    def has(self, part: int) -> bool:
+        """Return whether such a part has begun."""
+        return part in self._parts
+
+    def stamp(self, part: int) -> None:
+        """Note the time."""
+        self._t_s.append(perf_counter())
+        self._parts.append(part)
 
     def finish(self) -> None:
         """Wait for what is under way: nothing, where the work is done when a call returns."""
 
-    def asked_s(self) -> Sequence[float]:
-        """Return when each mini-batch was asked for, and what followed the last, s."""
-        raise NotImplementedError
+    def minibatch_s(self) -> np.ndarray:
+        """Return wait, copy and compute of each whole mini-batch: float64 seconds, (n, 3).
+
+        Compute is the steps; of a loop that never says where they are, its body.
+        """
+        parts_s = self._parts_s(self._between_s())
+        compute_s = parts_s[:, STEP if self.has(STEP) else BODY]
+        return np.column_stack([parts_s[:, ASK] + parts_s[:, AGAIN], parts_s[:, COPY], compute_s])
+
+    def asked_s(self) -> np.ndarray:
+        """Return when the host asked for each mini-batch, and what followed the last, s."""
+        return np.array(self._t_s)[np.array(self._parts, dtype=int) == ASK]
 
     def placement(self) -> Document:
         """Return when mini-batches began (`placed`): when the host asked, with the device idle."""
-        asked_s = self.asked_s()
-        return placed("host", [[i, asked_s[i]] for i in marked(self.n_stamps // STAMPS)], 0.0)
+        return placed("host", self.asked_s(), 0.0)
 
     def host_wait_s(self) -> Optional[float]:
         """Return the time the host was blocked on the loader, s; None: it is the wait."""
         return None
 
+    def _between_s(self) -> np.ndarray:
+        """Return the time from each stamp to the next, s."""
+        return np.diff(self._t_s)
 
-class HostTimer(Timer):
-    """Host clock (`perf_counter`), for devices whose work is done when the call returns."""
-
-    method = "host_clock"
-
-    def __init__(self, n_minibatches: int) -> None:
-        super().__init__()
-        # a list: an array's code and memory are cold after a network's step, 1 us more a stamp
-        self._t_s = [0.0] * (1 + STAMPS * n_minibatches)
-
-    def stamp(self) -> None:
-        """Note the time."""
-        self._t_s[self.n_stamps] = perf_counter()
-        self.n_stamps += 1
-
-    def minibatch_s(self) -> np.ndarray:
-        """Return wait, copy and compute of each finished mini-batch: float64 seconds, (n, 3)."""
-        n = self.n_stamps // STAMPS
-        return np.diff(np.array(self._t_s[: 1 + STAMPS * n])).reshape(n, STAMPS)[:, :3]
-
-    def asked_s(self) -> Sequence[float]:
-        """Return when each mini-batch was asked for, s."""
-        return self._t_s[::STAMPS]
-
-
-class CudaEventTimer(Timer):
-    """CUDA events, synchronised at the end of each mini-batch: the papers' way.
-
-    Four events are used again and again; their times are read after the synchronisation, between
-    `done` and the next `ask`, so reading belongs to the overhead and to no interval. `cuda` is the
-    module `torch.cuda`, or what stands for it in a test.
-    """
-
-    method = "cuda_events_synchronised"
-
-    def __init__(self, n_minibatches: int, cuda: Any) -> None:
-        super().__init__()
-        self._events = [cuda.Event(enable_timing=True) for _ in range(STAMPS)]  # ask .. done
-        self._seconds = np.zeros((n_minibatches, 3))
-        self._asked_s = [0.0] * (n_minibatches + 1)
-
-    def stamp(self) -> None:
-        """Record an event; after `done` wait for it and read the mini-batch's three intervals."""
-        kind = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
-        if kind == 0:
-            self._asked_s[self.n_stamps // STAMPS] = perf_counter()
-        self._events[kind].record()
-        if kind == STAMPS - 1:
-            self._events[kind].synchronize()
-            self._seconds[self.n_stamps // STAMPS] = intervals_s(self._events)
-        self.n_stamps += 1
-
-    def minibatch_s(self) -> np.ndarray:
-        """Return wait, copy and compute of each finished mini-batch: float64 seconds, (n, 3)."""
-        return self._seconds[: self.n_stamps // STAMPS]
-
-    def asked_s(self) -> Sequence[float]:
-        """Return when each mini-batch was asked for, s."""
-        return self._asked_s
+    def _parts_s(self, between_s: np.ndarray) -> np.ndarray:
+        """Return the time of each part of each whole mini-batch, s, (n, parts)."""
+        parts, n = np.array(self._parts[:-1], dtype=int), max(0, self._parts.count(ASK) - 1)
+        place = (np.cumsum(parts == ASK) - 1) * len(PARTS) + parts
+        total_s = np.bincount(place, between_s, n * len(PARTS))
+        return total_s[: n * len(PARTS)].reshape(n, len(PARTS))
 
 
 class Anchor(NamedTuple):
@@ -136,91 +109,86 @@ def best_anchor(cuda: Any) -> Anchor:
     return min(anchors, key=lambda anchor: anchor.error_s)
 
 
-class PooledCudaEventTimer(Timer):
-    """CUDA events that are read once the GPU has passed them: no synchronisation is added.
+class CudaEventTimer(HostTimer):
+    """CUDA events of the current stream, read once the GPU has passed them.
 
-    The host may run ahead, so the intervals are those of the GPU's own timeline: its wait
-    is the time it was idle before a mini-batch came. The host's own wait is kept beside it.
-    Events come from a pool that grows with how far the host runs ahead. Before and after the
-    epoch one moment is seen on both clocks, so the record can say when the GPU stalled.
+    Pooled: no synchronisation is added. The host may run ahead, so the intervals are those of the
+    GPU's own timeline: its wait is the time it was idle before a mini-batch came. The host's own
+    wait is kept beside it. Before and after the epoch one moment is seen on both clocks, so the
+    record can say when the GPU stalled.
+
+    Synchronised, the papers' way: the GPU is waited for at the end of each mini-batch.
+
+    Events are read, and waited for, where a step is done, so that belongs to the overhead; of a
+    loop that does not say where, when the next mini-batch is asked for. They come from a pool that
+    grows with how far the host runs ahead.
+
+    `cuda`: the module `torch.cuda`, or what stands for it in a test
     """
 
-    method = "cuda_events_pooled"
-
-    def __init__(self, n_minibatches: int, cuda: Any) -> None:
+    def __init__(self, cuda: Any, is_synchronised: bool) -> None:
         super().__init__()
-        self._cuda = cuda
+        self.method = "cuda_events_" + ("synchronised" if is_synchronised else "pooled")
+        self._cuda, self._is_synchronised = cuda, is_synchronised
         self._pool: List[Any] = []
         self._current: List[Any] = []
         self._under_way: Deque[List[Any]] = deque()  # mini-batches the GPU has not finished
-        self._n_resolved = 0
-        self._seconds = np.zeros((n_minibatches, 3))
-        self._host_wait_s = self._asked_s = 0.0
-        self._marked: Set[int] = set(marked(n_minibatches))
-        self._began: List[List[Any]] = []  # mini-batch, seconds since the first anchor
+        self._since_s: List[float] = []  # of each stamp's event, since that of the one before
         cuda.synchronize()
         self._anchor = best_anchor(cuda)
+        self._latest = self._anchor.event  # that was read
 
-    def stamp(self) -> None:
-        """Record an event; after `done` read those mini-batches that the GPU has finished."""
-        kind = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
-        if kind == 0:
-            self._asked_s = perf_counter()
-        elif kind == 1:
-            self._host_wait_s += perf_counter() - self._asked_s
+    def stamp(self, part: int) -> None:
+        """Record an event; at the end of a step read those mini-batches the GPU has finished."""
+        super().stamp(part)
         event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
         event.record()
         self._current.append(event)
-        if kind == STAMPS - 1:
+        if part == DONE or (part == ASK and self._parts[-2:-1] != [DONE]):
             self._under_way.append(self._current)
             self._current = []
-            while self._under_way and self._under_way[0][-1].query():
-                self._resolve()
-        self.n_stamps += 1
+            if self._is_synchronised:
+                event.synchronize()
+                self._t_s[-1] = perf_counter()
+            while self._under_way and (self._is_synchronised or self._under_way[0][-1].query()):
+                self._read(self._under_way.popleft())
 
-    def _resolve(self) -> None:
-        events = self._under_way.popleft()
-        if self._n_resolved in self._marked:
-            self._mark(events[0])
-        self._seconds[self._n_resolved] = intervals_s(events)
-        self._n_resolved += 1
-        self._pool.extend(events)
-
-    def _mark(self, ask: Any) -> None:
-        self._began.append([self._n_resolved, self._anchor.event.elapsed_time(ask) / 1000.0])
+    def _read(self, events: List[Any]) -> None:
+        for event in events:
+            self._since_s.append(self._latest.elapsed_time(event) / 1000.0)
+            self._pool.append(self._latest)
+            self._latest = event
 
     def finish(self) -> None:
         """Wait for the GPU once, at the end of the epoch, and read what is left."""
         self._cuda.synchronize()
-        while self._under_way:
-            self._resolve()
-        if self._current:  # the ask that nothing followed
-            self._mark(self._current[0])
+        for events in [*self._under_way, self._current]:
+            self._read(events)
+        self._under_way.clear()
+        self._current = []
 
     def placement(self) -> Document:
         """Return when mini-batches began on the GPU's timeline (`placed`), after `finish`.
 
         A second moment on both clocks, after the epoch, takes out how far they drift apart.
         """
+        if self._is_synchronised:
+            return super().placement()
         first, last = self._anchor, best_anchor(self._cuda)
-        gpu_s = first.event.elapsed_time(last.event) / 1000.0
+        since_s = np.cumsum(self._since_s)
+        gpu_s = since_s[-1] + self._latest.elapsed_time(last.event) / 1000.0
         rate = (last.t_s - first.t_s) / gpu_s if gpu_s > 0.0 else 1.0
-        starts = [[i, first.t_s + rate * since_s] for i, since_s in self._began]
-        return placed("gpu", starts, max(first.error_s, last.error_s) + FLOAT32 * gpu_s)
-
-    def minibatch_s(self) -> np.ndarray:
-        """Return wait, copy and compute on the GPU's timeline: float64 seconds, (n, 3)."""
-        return self._seconds[: self._n_resolved]
+        asked_s = first.t_s + rate * since_s[np.array(self._parts) == ASK]
+        return placed("gpu", asked_s, max(first.error_s, last.error_s) + FLOAT32 * gpu_s)
 
     def host_wait_s(self) -> Optional[float]:
-        """Return the time the host was blocked on the loader, s."""
-        return self._host_wait_s
+        """Return the time the host was blocked on the loader, s; None: it is the wait."""
+        if self._is_synchronised:
+            return None
+        return float(self._parts_s(np.diff(self._t_s))[:, [ASK, AGAIN]].sum())
 
-
-def intervals_s(events: Sequence[Any]) -> List[float]:
-    """Return the seconds between each two neighbours of events that the GPU has passed."""
-    pairs = zip(events[:-1], events[1:])
-    return [before.elapsed_time(after) / 1000.0 for before, after in pairs]
+    def _between_s(self) -> np.ndarray:
+        return np.array(self._since_s[1:])
 
 
 def marked(n: int) -> List[int]:
@@ -228,22 +196,53 @@ def marked(n: int) -> List[int]:
     return list(range(0, n, max(1, -(-n // MARKS)))) + [n]
 
 
-def placed(clock: str, starts: List[List[Any]], error_s: float) -> Document:
-    """Return what a record says of when its intervals were.
+def placed(clock: str, asked_s: np.ndarray, error_s: float) -> Document:
+    """Return what a record says of when its intervals were: `starts` of those that are `marked`.
 
-    Parameters
-    ----------
-    clock : whose intervals they are: `host` or `gpu`
-    starts : number of a mini-batch and when it was asked for, on the monotonic clock, s; ascending
-        from 0. The last is the number of mini-batches: there begins what follows them
-    error_s : by how much these may be off, s
+    `clock`: whose intervals they are: `host` or `gpu`
+    `asked_s`: when each mini-batch was asked for, and what followed the last, on the monotonic
+    clock, s, (n + 1,)
+    `error_s`: by how much these may be off, s
     """
-    return {"clock": clock, "starts": starts, "error_s": error_s}
+    starts = [[i, float(asked_s[i])] for i in marked(len(asked_s) - 1)]
+    return {"clock": clock, "starts": starts, "error_s": float(error_s)}
 
 
-def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:
+def make_timer(gpu_timing: str, cuda: Any = None) -> Any:
     """Return the timer of an epoch, `synchronised` or `pooled`; `cuda` None: of the host."""
-    if cuda is None:
-        return HostTimer(n_minibatches)
-    timers = {"synchronised": CudaEventTimer, "pooled": PooledCudaEventTimer}
-    return timers[gpu_timing](n_minibatches, cuda)
+    return HostTimer() if cuda is None else CudaEventTimer(cuda, gpu_timing == "synchronised")
+
+
+class Timed(NamedTuple):
+    """What was trained: a pass over a data set, or some of its mini-batches."""
+
+    bounds: Bounds
+    minibatch_s: np.ndarray  # (n, 3): wait, copy, compute
+    facts: Document  # what the record says of all of them
+
+
+def timed(timer: Any, bounds: Bounds, is_whole: bool = True) -> Timed:
+    """Return the times of a loop that is finished; left early, it ends with its last mini-batch."""
+    placement = timer.placement()
+    last_s = placement["starts"][-1][1]
+    if not is_whole:
+        ahead_s = bounds.t_end_unix_s - bounds.t_end_mono_s
+        bounds = bounds._replace(t_end_mono_s=last_s, t_end_unix_s=last_s + ahead_s)
+    facts = {
+        "timing_method": timer.method,
+        "host_wait_s": timer.host_wait_s(),
+        "placement": placement,
+        # worker shut-down, behind all mini-batches on the clock that their times are of
+        "tail_s": bounds.t_end_mono_s - last_s,
+    }
+    return Timed(bounds, timer.minibatch_s(), facts)
+
+
+def times_of(loop: Timed) -> Document:
+    """Return what a record says of the times of a loop, with its `facts`."""
+    meta = dict(loop.facts, n_minibatches=len(loop.minibatch_s), **loop.bounds._asdict())
+    meta["e2e_s"] = loop.bounds.t_end_mono_s - loop.bounds.t_start_mono_s
+    # summed from what is stored (float32), so that record and array always agree
+    totals = loop.minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
+    meta.update((name, float(total)) for name, total in zip(columns.MINIBATCH_COLUMNS, totals))
+    return meta

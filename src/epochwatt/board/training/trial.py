@@ -34,9 +34,7 @@ def libraries(tell: Callable[[Document], None] = lambda known: None) -> Document
     None: there is none, and `no_gpu` says why torch finds none, or `errors` under `gpu` why it
     cannot be used. Under `together`, `errors` says why torch cannot use this numpy.
 
-    Parameters
-    ----------
-    tell : called before each step with what is known so far and the step, `trying`
+    `tell`: called before each step with what is known so far and the step, `trying`
     """
     versions: Document = dict.fromkeys(LIBRARIES)
     versions.update(executable=sys.executable, python=platform.python_version())
@@ -64,6 +62,7 @@ def _version(name: str) -> str:
 
 
 def _together() -> Document:
+    """Try whether torch and numpy fit together."""
     import numpy
     import torch
 
@@ -72,6 +71,7 @@ def _together() -> Document:
 
 
 def _gpu() -> Document:
+    """Try whether torch computes on a GPU; return which, or why it does not."""
     import torch
 
     if not torch.cuda.is_available():

@@ -85,10 +85,8 @@ WORKLOADS: Dict[str, Workload] = {
 def workload_of(factors: Factors) -> Workload:
     """Return the workload of a run: one of `WORKLOADS`, changed where the run names functions.
 
-    Parameters
-    ----------
-    factors : with `model` and, where the row of config/workloads.yaml names other functions,
-        `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
+    `factors`: with `model` and, where the row of config/workloads.yaml names other functions,
+    `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
 
     Raises ConfigError: a name that is not there.
     """

@@ -12,23 +12,25 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 from numpy.typing import NDArray
 
-from epochwatt.columns import FACTOR_NAMES
+from epochwatt import columns
+from epochwatt.columns import FACTOR_NAMES, TIME_PARTS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, Row
 from epochwatt.figures.common.published import (
     BESIDE_STACK,
     BOUNDS,
     DASHES,
+    IN_STACK,
     Plotted,
     Related,
     draw_mark,
+    halo,
     key_of,
 )
 from epochwatt.figures.common.runs import Cells, RunData, data_words
 from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key, single
 
-PARTS = ("stall", "compute", "overhead")
-STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
+STACK = (*(f"{part}_s" for part in TIME_PARTS), "e2e_s")  # rows of a stack
 BAR = 0.66  # width of a bar; marks stand in the gap
 THIN, BESIDE = 0.16, 0.45  # width of a published compute time, and how far beside its stack
 STALL_ASIDE = 0.2  # how far from a stack's middle the whisker of its stall is
@@ -76,13 +78,9 @@ def grouped(
     tick: Callable[[RunData], Any],
     order: Callable[[RunData], Any],
 ) -> list[Bar]:
-    """Return the runs as bars, group by group.
+    """Return the runs as bars, group by group, with what stands below each.
 
-    Parameters
-    ----------
-    within : factors that bars of one group differ in; every other factor makes another group
-    tick : what stands below a bar
-    order : sorts the bars of a group
+    `within` are the factors that bars of one group differ in; any other makes another group.
     """
     labels = group_labels([run.factors for run in runs], job, within)
     labels = [
@@ -147,14 +145,8 @@ def draw_bars(
 ) -> list[tuple[float, str]]:
     """Draw numbers as bars, with their whiskers and what is published of them.
 
-    Parameters
-    ----------
-    side : of the marks, as for `published.draw_mark`
-    look : as of `Axes.bar`
-
-    Returns
-    -------
-    for `draw_missing`: x of each bar, and why it is missing
+    `side` is that of `published.draw_mark`. Returns for `draw_missing` x of each bar, and why it is
+    missing.
     """
     at = list(x)
     axes.bar(at, [row.height for row in rows], width, **look)
@@ -178,21 +170,23 @@ def draw_stacks(
 ) -> list[Plotted]:
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
-    What is published of the compute time is a thin bar beside the stack, from 0: each mark stands
-    at its value, and on no part that it does not judge. The mark of a stall that is too low for a
-    line over it stands beside its bar.
-
-    Parameters
-    ----------
-    beside : there is room beside stacks; else marks stand on them, and that of the compute time is
-        drawn from the top of our stall
+    What is published of the compute time is a thin bar beside the stack, from 0; without room
+    `beside`, a line as long as it, from the top of our stall. The mark of a stall that is too low
+    for a line over it stands beside its bar.
     """
-    job.colours(*PARTS, "missing", "published")
+    job.colours(*TIME_PARTS, "missing", "published")
     x, bottom = x_of(bars), np.zeros(len(bars))
     stacks = [[job.plotted(bar.run, quantity, epoch_set) for quantity in STACK] for bar in bars]
-    for n, part in enumerate(PARTS):
+    for n, part in enumerate(TIME_PARTS):
         height = np.array([stack[n].height for stack in stacks])
-        axes.bar(x, height, bottom=bottom, width=BAR, color=job.palette[part], label=part)
+        axes.bar(
+            x,
+            height,
+            bottom=bottom,
+            width=BAR,
+            color=job.palette[part],
+            label=columns.label(f"{part}_s"),
+        )
         bottom += height
     rows: list[Plotted] = []
     for at, (stall, compute, overhead, e2e) in zip(x.tolist(), stacks, strict=True):
@@ -203,12 +197,14 @@ def draw_stacks(
         side = 1 if beside else 0
         draw_mark(axes, at, stall, BAR, side, line=not (is_flat and is_value))
         mark = compute.mark
-        if mark and not beside and stall.value is not None:
-            on_stack = replace(compute, mark=mark._replace(value=stall.value + mark.value))
-            draw_mark(axes, at, on_stack, BAR, 0)
-        elif mark and beside and mark.qualifier in BOUNDS:
+        if mark and not beside:
+            compute, foot = replace(compute, kind=IN_STACK), stall.height
+            look: style.Look = {"color": compute.ink, "marker": "_", "markersize": 5.0}
+            axes.plot([at, at], [foot, foot + mark.value], **look, linewidth=1.2, zorder=4.6,
+                      path_effects=[halo(2.6)])  # fmt: skip
+        elif mark and mark.qualifier in BOUNDS:
             draw_mark(axes, at + BESIDE, compute)
-        elif mark and beside:
+        elif mark:
             compute = replace(compute, kind=BESIDE_STACK)
             foot, top = (0.0, mark.value) if mark.value_hi is None else (mark.value, mark.value_hi)
             axes.bar(
@@ -225,9 +221,7 @@ def draw_stacks(
 def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) -> None:
     """Write where bars are missing, and why; one sentence where all are.
 
-    Parameters
-    ----------
-    missing : x and reason of each bar; the reason of those that are there is empty
+    `missing` has x and reason of each bar; the reason of those that are there is empty.
     """
     bars = sorted(missing, key=lambda bar: bar[0])
     if bars and all(reason for _, reason in bars):
@@ -321,10 +315,7 @@ def label_axes(
 ) -> None:
     """Write each bar's tick below it, the group's name below its bars, `label` below all.
 
-    Parameters
-    ----------
-    ticks_are_groups : write the group in the tick's place
-    turned : write ticks upwards, where bars stand too close for words
+    The group may take the tick's place. Ticks are turned where bars stand too close for words.
     """
     axes.set_xticks(x_of(bars), [bar.group if ticks_are_groups else bar.tick for bar in bars])
     axes.grid(visible=False, axis="x")
@@ -373,10 +364,7 @@ def brackets_of(
 ) -> list[Bracket]:
     """Return a bracket for each pair of bars that relations are of; several are its lines.
 
-    Parameters
-    ----------
-    place : run -> x of its bar; None: it is not drawn
-    words : metric -> what begins a line
+    `place` gives the x of a run's bar, None where it is not drawn; `words` begin a metric's line.
     """
     by_ends: dict[tuple[float, float], list[tuple[Related, str]]] = {}
     for one in changes:

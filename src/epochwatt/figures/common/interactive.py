@@ -236,10 +236,7 @@ class Panel:
     ) -> Spec:
         """Return layers in small multiples of factors and the unit, or alone where there is one.
 
-        Parameters
-        ----------
-        layers : gives them for what hovering shows: all columns that have something in them
-        numbers : further columns that hold some
+        `layers` gives them for what hovering shows; `numbers` are further columns that hold some.
         """
         first: dict[tuple[str, ...], str] = {}  # quantities of one unit share a multiple
         for row in self.rows:

@@ -15,26 +15,15 @@ from matplotlib.patches import Patch
 
 from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common import published as paper
 from epochwatt.figures.common import style
-from epochwatt.figures.common.published import (
-    DASHES,
-    Marks,
-    NumberOf,
-    Plotted,
-    Related,
-    handles,
-    here_of,
-    mark,
-    numbers_of,
-    published_marks,
-    seen_ids,
-)
+from epochwatt.figures.common.published import DASHES, Marks, NumberOf, Plotted, Related
 from epochwatt.figures.common.runs import (
     Cells,
     Number,
     RunData,
     csv_row,
-    measured_note,
+    measured_on,
     note,
     read_runs,
     why_empty,
@@ -44,7 +33,7 @@ from epochwatt.text import label
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 MOST_ENTRIES = 6  # of a legend
-FAILS = "red: does not hold"
+FAILS = "red: published, does not hold here"
 CHANGE = "published change, then ours"
 
 Row = Plotted | Related | Cells  # of the CSV; a row of cells has no mark
@@ -65,7 +54,8 @@ class Drawn:
     """Parts of a panel's caption."""
 
     rows: Sequence[Cells]
-    note: str
+    note: str  # what it is: below the picture, too
+    machine: str = ""  # that measured it: in the second line below the picture
     remarks: list[str] = field(default_factory=list)
 
 
@@ -115,7 +105,7 @@ class Job:
     @cached_property
     def marks(self) -> Marks:
         """Numbers that its paper printed."""
-        return published_marks(self.published, self.twin, self.paper, self.backend)
+        return paper.published_marks(self.published, self.twin, self.paper, self.backend)
 
     @cached_property
     def facts(self) -> Published:
@@ -131,15 +121,15 @@ class Job:
     @cached_property
     def seen(self) -> frozenset[str]:
         """Ids of the published numbers that the simulated boards were fitted to."""
-        return seen_ids(self.twin, self.backend)
+        return paper.seen_ids(self.twin, self.backend)
 
     def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
         """Return the relations of these metrics whose runs are drawn, with what they are here."""
-        find = number_of or numbers_of(self.runs)
+        find = number_of or paper.numbers_of(self.runs)
         return [
             Related(relation, here, relation.id in self.seen, self.ink(relation.id))
             for relation in self.relations
-            if relation.metric in metrics and (here := here_of(relation, find))
+            if relation.metric in metrics and (here := paper.here_of(relation, find))
         ]
 
     def plotted(
@@ -150,21 +140,16 @@ class Job:
         number: Number | None = None,
         **more: Any,
     ) -> Plotted:
-        """Return a number of a run with what is published of it.
+        """Return a number of a run, else the mean of a column, with what is published of it.
 
-        Of several measured epochs it has their lowest and highest, too.
-
-        Parameters
-        ----------
-        number : another than the mean of a column of `epochs.csv`
-        more : columns of this figure alone
+        Of several measured epochs it has their lowest and highest, too. `more`: further columns.
         """
         is_column = bool(run.epochs) and quantity in run.epochs[0]
         if run.is_measured and is_column and (values := run.values(quantity, epoch_set)).size > 1:
             more |= {"lowest": float(values.min()), "highest": float(values.max())}
         number = number or run.number(quantity, epoch_set)
         row = csv_row(run, quantity, number, epoch_set, **more)
-        printed = mark(self.marks, run.factors, quantity, epoch_set)
+        printed = paper.mark(self.marks, run.factors, quantity, epoch_set)
         return Plotted(row, printed, self.ink(printed.id if printed else ""))
 
     def title(self, name: str) -> str:
@@ -205,13 +190,9 @@ class Job:
         corner_note: str = "",
         addition: str = "",
     ) -> Iterator[tuple[Figure, Axes]]:
-        """Open a panel with its title, and where its numbers are from below; close it afterwards.
+        """Open a panel, then close it; below it stands which runs it draws: all, or these.
 
-        Parameters
-        ----------
-        runs : that it draws, for the note; None: all of the figure
-        corner_note : another note, where no runs are drawn
-        addition : to the title
+        `corner_note` stands in their place where no runs are drawn, `addition` after the title.
         """
         if name not in self.panels:
             raise ConfigError(
@@ -220,10 +201,10 @@ class Job:
                 do="add it, with title, width_in and height_in",
             )
         drawn = self.runs if runs is None else runs
-        if not corner_note:
-            corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
+        words = corner_note or note(drawn, self.lacking)
+        machine = "" if corner_note else measured_on(drawn, self.records)
         shown = {**self.panels[name], "title": f"{self._title_of(name)}{addition}"}
-        self.drawn[name] = Drawn((), corner_note)
+        self.drawn[name] = Drawn((), words, machine)
         with style.panel(self.style, shown, "") as opened:
             yield opened
 
@@ -247,29 +228,24 @@ class Job:
     ) -> None:
         """Draw a legend of at most six entries: what was drawn, what is published, what is red.
 
-        Parameters
-        ----------
-        rows : of the CSV, of which the published numbers are marks, or brackets and the like
-        lines : further entries
-        change : entry of the published relations; empty: they have another one
-        red : whether something else than a published number of the rows is red
+        `rows` are those of the CSV, `lines` further entries. `change` is the entry of published
+        relations; empty: they have another one. `red`: something besides the rows is red.
         """
         black = self.palette["published"]
-        marked = [row for row in rows if isinstance(row, Plotted)]
+        marked = [row for row in rows if isinstance(row, Plotted) and row.mark]
         changes = [row for row in rows if isinstance(row, Related)]
-        inks = [row.ink for row in marked if row.mark] + [row.ink for row in changes]
+        inks = [row.ink for row in marked] + [row.ink for row in changes]
         is_red = red or any(ink != black for ink in inks)
         if changes and change:
             dash: Any = "-" if any(one.seen_by_fit for one in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
-        marks = handles(marked, black)
-        if len(drawn) + len(marks) + len(lines) + is_red > MOST_ENTRIES:
-            marks = handles(marked, black, together=True)
-        shown = [*drawn, *marks, *lines][: MOST_ENTRIES - is_red]
         if is_red:
-            shown.append(Patch(facecolor=self.colour("warning"), label=FAILS))
-        style.legend(figure, shown)
+            lines = [*lines, Patch(facecolor=self.colour("warning"), label=FAILS)]
+        marks = paper.handles(marked, black)
+        if len(drawn) + len(marks) + len(lines) > MOST_ENTRIES:
+            marks = paper.handles(marked, black, together=True)
+        style.legend(figure, [*drawn, *marks, *lines])
 
     def save(self, figure: Figure, name: str, rows: Sequence[Row]) -> None:
         """Write a panel and the numbers in it: SVG, PNG and CSV.
@@ -288,8 +264,12 @@ class Job:
         elif self.notes:
             words = self.drawn[name].note + self._meaning_of_marks(rows)
             verdict = self.verdicts.get(name, "")
-            red = self.colour("warning") if verdict else style.GREY
-            style.set_notes(figure, words, verdict, red)
+            below = (
+                (verdict, self.colour("warning"))
+                if verdict
+                else (self.drawn[name].machine, style.GREY)
+            )
+            style.set_notes(figure, words, *below)
         style.save(figure, f"{self.folder}/{name}", cells)
 
     def _meaning_of_marks(self, rows: Sequence[Row]) -> str:

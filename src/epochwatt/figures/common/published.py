@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import ScaledTranslation
 
+from epochwatt import columns
 from epochwatt.columns import TWIN
 from epochwatt.figures.common.runs import Cells, RunData
 from epochwatt.figures.common.style import Look
@@ -44,22 +45,26 @@ PER_MINIBATCH = "_ms_per_minibatch"
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
 BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
 RANGE = "range"  # qualifier of a lower and an upper bound of one run
-BESIDE_STACK = "compute beside a stack"  # kind of what is drawn as a thin bar
-SHAPES = {  # kind of a number -> marker of its published values, name in a legend
-    "stall_s": ("s", "published stall"),
-    "e2e_s": ("d", "published E2E"),
-    "compute_s": ("P", "published compute"),
-    BESIDE_STACK: ("", "published compute, from 0"),
-    "first_epoch": (">", "published, first epoch"),
-    "stall_ms_per_minibatch": ("h", "published, per mini-batch"),
-    "compute_ms_per_minibatch": ("h", "published, per mini-batch"),
+BESIDE_STACK = "compute beside a stack"  # kind of what is drawn as a thin bar from 0
+IN_STACK = "compute in a stack"  # kind of what is drawn as a line as long as the number
+FIRST_EPOCH = "first epoch"  # kind of a number that stands beside that of all epochs
+SHAPES = {  # kind or quantity of a number -> marker of its published values
+    **{"stall_s": "s", "e2e_s": "d", "compute_s": "P", FIRST_EPOCH: "*"},
+    **{"stall_ms_per_minibatch": "h", "compute_ms_per_minibatch": "h"},
+    **{BESIDE_STACK: "", IN_STACK: "_"},
 }
-OTHER = ("D", "published")
+OTHER = "D"
+WORDS = {  # kind of a number, or marker of a bound -> what a legend calls it
+    BESIDE_STACK: f"{columns.label('compute_s')}, from 0",
+    IN_STACK: f"{columns.label('compute_s')}: length of the line",
+    FIRST_EPOCH: FIRST_EPOCH,
+    **{"v": "at most", "^": "at least"},
+}
+GLYPHS = {"s": "■", "d": "♦", "P": "✚", "*": "★", "h": "⬢", "D": "◆", "v": "▼", "^": "▲", "_": "│"}
 SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
 UNITS = {"x": "", "pct": " %"}
 SEEN = {True: "used in the fit", False: "not used in the fit"}
 INFERRED = "inferred:"  # begins the note of a number of which a setting is not printed
-SLIP = "slip:"  # begins the note of a number that a paper prints otherwise
 ON_DARK = ("stall_s", "cpu_below_peak_time_pct")  # quantities whose bars are dark
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 DASHES = (0, (3.0, 1.5))
@@ -97,11 +102,7 @@ Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> 
 def published_marks(published: str, twin: str, paper: str, backend: str) -> Marks:
     """Return the published numbers of one paper, to be found with `mark`.
 
-    Parameters
-    ----------
-    published, twin : folders config/published and config/twin
-    paper : sigmetrics2023 or hipcw2021; the papers are not pooled
-    backend : of the figure; nothing was fitted to what is measured
+    `published` and `twin` are folders of config/; nothing was fitted to what another backend has.
     """
     facts = load_published(Path(published))
     seen = seen_ids(twin, backend)
@@ -155,19 +156,12 @@ def cells(published_mark: Mark | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Plotted:
-    """One plotted number, and what is published of it: a row of the CSV.
+    """One plotted number, and what is published of it: a row of the CSV."""
 
-    Attributes
-    ----------
-    row : its cells but those of what is published
-    ink : colour of what is published
-    kind : key of `SHAPES`, where its mark is not that of its quantity
-    """
-
-    row: Cells
+    row: Cells  # but what is published
     mark: Mark | None
-    ink: str
-    kind: str = ""
+    ink: str  # colour of what is published
+    kind: str = ""  # key of `SHAPES`, where its mark is not that of its quantity
 
     @property
     def value(self) -> float | None:
@@ -193,11 +187,11 @@ class Plotted:
         """Return value and marker of the published number, of a range those of both ends."""
         if self.mark is None:
             return []
-        if self.kind == BESIDE_STACK:
-            return [(self.mark.value, "")]
+        if self.kind in (BESIDE_STACK, IN_STACK):
+            return [(self.mark.value, SHAPES[self.kind])]
         if self.mark.value_hi is not None:
             return [(self.mark.value, "^"), (self.mark.value_hi, "v")]
-        shape, _ = SHAPES.get(self.kind or self.row["quantity"], OTHER)
+        shape = SHAPES.get(self.kind or self.row["quantity"], OTHER)
         return [(self.mark.value, BOUNDS.get(self.mark.qualifier, shape))]
 
     def cells(self) -> dict[str, Any]:
@@ -215,14 +209,8 @@ def draw_mark(
     """Draw what is published of a number, at its value; nothing where nothing is.
 
     Over a bar it is a line of the bar's width with a small marker at its end, in the gap beside the
-    bar; of a point it is a marker at its side. A bound is an arrow, a range two.
-
-    Parameters
-    ----------
-    x : middle of the bar, or the point
-    width : of the bar; 0: a point
-    side : 1: the marker is at the right, -1: at the left, as of a pair's left bar, 0: on the bar
-    line : over the bar; without it the marker stands alone beside the bar
+    bar; of a point, which has no width, it is a marker at its side. A bound is an arrow, a range
+    two. The marker is at the right (side 1), at the left (-1), or on the bar (0).
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -251,7 +239,7 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
     """Return the look of a published number."""
     return {
         "marker": marker,
-        "markersize": 5.0 if marker == "d" else 3.8,
+        "markersize": {"d": 5.0, "*": 6.0}.get(marker, 3.8),
         "markeredgewidth": 0.8,
         "linestyle": "none",
         "markeredgecolor": colour,
@@ -261,18 +249,24 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
 
 
 def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> list[Artist]:
-    """Return a legend's entry for each kind of mark, filled where the fit has seen all of it."""
-    kinds: dict[str, list[tuple[str, bool]]] = {}
+    """Return a legend's entry for each kind of mark, filled where the fit has seen all of it.
+
+    Together they are one entry, which has a sign for each kind.
+    """
+    kinds: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
+        name = row.kind or row.row["quantity"]
         for _, marker in row.ends():
-            _, words = SHAPES.get(row.kind or row.row["quantity"], OTHER)
-            label = "published bound" if marker in ("v", "^") else words
-            label = "published" if together and marker else label
-            kinds.setdefault(label, []).append((marker, row.seen_by_fit))
+            words = WORDS.get(marker) or WORDS.get(name) or columns.label(name)
+            kinds.setdefault((words, marker), []).append(row.seen_by_fit)
+    if together:
+        signs = [f"{GLYPHS[marker]} {words}" for words, marker in kinds if marker]
+        signs += [f"thin bar: {words}" for words, marker in kinds if not marker]
+        return [Line2D([], [], linestyle="none", label=f"published: {', '.join(signs)}")]
     entries: list[Artist] = []
-    for label, of_kind in kinds.items():
-        look = mark_look(of_kind[0][0], all(is_seen for _, is_seen in of_kind), colour)
-        if look["marker"]:
+    for (words, marker), seen in kinds.items():
+        look, label = mark_look(marker, all(seen), colour), f"published {words}"
+        if marker:
             entries.append(Line2D([], [], label=label, **look))
         else:
             face = look["markerfacecolor"]
@@ -285,21 +279,13 @@ def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> 
 
 @dataclass(frozen=True)
 class Related:
-    """A published relation and what it is here.
-
-    Attributes
-    ----------
-    here : one number, or the lowest and the highest where the relation is of several runs
-    seen_by_fit : whether the simulated boards were fitted to it
-    ink : colour of what is published
-    about : columns of the CSV that tell whose it is, where it is of several
-    """
+    """A published relation and what it is here."""
 
     relation: Relation
-    here: tuple[float, ...]
+    here: tuple[float, ...]  # one number, or the lowest and the highest of several runs
     seen_by_fit: bool
-    ink: str
-    about: Cells | None = None
+    ink: str  # colour of what is published
+    about: Cells | None = None  # columns of the CSV that tell whose it is, where it is of several
 
     @property
     def published_id(self) -> str:

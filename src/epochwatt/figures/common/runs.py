@@ -26,8 +26,8 @@ NO_EPOCH = {
     "all": "no valid epoch",
 }
 NOT_MEASURED = "not measured"
-OWN_PROCESS = "; every epoch in a process of its own"
-NO_GPU = "; no GPU: training and loader workers share the CPUs"
+OWN_PROCESS = "every epoch in a process of its own"
+NO_GPU = "no GPU: training and loader workers share the CPUs"
 HOST_CLOCK = "host_clock"  # timing of training that no GPU does
 MACHINE = {  # of a record
     "machine": {"cpu_model": TEXT, "n_cpus?": (None, COUNT)},
@@ -48,19 +48,12 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True)
 class RunData:
-    """One run.
-
-    Attributes
-    ----------
-    factors : all of `columns.FACTORS`; those that hold nothing are None
-    epochs : rows of `epochs.csv`, empty cells are None; no rows where the run is not available
-    reason : why it is not available
-    """
+    """One run."""
 
     id: str
-    factors: Cells
-    epochs: Sequence[Cells]
-    reason: str = ""
+    factors: Cells  # all of `columns.FACTORS`; those that hold nothing are None
+    epochs: Sequence[Cells]  # rows of `epochs.csv`, empty cells are None; none: it is not available
+    reason: str = ""  # why it is not available
 
     @property
     def is_measured(self) -> bool:
@@ -89,12 +82,8 @@ class RunData:
 def read_runs(paths: Iterable[str], missing: Iterable[Cells]) -> list[RunData]:
     """Read the runs of a figure: those with epochs, in order, then those that are not available.
 
+    `paths` has one `epochs.csv` per run, `missing` factors, `run` and `reason` of others.
     Raises EpochwattError: runs of several backends.
-
-    Parameters
-    ----------
-    paths : one `epochs.csv` per run
-    missing : factors, `run` and `reason` of runs that are not available
     """
     tables = [rows for rows in map(read_rows, paths) if rows]
     runs = [
@@ -140,34 +129,27 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     text = f"{origin([drawn[0].factors['backend']])} {', '.join(places)}; "
     text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
     text += f", {left_out} not valid and left out" if left_out else ""
+    measured = [run for run in drawn if run.is_measured]
+    if any(run.values("e2e_s", "all").size > 1 for run in measured):
+        text += "; whiskers: lowest to highest epoch"
+        if any(run.values("e2e_s", part).size == 1 for run in measured for part in ("0", "1+")):
+            text += ", none where there is one"
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
 
 
-def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
-    """Say what measured runs ran on, and what their whiskers are; nothing of simulated ones."""
+def measured_on(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
+    """Say what measured runs ran on; nothing of simulated ones."""
     drawn = [run for run in runs if run.epochs and run.is_measured]
-    if not drawn:
-        return ""
-    folders = [records[run.id] for run in drawn if records.get(run.id)]
-    text = "".join(f"; {machine}" for machine in machines_of(folders))
-    cold = [row["cold_process"] for run in drawn for row in run.valid("1+")]
-    text += OWN_PROCESS if cold and all(cold) else ""
+    words = machines_of(records[run.id] for run in drawn if records.get(run.id))
     clocks = {row["timing_method"] for run in drawn for row in run.valid("all")}
-    text += NO_GPU if clocks == {HOST_CLOCK} else ""
-    if any(run.values("e2e_s", "all").size > 1 for run in drawn):
-        text += "; whiskers: lowest to highest epoch"
-        if any(run.values("e2e_s", part).size == 1 for run in drawn for part in ("0", "1+")):
-            text += ", none on a bar of one epoch"
-    return text
+    words += [NO_GPU] if clocks == {HOST_CLOCK} else []
+    cold = [row["cold_process"] for run in drawn for row in run.valid("1+")]
+    words += [OWN_PROCESS] if cold and all(cold) else []
+    return "; ".join(words)
 
 
 def machines_of(folders: Iterable[str]) -> list[str]:
-    """Return CPU and version of PyTorch of the machines that records name, each once.
-
-    Parameters
-    ----------
-    folders : each with the records of a run's epochs; one that is not there is left out
-    """
+    """Return CPU and version of PyTorch of the machines that folders of records name, each once."""
     machines = []
     for folder in folders:
         paths = sorted(str(path) for path in Path(folder).glob("epoch-*/record.json"))
@@ -181,12 +163,7 @@ def machines_of(folders: Iterable[str]) -> list[str]:
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
-    """Return cores or a clock of a run's power mode, from its records; None: none of them has it.
-
-    Parameters
-    ----------
-    name : cores, cpu_mhz, gpu_mhz or emc_mhz
-    """
+    """Return cores or a clock of a run's power mode, from its records; None: none has it."""
     for row in run.valid("all"):
         path = Path(folder, f"epoch-{row['epoch']}", "record.json")
         if folder and path.exists():

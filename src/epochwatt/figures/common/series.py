@@ -30,12 +30,8 @@ class Series(NamedTuple):
 def series(run: RunData, folder: str, source: str, column: str) -> Series:
     """Return a column of a source's samples.
 
-    A mean since the sample before, as a rate is, counts where all of its time is in the epoch.
-
-    Parameters
-    ----------
-    folder : with the records of the run's epochs
-    source, column : such as `board`, `gpu_mhz`; of several columns (`cpu*_mhz`) the mean
+    Of several columns (`cpu*_mhz`) it is the mean. A mean since the sample before, as a rate is,
+    counts where all of its time is in the epoch.
     """
     times, values, epochs, bounds = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=int)], [0.0]
     head, star, tail = column.partition("*")

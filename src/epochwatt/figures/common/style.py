@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
+from epochwatt import columns
 from epochwatt.errors import ConfigError
 
 matplotlib.use("Agg")
@@ -19,18 +20,20 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
-from matplotlib.ticker import LogFormatterSciNotation
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 
 NOTE_AT = 0.015  # of a figure's width: where the lines below a panel begin
 NOTE_CHARACTERS_PER_IN = 19  # of their small letters
 LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.42  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
+AXIS_LETTERS = 28  # of a line of an axis's title
 COLUMNS = 3  # of axes in rows
 HEAD_IN = 1.0  # of a panel's height: title, legend, note
 GREY = "#555555"  # of notes
@@ -45,13 +48,9 @@ Look = dict[str, Any]  # keyword arguments of what matplotlib draws
 
 @contextmanager
 def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[Figure, Axes]]:
-    """Open a panel in the project's style, with title and note; close it afterwards.
+    """Open a panel in a style file, with title and note; close it afterwards.
 
-    Parameters
-    ----------
-    style : path of the matplotlib style file
-    settings : `title`, `width_in`, `height_in`
-    note : below the panel: measured or simulated, which device, how many epochs
+    Its settings are `title`, `width_in` and `height_in`.
     """
     with plt.style.context(style):
         size = (settings["width_in"], settings["height_in"])
@@ -69,6 +68,13 @@ def titled(title: str, origin: str) -> str:
     return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
+def axis_title(name: str, *more: str, unit: str = "", width: int = AXIS_LETTERS) -> str:
+    """Return label and unit of a column, with what else is said of it, in lines for small axes."""
+    words = ", ".join([columns.label(name), *more])
+    kept = f"{words} ({unit or columns.unit(name)})".replace("epochs 1+", "epochs\u00a01+")
+    return textwrap.fill(kept.replace(" (", "\u00a0("), width).replace("\u00a0", " ")
+
+
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """Draw a legend between the panel's title and its axes, in as few rows as it needs."""
     title = ""
@@ -82,12 +88,20 @@ def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
     """Draw title and legend as one, for which the layout makes room."""
     widths = [ENTRY_IN + LETTER_IN * len(str(handle.get_label())) for handle in handles]
     figure.legend(
-        handles=handles, ncols=n_columns(widths, figure.get_figwidth()), title=title,
+        handles=handles, ncols=columns_that_fit(widths, figure.get_figwidth()), title=title,
         loc="outside upper left", alignment="left", title_fontsize="medium",
     )  # fmt: skip
 
 
-def n_columns(widths: Sequence[float], available: float) -> int:
+def legend_above(axes: Axes, title: str, handles: Sequence[Artist], **look: Any) -> None:
+    """Draw a legend of one field's own above it, with its title."""
+    axes.legend(
+        handles=handles, title=title, fontsize="x-small", title_fontsize="small", alignment="left",
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, **look,
+    )  # fmt: skip
+
+
+def columns_that_fit(widths: Sequence[float], available: float) -> int:
     """Return in how many columns entries fit, filled from top to bottom; at least one.
 
     As many as make the fewest rows, and no more: no row is left with one entry under several.
@@ -109,28 +123,23 @@ def side_by_side(
     return list(figure.subplots(1, n, squeeze=False, width_ratios=widths)[0])
 
 
-def facets(figure: Figure, axes: Axes, n: int, columns: int = COLUMNS) -> list[Axes]:
-    """Return `n` axes in rows of `columns` instead of the panel's one, empty places left out.
+def facets(figure: Figure, axes: Axes, n: int, n_columns: int = COLUMNS) -> list[Axes]:
+    """Return `n` axes in rows of `n_columns` instead of the panel's one, empty places left out.
 
     The panel's height in config/plotting.yaml is that of two rows; it follows their number.
     """
-    columns = min(columns, n)
-    rows = -(-n // columns)
+    n_columns = min(n_columns, n)
+    rows = -(-n // n_columns)
     figure.set_figheight(HEAD_IN + (figure.get_figheight() - HEAD_IN) * rows / 2)
     axes.remove()
-    places = figure.subplots(rows, columns, squeeze=False).flatten()
+    places = figure.subplots(rows, n_columns, squeeze=False).flatten()
     for empty in places[n:]:
         empty.remove()
     return list(places[:n])
 
 
 def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Write small titles over axes, in lines no wider than these; the panel grows by what is more.
-
-    Parameters
-    ----------
-    titles : one for each of the axes; lines of their own are kept
-    """
+    """Write small titles over axes, in lines no wider than these; the panel grows for them."""
     n_more = n_rows = 0
     for axes, title in zip(places, titles, strict=True):
         spec = axes.get_subplotspec()
@@ -148,34 +157,14 @@ def pale(colour: str) -> str:
     return to_hex((red, green, blue))
 
 
-def set_notes(figure: Figure, note: str, verdict: str, red: str) -> None:
-    """Write at most two lines below a panel: what it is, and in red what does not hold.
-
-    Parameters
-    ----------
-    note : is cut where it does not fit in one line, since the caption has all
-    verdict : may be empty
-    red : colour of the verdict
-    """
+def set_notes(figure: Figure, note: str, below: str, colour: str) -> None:
+    """Write a line below a panel, and below it one in a colour; a long one is cut: see captions."""
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    first, second = (textwrap.shorten(line, width, placeholder=" …") for line in (note, verdict))
-    below = _write_note(figure, f"{first}\n " if second else first)
+    first, second = (textwrap.shorten(line, width, placeholder=" …") for line in (note, below))
+    drawn = _write_note(figure, f"{first}\n " if second else first)
     if second:
-        place = {"xycoords": below, "ha": "left", "va": "bottom", "fontsize": "x-small"}
-        figure.add_artist(Annotation(second, (0.0, 0.0), color=red, **place))
-
-
-def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
-    """Write lines in a colour above the note; nothing where there are none.
-
-    The note gets empty lines above it, for which the layout makes room, and the lines stand there.
-    """
-    if lines:
-        warning = "\n".join(_filled(figure, line) for line in lines)
-        room = "\n" * (warning.count("\n") + 1)
-        note = _write_note(figure, f"{room}{figure.get_supxlabel()}")
-        place = {"xycoords": note, "ha": "left", "va": "top", "fontsize": "x-small"}
-        figure.add_artist(Annotation(warning, (0.0, 1.0), color=colour, **place))
+        place = {"xycoords": drawn, "ha": "left", "va": "bottom", "fontsize": "x-small"}
+        figure.add_artist(Annotation(second, (0.0, 0.0), color=colour, **place))
 
 
 def _write_note(figure: Figure, text: str) -> Any:
@@ -200,13 +189,11 @@ def notice(figure: Figure, sentence: str) -> None:
 
 
 def save(
-    figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
+    figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()
 ) -> None:
     """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes.
 
-    Parameters
-    ----------
-    columns : that the CSV has also without a row
+    The CSV has the columns `names` also without a row.
     """
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
@@ -216,7 +203,7 @@ def save(
     metadata = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
         FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=metadata)
-    names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+    names = list(dict.fromkeys([*names, *(name for row in rows for name in row)]))
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
         writer.writeheader()
@@ -253,6 +240,13 @@ class Powers(LogFormatterSciNotation):
         marked_up = str(super().__call__(x, pos))
         plain = re.sub(r"\^\{([-\d]+)\}", lambda m: m[1].translate(RAISED), marked_up)
         return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
+
+
+def label_log(axis: Axis, *subs: float) -> None:
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5, or at other multiples."""
+    axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def set_log(axes: Axes, *names: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is loaded from there
+WIDTH, HEIGHT = 300, 230  # of a small multiple
 Spec = dict[str, Any]
 Cells = dict[str, Any]  # of a mark that a figure draws, by column of its CSV
 
@@ -33,12 +34,7 @@ def tooltip(columns: Iterable[str]) -> list[Spec]:
 
 
 def layer(mark: str | Spec, *where: str, **encoding: Any) -> Spec:
-    """Return a layer of marks.
-
-    Parameters
-    ----------
-    where : expressions that keep the rows of these marks, over `datum`
-    """
+    """Return a layer of marks, of the rows for which expressions over `datum` hold."""
     kept = {"transform": [{"filter": expression} for expression in where]} if where else {}
     return {**kept, "mark": mark, "encoding": encoding}
 
@@ -57,6 +53,47 @@ def multiples(
     return spec
 
 
+def plane(
+    rows: Sequence[Cells],
+    x: Spec,
+    y: Spec,
+    colour: Spec | None = None,
+    *,
+    field: str = "",
+    line: str = "",
+    rod: tuple[str, str] | None = None,
+    columns: int = 2,
+    behind: Sequence[Spec] = (),
+) -> Spec:
+    """Return rows as points in a plane, with small multiples of the column `field`.
+
+    Rows with one cell in the column `line` are joined; `rod` names the columns of an interval's
+    ends; layers may lie behind. Hovering shows every column.
+    """
+    told = {way["field"] for way in (x, y) if way["type"] == "quantitative"} | set(rod or ())
+    filled = [{k: v for k, v in row.items() if v is not None and v != ""} for row in rows]
+    shown = [{k: float(v) if k in told else v for k, v in row.items()} for row in filled]
+    if not shown:
+        return dict(NOTHING)
+    at: Spec = {"x": x, "y": y} | ({"color": colour} if colour else {})
+    layers = list(behind)
+    if rod:
+        along = "x" if x["type"] == "quantitative" and y["type"] == "nominal" else "y"
+        ends = {along: {**at[along], "field": rod[0]}, f"{along}2": {"field": rod[1]}}
+        layers.append(
+            layer({"type": "rule", "size": 2}, f"isValid(datum.{rod[0]})", **{**at, **ends})
+        )
+    if line:
+        layers.append(layer("line", f"isValid(datum.{line})", **at, detail={"field": line}))
+    point = {"type": "point", "filled": True, "size": 60, "opacity": 0.9}
+    hover = tooltip(dict.fromkeys(column for row in shown for column in row))
+    layers.append(layer(point, **at, tooltip=hover))
+    data: Spec = {"data": {"values": shown}}
+    if not field:
+        return {**data, "width": "container", "height": HEIGHT, "layer": layers}
+    return data | multiples(name(field, sort=None), layers, WIDTH, HEIGHT, columns, "x", "y")
+
+
 def csv_data(rows: Sequence[Mapping[str, object]], numbers: Iterable[str]) -> Spec:
     """Return rows as data in CSV, which is a third of them in JSON."""
     names = list(dict.fromkeys(column for row in rows for column in row))
@@ -66,16 +103,6 @@ def csv_data(rows: Sequence[Mapping[str, object]], numbers: Iterable[str]) -> Sp
     writer.writerows(rows)
     kinds = {column: "number" if column in set(numbers) else "string" for column in names}
     return {"values": text.getvalue(), "format": {"type": "csv", "parse": kinds}}
-
-
-def read_rows(stem: str, numbers: Iterable[str] = ()) -> list[Cells]:
-    """Return the rows of `stem`.csv without empty cells; `numbers` are columns that hold some."""
-    wanted = set(numbers)
-    with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
-        return [
-            {k: float(v) if k in wanted else v for k, v in row.items() if v != ""}
-            for row in csv.DictReader(handle)
-        ]
 
 
 NOTHING: Spec = {

@@ -8,12 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style, vega
-from epochwatt.figures.common.vega import Cells, Spec
+from epochwatt.figures.common.vega import Spec
 from epochwatt.figures.frames import (
-    Strokes,
     Words,
     caption,
     numbers,
@@ -22,19 +20,16 @@ from epochwatt.figures.frames import (
     study_figure,
 )
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, ORIGINS, REPLANNING, TITLES, look
-from epochwatt.schedule.summary import SUMMED, summarised
+from epochwatt.schedule.solver_means import SUMMED, summarised
 
 WIDTH_IN = 9.0
 SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
 
 
 def draw_schedules(tables: Iterable[str], style_file: str, stems: Iterable[str]) -> None:
-    """Draw figures: SVG, PNG, CSV, caption and interactive form of each.
+    """Draw figures of tables: SVG, PNG, CSV, caption and interactive form of each.
 
-    Parameters
-    ----------
-    tables : paths of those that the figures are of
-    stems : results/figures/{folder of `ORIGINS`}/{name in `TITLES`}
+    A stem is results/figures/{folder of `ORIGINS`}/{name in `TITLES`}.
     """
     by_name = {Path(table).stem: table for table in tables}
     for stem in stems:
@@ -55,13 +50,7 @@ def _opened(
     note: str = "",
     **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure of these rows.
-
-    Parameters
-    ----------
-    note : further words in its corner
-    told : what its caption says of the rows
-    """
+    """Open a figure of these rows; its caption is told what is special of them."""
     path = Path(stem)
     origin = ORIGINS[path.parent.name]
     text = caption(path.name, provenance=origin.provenance, **told)
@@ -71,59 +60,56 @@ def _opened(
 
 # -- solvers: what they profile, how often they answer, what their answers lose -------------------
 
+MEASURES = {  # column of the summary -> title of its fields
+    "n_profiles": "profiles",
+    "kept_pct": "answered within budgets (%)",
+    "loss_pct": "mean loss to the best (%)",
+}
+_SOLVER = vega.name("solver")
+SOLVER_IN = 0.17  # height of a solver's row
+
 
 def draw_solvers(scores: pd.DataFrame, stem: str, style_file: str) -> None:
-    """Draw results/fulcrum/scores.csv: answers and losses over profiles, by kind of jobs."""
+    """Draw results/fulcrum/scores.csv: a row for each solver, a column for each kind of jobs."""
     typed = scores.assign(**{name: numbers(scores[name]) for name in SUMMED})
     summary = [r for r in records(summarised(typed)) if r["provenance"] == _provenance(stem)]
     rows = pd.DataFrame(summary or None, columns=None if summary else ["jobs", "solver"])
     jobs = [name for name in JOBS if rows.jobs.eq(name).any()]
+    solvers = list(rows.solver.unique())
     sampled = "; expected gain on a sample of the problems"
-    with _opened(stem, style_file, 5.0, rows, _solver_spec(summary), sampled) as opened:
+    told = [row for row in summary if row["loss_pct"] != ""]
+    x = vega.number("n_profiles", "profiles", scale={"type": "log"})
+    spec = vega.plane(told, x, vega.number("loss_pct", "mean loss (%)"), _SOLVER, field="jobs")
+    height_in = 1.2 + len(MEASURES) * (0.6 + SOLVER_IN * max(len(solvers), 1))
+    with _opened(stem, style_file, height_in, rows, spec, sampled) as opened:
         figure, axes = opened
         axes.remove()
-        grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
-        for (above, below), name in zip(grid.T, jobs, strict=False):
-            for place, column in ((above, "kept_pct"), (below, "loss_pct")):
+        shape: style.Look = {"squeeze": False, "sharex": "row", "sharey": True}
+        grid = figure.subplots(len(MEASURES), max(len(jobs), 1), **shape)
+        for (column, words), places in zip(MEASURES.items(), grid, strict=True):
+            for place, name in zip(places, jobs, strict=False):
                 shown = rows[rows.jobs.eq(name) & rows[column].ne("")]
-                for solver, x, y in zip(shown.solver, shown.n_profiles, shown[column], strict=True):
+                for solver, value in zip(shown.solver, shown[column], strict=True):
                     _, colour, mark = look(solver)
-                    fill = "none" if solver.endswith(HOLLOW) else colour
-                    place.plot(x, y, mark, color=colour, markerfacecolor=fill)
-                style.set_log(place, "x")
-                place.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-                place.xaxis.set_major_formatter("{x:g}")
-                place.xaxis.set_minor_formatter(NullFormatter())
+                    place.plot(value, solvers.index(solver), mark, color=colour, markersize=5)
                 place.grid(visible=True, axis="both")
-            below.set_yscale("symlog", linthresh=1)
-            below.yaxis.set_major_formatter("{x:g}")
-            below.set_ylim(-0.1, 110)
-            below.set_xlabel("profiles")
-            above.set_title(JOBS[name], fontsize="small")
-        grid[0][0].set_ylabel("answered within budgets (%)")
-        grid[1][0].set_ylabel("mean loss to the best (%)")
-        handles = [
-            Line2D([], [], color=colour, marker=mark, linestyle="", label=words)
-            for words, colour, mark in dict.fromkeys(map(look, rows.solver))
-        ]
-        hollow: Strokes = {"markerfacecolor": "none", "color": "#555555", "linestyle": ""}
-        handles.append(Line2D([], [], marker="^", label="hollow: verified", **hollow))
-        style.legend(figure, handles)
+                place.set_xlabel(words, fontsize="small")
+            places[0].set_yticks(range(len(solvers)), list(map(_solver_title, solvers)))
+            places[0].set_ylim(max(len(solvers), 1) - 0.5, -0.5)
+        style.set_log(grid[0][0], "x")
+        style.label_log(grid[0][0].xaxis, 1, 3)
+        grid[-1][0].set_xscale("symlog", linthresh=1)
+        grid[-1][0].set_xlim(-0.1, 110)
+        grid[-1][0].xaxis.set_major_formatter("{x:g}")
+        for place, name in zip(grid[0], jobs, strict=False):
+            place.set_title(JOBS[name], fontsize="small")
 
 
-def _solver_spec(summary: list[Cells]) -> Spec:
-    """Return loss over profiles, the share answered as size."""
-    shown = [row for row in summary if row["loss_pct"] != ""]
-    points = vega.layer(
-        {"type": "point", "filled": True},
-        x=vega.number("n_profiles", "profiles", scale={"type": "log"}),
-        y=vega.number("loss_pct", "mean loss (%)"),
-        color={"field": "solver", "type": "nominal"},
-        size=vega.number("kept_pct", "answered (%)"),
-        tooltip=vega.tooltip(shown[0] if shown else ()),
-    )
-    fields = vega.multiples(vega.name("jobs"), [points], 300, 240, 2, "x", "y")
-    return {"data": {"values": shown}, **fields}
+def _solver_title(solver: str) -> str:
+    """Return a solver in words, with how many random modes it profiles."""
+    base, verified = solver.removesuffix(HOLLOW), ", verified" if solver.endswith(HOLLOW) else ""
+    number = base.rpartition("_")[2]
+    return f"{look(solver)[0]}{f', {number}' if number.isdigit() else ''}{verified}"
 
 
 # -- a field for each pair of networks on a device, or each plan ----------------------------------
@@ -154,17 +140,10 @@ def _pairs(
         place.grid(visible=True, axis="both")
 
 
-def _pair_spec(rows: pd.DataFrame, x: Spec, y: Spec, colour: Spec) -> Spec:
-    """Return the interactive form: lines in a field for each pair."""
-    shown = rows.assign(field=_pair_titles(rows))
-    tooltip = vega.tooltip(shown.columns if len(shown) else ())
-    line = vega.layer({"type": "line", "point": True}, x=x, y=y, color=colour, tooltip=tooltip)
-    fields = vega.multiples(vega.name("field"), [line], 300, 220, 2, "x", "y")
-    return {"data": {"values": records(shown)}, **fields}
-
-
 # -- training over power budgets, of each solver's plans ------------------------------------------
 
+BASELINES = ("maxn", "presets")
+MOST_LINES = 6  # of the solvers: the others are in the CSV
 LINES = {  # solver -> dashes and width
     "exhaustive": ("-", 2.6),
     "gmd": ("-", 1.3),
@@ -178,19 +157,16 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/fulcrum/power.csv: training over power budgets, a line for each solver."""
     rows = power[power.provenance.eq(_provenance(stem))]
     solvers = shown_solvers(rows.solver)
-    rows = rows[rows.solver.isin(solvers)]
+    rows, drawn = rows[rows.solver.isin(solvers)], solvers[:MOST_LINES]
     rows = rows.assign(**{n: numbers(rows[n]) for n in ("max_power_w", "throughput_per_s")})
-    spec = _pair_spec(
-        rows[rows.throughput_per_s.notna()],
-        vega.number("max_power_w", "power budget (W)"),
-        vega.number("throughput_per_s", "mini-batches / s"),
-        {"field": "solver", "type": "nominal"},
-    )
+    told = records(rows[rows.throughput_per_s.notna()].assign(field=_pair_titles(rows)))
+    x, y = vega.number("max_power_w", "power budget (W)"), vega.number("throughput_per_s", "1/s")
+    spec = vega.plane(told, x, y, _SOLVER, field="field", line="solver")
     with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "mini-batches of training / s"):
-            for name in solvers:
+            for name in drawn:
                 line = pair[pair.solver.eq(name)]
-                steps: Strokes = {"drawstyle": "steps-post", **_strokes(name)}
+                steps: style.Look = {"drawstyle": "steps-post", **_strokes(name)}
                 if len(line):
                     place.plot(line.max_power_w, line.throughput_per_s, **steps)
             place.set_xlabel("power budget (W)")
@@ -199,9 +175,8 @@ def draw_power(power: pd.DataFrame, stem: str, style_file: str) -> None:
             else:
                 place.set_ylim(0, 1)
                 place.text(0.5, 0.5, "no plan trains", transform=place.transAxes, ha="center")
-        words = [f"{look(n)[0]}{', verified' if n.endswith(HOLLOW) else ''}" for n in solvers]
-        looks = zip(words, map(_strokes, solvers), strict=True)
-        style.legend(figure, [Line2D([], [], label=label, **strokes) for label, strokes in looks])
+        handles = [Line2D([], [], label=_solver_title(n), **_strokes(n)) for n in drawn]
+        style.legend(figure, handles)
 
 
 def shown_solvers(names: Iterable[str]) -> list[str]:
@@ -211,11 +186,13 @@ def shown_solvers(names: Iterable[str]) -> list[str]:
     """
     every = list(dict.fromkeys(names))
     chosen = [n for n in every if not n.endswith(HOLLOW) and not n.rpartition("_")[2].isdigit()]
-    chosen += [name for name in every if name.startswith("random_")][:1]
-    return chosen + [name for name in every if name.endswith(HOLLOW)][:1]
+    plain = [name for name in chosen if name not in BASELINES]
+    chosen = plain + [name for name in every if name.startswith("random_")][:1]
+    chosen += [name for name in every if name.endswith(HOLLOW)][:1]
+    return chosen + [name for name in BASELINES if name in every]
 
 
-def _strokes(solver: str) -> Strokes:
+def _strokes(solver: str) -> style.Look:
     _, colour, _ = look(solver)
     line, width = LINES.get(solver, ("--", 1.2))
     pale = style.pale(colour) if solver == "exhaustive" else colour
@@ -245,12 +222,10 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
         percentile=numbers(rows.percentile),
         line=rows.arrivals.map(lambda name: ARRIVALS[name][0]) + ", " + rows.provenance,
     )
-    spec = _pair_spec(
-        rows,
-        vega.number("latency_ms", "latency (ms)"),
-        vega.number("percentile", "requests answered by then (%)"),
-        vega.name("line"),
-    )
+    x = vega.number("latency_ms", "latency (ms)")
+    y = vega.number("percentile", "requests answered by then (%)")
+    told = records(rows.assign(field=_pair_titles(rows)))
+    spec = vega.plane(told, x, y, vega.name("line"), field="field", line="line")
     with _opened(stem, style_file, 5.4, rows, spec) as (figure, axes):
         for place, pair in _pairs(figure, axes, rows, "requests that wait longer (%)"):
             for (arrivals, whose), line in pair.groupby(["arrivals", "provenance"], sort=False):
@@ -262,8 +237,7 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
             place.axvline(budget_ms, color="#555555", linestyle=":")
             place.set_yscale("log")
             place.set_ylim(LEAST_PCT, 130)
-            place.yaxis.set_major_formatter("{x:g}")
-            place.yaxis.set_minor_locator(NullLocator())
+            style.label_log(place.yaxis, 1)
             place.set_xlim(left=0)
             place.set_xlabel("latency (ms)")
         looks = [ARRIVALS[name] for name in rows.arrivals.unique()]
@@ -276,8 +250,8 @@ def draw_latency(latencies: pd.DataFrame, stem: str, style_file: str) -> None:
 
 WAYS = {  # of planning -> words, colour, width: lines that lie on one another are all seen
     "oracle": ("oracle: knows all rates", "#000000", 3.6),
-    "never": ("never: planned for the peak", "#E69F00", 2.6),
-    "always": ("always, for the rate of the minute before", "#56B4E9", 1.6),
+    "never": ("never planned anew: for the peak", "#56B4E9", 2.6),
+    "always": ("always, for the minute before", "#009E73", 1.6),
     "hysteresis": ("with hysteresis", "#D55E00", 0.7),
 }
 RATE, LATEST = "#999999", "#CC0000"
@@ -302,15 +276,9 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
     switch_s = times[len(times) // 2]
     rows = rows[rows.train.eq(train) & rows.infer.eq(infer) & rows.switch_s.eq(switch_s)]
     rows = rows.assign(**{name: rows[name].astype(float) for name in SLOT_NUMBERS})
-    lines = vega.layer(
-        {"type": "line", "interpolate": "step-after", "point": True},
-        x=vega.number("t_s", "time (s)"),
-        y=vega.number("trained_per_s", "training (mini-batches/s)"),
-        color={"field": "policy", "type": "nominal"},
-        tooltip=vega.tooltip(("policy", *SLOT_NUMBERS)),
-    )
-    fields = vega.multiples(vega.name("rates"), [lines], 640, 200, 1, "x")
-    spec = {"data": {"values": records(rows)}, **fields}
+    x, y = vega.number("t_s", "time (s)"), vega.number("trained_per_s", "training (mini-batches/s)")
+    who = vega.name("policy")
+    spec = vega.plane(records(rows), x, y, who, field="rates", line="policy", columns=1)
     jobs = {"train": train, "infer": infer, "switch_s": f"{float(switch_s):g}"}
     with _opened(stem, style_file, 6.5, rows, spec, **jobs) as (figure, axes):
         axes.remove()
@@ -323,7 +291,7 @@ def draw_replanning(slots: pd.DataFrame, stem: str, style_file: str) -> None:
                     if column == "worst_s" and way == "oracle":
                         place.axhline(line.max_latency_s.iloc[0], color=LATEST, linewidth=0.8)
                     ink = RATE if column == "rate_per_s" else colour  # the same whoever plans
-                    steps: Strokes = {"where": "post", "color": ink, "linewidth": width}
+                    steps: style.Look = {"where": "post", "color": ink, "linewidth": width}
                     place.step(line.t_s / 60, line[column], **steps)
                 place.grid(visible=True, axis="both")
             places[0].set_title(name, fontsize="small")

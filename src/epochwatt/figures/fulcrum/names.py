@@ -30,7 +30,7 @@ ORIGINS = {  # folder in results/figures/ -> origin of its figures
     ),
     "public": Origin(
         "public",
-        "planned on tables of others",
+        "planned on what others measured",
         "computed from what others measured on V100 and RTX 6000; a mini-batch of requests is"
         " assumed to take what one of training does",
         "computed from what others measured, with the assumptions above",
@@ -74,10 +74,7 @@ HOLLOW = "_verified"  # end of a solver's name: its answers were run
 def stems(has_public: bool, has_records: bool) -> list[str]:
     """Return the paths of a study's figures below results/figures/, without endings.
 
-    Parameters
-    ----------
-    has_public : whether it has jobs on devices that others swept
-    has_records : whether training beside requests was measured on the machine at hand
+    It may have jobs on devices that others swept, and records of training beside requests.
     """
     folders = ["twin", "public"] if has_public else ["twin"]
     drawn = [f"{folder}/{name}" for folder in folders for name in TITLES if name != REPLANNING]

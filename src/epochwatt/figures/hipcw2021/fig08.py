@@ -1,9 +1,7 @@
 """HiPCW 2021, figure 8: data set in the page cache (a, b) and E2E time (c, d) by its size, on NX.
 
-Source: sections III.E and III.F. Panels a and c are those of the SSD, b and d those of the hard
-disk. The paper does not say when it asked for the share in the page cache: that after each epoch
-is drawn. It does not say either which numbers of workers it shows: all are drawn. Linear growth,
-a dotted line at a bar of panels c and d, is the time at the data set's own size, times the scale.
+Source: sections III.E and III.F. The share after each epoch is drawn, with all numbers of workers.
+Linear growth, a dotted line, is the time at the data set's own size, times the scale.
 """
 
 from collections.abc import Sequence
@@ -11,7 +9,8 @@ from dataclasses import replace
 
 from matplotlib.axes import Axes
 
-from epochwatt.columns import TWIN
+from epochwatt.columns import TWIN, label
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, brackets_of, draw_brackets, legend, places, x_of
 from epochwatt.figures.common.job import Job, Row
 from epochwatt.figures.common.runs import csv_row
@@ -23,16 +22,12 @@ PANELS = (
     ("hipcw_fig08c", "ssd", "e2e_s"),
     ("hipcw_fig08d", "hdd", "e2e_s"),
 )
-LABELS = {
-    "cached_after_pct": "data set in the page cache\nafter an epoch, median (%)",
-    "e2e_s": "E2E per epoch, median (s)",
-}
 LINEAR = 0.36  # half a line of linear growth, a bit wider than its bar
 ROOM = (
     "That the share falls with the workers, too, is the simulation's: they take room from the page "
     "cache."
 )
-ALONG = "loader workers, and below them the size of the data set"
+ALONG = f"{label('num_workers')}, and below them the {label('dataset_scale')}"
 SIZES = {"0.25": "a quarter of the data", "1": "the data set", "4": "four times the data"}
 
 
@@ -49,7 +44,9 @@ def draw(job: Job) -> None:
         with job.panel(panel, runs) as (figure, axes):
             rows: list[Row] = [*draw_medians(bars, axes, job, quantity, ALONG)]
             rows += draw_linear(bars, axes, job) if is_time else []
-            axes.set_ylabel(LABELS[quantity])
+            axes.set_ylabel(
+                style.axis_title(quantity, "median" if is_time else "median share of the data")
+            )
             changes = changes_of(bars, job, quantity) if is_time else []
             legend(axes, [*rows, *changes], job)
             if not is_time:

@@ -1,12 +1,10 @@
 """HiPCW 2021, figures 2 to 5 and bars of figure 8: medians by loader workers and storage medium.
 
-Source: sections III.A to III.C. Its numbers are medians over all epochs of a run, three in the
-paper; the text has some of first epochs, too. Marks are those of this paper alone: it contradicts
-the main paper. Stalls differ by two orders of magnitude between numbers of workers: they are dots
-on a logarithmic scale, where a factor is a distance.
+Source: sections III.A to III.C. Its numbers are medians over all epochs of a run. Stalls differ by
+two orders of magnitude: they are dots on a logarithmic scale, where a factor is a distance.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +13,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from epochwatt import columns
 from epochwatt.columns import FACTOR_NAMES
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
@@ -32,9 +30,9 @@ from epochwatt.figures.common.bars import (
 )
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import (
+    FIRST_EPOCH,
     INFERRED,
     METRICS,
-    SLIP,
     Plotted,
     Related,
     draw_mark,
@@ -42,7 +40,6 @@ from epochwatt.figures.common.published import (
 )
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import Measurement, single
-from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the papers' order
@@ -53,24 +50,22 @@ WORKERS = "workers"  # in the note of a number whose setting is inferred
 LATER = "1+"  # epochs that have no mark of their own
 
 
-def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> None:
+def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False) -> None:
     """Draw a quantity by number of workers and storage medium: figures 2 to 5, of one panel each.
 
-    Parameters
-    ----------
-    quantity : column of epochs.csv
-    label : of the y axis
-    is_log : dots on a logarithmic scale, with the factors that more workers make
+    On a logarithmic scale they are dots, with the factors that more workers make. The axis is named
+    like the quantity, or has a label of its own.
     """
     bars = bars_of(job.runs, "num_workers", "storage")
     changes = changes_of(bars, job, quantity) if is_log else []
     placeless = placeless_of(job, quantity, bars)
     with job.panel(job.figure) as (figure, axes):
         rows = draw_medians(
-            bars, axes, job, quantity, "loader workers",
+            bars, axes, job, quantity, columns.label("num_workers"),
             has_first=True, is_log=is_log, not_marked=[fact.id for fact in placeless],
         )  # fmt: skip
-        axes.set_ylabel(label)
+        more = ["logarithmic"] if is_log else []
+        axes.set_ylabel(label or style.axis_title(quantity, *more))
         grey = job.palette["missing"]
         names = {"first epoch": True, "median of all epochs": False}
         entries: list[Artist] = []
@@ -90,8 +85,6 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
         draw_brackets([(axes, brackets)])
         if any("(A-B)/B is printed" in one.relation.note for one in changes):
             job.remark(job.figure, PRINTED_FACTORS)
-        for sentence in slips(job, quantity, bars):
-            job.remark(job.figure, sentence)
         if placeless:
             words = [
                 f"{MEDIA[single(fact.config)[0]['storage']]}, "
@@ -139,12 +132,8 @@ def draw_medians(
 ) -> list[Plotted]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
-    Parameters
-    ----------
-    label : what the groups are
-    has_first : whether the first epoch stands beside it, pale; its rows follow those of all medians
-    is_log : dots on a logarithmic scale instead of bars
-    not_marked : ids of published numbers that have no place in the panel
+    `label` is what the groups are, `not_marked` ids of published numbers without a place here. The
+    first epoch may stand beside it, pale: its rows follow those of all medians.
     """
     colours = [job.colour(bar.run.factors["storage"]) for bar in bars]
     sets = (("all", BESIDE, 1), ("0", -BESIDE, -1)) if has_first else (("all", 0.0, 1),)
@@ -157,7 +146,7 @@ def draw_medians(
             number = bar.run.number(quantity, epoch_set, "median")
             row = job.plotted(bar.run, quantity, epoch_set, number, statistic="median")
             row = replace(row, mark=None) if row.published_id in not_marked else row
-            of_set.append(replace(row, kind="first_epoch") if is_first else row)
+            of_set.append(replace(row, kind=FIRST_EPOCH) if is_first else row)
         x = (x_of(bars) + beside).tolist()
         if is_log:
             for at, row, colour in zip(x, of_set, colours, strict=True):
@@ -194,9 +183,7 @@ def _scale_log(axes: Axes) -> None:
     low, high = axes.dataLim.intervaly
     if np.isfinite([low, high]).all() and low > 0.0:
         axes.set_ylim(low / ROOM, high * ROOM)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    style.label_log(axes.yaxis)
 
 
 # -- what the paper prints ------------------------------------------------------------------------
@@ -218,21 +205,3 @@ def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measureme
         and WORKERS in fact.note
         and any(place(config) is not None for config in single(fact.config))
     ]
-
-
-def slips(job: Job, quantity: str, bars: Sequence[Bar]) -> Iterator[str]:
-    """Yield which numbers of later epochs are printed wrongly.
-
-    They are those whose row in `measurements.csv` has another value and is noted as a slip.
-    """
-    wanted, place = (job.paper, METRICS.get(quantity, quantity)), places(bars)
-    for fact in job.facts.measurements.values():
-        is_slip = fact.note.startswith(SLIP) and fact.as_printed
-        configs = [config for config in single(fact.config) if config.get("epoch") == LATER]
-        found = any(place(config) is not None for config in configs)
-        if is_slip and found and (fact.paper, fact.metric) == wanted:
-            workers = counted(int(configs[0]["num_workers"]), "workers")
-            yield (
-                f"{fact.section} prints {fact.as_printed} for later epochs with {workers}, not "
-                f"marked: {fact.note.removeprefix(SLIP).strip()}."
-            )

@@ -1,13 +1,11 @@
 """HiPCW 2021, figures 6 and 7: reads from the disk, and stalls of mini-batches, over the epochs.
 
-Source: sections III.E and III.F, on NX. A panel shows one storage medium and size of the data set,
-side by side for each number of loader workers, which the paper does not give. The text names the
-media of panels a to c and d to f; that the size rises within them is inferred.
+Source: sections III.E and III.F, on NX. A panel is one storage medium and size of the data, with a
+field for each number of loader workers; that the size rises from panel to panel is inferred.
 """
 
 import math
 import os
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise, product
 from typing import NamedTuple
@@ -20,6 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from epochwatt import columns
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.columns import MINIBATCH_COLUMNS, TWIN
 from epochwatt.figures.common import style
@@ -39,7 +38,6 @@ ONE_RATE = (
     "so that more is read again."
 )
 WITH_STARTS = "Means include the starts of epochs, which are cut off here."
-TITLE_CHARACTERS = 48  # in a line of a field's title
 STARTS = "starts of epochs"
 START_BINS = 2  # of an epoch are its start: workers start one after another
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
@@ -79,11 +77,9 @@ class Bin(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Axes of a figure: names in the CSV, labels, and how to get them of a run."""
+    """Axes of a figure: names in the CSV, and how to get them of a run."""
 
     quantity: str
-    label: str
-    unit: str
     along: str
     along_label: str
     points_of: Callable[[RunData, str], Points]  # run, folder with the records of its epochs
@@ -112,11 +108,8 @@ def stalls(run: RunData, folder: str) -> Points:
     return Points(np.arange(all_ms.size) + 0.5, all_ms, bounds, epochs, missing)
 
 
-READS = Kind("read_iops", "reads from the disk", "1/s", "t_s", "training time (s)", reads)
-STALLS = Kind(
-    *(STALL_QUANTITY, "stall per mini-batch", "ms"),
-    *("minibatch", "mini-batches since the run began", stalls),
-)
+READS = Kind("read_iops", "t_s", "training time (s)", reads)
+STALLS = Kind(STALL_QUANTITY, "minibatch", "mini-batches since the run began", stalls)
 
 
 def draw_reads(job: Job) -> None:
@@ -138,7 +131,7 @@ def draw_series(job: Job, kind: Kind) -> None:
         panel = f"{job.figure}{letter}"
         with job.panel(panel, runs) as (figure, axes):
             facets = style.side_by_side(figure, axes, max(len(runs), 1))
-            facets[0].set_ylabel(f"{kind.label} ({kind.unit})")
+            facets[0].set_ylabel(style.axis_title(kind.quantity))
             rows: list[Row] = []
             for run, facet in zip(runs, facets, strict=False):
                 rows += draw_run(run, facet, job, kind)
@@ -154,14 +147,20 @@ def draw_series(job: Job, kind: Kind) -> None:
                 job.save(figure, panel, rows)
                 continue
             plain = [row for row in rows if isinstance(row, dict)]
+            job.drawn[panel].note += "" if kind.is_rate else "; each field has its own scale"
             job.remark(panel, REMARKS)
             is_cut = any(STARTS in facet.get_title() for facet in facets)
             job.remark(panel, WITH_STARTS if is_cut else "")
             job.remark(panel, ONE_RATE if job.backend == TWIN and not has_range(plain) else "")
             job.remark(panel, NO_NUMBER if kind.is_rate and len(plain) == len(rows) else "")
             medium, bound = job.colour(storage), job.colour("epoch_bound")
-            drawn: list[Artist] = [Line2D([], [], color=medium, label="mean", **LINE)]
-            drawn += [Patch(color=style.pale(medium), label="range")] if has_range(plain) else []
+            step = f"of 1/{N_BINS} of an epoch"
+            drawn: list[Artist] = [Line2D([], [], color=medium, label=f"mean {step}", **LINE)]
+            drawn += (
+                [Patch(color=style.pale(medium), label="lowest to highest in it")]
+                if has_range(plain)
+                else []
+            )
             drawn.append(Line2D([], [], color=bound, label="end of an epoch", **BOUND_LINE))
             for by in [row["implied_by"] for row in plain if "implied_by" in row][:1]:
                 look = {"color": job.colour("published"), **IMPLIED_LINE}
@@ -220,9 +219,9 @@ def draw_run(run: RunData, axes: Axes, job: Job, kind: Kind) -> list[Row]:
             marks.append(implied["value"])
             axes.axhline(implied["value"], color=job.colour("published"), **IMPLIED_LINE)
             marked.append(implied)
-    cut = limit(axes, bins, marks, kind.unit)
-    title = f"{counted(run.factors['num_workers'], 'workers')}{cut}"
-    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS), fontsize="small")
+    cut = limit(axes, bins, marks, columns.unit(kind.quantity))
+    workers = counted(run.factors["num_workers"], "workers")
+    axes.set_title("\n".join(filter(None, (workers, cut))), fontsize="small")
     if points.bounds:
         axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
     else:
@@ -263,7 +262,10 @@ def implied_rows(run: RunData, job: Job, scale: Cells) -> list[Cells]:
     ours_s = {name: run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")}
     source, words, other_s = whole, "median stall", 0.0
     if whole is None and not run.factors["num_workers"]:
-        source, words = e2e, "median E2E less our compute"
+        source, words = (
+            e2e,
+            "median E2E less our compute",
+        )
         other_s = (ours_s["e2e_s"] or math.inf) - (ours_s["stall_s"] or 0.0)
     if source is None or not count or source.value <= other_s:
         return []
@@ -292,4 +294,4 @@ def limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) ->
     if not is_cut:
         return ""
     further = f"; elsewhere {max(peaks):.0f} {unit}" if peaks else ""
-    return f" ({STARTS}: up to {start:.0f} {unit}{further})"
+    return f"{STARTS} cut off: up to {start:.0f} {unit}{further}"

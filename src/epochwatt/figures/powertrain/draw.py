@@ -1,7 +1,7 @@
 """Draw the figures of the study: learning curves, power limits, the transfer matrix, an example."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -13,12 +13,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from epochwatt.figures.common import style
-from epochwatt.figures.common.vega import Cells
+from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.vega import Cells, Spec
 from epochwatt.figures.frames import (
-    Strokes,
     Words,
     caption,
     numbers,
@@ -26,10 +25,10 @@ from epochwatt.figures.frames import (
     records,
     study_figure,
 )
-from epochwatt.figures.powertrain import looks, specs
+from epochwatt.figures.powertrain import looks
 from epochwatt.figures.powertrain.looks import Look
 from epochwatt.figures.powertrain.rows import MATRIX, SHARES, learning_rows, limit_rows
-from epochwatt.published.paper_numbers import PaperNumber, load_paper_numbers
+from epochwatt.published.numbers import PaperNumber, load_paper_numbers
 
 TARGETS = {"time": "time_s", "power": "power_w"}
 WIDTH_IN = 7.2
@@ -42,11 +41,7 @@ def draw_powertrain(
 ) -> None:
     """Draw `looks.FIGURES`: SVG, PNG, CSV, caption (.txt), Vega-Lite (.vl.json).
 
-    Parameters
-    ----------
-    tables : paths of errors.csv, choices.csv and so on; one without rows is drawn as a sentence
-    numbers : config/published/powertrain/numbers.csv
-    modes : table of the modes of the example's workload; empty: there is no example
+    Of tables without rows it says so. `numbers` are the paper's, `modes` those of the example.
     """
     frames = {Path(path).stem: read_texts(path) for path in tables}
     columns = [field.name for field in fields(PaperNumber)]
@@ -83,17 +78,11 @@ def _opened(
     style_file: str,
     height_in: float,
     rows: Sequence[Cells],
-    spec: specs.Kind,
+    spec: Callable[[list[Cells], Spec], Spec],
     *notes: str,
     **told: str,
 ) -> AbstractContextManager[tuple[Figure, Axes]]:
-    """Open a figure.
-
-    Parameters
-    ----------
-    notes : in its corner, after where the numbers are from
-    told : what its caption says of the rows
-    """
+    """Open a figure, with notes in its corner; its caption is told what is special of the rows."""
     folder, name = Path(stem).parts[-2:]
     provenance = _provenance(stem)
     kind = name.removesuffix("_time").removesuffix("_power")
@@ -105,7 +94,22 @@ def _opened(
         looks.PROVENANCES[provenance],
     )
     size_in = WIDTH_IN, max(height_in, 2.0)
-    return study_figure(stem, style_file, words, size_in, rows, lambda: specs.spec_of(rows, spec))
+    return study_figure(stem, style_file, words, size_in, rows, lambda: _spec_of(rows, spec))
+
+
+def _spec_of(rows: Sequence[Cells], kind: Callable[[list[Cells], Spec], Spec]) -> Spec:
+    """Return the interactive form of a CSV's rows, which get names for people."""
+    shown: list[Cells] = []
+    for row in rows:
+        is_paper = "paper" in (row.get("source"), row.get("what"))
+        method = looks.looks([row["method"]])[row["method"]].title
+        names = {n: looks.workload(row[n]) for n in ("workload", "reference") if row.get(n)}
+        shown.append({**row, **names, "name": f"{method}, the paper" if is_paper else method})
+    found = looks.looks(row["method"] for row in rows).values()
+    colours = {look.title: look.colour for look in found}
+    colours |= {row["name"]: looks.PAPER for row in shown if row["name"] not in colours}
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return kind(shown, vega.name("name", scale=scale)) if shown else dict(vega.NOTHING)
 
 
 def _fields(rows: pd.DataFrame) -> list[Field]:
@@ -169,9 +173,11 @@ def draw_learning(
         for part in pair
         for row in records(part)
     ]
-    n_draws = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
+    note = f"{int(ours.n_draws.max()) if len(ours) else 0} draws; bars: quartiles over draws"
+    if any(row["source"] == "paper" for row in rows):
+        note += "; black, open: the paper's, on a real board"
     word = looks.TARGETS[target]
-    with _opened(stem, style_file, 6.0, rows, specs.learning, n_draws, target=word) as opened:
+    with _opened(stem, style_file, 6.0, rows, _learning_spec, note, target=word) as opened:
         figure, axes = opened
         if not shown:
             style.notice(figure, f"No curve of {looks.note(_provenance(stem))}.")
@@ -187,11 +193,16 @@ def draw_learning(
             place.set_ylim(min(limits), max(limits))
             place.set_ylabel("" if n % style.COLUMNS else "mean absolute error (MAPE, %)")
         handles = _method_handles(looks.looks(row["method"] for row in rows).values())
-        if any(row["source"] == "paper" for row in rows):
-            open_mark: Strokes = {"marker": "o", "mfc": "white", "ls": "", "ms": 5}
-            label = "black, open: the paper's, on a real board"
-            handles.append(Line2D([], [], color=looks.PAPER, label=label, **open_mark))
         style.legend(figure, handles)
+
+
+def _learning_spec(rows: list[Cells], colour: Spec) -> Spec:
+    for row in rows:  # one that learned from all modes is a level
+        if row["source"] != "paper" and row["method"] != "powertrain_all":
+            row["line"] = f"{row['name']} {row.get('reference', '')}"
+    x = vega.number("n_profiled", "profiled modes", scale={"type": "log"})
+    y = vega.number("value", "mean absolute error (MAPE, %)", scale={"type": "log"})
+    return vega.plane(rows, x, y, colour, field="workload", line="line", rod=("low", "high"))
 
 
 def _draw_curves(
@@ -223,9 +234,7 @@ def _draw_curves(
     axes.set_xticks(sorted(counts), [str(n) for n in sorted(counts)])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("profiled modes")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(PLAIN)
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    style.label_log(axes.yaxis)
 
 
 # -- power limits: time penalty of the fastest mode, beside the limits that it breaks --------------
@@ -235,16 +244,14 @@ MARK, NUMBER = 2.0, 16.0  # half of a mark, and a number beside a bar, in points
 BAR = 0.36  # height of a share's bar
 GREY = "#777777"
 BROKEN = "#F7E3DE"  # where a penalty says that the mode broke its limit
+PENALTY = "time over the best mode within the limit"
+BOX = "box: quartiles, thick line: median, whiskers: 5 to 95 %"
 EDGE_PCT = (-45.0, 75.0)  # of the penalties' axis; what lies outside is told
 LIMIT_COLUMNS = ["workload", "device", "method", "quantity", "value", "source", "published_id"]
 
 
 def draw_limits(
-    stem: str,
-    choices: pd.DataFrame,
-    penalties: pd.DataFrame,
-    paper: pd.DataFrame,
-    style_file: str,
+    stem: str, choices: pd.DataFrame, penalties: pd.DataFrame, paper: pd.DataFrame, style_file: str
 ) -> None:
     """Draw penalties and broken limits, a row of two axes for each workload and reference."""
     ours = limit_rows(*(frame[frame.group.ne(MATRIX)] for frame in (choices, penalties)))
@@ -255,8 +262,8 @@ def draw_limits(
     rows = [{"provenance": _provenance(stem), **row} for row in (*records(ours), *records(marks))]
     height_in = HEAD_IN + len(drawn) * FIELD_IN + LINE_IN * sum(map(len, drawn.values()))
     watts = numbers(choices.limit_w)
-    note = f"limits of {watts.min():.3g} to {watts.max():.3g} W" if len(watts) else ""
-    with _opened(stem, style_file, height_in, rows if shown else [], specs.limits, note) as (
+    note = f"limits of {watts.min():.3g} to {watts.max():.3g} W; {BOX}" if len(watts) else ""
+    with _opened(stem, style_file, height_in, rows if shown else [], _limits_spec, note) as (
         figure,
         axes,
     ):
@@ -264,7 +271,7 @@ def draw_limits(
             style.notice(figure, f"No choice of {looks.note(_provenance(stem))}.")
             return
         axes.remove()
-        shape: Strokes = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
+        shape: style.Look = {"sharex": "col", "sharey": "row", "width_ratios": (1.5, 1)}
         shape["height_ratios"] = [len(mine) + FIELD_IN / LINE_IN for mine in drawn.values()]
         grid = figure.subplots(len(drawn), 2, squeeze=False, **shape)
         for (left, right), (field, mine) in zip(grid, drawn.items(), strict=True):
@@ -272,19 +279,31 @@ def draw_limits(
             _draw_limits(left, right, mine, of_paper)
             title = _title(field, shown, len(of_paper) > 0)
             left.set_title(title, fontsize="small", loc="left")
-        grid[-1][0].set_xlabel("time over the best mode within the limit (%)")
-        grid[-1][1].set_xlabel("share of limits (%)")
+        grid[-1][0].set_xlabel(f"{PENALTY} (%)")
+        grid[-1][1].set_xlabel("share of the limits asked for (%)")
         handles: list[Any] = [
-            Patch(facecolor=style.pale(GREY), label=f"right, upper: {SHARES['over_pct']}"),
-            Patch(facecolor=GREY, label=f"right, lower: {SHARES['over_1w_pct']}"),
-            Patch(facecolor=BROKEN, label="below zero: only by breaking the limit"),
+            Patch(facecolor=style.pale(GREY), label="pale bar: answers that break the limit"),
+            Patch(facecolor=GREY, label="dark bar: by more than 1 W"),
+            Patch(facecolor=BROKEN, label="faster than the best allowed: limit broken"),
         ]
         if len(marks):
-            diamond: Strokes = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
+            diamond: style.Look = {"color": looks.PAPER, "mfc": "white", "ms": 4, "ls": ""}
             handles.append(
                 Line2D([], [], marker="D", label="the paper's, on a real board", **diamond)
             )
         style.legend(figure, handles)
+
+
+def _limits_spec(rows: list[Cells], colour: Spec) -> Spec:
+    """Return penalties, and shares of broken limits, in small multiples."""
+    titles = {"penalty_pct": PENALTY, **SHARES}
+    shares = [{**row, "quantity": n, "value": row[n]} for row in rows for n in SHARES if n in row]
+    both = [
+        {**row, "field": f"{row['workload']}: {titles[row['quantity']]}"}
+        for row in (*rows, *shares)
+    ]
+    x, y = vega.number("value", "%"), vega.name("name")
+    return vega.plane([row for row in both if row["value"] != ""], x, y, colour, field="field")
 
 
 def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFrame) -> None:
@@ -309,7 +328,7 @@ def _draw_limits(left: Axes, right: Axes, rows: pd.DataFrame, marks: pd.DataFram
             right.text(at, y + step, f"{row[column]:.3g}", va="center", fontsize=6)
         if row["unanswered_pct"] not in ("", 0.0):
             words = f"no answer: {row['unanswered_pct']:.2g} %"
-            look_of_text: Strokes = {"ha": "right", "va": "center", "fontsize": 6}
+            look_of_text: style.Look = {"ha": "right", "va": "center", "fontsize": 6}
             right.text(100, y + BAR / 2, words, color="#555555", **look_of_text)
     for mark in records(marks[marks.method.isin(lines)]):
         axes = left if mark["quantity"] == "penalty_pct" else right
@@ -340,7 +359,7 @@ def _draw_box(axes: Axes, y: float, row: Cells, look: Look) -> None:
     low, high = EDGE_PCT
     if low <= row["value"] <= high:
         return
-    side: Strokes = {"color": look.colour, "va": "center", "fontsize": 6}
+    side: style.Look = {"color": look.colour, "va": "center", "fontsize": 6}
     side["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     words = f"median {row['value']:.3g} %"
     if row["value"] < low:
@@ -377,7 +396,7 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
     ]
     height_in = 0.8 + len(looks.TARGETS) * (MATRIX_HEAD_IN + ROW_IN * max(len(names), 1))
     notes = ("the paper's is of a real AGX Orin", "framed: no transfer, all modes")
-    with _opened(stem, style_file, height_in, rows, specs.matrix, *notes) as opened:
+    with _opened(stem, style_file, height_in, rows, _matrix_spec, *notes) as opened:
         figure, axes = opened
         if not names:
             style.notice(figure, "From which workload to which: no pair of workloads.")
@@ -396,12 +415,26 @@ def draw_matrix(stem: str, transfer: pd.DataFrame, paper: pd.DataFrame, style_fi
             line[0].set_ylabel("reference")
 
 
+def _matrix_spec(rows: list[Cells], _: Spec) -> Spec:
+    for row in rows:
+        row["field"] = f"{row['quantity']}, {row['source']}"
+    x, y = (
+        vega.name("workload", "target", sort=None),
+        vega.name("reference", "reference", sort=None),
+    )
+    value = vega.number("value", "MAPE (%)")
+    tones = {**value, "scale": {"range": ["#FFFFFF", "#9DC3E0"]}}  # text stays readable on them
+    cells = vega.layer("rect", x=x, y=y, color=tones)
+    text = vega.layer({"type": "text", "dy": 12}, x=x, y=y, text={**value, "format": ".3~g"})
+    return vega.plane(rows, x, y, field="field", behind=[cells, text])
+
+
 def _draw_cells(
     axes: Axes, rows: Sequence[Cells], names: Sequence[str], most: float, is_paper: bool
 ) -> None:
     """Draw a matrix: a square for each pair, with its number."""
     cells = {(row["reference"], row["workload"]): row for row in rows}
-    centred: Strokes = {"ha": "center", "va": "center"}
+    centred: style.Look = {"ha": "center", "va": "center"}
     for y, reference in enumerate(names):
         for x, name in enumerate(names):
             cell = cells.get((reference, name))
@@ -443,6 +476,7 @@ def _in_two_lines(name: str, is_paper: bool) -> str:
 # -- one power limit: all modes, the fronts that methods predict, their choices --------------------
 
 LIMIT = "#B2182B"
+AROUND_W, AROUND = 8.0, 1.4  # what is shown around the best: watts, and a factor in time
 DRAW = ["workload", "method", "n_profiled", "draw"]
 TAKEN = ["predicted_epoch_s", "predicted_power_w", "epoch_s", "power_w"]
 CHOICE = [*TAKEN, "provenance", "workload", "method", "draw", "limit_w", "penalty_pct", "over_w"]
@@ -472,7 +506,7 @@ def draw_example(
         for method, theirs in of_paper.groupby("method", sort=False):
             row = {"what": "paper", "provenance": "paper", "method": method}
             rows.append(row | dict(zip(theirs.statistic, theirs.value, strict=True)))
-    with _opened(stem, style_file, 4.6, rows, specs.example, *notes) as (figure, axes):
+    with _opened(stem, style_file, 4.6, rows, _example_spec, *notes) as (figure, axes):
         if best is None:
             style.notice(figure, "No mode keeps the limit, or none was asked for.")
             return
@@ -484,9 +518,9 @@ def draw_example(
             axes.plot(numbers(known.power_w), times_s, ".", color=looks.CONTEXT, ms=2)
         watts, seconds = float(best.power_w), float(best.epoch_s)
         style.set_log(axes, "y")
-        axes.set_xlim(watts - specs.AROUND_W, watts + specs.AROUND_W)
+        axes.set_xlim(watts - AROUND_W, watts + AROUND_W)
         if seconds > 0.0:
-            axes.set_ylim(seconds / specs.AROUND, seconds * specs.AROUND)
+            axes.set_ylim(seconds / AROUND, seconds * AROUND)
         axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(PLAIN)
         axes.yaxis.set_minor_locator(NullLocator())
@@ -505,13 +539,21 @@ def draw_example(
         style.legend(figure, _method_handles(names.values()))
 
 
-def example_rows(fronts: pd.DataFrame, example: pd.DataFrame, n_minibatches: float) -> list[Cells]:
-    """Return points of fronts, and choices with what is expected and observed.
+def _example_spec(rows: list[Cells], colour: Spec) -> Spec:
+    """Return the fronts that methods expect, and what they chose."""
+    for row in rows:
+        is_expected = row["what"] == "front" and row["method"] != "observed"
+        prefix = "predicted_" if is_expected else ""
+        row |= {"watts": row.get(f"{prefix}power_w"), "seconds": row.get(f"{prefix}epoch_s")}
+        if row["what"] == "front":
+            row["line"] = row["name"]
+    shown = [row for row in rows if row["what"] != "paper" and row["watts"] and row["seconds"]]
+    x, y = vega.number("watts", "power (W)"), vega.number("seconds", "time of an epoch (s)")
+    return vega.plane(shown, x, y, colour, line="line")
 
-    Parameters
-    ----------
-    n_minibatches : of an epoch; fronts are in seconds of one
-    """
+
+def example_rows(fronts: pd.DataFrame, example: pd.DataFrame, n_minibatches: float) -> list[Cells]:
+    """Return points of fronts, whose seconds are of a mini-batch, and choices: of an epoch both."""
 
     def of_epoch(cells: "pd.Series[str]") -> "pd.Series[str]":
         return cells.map(lambda cell: f"{float(cell) * n_minibatches:.5g}" if cell else "")
@@ -549,7 +591,7 @@ def _draw_choice(axes: Axes, rows: Sequence[Cells], look: Look) -> None:
         watts, seconds = taken
         if not (left <= watts <= right and low <= seconds <= high):
             words = f"{look.title}: {watts:.3g} W, {seconds:.3g} s"
-            at: Strokes = {"xycoords": "axes fraction", "ha": "right"}
+            at: style.Look = {"xycoords": "axes fraction", "ha": "right"}
             words = f"{words} \u2192" if watts > right else words
             axes.annotate(words, (0.99, 0.03), fontsize="x-small", color=look.colour, **at)
             continue

@@ -13,13 +13,7 @@ KEY = ["workload", "device", "method", "reference"]
 
 
 def learning_rows(errors: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Return median and quartiles over draws: a row per `KEY` and number of profiled modes.
-
-    Parameters
-    ----------
-    errors : errors.csv, of one provenance
-    target : time_s or power_w
-    """
+    """Return median and quartiles over draws: a row per `KEY` and number of profiled modes."""
     rows = _each_draw_once(errors)
     rows = rows[rows.target.eq(target) & rows.mape_pct.ne("")]
     rows = rows.assign(mape_pct=numbers(rows.mape_pct))

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
 from epochwatt import columns
 from epochwatt.figures.common import style, vega
+from epochwatt.figures.common.names import Names, Place
+from epochwatt.figures.common.published import halo
 from epochwatt.figures.common.runs import machines_of
 from epochwatt.figures.common.vega import Cells, Spec
-from epochwatt.figures.frames import Strokes, Words, caption, study_figure
-from epochwatt.figures.roofline.names import CEILING, PEAK, add_name, name_ceilings, part_names
+from epochwatt.figures.frames import Words, caption, study_figure
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
 from epochwatt.roofline.points import Point, read_points
@@ -39,6 +41,12 @@ COLOURS = ("#332288", "#B2182B", "#009E73", "#E69F00", "#111111")  # told apart 
 DASHES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
 WIDTHS = (2.2, 1.3)  # of the first line, and of others: those that lie on it leave its edges
 GREY, WARNING = "#555555", "#B2182B"
+PEAK = "#777777"  # of what a data sheet promises, and of lines to names
+ALIKE = 1.5  # times: intensities of one workload that share its name
+SIZE_PT = 7
+CEILING, ABOVE = "ceiling", 1.4  # gid of the texts at a roof; times: the room above it
+JOIN: style.Look = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
+format_rate = EngFormatter(places=0)
 MARKS = {"train": "o", "infer": "^"}
 TASKS = {"train": "training", "infer": "inference"}
 HOST = "host"
@@ -61,13 +69,13 @@ ROOM = 0.25  # of an axis with names: what it gets longer
 
 HEADS = {"measured": "measured on this machine", "simulated": "simulated"}  # begin the titles
 HEADS |= {"public": "measured by others"}
-COUNTED = "fp32; operations and bytes of all kernels counted, each array read or written once"
+COUNTED = "fp32; bytes: each array read or written once"
 NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
 SHARED = (
-    "Others used the machine while its ceilings were measured (machine_shared): it can do more "
-    "than these lines say. On a quiet machine: epochwatt discard --shared, then start again."
+    "Others used the machine while its ceilings were measured (machine_shared): it can do more."
 )
-ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
+QUIET = "On a quiet machine: epochwatt discard --shared, then start again."
+ROOFS = {"time": "roof: best rates reached", "energy": "fitted trend of each mode, no bound"}
 ROOF_SHARED = "roof: reached while others used the machine"
 
 
@@ -142,12 +150,8 @@ def draw(
 ) -> None:
     """Draw `folder`/time_`origin` and energy_`origin`: SVG, PNG, CSV, caption, interactive spec.
 
-    Parameters
-    ----------
-    fits, points : tables of one origin
-    peaks : config/rooflines/peaks.csv: rates that data sheets promise, by device and mode
-    origin : measured, simulated or public
-    records : folders of the epochs that were measured on this machine: they name it
+    Fits and points are tables of one origin: measured, simulated or public; `peaks` what data
+    sheets promise; `records` folders of epochs that were measured here, which name this machine.
     """
     shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
     of_devices: dict[str, dict[str, Ceilings]] = {}
@@ -274,8 +278,10 @@ def _figure(fields: Sequence[Field], what: str, style_file: str, stem: str, orig
                 name_ceilings(place, field.lone.ceilings, field.ends)
             _dress(place, field, of_modes, what, WIDTH_IN / min(len(fields), COLUMNS))
         style.legend(figure, _handles(fields, what))
-        style.warn(figure, [SHARED] if is_shared else [], WARNING)
-        part_names(figure)
+        style.set_notes(figure, words.note, SHARED if is_shared else "", WARNING)
+        style.lay_out(figure)
+        for place, field in zip(places, fields, strict=True):
+            _write_names(place, field, what)
 
 
 def _note(origin: str, points: Sequence[Point], shares: Sequence[float]) -> str:
@@ -305,7 +311,7 @@ def _caption(
         marks="; ".join(marks)[:1].upper() + "; ".join(marks)[1:],
         best=f"what {'the' if n_roofs == 1 else 'each'} mode could do at best,",
         has_peaks=any(field.peaks for field in fields),
-        shared=SHARED if is_shared else "",
+        shared=f"{SHARED} {QUIET}" if is_shared else "",
         no_power=NO_POWER[0].lower() + NO_POWER[1:],
     )
 
@@ -314,7 +320,7 @@ def _dress(
     axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str, width_in: float
 ) -> None:
     """Give a field its axes, and above it its device and modes."""
-    if any(text.get_gid() != CEILING for text in axes.texts):  # names below what they are of
+    if _names(field, _placed(field, what)):  # they stand below what they are of
         low, high = axes.get_ylim()
         axes.set_ylim(low / (high / low) ** ROOM, high)
     for axis in (axes.xaxis, axes.yaxis):
@@ -328,24 +334,22 @@ def _dress(
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
     handles = []
     for label, (colour, dash, width) in of_modes.items():
-        strokes: Strokes = {"linestyle": dash, "linewidth": width}
+        strokes: style.Look = {"linestyle": dash, "linewidth": width}
         if not field.modes:  # as its marks: there is no line
             strokes = {"linestyle": "", "marker": "s", "markersize": 4}
         handles.append(Line2D([], [], color=colour, label=label, **strokes))
     widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in of_modes]
     by_clock = all(label.endswith("MHz") for label in of_modes)
-    axes.legend(
-        handles=handles, ncols=style.n_columns(widths, width_in), fontsize="x-small",
-        title=field.title + (", by GPU clock" if by_clock else ""),
-        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
-    )  # fmt: skip
+    n_columns = style.columns_that_fit(widths, width_in)
+    title = field.title + (", by GPU clock" if by_clock else "")
+    look: style.Look = {"ncols": n_columns, "handlelength": 2.4, "columnspacing": 1.0}
+    style.legend_above(axes, title, handles, **look)
 
 
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     """Return the legend of what all fields share."""
     tasks = {point.task for field in fields for of in field.points.values() for point in of}
-    mark: Strokes = {"color": GREY, "linestyle": "", "markersize": 4}
+    mark: style.Look = {"color": GREY, "linestyle": "", "markersize": 4}
     handles = [
         Line2D([], [], marker=MARKS[task], label=word, **mark)
         for task, word in TASKS.items()
@@ -355,8 +359,9 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
         shared = any(field.is_shared for field in fields)
         handles.append(Line2D([], [], color=GREY, label=ROOF_SHARED if shared else ROOFS[what]))
     if what == "energy":
-        handles.append(Line2D([], [], marker="o", mfc="white", label="ridge", **mark))
-        handles.append(Line2D([], [], marker="D", label="energy balance", **mark))
+        ridge, balance = "ridge: from here arithmetic limits time", "from here it costs most energy"
+        handles.append(Line2D([], [], marker="o", mfc="white", label=ridge, **mark))
+        handles.append(Line2D([], [], marker="D", label=balance, **mark))
     elif any(field.peaks for field in fields):
         handles.append(Line2D([], [], color=PEAK, linestyle=":", label="peak of the data sheet"))
     return handles
@@ -406,25 +411,82 @@ def _lines(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) ->
 
 
 def _marks(axes: Axes, field: Field, of_modes: Mapping[str, Look], what: str) -> list[Cells]:
-    """Draw workloads at their intensity; if they are few, their names stand below them."""
-    drawn = list[tuple[Point, str, float, float]]()
+    """Draw workloads at their intensity; return the rows of the CSV."""
+    drawn = _placed(field, what)
+    for point, label, x, rate in drawn:
+        look: style.Look = {"color": of_modes[label].colour, "markersize": 3.2, "alpha": 0.75}
+        axes.plot([x], [rate], MARKS[point.task], **look, zorder=3)
+    return [_row(field, label, p.task, x, rate, what, p) for p, label, x, rate in drawn]
+
+
+def _placed(field: Field, what: str) -> list[tuple[Point, str, float, float]]:
+    """Return workloads with their mode, intensity and rate."""
+    drawn = []
     for label, points in field.points.items():
         for p in points:
             cost = p.time_s if what == "time" else p.time_s * (p.power_w or 0.0)
             if p.intensity_flop_per_byte and cost and p.flops:
                 drawn.append((p, label, p.intensity_flop_per_byte, p.flops / cost))
+    return drawn
+
+
+def _names(
+    field: Field, drawn: Sequence[tuple[Point, str, float, float]]
+) -> dict[str, list[Place]]:
+    """Return what stands beside the marks of a field, if these are of few workloads."""
     several = len({point.batch_size for point, *_ in drawn}) > 1
-    places: dict[str, list[tuple[float, float]]] = {}
-    for point, label, x, rate in drawn:
-        colour = of_modes[label].colour
-        look: Strokes = {"color": colour, "markersize": 3.2, "alpha": 0.75, "zorder": 3}
-        axes.plot([x], [rate], MARKS[point.task], **look)
+    marks: dict[str, list[Place]] = {}
+    for point, _, x, rate in drawn:
         name = f"{point.workload}, batch {point.batch_size}" if several else point.workload
-        places.setdefault(name, []).append((x, rate))
-    if len(places) <= NAMED:
-        for name, at in places.items():
-            add_name(axes, name, at, are_runs=field.lone is not None)
-    return [_row(field, label, p.task, x, rate, what, p) for p, label, x, rate in drawn]
+        marks.setdefault(name, []).append((x, rate))
+    return marks if len(marks) <= NAMED else {}
+
+
+def _write_names(axes: Axes, field: Field, what: str) -> None:
+    """Write the names of workloads, once for marks of about one intensity; runs are joined."""
+    drawn = _placed(field, what)
+    names = Names(axes, [(x, rate) for *_, x, rate in drawn])
+    names.taken += [_box(text, axes.figure.dpi) for text in axes.texts]
+    for name, marks in _names(field, drawn).items():
+        groups: list[list[Place]] = []
+        for mark in sorted(marks):
+            if groups and mark[0] < ALIKE * groups[-1][-1][0]:
+                groups[-1].append(mark)
+            else:
+                groups.append([mark])
+        for group in groups:
+            are_runs = field.lone is not None and len(group) > 1
+            if are_runs:
+                axes.plot(*zip(*sorted(group, key=lambda mark: mark[1]), strict=True), **JOIN)
+            words = f"{name} ({len(group)} runs)" if are_runs else name
+            lowest = min(group, key=lambda mark: mark[1])
+            names.write(lowest, words, "#333333", SIZE_PT, path_effects=[halo(2.0)])
+
+
+def _box(text: Text, dpi: float) -> tuple[float, float, float, float]:
+    """Return the box of a text on the page, points: its middle, width, height."""
+    box, per_px = text.get_window_extent(), 72.0 / dpi
+    x, y = (per_px * (a + b) / 2 for a, b in ((box.x0, box.x1), (box.y0, box.y1)))
+    return x, y, per_px * box.width, per_px * box.height
+
+
+def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
+    """Write the numbers of a lone roof at its slope, its flat part and its corner."""
+    low, high = ends
+    ridge, flops_per_s = ceilings.ridge_flop_per_byte, ceilings.flops_per_s
+    rising, flat = np.sqrt(low * ridge), np.sqrt(ridge * high)
+    for text, x, y, xytext, ha, va in (
+        (f"{format_rate(ceilings.bytes_per_s)}B/s", rising, rising * ceilings.bytes_per_s,
+         (-4, 3), "right", "bottom"),
+        (f"{format_rate(flops_per_s)}FLOP/s", flat, flops_per_s, (0, 4), "center", "bottom"),
+        (f"ridge {ridge:.1f} FLOP/B", ridge, flops_per_s, (4, -5), "left", "top"),
+    ):  # fmt: skip
+        axes.annotate(
+            text, (x, y), xytext=xytext, textcoords="offset points", ha=ha, va=va,
+            fontsize=SIZE_PT, gid=CEILING,
+        )  # fmt: skip
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top * ABOVE)
 
 
 def _row(
@@ -451,38 +513,5 @@ def _row(
 
 
 def _spec(rows: Sequence[Cells], what: str) -> Spec:
-    return points_and_lines(rows, {X: "~g", RATES[what]: "~s"})
-
-
-def points_and_lines(rows: Sequence[Cells], axes: Mapping[str, str], scale: str = "log") -> Spec:
-    """Return the interactive form of rows, of which `field` is a small multiple, `line` a line.
-
-    Parameters
-    ----------
-    axes : columns across and up -> format of their numbers
-    scale : of both axes
-    """
-    shown = [
-        {k: float(v) if k in axes else v for k, v in row.items() if v not in ("", None)}
-        for row in rows
-    ]
-    if not shown:
-        return vega.NOTHING
-    shared: Spec = {
-        axis: vega.number(
-            name, columns.axis_title(name), scale={"type": scale}, axis={"format": form}
-        )
-        for axis, (name, form) in zip("xy", axes.items(), strict=True)
-    }
-    shared["color"] = {"field": "mode", "type": "nominal"}
-    line = vega.layer("line", "isValid(datum.line)", **shared, detail={"field": "line"})
-    marks = vega.layer(
-        {"type": "point", "filled": True, "size": 45},
-        "!isValid(datum.line)",
-        **shared,
-        shape={"field": "what"},
-        tooltip=vega.tooltip(dict.fromkeys(name for row in shown for name in row)),
-    )
-    layers = [line, marks]
-    fields = vega.multiples(vega.name("field"), layers, 300, 240, 2, "color", "x", "y")
-    return {"data": {"values": shown}, **fields}
+    x, y = (vega.number(n, columns.axis_title(n), scale={"type": "log"}) for n in (X, RATES[what]))
+    return vega.plane(rows, x, y, vega.name("mode"), field="field", line="line")

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from epochwatt.figures.common import style
+from epochwatt import columns
+from epochwatt.figures.common import style, vega
 from epochwatt.figures.frames import (
-    Strokes,
     Words,
     caption,
     numbers,
@@ -18,8 +18,7 @@ from epochwatt.figures.frames import (
     records,
     study_figure,
 )
-from epochwatt.figures.roofline.names import PEAK
-from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, TASKS, points_and_lines
+from epochwatt.figures.roofline.rooflines import COLOURS, MARKS, PEAK, TASKS
 from epochwatt.text import PROVENANCES
 
 TITLE = "Energy saved by tuning the mode, and what it costs in time"
@@ -51,23 +50,25 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
     rows = records(shown[["provenance", "field", "mode", "what", *KEPT]])
     ending = "simulated boards, and boards that others measured"
     words = Words(
-        TITLE, "", "left: simulated; right: measured by others", caption("tuning"), ending
+        TITLE,
+        "simulated; measured by others",
+        "left: simulated; right: measured by others",
+        caption("tuning"),
+        ending,
     )
-    axes_of = {"slower_pct": "~g", "saved_pct": "~g"}
-    with study_figure(
-        stem,
-        style_file,
-        words,
-        (WIDTH_IN, HEIGHT_IN),
-        rows,
-        lambda: points_and_lines(rows, axes_of, "linear"),
-    ) as (figure, axes):
+    x, y = (vega.number(name, columns.axis_title(name)) for name in ("slower_pct", "saved_pct"))
+
+    def spec() -> vega.Spec:
+        return vega.plane(rows, x, y, vega.name("mode"), field="field")
+
+    with study_figure(stem, style_file, words, (WIDTH_IN, HEIGHT_IN), rows, spec) as opened:
+        figure, axes = opened
         places = style.side_by_side(figure, axes, len(FIELDS))
         top = numbers(shown.saved_pct).max() if len(shown) else PAPER_PCT
         for place, origin in zip(places, FIELDS, strict=True):
             _draw_origin(place, shown[shown.provenance.eq(origin)], origin)
             place.set_ylim(-2, 1.05 * top + 2)
-        grey: Strokes = {"color": "#555555", "markersize": 4, "linewidth": 1}
+        grey: style.Look = {"color": "#555555", "markersize": 4, "linewidth": 1}
         tasks = [
             Line2D([], [], marker=MARKS[task], ls=DASHES[task], label=word, **grey)
             for task, word in TASKS.items()
@@ -95,11 +96,7 @@ def _draw_origin(axes: Axes, rows: pd.DataFrame, origin: str) -> None:
     axes.set_ylabel("energy saved (%)")
     axes.grid(visible=True, axis="both")
     handles = [Line2D([], [], color=c, linewidth=3, label=name) for name, c in shades.items()]
-    axes.legend(
-        handles=handles, ncols=2, fontsize="x-small", title=PROVENANCES[origin],
-        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2, columnspacing=1.0,
-    )  # fmt: skip
+    style.legend_above(axes, PROVENANCES[origin], handles, ncols=2, columnspacing=1.0)
 
 
 def name_of(row: Mapping[str, str]) -> str:

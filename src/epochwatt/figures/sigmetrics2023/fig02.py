@@ -1,16 +1,14 @@
 """Figure 2: an epoch's time by number of loader workers (a), stall by epoch (b), energy (c).
 
-Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
-overhead, in axes of its own for each network and board; panel b the stall of epoch 0 beside that of
-epochs 1+; panel c the energy of an epoch. The paper shows none to four workers in panel a, four in
-panel b, none and four in panel c; a group of bars without four is drawn with every number of
-workers. Runs with eight are described in section 5.1.6 only, and no bars of panel a.
+Source: SIGMETRICS 2023, section 5.1. The paper shows none to four workers in panel a, four in panel
+b, none and four in panel c; a group of bars without four is drawn with every number of workers.
 """
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from epochwatt import columns
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     SETUP,
@@ -39,7 +37,7 @@ WITHIN = ("num_workers", "prefetch_factor")
 FOUR = 4  # workers
 HALF, PAIR = 0.18, 0.3  # how far bars of a pair are from its middle, and their width
 SETS = (("0", "epoch_0", "epoch 0", -HALF), ("1+", "epoch_1_plus", "epochs 1+", HALF))
-TIMES = {"stall_s": "stall", "e2e_s": "E2E"}
+TIMES = {name: columns.label(name) for name in ("stall_s", "e2e_s")}
 HALF_FULL = 0.5  # of axes: emptier ones have a scale of their own
 ASIDE = 0.7  # of a bar, beside the last one, for what is printed of it
 MEDIA = {"hdd": "hard disk", "sd": "SD card", "ssd": "SSD"}
@@ -51,9 +49,9 @@ def draw(job: Job) -> None:
     groups = split(bars, lambda bar: bar.group)
     draw_times([without_eight(group) for group in groups], label, job)
     bars, label = bars_of(job)
-    for panel, quantity, y_label, workers in (
-        ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
-        ("fig02c", "energy_paper_wh", "energy per epoch (Wh)", (0, FOUR)),
+    for panel, quantity, workers in (
+        ("fig02b", "stall_s", (FOUR,)),
+        ("fig02c", "energy_paper_wh", (0, FOUR)),
     ):
         shown = of_paper(bars, workers)
         runs = [bar.run for bar in shown]
@@ -62,7 +60,7 @@ def draw(job: Job) -> None:
             job.remark(panel, "Brackets are of epochs 1+." if changes else "")
             if FOUR not in (run.factors["num_workers"] for run in runs):
                 job.remark(panel, f"There is no run with the paper's {FOUR} workers.")
-            facets = model_facets(figure, axes, shown, job, (label, y_label))
+            facets = model_facets(figure, axes, shown, job, (label, style.axis_title(quantity)))
             rows = [row for at, of in facets for row in draw_pairs(of, at, job, quantity)]
             legend(facets[0][0], [*rows, *changes], job)
             over = [(at, brackets_of(changes, places(of, HALF), job, TIMES)) for at, of in facets]
@@ -85,7 +83,7 @@ def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
         return run.factors["num_workers"], run.factors["prefetch_factor"] or 0
 
     bars = grouped(runs, job, WITHIN, tick, order)
-    return bars, "loader workers" + (" × prefetch factor" if several else "")
+    return bars, columns.label("num_workers") + (" × prefetch factor" if several else "")
 
 
 def without_eight(group: Sequence[Bar]) -> list[Bar]:
@@ -155,7 +153,7 @@ def draw_times(groups: Sequence[list[Bar]], label: str, job: Job) -> None:
                     facet.set_ylim(0.0, top)
         for n, facet in enumerate(facets):
             if n % style.COLUMNS == 0:
-                facet.set_ylabel("time per epoch,\nepochs 1+ (s)")
+                facet.set_ylabel(style.axis_title("e2e_s", "epochs 1+", width=18))
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
         changes = job.related(*TIMES)

@@ -1,14 +1,14 @@
-"""Figure 3: storage media. Time of the first epoch without loader workers (a), of later epochs with
-four (b), and their energy (c).
+"""Figure 3: storage media: epoch 0 without workers (a), later epochs with four (b), energy (c).
 
-Source: SIGMETRICS 2023, section 5.2. The paper does not say which epochs panel c shows: those of
-panel b are drawn.
+Source: SIGMETRICS 2023, section 5.2.
 """
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from epochwatt import columns
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     Bar,
     brackets_of,
@@ -27,21 +27,23 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import Plotted, numbers_of
 
 NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}  # in order
-X_LABEL = "storage medium"
-SHARE = {"stall_s/e2e_s": "stall, share of E2E:", "e2e_s": "E2E"}
+SHARE = {"stall_s/e2e_s": f"{columns.label('stall_pct')}:", "e2e_s": columns.label("e2e_s")}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     alone, four = bars_of(job, 0, "0"), bars_of(job, 4, "1+")
     number_of = numbers_of(of_epochs(job.runs))
-    for panel, bars, epoch_set, y_label, metric in (
-        ("fig03a", alone, "0", "time of epoch 0 (s)", "stall_s/e2e_s"),
-        ("fig03b", four, "1+", "time per epoch, epochs 1+ (s)", "e2e_s"),
-        ("fig03c", four, "1+", "energy per epoch, epochs 1+ (Wh)", ""),
+    for panel, bars, epoch_set, words, metric in (
+        ("fig03a", alone, "0", "epoch 0", "stall_s/e2e_s"),
+        ("fig03b", four, "1+", "epochs 1+", "e2e_s"),
+        ("fig03c", four, "1+", "epochs 1+", ""),
     ):
+        y_label = style.axis_title("e2e_s" if metric else "energy_paper_wh", words)
         with job.panel(panel, [bar.run for bar in bars]) as (figure, axes):
-            facets = model_facets(figure, axes, bars, job, (X_LABEL, y_label), turned=True)
+            facets = model_facets(
+                figure, axes, bars, job, (columns.label("storage"), y_label), turned=True
+            )
             changes = [  # of these epochs, between media or of one run
                 one
                 for one in job.related(metric, number_of=number_of)

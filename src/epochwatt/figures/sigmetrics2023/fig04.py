@@ -1,9 +1,7 @@
 """Figure 4: mini-batch size. Stall (a), compute (b) and E2E (c), per epoch and per mini-batch.
 
-Source: SIGMETRICS 2023, section 5.3. The paper draws times of an epoch as bars on the left axis and
-times of a mini-batch on the right one, all networks in one field. Here each network has axes of its
-own, the epoch's above, the mini-batch's, which is the epoch's divided by their number, below. Both
-are means over epochs 1+. The paper does not say whether its panel c has the right axis, too.
+Source: SIGMETRICS 2023, section 5.3. Each network has axes of its own, the epoch's above, the
+mini-batch's, which is the epoch's divided by their number, below.
 """
 
 from collections.abc import Sequence
@@ -12,6 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from epochwatt.columns import label
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     brackets_of,
     draw_bars,
@@ -25,9 +25,9 @@ from epochwatt.figures.common.published import Plotted, draw_mark, numbers_of
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.published.numbers import Config
 
-PANELS = (("fig04a", "stall", "stall"), ("fig04b", "compute", "compute"), ("fig04c", "e2e", "E2E"))
+PANELS = {"fig04a": "stall", "fig04b": "compute", "fig04c": "e2e"}
 SHARE = "(stall_s+compute_s)/e2e_s"
-WORDS = {SHARE: "stall + compute, share of E2E"}
+WORDS = {SHARE: "{} + {}, share of {}".format(*map(label, ("stall_s", "compute_s", "e2e_s")))}
 WIDTH = 0.62  # of a bar
 HEADROOM = 1.1  # dots stand clear of the axes' end
 
@@ -37,7 +37,7 @@ def draw(job: Job) -> None:
     models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
     sizes = sorted({run.factors["batch_size"] for run in job.runs})
     shown = of_epochs(job.runs, "1+")
-    for panel, part, name in PANELS:
+    for panel, part in PANELS.items():
         with job.panel(panel, shown) as (figure, axes):
             metrics = (f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
             changes = job.related(*metrics, number_of=numbers_of(shown))
@@ -58,9 +58,9 @@ def draw(job: Job) -> None:
                 for field, is_share in ((top, True), (bottom, False)):
                     there = [one for one in changes if (one.relation.metric == SHARE) == is_share]
                     over.append((field, brackets_of(there, place, job, WORDS)))
-            above[0].set_ylabel(f"{name}\nper epoch (s)")
-            below[0].set_ylabel(f"{name} per\nmini-batch (ms)")
-            below[len(below) // 2].set_xlabel("mini-batch size (samples)")
+            above[0].set_ylabel(style.axis_title(f"{part}_s", "whole epoch", width=16))
+            below[0].set_ylabel(style.axis_title(f"{part}_ms_per_minibatch", width=16))
+            below[len(below) // 2].set_xlabel(style.axis_title("batch_size"))
             dots = Line2D([], [], color=job.palette["missing"], marker="o", linestyle="none",
                           markersize=4.5, label="below: per mini-batch")  # fmt: skip
             legend(above[0], [*rows, *changes], job, lines=[dots])

@@ -1,13 +1,8 @@
 """Figure 5: how epochs of 15 hours and boards of one type spread, in time (a) and energy (b).
 
-Source: SIGMETRICS 2023, section 5.4. Violins are distributions over the valid epochs after the
-first, with the median inside. The paper does not say whether its violins hold epoch 0. The number
-of epochs in 15 h is 15 h divided by the mean E2E of all valid epochs; the paper has it on the right
-axes of both panels, here it stands below panel a. Beside the violins stand the spread that is
-printed, and ours: of the boards' medians in time, as section 5.4.2 says, of all epochs of all
-boards in energy, as 5.4.3 reads ("across device instances or over different epochs"). The paper
-does not define the second, so that the spread of the boards' medians is told, too. "Over time" is
-the epoch that is farthest from the median of its board (5.4.1).
+Source: SIGMETRICS 2023, section 5.4. Epochs in 15 h are 15 h over the mean E2E. The spread is of
+the boards' medians in time (5.4.2), of all epochs of all boards in energy, as 5.4.3 reads; that of
+the medians is in the CSV, too. "Over time" is the epoch farthest from its board's median (5.4.1).
 """
 
 from collections.abc import Sequence
@@ -54,13 +49,13 @@ class Panel(NamedTuple):
     name: str
     quantity: str
     factor: float  # from the unit of the CSV to that of the axis
-    label: str
+    unit: str
     metric: str  # of the printed spread
 
 
 PANELS = (
-    Panel("fig05a", "e2e_s", 1.0, "E2E per epoch (s)", "median_e2e_s"),
-    Panel("fig05b", "energy_paper_wh", 1e3, "energy per epoch (mWh)", "energy_wh"),
+    Panel("fig05a", "e2e_s", 1.0, "s", "median_e2e_s"),
+    Panel("fig05b", "energy_paper_wh", 1e3, "mWh", "energy_wh"),
 )
 
 
@@ -91,7 +86,7 @@ def draw(job: Job) -> None:
                     rows.append(spread)
                     rows += further_spreads(runs, job, counts=counts)
                 top.set_title(f"{job.title(device)}, {job.title(model)}", fontsize="small")
-            grid[0, 0].set_ylabel(panel.label)
+            grid[0, 0].set_ylabel(style.axis_title(panel.quantity, unit=panel.unit))
             if counts:
                 grid[1, 0].set_ylabel("epochs\nin 15 h")
             if span := share_scale(grid[0], [*types.values()], panel):
@@ -207,12 +202,7 @@ def draw_spread(
 
 
 def share_scale(fields: Sequence[Axes], types: Sequence[Sequence[RunData]], panel: Panel) -> float:
-    """Give all axes one span in % of their type's median, so that spreads can be compared.
-
-    Returns
-    -------
-    the span, %; 0: nothing is drawn
-    """
+    """Give all axes one span in % of their type's median; return it, 0 where nothing is drawn."""
     middles = [
         float(np.median(np.concatenate(values))) * panel.factor if values else 0.0
         for values in (values_of(runs, panel.quantity) for runs in types)

@@ -1,9 +1,7 @@
 """Figure 6: clocks pinned (DVFS off) and left to the governors (on): time and energy (a), GPU load
-(b), GPU clock over time (c), share of time at CPU clocks (d).
+(b), GPU clock over time (c), share of time at CPU clocks (d), the last two from telemetry.
 
-Source: SIGMETRICS 2023, section 5.5. The paper never mentions its panel b: the utilisation of the
-GPU is drawn, the one quantity of section 5.5.2 that no other panel shows. Panels c and d are read
-from the telemetry of the epochs.
+Source: SIGMETRICS 2023, section 5.5.
 """
 
 from collections.abc import Sequence
@@ -32,19 +30,13 @@ HATCH = {"off": "", "on": "////"}  # DVFS -> of its bars
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 ENDS = SIDES["off"], SIDES["on"]
 WIDTH = 0.34  # of a bar
-LINE: dict[str, style.Look] = {
-    "off": {"linewidth": 4.0, "alpha": 0.35},
-    "on": {"linewidth": 1.2},
-}
+LINE: dict[str, style.Look] = {"off": {"linewidth": 4.0, "alpha": 0.35}, "on": {"linewidth": 1.2}}
 # behind what is told of the run; dashes would be of what no fit has seen
 BOUND_LINE: style.Look = {
-    **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7},
+    **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7}
 }
 ROOM = 1.14  # of the time axis of panel c
-TIME_AND_ENERGY = (
-    ("e2e_s", "e2e_s", "E2E per epoch (s)"),
-    ("energy_paper_wh", "energy_wh", "energy per epoch (Wh)"),
-)
+TIME_AND_ENERGY = {"e2e_s": "e2e_s", "energy_paper_wh": "energy_wh"}  # column -> metric
 CLOCK_WIDTH = 0.45  # of a bar of panel d; deviations stand between bars
 LONG = 12  # characters of a name that is broken
 CLASSES = (  # of the mode's CPU clock
@@ -59,7 +51,8 @@ def draw(job: Job) -> None:
     later, models = of_epochs(job.runs, "1+"), models_of(job.runs)
     draw_time_and_energy(job, later, models)
     with job.panel("fig06b", later) as (figure, axes):
-        loads = draw_dvfs(axes, job, "gpu_util_pct", "GPU utilisation (%)", later)
+        loads = draw_dvfs(axes, job, "gpu_util_pct", later)
+        axes.set_ylabel(style.axis_title("gpu_util_pct"))
         axes.set_yticks(range(0, 101, 25))
         legend(axes, loads, job)
         job.save(figure, "fig06b", loads)
@@ -71,7 +64,7 @@ def draw(job: Job) -> None:
             runs = [run for run in drawn if run.factors["model"] == model]
             clocks += draw_gpu_clock(facet, runs, job)
             facet.set_title(job.title(model))
-        facets[0].set_ylabel("GPU clock (MHz)")
+        facets[0].set_ylabel(style.axis_title("gpu_mhz"))
         for dvfs, look in LINE.items():  # the legend tells of lines, not of colours
             facets[0].plot([], [], color=job.colour("missing"), label=f"DVFS {dvfs}", **look)
         colour = job.colour("epoch_bound")
@@ -101,10 +94,10 @@ def draw_time_and_energy(job: Job, later: Sequence[RunData], models: Sequence[st
         rows: list[Plotted] = []
         changes: list[Related] = []
         over: list[tuple[Axes, list[Bracket]]] = []
-        for (quantity, metric, label), line in zip(TIME_AND_ENERGY, grid, strict=True):
+        for (quantity, metric), line in zip(TIME_AND_ENERGY.items(), grid, strict=True):
             for model, facet in zip(models, line, strict=False):
                 runs = [run for run in later if run.factors["model"] == model]
-                of_model = draw_dvfs(facet, job, quantity, "", runs)
+                of_model = draw_dvfs(facet, job, quantity, runs)
                 rows += of_model
                 facet.set_xticks([])
                 values = {row.row["dvfs"]: row.value for row in of_model}
@@ -123,7 +116,7 @@ def draw_time_and_energy(job: Job, later: Sequence[RunData], models: Sequence[st
                     words = [f"{within}, here {changed_pct:+.1f} %"]
                     bracket = Bracket(*ENDS, words, ink, bound.linestyle)
                     over.append((facet, [bracket]))
-            line[0].set_ylabel(label)
+            line[0].set_ylabel(style.axis_title(quantity, width=18))
         for model, facet in zip(models, grid[0], strict=False):
             facet.set_title(job.title(model))
         legend(grid[0][0], [*rows, *changes], job)
@@ -131,9 +124,7 @@ def draw_time_and_energy(job: Job, later: Sequence[RunData], models: Sequence[st
         job.save(figure, "fig06a", [*rows, *changes])
 
 
-def draw_dvfs(
-    axes: Axes, job: Job, quantity: str, label: str, runs: Sequence[RunData]
-) -> list[Plotted]:
+def draw_dvfs(axes: Axes, job: Job, quantity: str, runs: Sequence[RunData]) -> list[Plotted]:
     """Draw a quantity with DVFS off and on for each network; return the CSV's rows."""
     models, rows = models_of(runs), [job.plotted(run, quantity) for run in runs]
     missing: list[tuple[float, str]] = []
@@ -153,7 +144,6 @@ def draw_dvfs(
     axes.grid(visible=False, axis="x")
     axes.set_xlim(-0.6, len(models) - 0.3)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel(label)
     return rows
 
 
@@ -249,7 +239,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Row]:
     axes.grid(visible=False, axis="x")
     axes.set_xlim(-0.4, max(len(runs), 1) - 0.25)  # for points beside the last bar
     axes.set_ylim(0, 100)
-    axes.set_ylabel("share of the time of epochs 1+ (%)")
+    axes.set_ylabel(style.axis_title("time_share_pct", "epochs 1+"))
     legend(axes, rows, job)
     return rows
 

@@ -1,21 +1,13 @@
 """Figure 7: power of idle boards in four states.
 
-Source: SIGMETRICS 2023, section 5.6. (i) metrics are logged, DVFS off; (ii) nothing is logged;
-(iii) and DVFS on; (iv) asleep, waiting for Wake-on-LAN. The paper reads a meter at the plug. Where
-no meter was read the board's own sensors tell state (i), and the axis says so: the two are never
-in one panel.
+Source: SIGMETRICS 2023, section 5.6. The paper reads a meter at the plug. Where none was read the
+board's own sensors tell state (i): the two are never in one panel.
 """
 
 from collections.abc import Mapping, Sequence
 
 from epochwatt.columns import TWIN
-from epochwatt.figures.common.bars import (
-    Bracket,
-    draw_bars,
-    draw_brackets,
-    draw_missing,
-    legend,
-)
+from epochwatt.figures.common.bars import Bracket, draw_bars, draw_brackets, draw_missing, legend
 from epochwatt.figures.common.interactive import STATES
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import Plotted, idle_mark
@@ -23,7 +15,7 @@ from epochwatt.tables import read_cells
 from epochwatt.text import origin
 
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
-ASSUMED = ", heights partly assumed, none published"  # at the plug; the paper prints bounds
+ASSUMED = ", heights partly assumed, bounds alone published"  # at the plug; the paper prints bounds
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 COMPARED = (  # two states, what changes, the claim on it, and its words for it in section 5.6

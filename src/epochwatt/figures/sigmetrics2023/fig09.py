@@ -1,10 +1,8 @@
 """Figure 9: power modes. Time of an epoch, stacked (a), and energy with the base load in it (b).
 
-Source: SIGMETRICS 2023, section 5.6. Means over epochs 1+. The base load is the idle power of the
-same power mode, state (i) by the board's own sensors, times the E2E time. Each network has a
-separate axis: LeNet-5's numbers are an order of magnitude below the others'. Below panel a stand
-the changes between modes that the paper prints, beside ours; below panel b the share of the base
-load, in the band that it prints for a range of modes.
+Source: SIGMETRICS 2023, section 5.6. The base load is the idle power of the same power mode, state
+(i) by the board's own sensors, times the E2E time. Below panel a stand the printed changes between
+modes, beside ours; below panel b the share of the base load, in the band that is printed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +14,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epochwatt import columns
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
@@ -58,7 +58,7 @@ from epochwatt.published.numbers import SPREADS, Config, run_key, single
 from epochwatt.tables import read_cells
 
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
-CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
+CHANGES = {name: columns.label(name) for name in ("stall_s", "compute_s", "e2e_s")}
 COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "epoch_0"}  # E2E is no part
 PARTS_PT = 24.0  # of the parts' names below the axes
 BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
@@ -88,7 +88,10 @@ def draw(job: Job) -> None:
     lines: list[Artist] = []
     if len(shares) > len(spreads):
         black = job.palette["published"]
-        lines = [Patch(facecolor=black, alpha=BAND_ALPHA, linewidth=0, label="published share")]
+        lines = [
+            Patch(facecolor=black, alpha=BAND_ALPHA, linewidth=0, label="published share"),
+            Line2D([], [], color=black, linewidth=1.3, label="share at the published idle power"),
+        ]
     shown = [bar.run for group in groups for bar in group]
     with job.panel("fig09a", shown) as (figure, axes):
         rows: list[Plotted | Related] = []
@@ -96,7 +99,7 @@ def draw(job: Job) -> None:
         for top, bottom, group in zip(*fields, groups, strict=False):
             rows += draw_stacks(group, top, job, "1+", beside=False)
             rows += draw_changes(group, bottom, job, changes)
-        labels = ("time per epoch, epochs 1+ (s)", "change (%)")
+        labels = (style.axis_title("e2e_s", "epochs 1+"), "change (%)")
         _name(job, "fig09a", fields, groups, labels)
         legend(fields[0][0], rows, job, change="published change; dots: ours")
         job.save(figure, "fig09a", rows)
@@ -106,7 +109,10 @@ def draw(job: Job) -> None:
         for top, bottom, group in zip(*fields, groups, strict=False):
             energies = draw_energies(group, top, job, base_w)
             rows += [*energies, *draw_shares(group, bottom, energies, shares, job)]
-        labels = ("energy per epoch, epochs 1+ (Wh)", "base load (%)")
+        labels = (
+            style.axis_title("energy_paper_wh", "epochs 1+"),
+            style.axis_title("baseload_pct", width=14),
+        )
         _name(job, "fig09b", fields, groups, labels)
         legend(fields[0][0], rows, job, lines=lines, change="")
         draw_brackets([
@@ -149,7 +155,7 @@ def _name(
                         patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
     above[0].set_ylabel(labels[0])
     below[0].set_ylabel(labels[1])
-    above[len(above) // 2].set_xlabel("power mode")
+    above[len(above) // 2].set_xlabel(columns.label("power_mode"))
     if pale:
         job.remark(panel, f"Pale: {outside_label(pale, job)}.")
         job.drawn[panel].note += PALE_NOTE
@@ -237,11 +243,17 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
         for quantity, number in zip(ENERGY, energy_numbers(bar.run, base_w), strict=True)
     ]
     whole, base = rows[:: len(ENERGY)], rows[1 :: len(ENERGY)]
-    x, look = x_of(bars), {"color": job.colour("above_baseload"), "label": "above the base load"}
+    x, look = (
+        x_of(bars),
+        {
+            "color": job.colour("above_baseload"),
+            "label": f"above the {columns.label('baseload_wh')}",
+        },
+    )
     missing = draw_bars(axes, x, whole, job, BAR, 0, **look)
     draw_missing(missing, axes, job.colour("missing"))
     height, part = (np.array([row.height for row in of]) for of in (whole, base))
-    axes.bar(x, part, BAR, color=job.colour("baseload"), label="base load")
+    axes.bar(x, part, BAR, color=job.colour("baseload"), label=columns.label("baseload_wh"))
     unknown = (height > 0) & (part == 0)
     if unknown.any():
         grey = job.colour("missing")

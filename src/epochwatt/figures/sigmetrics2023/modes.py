@@ -9,7 +9,7 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 
 STRONGEST = ("max", "MAXN")
-PALE_NOTE = "; pale: not compared"
+PALE_NOTE = "; g: MAXN; pale: of LeNet-5 alone"
 
 Modes = dict[str, Sequence[str]]  # network -> power modes that the paper compares
 
@@ -17,11 +17,8 @@ Modes = dict[str, Sequence[str]]  # network -> power modes that the paper compar
 def groups_of(job: Job, *, by_name: bool = True) -> list[list[Bar]]:
     """Return the figure's runs, together what differs in the power mode only.
 
-    A single run compares nothing and is left out.
-
-    Parameters
-    ----------
-    by_name : the paper's letters, then the strongest mode, then the others; else as they come
+    A single run compares nothing and is left out. By name: the paper's letters, then the strongest
+    mode, then the others; else as they come.
     """
 
     def mode(run: RunData) -> str:

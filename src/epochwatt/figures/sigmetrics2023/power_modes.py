@@ -1,10 +1,9 @@
 """Power modes in the plane of time and energy, or of time and power: Figs. 8 and 11 to 16.
 
-Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+. The
-letter beside it is the power mode, which the paper shows by the marker. The line is the Pareto
-front of each network. The paper has all networks in one field, LeNet-5 on axes of its own; here
-each has its field. Modes that section 5.6.6 names for LeNet-5 alone are pale in the other fields,
-and no part of the front, as in the predicates of `config/published/takeaways.csv`.
+Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+, the
+letter beside it the power mode, the line the Pareto front of each network, with rings on its modes.
+Modes that section 5.6.6 names for LeNet-5 alone are pale in the other fields, and no part of the
+front, as in `config/published/takeaways.csv`.
 """
 
 import math
@@ -16,36 +15,28 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from epochwatt import columns
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, draw_whisker
 from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.names import Names, Place, on_page
 from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, Plotted, Related, halo
 from epochwatt.figures.common.runs import mode_setting
-from epochwatt.figures.sigmetrics2023.letters import Place, Taken, on_page
 from epochwatt.figures.sigmetrics2023.modes import PALE_NOTE, groups_of, outside, ranges
 from epochwatt.published.numbers import SPREADS
-from epochwatt.text import counted
 
-STRONGEST = "g"  # AGX's MAXN: a diamond
-STRONGEST_LABEL = "mode g (MAXN)"
 OUTSIDE = "section 5.6.6 has them of LeNet-5 alone"  # of pale points
-X_LABELS = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
-CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
-DIAMOND = ("D", True)
 UNKNOWN = ("*", False)  # of a run whose records are gone
-CROSS: style.Look = {"marker": "P", "markersize": 4.4, "markeredgewidth": 0.6}
-FRONT: style.Look = {"linewidth": 2.5, "zorder": 1}
+SIGNS_OF = {SOLID: "●", TRIANGLE: "▲", HOLLOW: "□", LINE: "✕"}
+CROSS: style.Look = {"marker": "P", "markersize": 4.8, "markeredgewidth": 0.6}
+RIM = 1.4  # what the front's dark rim adds to its width: yellow alone is hard to see
 COLUMNS = 3  # fields side by side
-MOST_MARKERS = 3  # of a legend, beside the front and what is published
-WIDTH = 0.975  # of the figure; the rest is for what stands above the last field
-PALE_BELOW, DIAMOND_BELOW = 1.95, 1.85  # order of pale points and of the large diamond
-RING_PT, FRAME_PT = 8.0, 11.0  # how far letters keep from a cross, and from a large diamond
+CROSS_PT, RING_PT = 8.0, 9.0  # what names keep clear of
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
 SHORTEST_PT = 26.0  # a shorter arrow is a stub
@@ -79,27 +70,19 @@ class Cloud:
     front: Sequence[Place]  # from left to right
     outside: frozenset[str]  # modes that the front is not made of
 
-    @property
-    def places(self) -> list[Place]:
-        """Return where its points are."""
-        return [point.place for point in self.points if point.place]
-
     def place(self, mode: str) -> Place | None:
         """Return where a mode is; None where it is not there."""
         return next((point.place for point in self.points if point.mode == mode), None)
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> None:
-    """Draw a figure of one panel, a field for each network.
+    """Draw a figure of one panel, a field for each network, over energy_paper_wh or power_mean_w.
 
-    Parameters
-    ----------
-    x : column on the x axis, `energy_paper_wh` or `power_mean_w`
-    marker_by : setting of the power modes that the markers show; empty: none
-    change : two power modes that the paper's text compares, such as f and e: an arrow
+    The markers may show a setting of the modes. `change` is two modes that the text compares, such
+    as f and e: an arrow leads from one to the other.
     """
-    groups, by = groups_of(job, by_name=False), marker_by
-    clouds = [cloud_of(bars, job, x, by) for bars in groups]
+    groups = groups_of(job, by_name=False)
+    clouds = [cloud_of(bars, job, x, marker_by) for bars in groups]
     points = [point for cloud in clouds for point in cloud.points]
     markers = markers_of({point.setting for point in points if point.setting is not None})
     with job.panel(job.figure, [bar.run for bars in groups for bar in bars]) as (figure, axes):
@@ -107,23 +90,31 @@ def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> N
         spreads: list[Related] = []
         for cloud, field in zip(clouds, fields, strict=False):
             for point in cloud.points:
-                marker = markers.get(point.setting or 0.0, UNKNOWN) if by else None
+                marker = markers.get(point.setting or 0.0, UNKNOWN) if marker_by else SOLID
                 draw_point(point, field, marker, job.colour(cloud.model), job)
-            field.plot(*zip(*cloud.front, strict=True), color=job.colour("pareto"), **FRONT)
+            for look in _front(job):
+                field.plot(*zip(*cloud.front, strict=True), **look)
             field.set_title(cloud.label, fontsize="small")
             for point in cloud.points:
                 draw_published(point, field, job)
-            spreads += [] if by else draw_spread(cloud, x, field, job)
+            spreads += [] if marker_by else draw_spread(cloud, x, field, job)
         _remark(job, clouds)
-        _legend(figure, clouds, markers, by, spreads, job)
+        style.lay_out(figure)
+        arrows = [draw_arrow(cloud, field, change) for cloud, field in zip(clouds, fields)]  # noqa: B905
+        entries = _entries(clouds, markers, marker_by, job)
+        if any(arrows):
+            look = {"color": "black", "linewidth": 0.8, "marker": ">", "markersize": 3.5}
+            entries.append(Line2D([], [], label=f"{' to '.join(change)}, as in the text", **look))
+        red = any(r.ink != job.palette["published"] for p in points for r in (p.x, p.e2e))
+        job.legend(figure, entries, spreads, change="", red=red)
         style.lay_out(figure)  # from here on the axes are as they will be
-        for cloud, field in zip(clouds, fields, strict=False):
-            draw_letters(cloud, field, change, job.colour(cloud.model), by)
+        for cloud, field, arrow_ends in zip(clouds, fields, arrows, strict=False):
+            write_names(cloud, field, arrow_ends, job.colour(cloud.model), job)
         job.save(figure, job.figure, [row for point in points for row in (point.x, point.e2e)])
 
 
 def cloud_of(bars: Sequence[Bar], job: Job, x: str, by: str = "") -> Cloud:
-    """Return the power modes of a group of runs. Parameters as of `draw`."""
+    """Return the power modes of a group of runs, over a column, with a setting of each mode."""
     pale, factors = outside(job, bars), bars[0].run.factors
     values = [[bar.run.number(column).value for column in (x, "e2e_s")] for bar in bars]
     there = [n for n, pair in enumerate(values) if None not in pair and bars[n].tick not in pale]
@@ -153,61 +144,47 @@ def markers_of(values: set[float]) -> dict[float, Marker]:
 def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     """Return a field for each network instead of the panel's one."""
     axes.remove()
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(rect=(0.0, 0.0, WIDTH, 1.0))
     n_columns = min(max(n, 1), COLUMNS)
     grid = figure.subplots(-(-max(n, 1) // n_columns), n_columns, squeeze=False)
+    is_energy = x == "energy_paper_wh"  # in the paper's unit; the CSV stays in Wh
     for field in grid.ravel()[n:]:
         field.set_visible(n == 0)
     for field in grid.ravel():
         field.grid(visible=True, axis="both")
         field.margins(0.1)
-        field.xaxis.set_major_locator(MaxNLocator(4))
-        if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
-            field.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
+        field.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
+        if is_energy:
             field.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
-        field.set_xlabel(X_LABELS[x])
+        field.set_xlabel(style.axis_title(x, unit="mWh" if is_energy else "", width=20))
     for field in grid[:, 0]:
-        field.set_ylabel("E2E per epoch, epochs 1+ (s)")
+        field.set_ylabel(style.axis_title("e2e_s", "epochs 1+"))
     return list(grid.ravel())
 
 
-def draw_point(point: Point, field: Axes, marker: Marker | None, colour: str, job: Job) -> None:
-    """Draw a mode: pale where it is not compared, the strongest one as or in a diamond."""
+def draw_point(point: Point, field: Axes, marker: Marker, colour: str, job: Job) -> None:
+    """Draw a mode: pale where it is not compared."""
     if point.place is None:
         return
-    x, y = point.place
-    shade = colour if point.is_compared else style.pale(colour)
-    zorder = 2.0 if point.is_compared else PALE_BELOW
-    draw_whisker(field, x, point.e2e, job)
-    if point.mode == STRONGEST and marker:
-        field.plot(x, y, zorder=DIAMOND_BELOW, **_frame(shade))
-    elif point.mode == STRONGEST:
-        marker, zorder = DIAMOND, DIAMOND_BELOW
-    field.plot(x, y, zorder=zorder, **_look(marker or SOLID, shade))
+    shade, zorder = (colour, 3.0) if point.is_compared else (style.pale(colour), 2.5)
+    draw_whisker(field, point.place[0], point.e2e, job)
+    field.plot(*point.place, zorder=zorder, **_look(marker, shade))
 
 
 def _look(marker: Marker, colour: str) -> style.Look:
     shape, is_filled = marker
     return {
-        **{"marker": shape, "markersize": {"D": 5.5, "s": 4.2}.get(shape, 4.6)},
+        **{"marker": shape, "markersize": 4.2 if shape == "s" else 4.6, "linestyle": "none"},
         "markerfacecolor": colour if is_filled else "white",
         "markeredgecolor": "white" if is_filled else colour,  # what lies over another is seen
         "markeredgewidth": 1.4 if shape == LINE[0] else 0.6,
-        "linestyle": "none",
     }
 
 
-def _frame(colour: str) -> style.Look:
-    """Return the look of the diamond around a marker that shows a setting."""
-    look = {"marker": "D", "markersize": 9.0, "markerfacecolor": "none", "linestyle": "none"}
-    return {**look, "markeredgecolor": colour, "markeredgewidth": 1.0}
-
-
-def _cross(colour: str, *, is_seen: bool) -> style.Look:
-    face = colour if is_seen else "white"
-    return {**CROSS, "markeredgecolor": colour, "markerfacecolor": face, "linestyle": "none"}
+def _front(job: Job) -> list[style.Look]:
+    """Return the looks of the front: a line with a ring on each mode, and their dark rim below."""
+    ring: style.Look = {"marker": "o", "markersize": 8.5, "markerfacecolor": "white", "zorder": 2.7}
+    colours = {job.colour("missing"): 1.6 + RIM, job.colour("pareto"): 1.6}
+    return [ring | {"color": c, "linewidth": w, "markeredgewidth": w} for c, w in colours.items()]
 
 
 def draw_published(point: Point, field: Axes, job: Job) -> None:
@@ -224,14 +201,19 @@ def draw_published(point: Point, field: Axes, job: Job) -> None:
     line: style.Look = {"color": ink, "linewidth": 1.0, "zorder": 1.5}
     line["linestyle"] = "-" if is_seen else DASHES
     if x and y:
-        field.plot(x.value, y.value, zorder=2.1, **_cross(ink, is_seen=is_seen))
+        field.plot(x.value, y.value, zorder=3.1, **_cross(ink, is_seen=is_seen))
         if point.place:
             ends = zip(point.place, (x.value, y.value), strict=True)
-            field.plot(*ends, color=ink, linewidth=0.7, zorder=1.9)
+            field.plot(*ends, color=ink, linewidth=0.7, zorder=2.9)
     elif x:
         field.axvline(x.value, **line)
     elif y:
         field.axhline(y.value, **line)
+
+
+def _cross(colour: str, *, is_seen: bool) -> style.Look:
+    face = colour if is_seen else "white"
+    return {**CROSS, "markeredgecolor": colour, "markerfacecolor": face, "linestyle": "none"}
 
 
 def draw_spread(cloud: Cloud, x: str, field: Axes, job: Job) -> list[Related]:
@@ -278,55 +260,44 @@ def _remark(job: Job, clouds: Sequence[Cloud]) -> None:
     job.remark(job.figure, f"Missing: {', '.join(missing)}." if missing else "")
 
 
-def _legend(
-    figure: Figure,
-    clouds: Sequence[Cloud],
-    markers: dict[float, Marker],
-    by: str,
-    spreads: Sequence[Related],
-    job: Job,
-) -> None:
-    grey, black = job.colour("missing"), job.colour("published")
-    points = [point for cloud in clouds for point in cloud.points]
+def _entries(
+    clouds: Sequence[Cloud], markers: dict[float, Marker], by: str, job: Job
+) -> list[Artist]:
+    """Return the legend's entries: what markers show, the front, what is published."""
     entries: list[Artist] = []
-    for value, marker in markers.items():
-        label = f"{CLOCKS[by]} {value:g} MHz" if by in CLOCKS else counted(value, by)
-        entries.append(Line2D([], [], label=label, **_look(marker, grey)))
-    if len(entries) <= MOST_MARKERS and any(point.mode == STRONGEST for point in points):
-        look = _frame(grey) if by else _look(DIAMOND, grey)
-        entries.append(Line2D([], [], label=STRONGEST_LABEL, **look))
-    if not by and any(cloud.outside for cloud in clouds):
-        look = _look(SOLID, style.pale(grey))
-        entries.append(Line2D([], [], label="pale: of LeNet-5 alone", **look))
-    entries.append(Line2D([], [], color=job.colour("pareto"), label="Pareto front", **FRONT))
-    n_marks = {sum(row.mark is not None for row in (point.x, point.e2e)) for point in points}
-    if 2 in n_marks:
+    if markers:
+        unit = columns.unit(by)
+        values = ", ".join(f"{SIGNS_OF[marker]} {value:g}" for value, marker in markers.items())
+        words = f"{columns.label(by)}: {values} {unit}".strip()
+        entries.append(Line2D([], [], linestyle="none", label=words))
+    *_, look = _front(job)
+    entries.append(Line2D([], [], label="Pareto front, its modes ringed", **look))
+    black, points = job.colour("published"), [p for cloud in clouds for p in cloud.points]
+    if any(point.x.mark and point.e2e.mark for point in points):
         entries.append(Line2D([], [], label="published", **_cross(black, is_seen=True)))
-    if 1 in n_marks and not by:
-        entries.append(Line2D([], [], color=black, linewidth=1.0, label="published E2E alone"))
-    red = any(row.ink != black for point in points for row in (point.x, point.e2e))
-    job.legend(figure, entries, spreads, change="", red=red)
+    alone = [
+        row for p in points for row in (p.x, p.e2e) if row.mark and not (p.x.mark and p.e2e.mark)
+    ]
+    names = dict.fromkeys(columns.label(row.row["quantity"]) for row in alone)
+    labels = [f"published {name} alone" for name in names]
+    return entries + [Line2D([], [], color=black, linewidth=1.0, label=each) for each in labels]
 
 
-def draw_letters(
-    cloud: Cloud, field: Axes, change: Sequence[str], colour: str, by: str = ""
-) -> None:
+def write_names(cloud: Cloud, field: Axes, arrow: Sequence[Place], colour: str, job: Job) -> None:
     """Write each point's power mode beside it, clear of what is drawn and of the change's arrow."""
-    taken = Taken(field)
-    taken.add_points(cloud.places, are_rivals=True)
-    if strongest := cloud.place(STRONGEST):
-        taken.add_points([strongest], FRAME_PT if by else RING_PT)
-    taken.add_line(draw_arrow(cloud, field, change))
-    taken.add_line(cloud.front)
+    names = Names(field, [point.place for point in cloud.points if point.place])
+    names.avoid(cloud.front, RING_PT)
+    names.avoid_line(arrow)
+    names.avoid_line(cloud.front)
     for point in cloud.points:
         x, y = point.x.mark, point.e2e.mark
         if x and y:
-            taken.add_points([(x.value, y.value)], RING_PT)
+            names.avoid([(x.value, y.value)], CROSS_PT)
         elif y:
-            taken.add_line([(end, y.value) for end in field.get_xlim()])
+            names.avoid_line([(end, y.value) for end in field.get_xlim()])
     for point in cloud.points:
         if point.place:
-            taken.write(point.place, point.mode, colour)
+            names.write(point.place, point.mode, colour)
 
 
 def draw_arrow(cloud: Cloud, field: Axes, modes: Sequence[str]) -> list[Place]:
@@ -337,6 +308,6 @@ def draw_arrow(cloud: Cloud, field: Axes, modes: Sequence[str]) -> list[Place]:
     ends = [place for mode in modes if (place := cloud.place(mode))]
     if len(ends) != 2 or math.dist(*(on_page(field, end) for end in ends)) < SHORTEST_PT:
         return []
-    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
-    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=0.9)
+    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 5, "shrinkB": 5}
+    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=2.6)
     return ends

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.frames import numbers, read_texts, records
@@ -126,22 +125,15 @@ def draw_scores(folder: str, backend: str) -> None:
 
 
 def _draw_errors(axes: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
-    errors = zip(
-        rows.method,
-        numbers(rows.median_pct),
-        numbers(rows.p90_pct),
-        rows.by_construction.eq(TRUE),
-        strict=True,
-    )
-    for method, median, p90, by_construction in errors:
+    by_construction = rows.by_construction.eq(TRUE)
+    errors = zip(rows.method, numbers(rows.median_pct), numbers(rows.p90_pct), by_construction)  # noqa: B905
+    for method, median, p90, is_known in errors:
         y, colour = methods.index(method), REFERENCES if method == REFERENCE else OURS
         axes.plot([median, p90], [y, y], color=colour, linewidth=1.5)
-        fill = "white" if by_construction else colour
+        fill = "white" if is_known else colour
         axes.plot([median], [y], "o", color=colour, markerfacecolor=fill, markersize=5)
     style.set_log(axes, "x")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    style.label_log(axes.xaxis, 1, 3)
     axes.set_yticks(range(len(methods)), methods)
     axes.set_ylim(len(methods) - 0.5, -0.5)
     axes.grid(visible=True, axis="x")

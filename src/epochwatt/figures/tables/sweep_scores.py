@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.vega import Cells
@@ -42,7 +42,6 @@ LEAST_REGRET_PCT = -0.3  # where its axis begins, unless a mode was faster than 
 LEARNED = 2  # numbers of profiled modes that make a curve
 UNIT = ["sweep", "device", "workload"]
 DRAWN = [*UNIT, "provenance", "target", "method", "n_profiled", "statistic", "value", "low", "high"]
-PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 Looks = Mapping[str, tuple[str, str]]
 
 
@@ -55,28 +54,15 @@ class Curve(NamedTuple):
     label: str  # of its axis
 
 
+LEARNING = "Error of predicted {} of new modes, by how many modes were profiled"
+LOST = "Time that the fastest predicted mode loses, at most, in nine of ten answers"
+BREAKS = "Power budgets that the fastest predicted mode breaks"
 CURVES = {
-    f"learning_{title}": Curve(
-        f"Error of predicted {title} of new modes, by how many modes were profiled",
-        target,
-        MEDIAN,
-        "median error (%)",
-    )
+    f"learning_{title}": Curve(LEARNING.format(title), target, MEDIAN, "median error (%)")
     for target, title in TITLES.items()
-} | {
-    "broken_budgets": Curve(
-        "Power budgets that the fastest predicted mode breaks",
-        RECOMMENDED,
-        BROKEN,
-        "broken budgets (%)",
-    ),
-    "regret": Curve(
-        "Time that the fastest predicted mode loses, at most, in nine of ten answers",
-        RECOMMENDED,
-        REGRET_P90,
-        "90th percentile of regret (%)",
-    ),
 }
+CURVES["broken_budgets"] = Curve(BREAKS, RECOMMENDED, BROKEN, "broken budgets (%)")
+CURVES["regret"] = Curve(LOST, RECOMMENDED, REGRET_P90, "90th percentile of regret (%)")
 FOUR = "four_modes"
 DRAWINGS = (*CURVES, FOUR)  # each results/figures/public/sweep_{name}.svg, .png, .csv
 
@@ -116,12 +102,7 @@ def _in_order(rows: pd.DataFrame, statistic: str) -> list[Cells]:
 
 
 def _draw_curves(
-    stem: str,
-    style_file: str,
-    curve: Curve,
-    rows: pd.DataFrame,
-    scored: pd.DataFrame,
-    looks: Looks,
+    stem: str, style_file: str, curve: Curve, rows: pd.DataFrame, scored: pd.DataFrame, looks: Looks
 ) -> None:
     """Draw a field for each sweep, by how many modes were profiled."""
     units = list(rows.groupby(UNIT, sort=False))
@@ -160,23 +141,18 @@ def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) ->
         return
     if statistic == MEDIAN:
         style.set_log(facet, "y")
-        facet.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        facet.yaxis.set_minor_formatter(NullFormatter())
+        style.label_log(facet.yaxis)
     else:
         facet.set_yscale("symlog", linthresh=1)
         facet.set_ylim(bottom=np.fmin(LEAST_REGRET_PCT, 1.2 * shown.low.min()))
-    facet.yaxis.set_major_formatter(PLAIN)
+        facet.yaxis.set_major_formatter("{x:g}")
 
 
 def _legend(figure: Figure, names: Iterable[str], looks: Looks) -> None:
-    of_names = ((name, *looks.get(name, BASE)) for name in names)
-    style.legend(
-        figure,
-        [
-            Line2D([], [], color=colour, marker=mark, markersize=4, linewidth=1.0, label=name)
-            for name, colour, mark in of_names
-        ],
-    )
+    shown = ((name, *looks.get(name, BASE)) for name in names)
+    look: style.Look = {"markersize": 4, "linewidth": 1.0}
+    handles = [Line2D([], [], color=c, marker=mark, label=n, **look) for n, c, mark in shown]
+    style.legend(figure, handles)
 
 
 def _draw_four_modes(
@@ -208,9 +184,7 @@ def _draw_four_modes(
             rows += _in_order(of_target[of_target.n_profiled.eq(N_PROFILED[0])], MEDIAN)
             style.set_log(facet, "x")
             low, high = facet.get_xlim()
-            facet.xaxis.set_major_locator(LogLocator(subs=(1, 3) if high < WIDE * low else (1,)))
-            facet.xaxis.set_minor_locator(NullLocator())
-            facet.xaxis.set_major_formatter(PLAIN)
+            style.label_log(facet.xaxis, *((1, 3) if high < WIDE * low else (1,)))
             facet.set_xlabel(f"error of {words} (%)")
             facet.set_ylim(max(len(units), 1) - 0.5, -0.5)
             facet.grid(visible=True, axis="x")

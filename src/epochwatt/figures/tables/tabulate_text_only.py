@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
+from epochwatt import columns
+from epochwatt.figures.common.published import (
+    COLUMNS,
+    Mark,
+    cells,
+    key_of,
+    mark,
+    published_marks,
+    seen_ids,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row, note, read_runs
 from epochwatt.figures.tables.text_runs import EXPERIMENTS, experiment_of
 from epochwatt.published.numbers import (
@@ -25,15 +34,8 @@ from epochwatt.templates import save_tables
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
-HEADS = {  # quantity -> column of the page
-    "e2e_s": "E2E (s)",
-    "stall_s": "stall (s)",
-    "compute_s": "compute (s)",
-    "energy_paper_wh": "energy (Wh)",
-    "power_mean_w": "power (W)",
-}
-# metric of the published tables -> ours
-COLUMNS = {"power_w": "power_mean_w", "energy_wh": "energy_paper_wh"}
+QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
+HEADS = {name: columns.axis_title(name) for name in QUANTITIES}  # columns of the page
 SHORT = 4  # figures of a number on the page
 
 Row = dict[str, Any]  # of a figure's CSV, with `about`, its experiment
@@ -49,10 +51,8 @@ def write(
 ) -> None:
     """Write the table as CSV and as a page.
 
-    Parameters
-    ----------
-    epochs : `epochs.csv` of each run that may be in it, or that one of it is compared with
-    missing : factors, `run` and `reason` of runs that are not available
+    It needs `epochs.csv` of each run that may be in it, or that one of it is compared with, and of
+    those that are not available factors, `run` and `reason`.
     """
     runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
     about = {run.id: experiment_of(run.factors) for run in runs}
@@ -74,7 +74,7 @@ def write(
         values = {HEADS[row["quantity"]]: _beside(row) for row in rows}
         by_run.append({"about": about[run.id], "run": words, **values})
     seen = seen_ids(twin, backend)
-    by_key = {_key(run.factors): run for run in runs}
+    by_key = {key_of(run): run for run in runs}
     pairs = [
         pair
         for fact in load_published(Path(published)).relations.values()
@@ -101,10 +101,10 @@ def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: b
     sides = (single(fact.config_a), single(fact.config_b))
     for pair in zip(*sides, strict=False):
         mine = next((side for side in pair if "model" in side and experiment_of(side)), None)
-        run = runs.get(run_key(mine)) if mine is not None and quantity in HEADS else None
+        run = _run(mine, runs) if mine is not None and quantity in HEADS else None
         if mine is None or run is None:
             continue
-        a, b = (runs.get(run_key(side)) for side in pair)
+        a, b = (_run(side, runs) for side in pair)
         ratio = csv_row(run, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
         which = {"about": experiment_of(mine), "a": _differing(*pair), "b": _differing(*pair[::-1])}
         printed = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
@@ -112,10 +112,8 @@ def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: b
     return rows
 
 
-def _key(factors: Mapping[str, Any]) -> tuple[Any, ...]:
-    config = {key: factors[key] for key in KEYS if key in factors}
-    config |= {"cache": factors["cache_policy"], "scale": float(factors["dataset_scale"])}
-    return run_key({**config, "epoch": "1+"})
+def _run(side: Config, runs: Mapping[tuple[Any, ...], RunData]) -> RunData | None:
+    return runs.get(run_key({**side, "epoch": None}))
 
 
 def _differing(side: Config, other: Config) -> str:

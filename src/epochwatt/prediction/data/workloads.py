@@ -13,15 +13,15 @@ import numpy as np
 
 from epochwatt import columns
 from epochwatt.columns import Factors
-from epochwatt.epochs.table import read_rows
+from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 
 PER_NETWORK = ("model", "dataset", "dataset_source", "dataset_scale")
 
-FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
+WORKLOAD_FACTORS = [name for name in columns.FACTOR_NAMES if name != "power_mode"]
 
-Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
+Rows = Sequence[EpochRow]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def workloads_of(
     """Return the workloads of some runs, given the rows of each (`columns.RUN_EPOCH_COLUMNS`)."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
-        groups[tuple(rows[0][name] for name in FACTORS)].append(rows)
+        groups[tuple(rows[0][name] for name in WORKLOAD_FACTORS)].append(rows)
     return [_workload(group, modes) for group in groups.values()]
 
 
@@ -91,6 +91,7 @@ def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> ProfiledWorkload:
+    """Gather the runs of one workload, one per mode, with their observations."""
     first = runs[0][0]
     by_name = {}
     for rows in runs:
@@ -114,7 +115,7 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Pro
         no_power=no_energy,
     )
     return ProfiledWorkload(
-        factors={name: first[name] for name in FACTORS},
+        factors={name: first[name] for name in WORKLOAD_FACTORS},
         runs=tuple(rows[0]["run"] for rows in runs),
         modes=by_name,
         observed=observed,

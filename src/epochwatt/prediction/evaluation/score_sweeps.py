@@ -28,7 +28,6 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation import sweep_scores as columns
 from epochwatt.prediction.evaluation.sweep_scores import (
-    COLUMNS,
     DESIGNED,
     LEFT_OUT,
     N_PROFILED,
@@ -37,6 +36,7 @@ from epochwatt.prediction.evaluation.sweep_scores import (
     PROFILED,
     RANDOM,
     RECOMMENDED,
+    SCORE_COLUMNS,
 )
 from epochwatt.prediction.evaluation.workers import workers
 from epochwatt.prediction.harness import (
@@ -71,7 +71,7 @@ SURE = (0.025, 0.975)  # bounds of all bootstrap intervals
 
 
 class Scores(NamedTuple):
-    """Rows of scores.csv, `sweep_scores.COLUMNS`, and why tables have none."""
+    """Rows of scores.csv, `sweep_scores.SCORE_COLUMNS`, and why tables have none."""
 
     rows: pd.DataFrame
     left_out: list[str]
@@ -375,13 +375,13 @@ def _score(
     unit: Unit, how: str, n_profiled: int, methods: Sequence[str], root: Path, n_draws: int
 ) -> pd.DataFrame:
     """Return the rows of one unit, one way to choose modes and one number of them."""
-    shared: dict[str, Any] = {name: getattr(unit, name) for name in COLUMNS[:4]}
+    shared: dict[str, Any] = {name: getattr(unit, name) for name in SCORE_COLUMNS[:4]}
     shared |= {"learned_from": how, "n_profiled": n_profiled}
     try:
         trials = draws_of(unit, n_profiled, how, n_draws)
     except EpochwattError as error:  # of a design: random modes are always there
         why = f"no design: {str(error).partition(chr(10))[0]}"
-        frame = pd.DataFrame([{"statistic": LEFT_OUT, "note": why}], columns=COLUMNS)
+        frame = pd.DataFrame([{"statistic": LEFT_OUT, "note": why}], columns=SCORE_COLUMNS)
     else:
         shared |= {
             "n_workloads": len(unit.tables),
@@ -398,36 +398,41 @@ def _score(
         for row in rows if names else ():
             if row["method"] in transferred:
                 row["note"] = "; ".join(filter(None, (row.get("note"), f"reference: {names}")))
-        frame = pd.DataFrame(rows, columns=COLUMNS)
+        frame = pd.DataFrame(rows, columns=SCORE_COLUMNS)
     frame = frame.assign(**shared).astype(object)
     return frame.where(frame.notna(), None)
 
 
 class Sample(NamedTuple):
-    """Resamples of what errors depend on."""
+    """How often each error and each trial counts, in each of b bootstrap samples."""
 
-    weights: Numbers  # (b, n), how often each predicted mode counts
-    of_trials: Numbers | None  # (b, d), how often each trial counts; None: there is one
+    weights: Numbers  # (b, n), of each predicted mode of each trial
+    trial_weights: Numbers | None  # (b, d), of each trial; None: there is one
 
 
 def resample(unit: Unit, trials: Sequence[Trial]) -> Sample:
-    """Return the resamples that all methods of a comparison share."""
+    """Draw the bootstrap samples that all methods of a comparison share.
+
+    Pooled workloads are drawn with replacement, and their trials count as often as they do. Of a
+    workload alone the predicted modes are drawn and, independently of them, the trials.
+    """
     rng = np.random.default_rng(0)
-    trial_of = np.repeat(np.arange(len(trials)), [len(trial.places) for trial in trials])
+    trial_of_error = np.repeat(np.arange(len(trials)), [len(trial.places) for trial in trials])
     if unit.is_pooled:
-        tables = [unit.tables.index(trial.table) for trial in trials]
-        of_trials = counts(rng, len(unit.tables))[:, tables]
-        return Sample(of_trials[:, trial_of], of_trials)
-    _, mode = np.unique(np.concatenate([trial.places for trial in trials]), return_inverse=True)
-    of_mode = counts(rng, int(mode.max()) + 1)[:, mode]
+        table_of_trial = [unit.tables.index(trial.table) for trial in trials]
+        trial_weights = draw_counts(rng, len(unit.tables))[:, table_of_trial]
+        return Sample(trial_weights[:, trial_of_error], trial_weights)
+    modes = np.concatenate([trial.places for trial in trials])
+    _, mode_of_error = np.unique(modes, return_inverse=True)
+    mode_weights = draw_counts(rng, int(mode_of_error.max()) + 1)[:, mode_of_error]
     if len(trials) == 1:
-        return Sample(of_mode, None)
-    of_trials = counts(rng, len(trials))
-    return Sample(of_trials[:, trial_of] * of_mode, of_trials)
+        return Sample(mode_weights, None)
+    trial_weights = draw_counts(rng, len(trials))
+    return Sample(trial_weights[:, trial_of_error] * mode_weights, trial_weights)
 
 
-def counts(rng: np.random.Generator, n: int) -> Numbers:
-    """Return how often each of n is drawn in n draws with replacement, shape (b, n)."""
+def draw_counts(rng: np.random.Generator, n: int) -> Numbers:
+    """Draw n of n things with replacement, b times; return how often each came, (b, n)."""
     return rng.multinomial(n, np.full(n, 1 / n), N_BOOTSTRAP).astype(float)
 
 
@@ -485,7 +490,7 @@ def statistics(unit: Unit, trials: Sequence[Trial], answered: Answered) -> Itera
                     row = {"method": method, "target": target, "note": f"over {other}"}
                     yield row | _row(statistic, ratio, ratios)
     for method, choices in answered.choices.items():
-        for row in _of_choices(choices, sample.of_trials):
+        for row in _of_choices(choices, sample.trial_weights):
             yield {"method": method, "target": RECOMMENDED} | row
     for method, why in answered.left_out.items():
         yield {"method": method, "statistic": LEFT_OUT, "note": why}
@@ -500,7 +505,7 @@ def _positive(counts: Numbers) -> Numbers:
     return np.where(counts > 0, counts, np.nan)
 
 
-def _of_choices(choices: pd.DataFrame, of_trials: Numbers | None) -> Iterator[Row]:
+def _of_choices(choices: pd.DataFrame, trial_weights: Numbers | None) -> Iterator[Row]:
     """Yield regret and broken budgets of all answers, over draws and budgets alike."""
     regret, over_w, limit_w, power_w = (
         choices[name].to_numpy().reshape(-1, len(BUDGETS))
@@ -511,9 +516,9 @@ def _of_choices(choices: pd.DataFrame, of_trials: Numbers | None) -> Iterator[Ro
 
     def share(statistic: str, is_so: NDArray[np.bool_], of: NDArray[np.bool_] = answered) -> Row:
         is_so, value = is_so & of, 100 * float((is_so & of).sum() / of.sum())
-        if of_trials is None:
+        if trial_weights is None:
             return _row(statistic, value)
-        resampled = of_trials @ is_so.sum(1) / _positive(of_trials @ of.sum(1))
+        resampled = trial_weights @ is_so.sum(1) / _positive(trial_weights @ of.sum(1))
         return _row(statistic, value, 100 * np.asarray(resampled))
 
     yield share(columns.NO_ANSWER, ~answered, np.ones_like(answered))
@@ -521,8 +526,8 @@ def _of_choices(choices: pd.DataFrame, of_trials: Numbers | None) -> Iterator[Ro
         return
     for statistic, quantile in ((columns.REGRET, 0.5), (columns.REGRET_P90, 0.9)):
         resampled = None
-        if of_trials is not None:
-            weights = np.repeat(of_trials, answered.sum(1), axis=1)
+        if trial_weights is not None:
+            weights = np.repeat(trial_weights, answered.sum(1), axis=1)
             (resampled,) = quantiles(regret[answered], weights, (quantile,))
         yield _row(statistic, _quantile(regret[answered], quantile), resampled)
     yield share(columns.BROKEN, over > ROUNDING_W)

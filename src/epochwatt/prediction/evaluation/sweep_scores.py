@@ -33,7 +33,7 @@ BROKEN_W = f"broken by more than {OVER_W:g} W, %"
 BROKEN_SHARE = f"broken by more than {100 * OVER_SHARE:g} %, %"
 NO_ANSWER, LEFT_OUT = "no answer, %", "left out"
 
-COLUMNS = (  # `low` and `high` are the central 95 % of a bootstrap
+SCORE_COLUMNS = (  # `low` and `high` are the central 95 % of a bootstrap
     *("sweep", "provenance", "device", "workload", "n_workloads", "n_modes", "knobs"),
     *("power_scope", "learned_from", "n_profiled", "n_draws"),
     *("method", "target", "statistic", "value", "low", "high", "note"),
@@ -65,7 +65,7 @@ def as_text(rows: pd.DataFrame) -> list[dict[str, str]]:
 def write_scores(path: Path, rows: pd.DataFrame | Iterable[Row]) -> None:
     """Write rows, or such as `read_scores` gives."""
     texts = as_text(rows) if isinstance(rows, pd.DataFrame) else rows
-    write_table(path, "scores of sweeps", COLUMNS, texts)
+    write_table(path, "scores of sweeps", SCORE_COLUMNS, texts)
 
 
 def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:
@@ -140,10 +140,8 @@ class Judged:
     ) -> Table:
         """Tabulate a text of each target, method and way to choose modes; rows without any go.
 
-        Parameters
-        ----------
-        cell : (column, method, target) -> text
-        label : of a row, of the title of its target and its method
+        `cell`: (column, method, target) -> text; `label`: of a row, of the title of its target and
+        its method
         """
         rows = [
             [label.format(TITLES.get(target), method)]

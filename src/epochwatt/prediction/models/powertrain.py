@@ -31,7 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from epochwatt.board.records import files
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.columns import CLOCKS
+from epochwatt.prediction.data.modes import Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor
@@ -39,7 +40,6 @@ from epochwatt.prediction.predictor import Context, Method, Predictor
 Reals = NDArray[np.floating[Any]]  # in training of single precision
 Places = NDArray[np.int64]
 
-PARTS = Mode._fields[:4]  # what a network sees: cores, CPU, GPU and memory clock
 HIDDEN = (256, 128, 64)  # units of the layers before the last, which has one
 DROPOUT = (0.4, 0.3, 0.0)  # share of each hidden layer's outputs that a step leaves out
 LEARNING_RATE, EPOCHS, BATCH = 1e-3, 100, 32
@@ -99,7 +99,7 @@ class Layer(NamedTuple):
 
 
 Layers = tuple[Layer, ...]
-SIZES = list(pairwise((len(PARTS), *HIDDEN, 1)))  # inputs and outputs of each layer
+SIZES = list(pairwise((len(CLOCKS), *HIDDEN, 1)))  # inputs and outputs of each layer
 N_NUMBERS = sum((n_in + 1) * n_out for n_in, n_out in SIZES)
 
 
@@ -294,7 +294,7 @@ class PowerTrain(Predictor):
 
 def features(modes: ArrayLike, is_log: bool) -> Numbers:
     """Return cores, CPU, GPU and memory clock of modes (n, 6), or their logarithms, (n, 4)."""
-    rows = as_rows(modes)[:, : len(PARTS)]
+    rows = as_rows(modes)[:, : len(CLOCKS)]
     return np.log(rows) if is_log else rows
 
 
@@ -332,7 +332,7 @@ def reference_network(
     rows = _usable(reference, target, LEAST_REFERENCE)
     # the loss of a transfer, its scaler and its split change nothing here
     own = Recipe(is_log=recipe.is_log, reference=recipe.reference, by_row=recipe.by_row)
-    numbers = rows.modes[:, : len(PARTS)].tobytes() + rows.values(target).tobytes()
+    numbers = rows.modes[:, : len(CLOCKS)].tobytes() + rows.values(target).tobytes()
     key = hashlib.sha256(numbers + repr((VERSION, target, astuple(own))).encode()).hexdigest()
     if key in _NETWORKS:
         return _NETWORKS[key]
@@ -350,6 +350,7 @@ def reference_network(
 
 
 def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observations:
+    """Return the rows of the reference; PredictionError where it cannot teach this board."""
     reference = context.need_reference(rows)
     if reference.is_other_board and not recipe.crosses_boards:
         raise PredictionError(
@@ -358,7 +359,7 @@ def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observat
             do="take a method that crosses boards: powertrain_cross_board",
         )
     is_open = (np.ptp(rows.modes, axis=0) > 0) & (np.ptp(reference.rows.modes, axis=0) == 0)
-    if missing := [name for name, untaught in zip(PARTS, is_open, strict=False) if untaught]:
+    if missing := [name for name, untaught in zip(CLOCKS, is_open, strict=False) if untaught]:
         raise PredictionError(
             f"the reference, {reference.rows.workload}, says nothing of {', '.join(missing)}",
             where=rows.workload,
@@ -442,7 +443,7 @@ def _method(title: str, recipe: Recipe, from_scratch: bool = False) -> Method:
         learns_from=(),
         needs_reference=not from_scratch,
         is_scored=False,  # of studies: ten modes are few for it
-        parts=PARTS,
+        parts=CLOCKS,
     )
 
 

@@ -81,6 +81,7 @@ class Deviations(NamedTuple):
         return covariance(self._centred(modes), self._centred(self.profiled), LENGTH, self.tilt)
 
     def _centred(self, modes: Numbers) -> Numbers:
+        """Return the logarithms of modes, less the mean of those that were profiled."""
         return np.asarray(logs(modes) - logs(self.profiled).mean(0))
 
 

@@ -201,6 +201,7 @@ _UNKNOWN = np.empty((0, 2)), np.empty(0, np.intp)  # kernels, before they are sa
 def _fitted(
     observations: Observations, target: str, reference: Utilisation | None = None
 ) -> Utilisation:
+    """Fit the mixture to observations; power builds on a fit of the same times."""
     means, of_power = observations.means_of(target), {}
     if target == POWER:
         time = _fitted(observations, TIME)

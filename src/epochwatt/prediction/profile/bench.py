@@ -19,7 +19,7 @@ from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S
 from epochwatt.sweeps.table import Sweep
-from epochwatt.twin.network import WORKLOADS, network_of
+from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power_modes import load_twin_with_modes
 from epochwatt.twin.sweep import simulate_sweep
 
@@ -188,7 +188,10 @@ class Played(Bench):
         return self._spent_s
 
     def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
-        """Return what a board would take for another go, s: of the median mode if not known."""
+        """Estimate the board time of measuring `n_modes` more, s.
+
+        `time_s`: of one unit of work in them; None: not known, that of the median mode
+        """
         work_s = float(np.median(self.time_s)) if time_s is None else time_s
         return JOB_S + n_modes * (AROUND_S + self._per_mode * work_s)
 
@@ -214,7 +217,7 @@ def simulated(sweep: Sweep, root: Path) -> Played:
     Raises EpochwattError: a board, network or arithmetic that is not simulated.
     """
     factors = sweep.run.factors
-    counts = sorted((root / WORKLOADS).glob("*.json"))
+    counts = sorted((root / COUNTS).glob("*.json"))
     twin = load_twin_with_modes(map(str, counts), root)
     network = network_of(factors["model"], {}, twin, root, factors["task"])
     twin, rows = twin.knowing(network.work), mode_rows(sweep.modes)

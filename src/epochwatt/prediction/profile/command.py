@@ -8,7 +8,7 @@ from epochwatt.columns import TWIN, Factors
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench, replayed, simulated
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import MAX_RISK, Goal, Profile
 from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.registry import load_method
@@ -86,6 +86,7 @@ def _replayed(request: Request, root: Path) -> Bench:
 
 
 def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
+    """Open the board of a request, measured or simulated, with all its modes."""
     if request.device is None or request.model is None:
         raise ConfigError(
             "a device and a network are needed", do="add --device and --model, or --replay SWEEP"

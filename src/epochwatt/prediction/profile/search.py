@@ -306,6 +306,7 @@ def search(profile: Profile, say: Say = lambda profile, run: None) -> None:
 
 
 def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
+    """Run modes one after the other; note why the search stops, if it does."""
     if not modes:
         return
     runs = profile.bench.measure(modes)
@@ -453,19 +454,22 @@ def _next_mode(profile: Profile) -> Mode | None:
 
 
 def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers]:
-    """Return those modes (k, 6) that may be the best, and what to minimise in each, expected."""
+    """Return the `SHORTLIST` modes (k, 6) most likely to be best, and the expected aim of each.
+
+    First come the modes that may keep the limit of power, then those that exceed it least; among
+    equals the lower aim, time or energy.
+    """
     aim = fits.time.predict(modes)
     watts = None if fits.power is None else fits.power.predict(modes)
     if goal.objective == "energy" and watts is not None:
         aim = aim * watts
     if len(modes) <= SHORTLIST:
         return modes, aim
-    order = np.argsort(aim, kind="stable")
+    excess = np.ones(len(modes))  # of expected power; 1: it may keep the limit
     if watts is not None and goal.max_power_w is not None:
-        # beyond it the nearest to the limit first
-        far = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
-        order = np.lexsort((aim, far))
-    return modes[order[:SHORTLIST]], aim[order[:SHORTLIST]]
+        excess = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
+    first = np.lexsort((aim, excess))[:SHORTLIST]  # by excess, then by aim
+    return modes[first], aim[first]
 
 
 def gains(fits: Fits, candidates: Numbers, profile: Profile) -> Gains:

@@ -6,24 +6,17 @@ import re
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured, Played
-from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.recommend.text import percent
-from epochwatt.text import aligned, counted
+from epochwatt.text import aligned, answer_origin, counted
 
-ORIGINS = {  # provenance -> how an answer begins, and what its numbers are
-    "measured": ("measured", "measured"),
-    "fake": ("NOT MEASURED, on a fake board", "on the fake board"),
-    "simulated": ("SIMULATED, not measured", "simulated"),
-    "public": ("REPLAYED from a table that others measured", "in the table"),
-}
 ELSEWHERE = (
     ".venv/bin/epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30"
 )
 AIMS = {"time": "least time", "energy": "least energy"}
 N_SHOWN = 5
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 MODE_WIDTH = 50
 
 
@@ -35,7 +28,7 @@ def asked_lines(profile: Profile) -> list[str]:
         limit = f"; power at most {goal.max_power_w:g} W, risk at most {percent(goal.max_risk)}"
     minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
     return [
-        f"{ORIGINS[bench.provenance][0]}: modes of {bench.title}, one after the other",
+        f"{answer_origin(bench.provenance)}: modes of {bench.title}, one after the other",
         f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
         f"modes     {len(bench.modes):,}; method {profile.method.name}",
         "",
@@ -51,7 +44,7 @@ def mode_line(profile: Profile, run: Measured) -> str:
     if best is not None and best.mode == run.mode:
         so_far = "this one" + (f", {counted(best.n, 'times')} run" if best.n > 1 else "")
     elif best is not None:
-        so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
+        so_far = f"{_in_unit(best.time_s, bench):.4g} {unit}{_watts(best)}"
     power = "-" if math.isnan(run.power_w) else f"{run.power_w:.2f}"
     if not run.valid:
         so_far += f" (does not count: {run.flags})"
@@ -59,7 +52,7 @@ def mode_line(profile: Profile, run: Measured) -> str:
         so_far += f" (no power: {run.notes})"
     return (
         f"{len(profile.ran):3} {described(run.mode, bench):{MODE_WIDTH}} "
-        f"{run.time_s / UNITS[unit]:8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
+        f"{_in_unit(run.time_s, bench):8.4g} {power:>7} {profile.spent_s / 60:6.1f}  {so_far}"
     )
 
 
@@ -114,11 +107,12 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
     work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
     times = "" if best.n == 1 else f", mean of {best.n}"
-    rows = [[f"of {work}", f"{ORIGINS[bench.provenance][1]}{times}", "90 % interval of the next"]]
+    seen = "in the table" if bench.provenance == "public" else bench.provenance
+    rows = [[f"of {work}", f"{seen}{times}", "90 % interval of the next"]]
     for name, (value, low, high) in profile.outlook(best.mode).estimates.items():
-        scale = UNITS[unit] if name == "time_s" else 1.0
-        interval = Estimate(0.0, (low or 0.0) / scale, (high or 0.0) / scale).interval
-        rows.append([names[name], f"{value / scale:.4g}", interval])
+        scale = _in_unit(1.0, bench) if name == "time_s" else 1.0
+        interval = Estimate(0.0, (low or 0.0) * scale, (high or 0.0) * scale).interval
+        rows.append([names[name], f"{value * scale:.4g}", interval])
     lines = aligned(rows)
     if goal.max_power_w is None:
         return lines
@@ -129,7 +123,7 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     head = ["", "mode", names["time_s"], "power W", "runs", f"risk to break {goal.max_power_w:g} W"]
     rows = [head]
     for run in shown:
-        cells = [f"{run.time_s / UNITS[unit]:.4g}", f"{run.power_w:.4g}", str(run.n)]
+        cells = [f"{_in_unit(run.time_s, bench):.4g}", f"{run.power_w:.4g}", str(run.n)]
         mark = "take" if run == best else ""
         rows.append([mark, described(run.mode, bench), *cells, percent(risks[run] or 1e-9)])
     lines += ["", *aligned(rows)]
@@ -156,8 +150,7 @@ def _checked(profile: Profile, bench: Played, best: Measured) -> str:
             ", keeps the limit" if not n_over else f", {n_over} of {len(unseen)} break the limit"
         )
     power = "" if math.isnan(power_w) else f", {power_w:.4g} W"
-    unit = _unit(bench)
-    return f"judged by {what}: {time_s / UNITS[unit]:.4g} {unit}{power}{verdict}"
+    return f"judged by {what}: {_in_unit(time_s, bench):.4g} {_unit(bench)}{power}{verdict}"
 
 
 def _cost(profile: Profile) -> list[str]:
@@ -211,6 +204,10 @@ def _next_lines(bench: Bench, mode: Mode, command: str) -> list[str]:
 
 def _unit(bench: Bench) -> str:
     return "ms" if bench.work in ("mini-batch", "kernel") else "s"
+
+
+def _in_unit(time_s: float, bench: Bench) -> float:
+    return 1e3 * time_s if _unit(bench) == "ms" else time_s
 
 
 def _watts(run: Measured) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from epochwatt import columns
 from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError
@@ -13,7 +14,6 @@ from epochwatt.prediction.recommend.board_tables import BoardFiles, board_files
 from epochwatt.prediction.recommend.recommend import (
     LEAST_MODES,
     MAX_RISK,
-    UNITS,
     Recommendation,
     modes_to_measure,
     recommend,
@@ -24,15 +24,10 @@ from epochwatt.study.config import Device, FactorValues, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.place import MEASURED
 from epochwatt.study.validation import validated
-from epochwatt.text import counted
+from epochwatt.text import ORIGINS, counted
 
 MODELS = Path("results/models")
 ANSWERS = Path("results/recommend")
-ORIGINS = {
-    "jetson": "from measured runs",
-    "fake": "NOT MEASURED, from a fake board",
-    TWIN: "SIMULATED, not measured",
-}
 OPTIONS = {"storage": "--storage", "num_workers": "--workers", "batch_size": "--batch-size"}
 NAMES = {"epoch_s": "epoch", "power_w": "power", "energy_wh": "energy"}
 AIMS = {"time": "time", "energy": "energy", "edp": "energy x time"}
@@ -101,13 +96,15 @@ class Advice:
     @property
     def headline(self) -> str:
         """Origin of the answer, network and board."""
-        origin = ORIGINS[self.request.backend]
+        origin = ORIGINS[self.request.backend].answer
         return f"{origin}: a power mode for {self.request.model} on {self.title}"
 
     @property
     def aim(self) -> str:
         """Objective and budgets in words."""
-        budgets = [f"{NAMES[k]} at most {v:g} {UNITS[k]}" for k, v in self.request.budgets.items()]
+        budgets = [
+            f"{NAMES[k]} at most {v:g} {columns.unit(k)}" for k, v in self.request.budgets.items()
+        ]
         risk = []
         if "power_w" in self.request.budgets:
             most = MAX_RISK if self.request.max_risk is None else self.request.max_risk

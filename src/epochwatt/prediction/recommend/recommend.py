@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.columns import unit
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
@@ -29,13 +30,15 @@ LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little
 COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
 MAX_RISK = 0.1  # where none is asked for
+AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
 # ASSUME: relative standard deviation of one measurement about the next (SIGMETRICS 2023, section
 # 5.4): a mode of which one repeat is known is not known better
 REPEAT_SD = 0.01
 PACED = 0.95  # of a deadline, from which on a mode just meets it
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
-UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
-OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
+OPTIONS = {  # budget -> option of the command
+    name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
+}
 
 Expected = Mapping[str, Numbers]  # epoch_s, and where known power_w and energy_wh, each (n,)
 
@@ -127,7 +130,7 @@ def recommend(
     budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
     level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: `MAX_RISK`, or the
-        safest mode where none is as safe
+        safest mode where none is as safe; `AS_EXPECTED`: expected values keep the budgets
     idle_w : power while nothing runs, until the limit of time is reached (`counted_w`)
     rest_w : power of what the sensor does not see
     """
@@ -148,11 +151,11 @@ def recommend(
     choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
     costs, is_safe = None, True
     knows_risk = power is not None and power.interval(modes[:1]) is not None
-    if max_risk is not None and "power_w" not in budgets:
+    if max_risk not in (None, AS_EXPECTED) and "power_w" not in budgets:
         raise PredictionError(
             "--max-risk is the risk to break a limit of power", do="add --max-power-w"
         )
-    if "power_w" in budgets and (knows_risk or max_risk is not None):
+    if "power_w" in budgets and max_risk != AS_EXPECTED and (knows_risk or max_risk is not None):
         hoped, rest = choice, {name: most for name, most in budgets.items() if name != "power_w"}
         keeps = [expected[name] <= most for name, most in rest.items()]
         open_to = np.logical_and.reduce([np.ones(len(modes), bool), *keeps])
@@ -250,7 +253,7 @@ def best_mode(
             place = int(expected[name].argmin())
             raise PredictionError(
                 f"no mode keeps {OPTIONS[name]} {budgets[name]:g}",
-                allowed=f"{expected[name][place]:.4g} {UNITS[name]} or more, expected of "
+                allowed=f"{expected[name][place]:.4g} {unit(name)} or more, expected of "
                 f"{Mode(*modes[place].tolist())}",
             )
     within = np.flatnonzero(np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()]))

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, TWIN, Factors
+from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, TWIN, Factors, unit
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.prediction.recommend.command import NAMES, Advice, run_prefix
-from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -188,7 +187,7 @@ def verify_lines(advice: Advice, root: Path = Path()) -> list[str]:
             off, inside = f"{100 * (result[name] / value - 1):+.1f} %", ""
             if low is not None and high is not None:
                 inside = "yes" if low <= result[name] <= high else "no"
-            title, seen = f"{NAMES[name]} {UNITS[name]}", f"{result[name]:.4g}"
+            title, seen = f"{NAMES[name]} {unit(name)}", f"{result[name]:.4g}"
             cells.append([title, f"{value:.4g}", estimate.interval, seen, off, inside])
     head = f"verify: {runs[0]}, {counted(n_epochs, 'epochs')} after the first"
     return ["", head, *aligned(cells)]

@@ -2,30 +2,15 @@
 
 from pathlib import Path
 
+from epochwatt import columns
 from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode, PredictionError
-from epochwatt.prediction.recommend.command import (
-    AIMS,
-    NAMES,
-    ORIGINS,
-    Advice,
-    described,
-    described_fit,
-)
-from epochwatt.prediction.recommend.recommend import UNITS
+from epochwatt.prediction.recommend.command import AIMS, NAMES, Advice, described, described_fit
 from epochwatt.prediction.recommend.runs import profiled_means
 from epochwatt.tables import write_table
-from epochwatt.text import aligned, counted
+from epochwatt.text import ORIGINS, aligned, counted
 
-PARTS = {
-    "cores": "cores",
-    "cpu_mhz": "CPU MHz",
-    "gpu_mhz": "GPU MHz",
-    "emc_mhz": "memory MHz",
-    "gpu_share": "share of the GPU that is on",
-    "power_limit_w": "power limit",
-}
 EQUAL_ENERGY = 0.995  # of the fastest mode's, from which on there is nothing to save
 
 
@@ -61,12 +46,13 @@ def advice_lines(advice: Advice) -> list[str]:
 
 
 def _estimates(advice: Advice) -> list[str]:
+    """Return expected values with intervals, budgets and risks as a table."""
     risks, budgets = advice.recommendation.risks, advice.request.budgets
     cells = [
         ["", "expected", "90 % interval", *(["budget", "risk to break it"] if budgets else [])]
     ]
     for name, estimate in advice.recommendation.estimates.items():
-        row = [f"{NAMES[name]} {UNITS[name]}", f"{estimate.value:.4g}", estimate.interval]
+        row = [f"{NAMES[name]} {columns.unit(name)}", f"{estimate.value:.4g}", estimate.interval]
         if name in budgets:
             risk = percent(risks[name]) if name in risks else "not known"
             row += [f"{budgets[name]:g}", risk]
@@ -109,8 +95,8 @@ def _extrapolated(advice: Advice) -> list[str]:
     for name in advice.recommendation.extrapolated:
         values = [getattr(mode, name) for mode in profiled]
         lines.append(
-            f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(values):g} to "
-            f"{max(values):g}"
+            f"extrapolated: {columns.label(name)} {getattr(mode, name):g} {columns.unit(name)}; "
+            f"profiled are {min(values):g} to {max(values):g}"
         )
     if len(lines) == 1:
         lines.append("extrapolated: nothing, each part lies between those of profiled modes")
@@ -124,7 +110,7 @@ def write_front(advice: Advice, root: Path = Path()) -> list[dict[str, object]]:
     """
     fit, chosen = advice.fitted, advice.recommendation
     place = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
-    place |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
+    place |= {"origin": ORIGINS[advice.request.backend].answer, "method": advice.method.name}
 
     def row(what: str, mode: Mode, *values: float) -> dict[str, object]:
         numbers = dict(zip(("epoch_s", "power_w", "energy_wh"), map(_rounded, values), strict=True))
@@ -145,8 +131,8 @@ def write_front(advice: Advice, root: Path = Path()) -> list[dict[str, object]]:
             means = seen.get(mode, {})
             observed = {f"observed_{name}": _rounded(means.get(name)) for name in NAMES}
             rows.append(row("profiled", mode, s, w, s * w / 3600) | observed)
-    columns = list(dict.fromkeys(name for each in rows for name in each))
-    write_table(root / advice.folder / "front.csv", "the Pareto front", columns, rows)
+    header = list(dict.fromkeys(name for each in rows for name in each))
+    write_table(root / advice.folder / "front.csv", "the Pareto front", header, rows)
     return rows
 
 
@@ -164,7 +150,7 @@ def nvpmodel_block(advice: Advice) -> str | None:
     if conf is None:
         return None
     estimates = advice.recommendation.estimates
-    expected = [f"{e.value:.4g} {UNITS[name]}" for name, e in estimates.items()]
+    expected = [f"{e.value:.4g} {columns.unit(name)}" for name, e in estimates.items()]
     comment = [
         advice.headline,
         f"recommended by epochwatt: {advice.aim}; expected {', '.join(expected)}",

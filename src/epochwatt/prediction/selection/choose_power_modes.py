@@ -95,11 +95,9 @@ def choose_power_modes(
 ) -> None:
     """Choose in every board group of a backend, and write the choices and the ranking.
 
-    Parameters
-    ----------
-    epochs : path of the `epochs.csv` of each run
-    modes : run -> numbers of its power mode
-    path, table : power_modes.json and power_modes.csv
+    `epochs`: path of the `epochs.csv` of each run
+    `modes`: run -> numbers of its power mode
+    `path`, `table`: power_modes.json and power_modes.csv
     """
     import pandas as pd
 

@@ -67,6 +67,7 @@ def _steps(rows: Observations, mode: StockMode) -> Numbers:
 
 
 def _place(rows: Observations, parts: Numbers, what: str) -> int:
+    """Return the place of a mode among the rows; PredictionError: it is not there."""
     places = np.flatnonzero((rows.modes == parts).all(1))
     if not len(places):
         raise PredictionError(

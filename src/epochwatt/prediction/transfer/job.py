@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
@@ -34,6 +34,7 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor, Reference
 from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import stock_choices, strongest
+from epochwatt.prediction.transfer.collect import write_frame
 from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.names import (
     BASELINES,
@@ -44,7 +45,6 @@ from epochwatt.prediction.transfer.names import (
     RANDOM_FRONT,
     STOCK_MODES,
 )
-from epochwatt.prediction.transfer.summary import write_frame
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 
 N_LIMITS = 34  # as many as from 17 to 50 W, where no limits are named
@@ -56,7 +56,7 @@ Say = Callable[[str], None]
 
 def write_job(
     job: Mapping[str, str],
-    group: Mapping[str, Any],
+    group: Factors,
     workload: str,
     reference: str | None,
     folder: Path,
@@ -67,10 +67,8 @@ def write_job(
 
     Raises EpochwattError: a table that cannot be read or used (`run_job`), or written.
 
-    Parameters
-    ----------
-    job, group : `config.Job` and `config.PowertrainGroup` as plain values
-    workload, reference : paths of their tables of modes; None: no reference
+    `job`, `group`: `config.Job` and `config.PowertrainGroup` as plain values; `workload`,
+    `reference`: paths of their tables of modes; None: no reference
     """
 
     def read(path: str) -> ModeTable:

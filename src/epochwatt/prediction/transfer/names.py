@@ -28,7 +28,7 @@ PENALTIES = (
     *("over_pct", "over_1w_pct", "excess_area_pct"),
 )
 # From which workload to which: median and quartiles of the draws' `mape_pct`, and the draw that
-# the paper reports (`summary.reported`).
+# the paper reports (`collect.reported`).
 TRANSFER = (
     *("provenance", "device", "reference", "workload", "method", "n_profiled", "target"),
     *("n_draws", "mape_pct", "low_pct", "high_pct", "reported_pct"),

@@ -31,10 +31,8 @@ PATIENCE = 2  # rounds that gain less
 def profiled_modes(workload: Workload, method: Method, seed: int) -> Places:
     """Return the places of the modes that are profiled for a network, in order.
 
-    Parameters
-    ----------
-    method : of the registry, which learns from the profiles
-    seed : of the random modes of the first round
+    `method`: of the registry, which learns from the profiles; `seed`: of the random modes of the
+    first round
 
     Raises PredictionError: the method cannot be fitted to so few modes.
     """

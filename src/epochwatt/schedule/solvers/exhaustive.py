@@ -78,10 +78,8 @@ def best_among(space: Space, problems: Problems, choices: Places) -> Places:
 def _first_best(power_w: Numbers, most: Numbers, budgets_w: Numbers) -> Places:
     """Return the place of the best choice within each budget (p,), or `NONE`.
 
-    Parameters
-    ----------
-    power_w : (q,), of choices, ascending
-    most : (q,), the greatest gain of each and all before it; -inf: none is in time
+    `power_w`: (q,), of choices, ascending; `most`: (q,), the greatest gain of each and all before
+    it; -inf: none is in time
     """
     n_within = np.searchsorted(power_w, budgets_w, side="right")
     gain = np.append(-np.inf, most)[n_within]

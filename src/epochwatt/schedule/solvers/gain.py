@@ -53,10 +53,8 @@ def solve(
 ) -> Answers:
     """Return the best profiled choice for each problem; `draw` does not matter.
 
-    Parameters
-    ----------
-    n_profiles : choices that may be profiled; each runs every job once
-    prior : what is believed of the space; None: `roofline_prior`
+    `n_profiles`: choices that may be profiled; each runs every job once
+    `prior`: what is believed of the space; None: `roofline_prior`
     """
     prior = roofline_prior(space) if prior is None else prior
     step = max(_AT_ONCE // (len(prior.mean) * 2 * len(space.workloads) * n_profiles), 1)
@@ -101,10 +99,8 @@ def _expected_gains(
 ) -> Numbers:
     """Return the expected gain of all choices, shape (l, n).
 
-    Parameters
-    ----------
-    runs : of each job, the place of each choice's run in the belief
-    cost : (l,), of the best profiled choice; infinite: none
+    `runs`: of each job, the place of each choice's run in the belief; `cost`: (l,), of the best
+    profiled choice; infinite: none
     """
     from scipy.special import ndtr  # slow to import
 
@@ -128,10 +124,8 @@ def _gains(cases: list[Judged], likely: Numbers, cost: Numbers, trains: bool) ->
 
     Relative to the best plan expected, where something trains; else of the logarithm of latency.
 
-    Parameters
-    ----------
-    likely : (l, n), how likely they do
-    cost : (l, 1), of the best profiled choice; infinite: none
+    `likely`: (l, n), how likely they do; `cost`: (l, 1), of the best profiled choice; infinite:
+    none
     """
     in_time = [case.in_time for case in cases]
     is_first = np.isinf(cost)

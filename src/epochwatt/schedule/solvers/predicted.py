@@ -92,11 +92,9 @@ def _expected(
 ) -> tuple[Numbers, Numbers]:
     """Return time, s, and power, W, that are expected in modes, (n,) each.
 
-    Parameters
-    ----------
-    name : of what was profiled
-    seen : rows (m, 8) of numbers: the parts of each profiled mode, its time and power
-    wanted : rows (n, 6), parts of the modes
+    `name`: of what was profiled
+    `seen`: rows (m, 8) of numbers: the parts of each profiled mode, its time and power
+    `wanted`: rows (n, 6), parts of the modes
     """
     rows = np.frombuffer(seen).reshape(-1, N_PARTS + 2)
     observations = _observations(name, rows[:, :N_PARTS], *rows[:, N_PARTS:].T)
@@ -110,10 +108,8 @@ def solve(
 ) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
-    Parameters
-    ----------
-    seen : the space with what is known of each job
-    modes : places of the modes that were profiled, of all jobs or of each job
+    `seen`: the space with what is known of each job; `modes`: places of the modes that were
+    profiled, of all jobs or of each job
     """
     choice = exhaustive.solve(seen, problems).choice
     return Profiles(space, problems, modes).answers(choice)
@@ -189,11 +185,9 @@ class _Candidates:
     def next(self, problems: Places, first: Places, most_w: Numbers, below: Numbers) -> Places:
         """Return the next place of some problems (p,) that is worth a run; `NONE`: there is none.
 
-        Parameters
-        ----------
-        first : (p,), where to begin
-        most_w : (p,), power that it may draw
-        below : (p,), what it has to cost less than
+        `first`: (p,), where to begin
+        `most_w`: (p,), power that it may draw
+        `below`: (p,), what it has to cost less than
         """
         place, start = np.full(len(problems), NONE), first.copy()
         left = np.arange(len(problems))

@@ -29,8 +29,13 @@ from epochwatt.sweeps.mode_table import SweepRow
 from epochwatt.tables import read_table, table_text
 from epochwatt.text import CELL_TEXT, CELL_TEXT_ADVICE
 
-# how many of a unit are one of ours: of MHz, s, W
-UNITS = {"Hz": 1e6, "kHz": 1e3, "ms": 1e3, "us": 1e6, "mW": 1e3}
+PER_OUR_UNIT = {  # how many of a unit are one of ours: of MHz, s, W
+    "Hz": 1e6,
+    "kHz": 1e3,
+    "ms": 1e3,
+    "us": 1e6,
+    "mW": 1e3,
+}
 TABLE_NAMES = ("table", "source_table", "source_file")  # columns, where tables were put together
 CLOCKS_MHZ = (5.0, 50_000.0)  # no clock of a CPU, GPU or memory is outside of it
 LEAST_MODULE_W = 4.0  # below it power is not the module's: one that runs TensorFlow draws more
@@ -90,7 +95,7 @@ class Line:
 
         Raises ConfigError: no such column, or a cell that cannot be. `kind`: as in formats.yaml.
         """
-        cell, per_ours = self.text(*names), UNITS.get(unit, 1.0)
+        cell, per_ours = self.text(*names), PER_OUR_UNIT.get(unit, 1.0)
         try:
             value = float(cell) if cell else math.nan
         except ValueError:
@@ -213,6 +218,7 @@ def _opml19(line: Line) -> Cells:
 
 
 def _hkbu(line: Line) -> Cells | str:
+    """Read a row of the tables of Hong Kong Baptist University, of kernels or of networks."""
     if line.text("clock_kind", default="absolute") != "absolute":
         return "clocks are offsets from clocks that nobody says"
     core, memory = ("coreF", "core_mhz"), ("memF", "memory_mhz")

@@ -28,7 +28,6 @@ def root_with(folder, files):
     return str(folder)
 
 
-# -- kind ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("model", "compatible", "kind"),
     [
@@ -61,9 +60,6 @@ def test_kind_of_board(tmp_path, model, compatible, kind):
     tree = "proc/device-tree/"
     files = {tree + "model": model + "\0", tree + "compatible": compatible + "\0"}
     assert board_files.board_kind(root_with(tmp_path, files)) == kind
-
-
-# -- clocks ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -103,7 +99,6 @@ def test_read_clocks(board):
     }
 
 
-# -- nvpmodel.conf ---------------------------------------------------------------------------------
 def test_a_configuration_is_parsed():
     conf = parse_conf(CONF)
     assert [(mode.id, mode.name) for mode in conf.modes] == [
@@ -281,7 +276,6 @@ def test_share_of_the_gpu_follows_from_the_mask(kind, mask, share):
     assert board_files.gpu_share(conf, conf.modes[1], kind) == share
 
 
-# -- a mode of our own -----------------------------------------------------------------------------
 def made(cores=0, cpu=0, gpu=0, emc=0, conf=CONF):
     return parse_conf(custom_conf(parse_conf(conf), cores, cpu, gpu, emc, STEPS))
 

@@ -32,9 +32,6 @@ def read(**changes):
 WANTED = {"cores": 2, "cpu_mhz": 1190.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
 
 
-# -- what a mode of nvpmodel.conf stands for -----------------------------------------------------
-
-
 def test_limits_of_a_mode_are_in_mhz():
     rows = ["CPU_ONLINE CORE_0 1", "CPU_ONLINE CORE_1 1", "CPU_ONLINE CORE_2 0"]
     rows += ["CPU_DENVER_0 MIN_FREQ 1200000", "CPU_DENVER_0 MAX_FREQ 1200000"]
@@ -61,9 +58,6 @@ def test_numbers_that_are_not_those_of_the_board_are_refused(numbers, key, numbe
     with pytest.raises(ConfigError, match=f"MODE_10W: {key}") as caught:
         clocks.need_same({**NAMED, **numbers}, FOUND)
     assert caught.value.found == number
-
-
-# -- what was read back --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("khz", [1130000, 1251000, 2265600])

@@ -40,12 +40,18 @@ def following(words, option):
 @pytest.mark.parametrize("settings", [IMAGE, ROOTFS], ids=["docker", "podman"])
 def test_what_would_tell_inside_from_outside_is_the_same(settings):
     words = words_of(settings)
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert following(words, "--shm-size") == [f"{host.shm_mib()}m"]
-    assert f"--ulimit=nofile={files[0]}:{files[1]}" in words
-    assert following(words, "--network") == ["none"]
-    assert following(words, "--uts") == ["host"]
-    assert following(words, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert f"--ulimit=nofile={soft}:{hard}" in words
+    user = f"{os.geteuid()}:{os.getegid()}"
+    same = {
+        "--shm-size": f"{host.shm_mib()}m",
+        "--network": "none",
+        "--uts": "host",
+        "--user": user,
+    }
+    assert {option: following(words, option) for option in same} == {
+        k: [v] for k, v in same.items()
+    }
 
 
 def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
@@ -88,6 +94,3 @@ def test_an_interrupted_job_kills_its_container(engine, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         container.run(IMAGE, ["docker", "run"], "epochwatt-7")
     assert (tmp_path / "killed").read_text("utf-8") == "epochwatt-7\n"
-
-
-# -- real containers -----------------------------------------------------------------------------

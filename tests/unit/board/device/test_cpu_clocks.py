@@ -30,9 +30,6 @@ def a_host(root):
     return Machine({"backend": "host", "root": root, "kind": "", "unit": "", "storage": medium})
 
 
-# -- what can be set -----------------------------------------------------------------------------
-
-
 def test_without_a_list_there_are_five_steps_those_between_whole_hundreds(tmp_path):
     root = make_cpufreq(tmp_path, listed=(), lowest=800000, highest=4750000)
     assert CpuClocks(root).steps_mhz() == [800.0, 1800.0, 2800.0, 3800.0, 4750.0]
@@ -55,9 +52,6 @@ def test_files_that_the_user_may_not_write_leave_the_clocks_alone(tmp_path, as_s
     assert why.endswith("cpu1/cpufreq/scaling_max_freq")
 
 
-# -- set and read back ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("khz", [LISTED, LISTED[::-1], (2400000, 1200000, 3000000, 1800000)])
 def test_no_order_of_clocks_puts_a_minimum_above_a_maximum(root, monkeypatch, khz):
     monkeypatch.setattr(cpu_clocks, "write", strict)
@@ -67,9 +61,6 @@ def test_no_order_of_clocks_puts_a_minimum_above_a_maximum(root, monkeypatch, kh
         assert limits(root) == [(clock, clock)] * 2
     host.restore()
     assert limits(root) == [BEFORE, BEFORE]
-
-
-# -- put back ------------------------------------------------------------------------------------
 
 
 def test_everything_is_as_before_whatever_was_set_in_between(root):
@@ -100,32 +91,27 @@ def killed(what):
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_after_a_kill_the_next_job_puts_back_what_was_before_the_first_change(root):
+def test_after_a_kill_the_next_job_puts_back_what_was_before_the_first_change(root, monkeypatch):
     set_limits(root, 0, 1800000, 3000000)
     before = limits(root)
     killed(lambda: a_host(root).change({"cpu_mhz": 1200.0}, "on"))
     assert limits(root) == [(1200000, 1200000)] * 2
-    killed(lambda: a_host(root).change({"cpu_mhz": 2400.0}, "on"))  # its note stays the first's
-    host = a_host(root)
-    assert host.left_over()
-    host.restore()
-    assert limits(root) == before
-    assert not host.left_over()
 
-
-def test_a_kill_between_two_writes_is_put_back(root, monkeypatch):
     def die_at_the_third(path, value, n=[0]):  # noqa: B006
         n[0] += 1
         if n[0] == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return strict(path, value)
 
-    monkeypatch.setattr(cpu_clocks, "write", die_at_the_third)
-    killed(lambda: a_host(root).change({"cpu_mhz": 1800.0}, "on"))
-    assert limits(root) == [(1800000, 1800000), BEFORE]
-    monkeypatch.setattr(cpu_clocks, "write", strict)
-    a_host(root).restore()
-    assert limits(root) == [BEFORE, BEFORE]
+    with monkeypatch.context() as patch:  # between two writes; the note stays the first's
+        patch.setattr(cpu_clocks, "write", die_at_the_third)
+        killed(lambda: a_host(root).change({"cpu_mhz": 1800.0}, "on"))
+    assert limits(root) == [(1800000, 1800000), (1200000, 1200000)]
+    host = a_host(root)
+    assert host.left_over()
+    host.restore()
+    assert limits(root) == before
+    assert not host.left_over()
 
 
 def test_what_cannot_be_put_back_is_an_error_and_waits_for_the_next_start(root, monkeypatch):

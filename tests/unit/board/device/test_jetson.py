@@ -85,14 +85,6 @@ def test_mode_that_the_board_does_not_have_is_refused_before_anything_is_set(mak
     assert not board.left_over()
 
 
-def test_row_of_another_kind_of_board_is_refused(make):
-    _, board = make()
-    board.settings["kind"] = "nano"
-    with pytest.raises(BoardError, match="the row is of a board of kind nano") as caught:
-        board.check()
-    assert caught.value.found == "agx_xavier (Jetson-AGX)"
-
-
 def test_mode_that_needs_a_restart_is_told_with_what_to_do_and_nothing_waits(make):
     fake, board = make("agx_orin-jp6")
     before = fake.snapshot()
@@ -123,9 +115,6 @@ def test_one_mode_after_the_other_is_set_and_only_then_all_is_put_back(make):
     assert first["unmet"] == second["unmet"] == board.unmet(second) == {}
     board.restore()
     assert fake.snapshot() == before
-
-
-# -- the helper ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -170,7 +159,7 @@ def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(make, mon
     assert called == [["sudo", "-n", *command], command]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_second_signal_does_not_cut_putting_back_and_comes_afterwards(make, number, monkeypatch):
     fake, board = make()
     before = fake.snapshot()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from epochwatt.board.device.board_files import conf_text, gpu_share, parse_conf, strongest
-from epochwatt.board.device.kinds import KINDS, PARTS
+from epochwatt.board.device.kinds import KINDS, POWER_PARTS
 from epochwatt.board.device.stock_modes import stock_conf
 
 RELEASES = [(kind, release) for kind in KINDS.values() for release in kind.releases]
@@ -23,7 +23,7 @@ def test_a_kind_has_its_name_and_finds_only_itself(kind):
 def test_rails_feed_known_parts_and_no_more_than_the_rail_above(kind):
     rails = {rail.label: rail for rail in kind.rails}
     for rail in kind.rails:
-        assert set(rail.feeds) <= set(PARTS)
+        assert set(rail.feeds) <= set(POWER_PARTS)
         if rail.parent is not None:
             above = rails[rail.parent].feeds
             assert all(share <= above.get(part, 0) for part, share in rail.feeds.items())

@@ -18,13 +18,9 @@ def previous(monkeypatch):
     return dict(PREVIOUS, boot_id=host.boot_id())
 
 
-def test_epoch_follows_when_the_one_before_was_the_notes(previous):
+def test_epoch_follows_unless_another_was_measured_in_between(previous):
     notes.remember("a", "run-a", 0)
     assert notes.interruption(previous) is None
-
-
-def test_other_measurement_in_between_is_named_with_its_gap(previous):
-    notes.remember("a", "run-a", 0)
     notes.remember("b", "run-b", 4)
     reason = "epoch 4 of run-b was measured in between"
     assert notes.interruption(previous) == {"reason": reason, "gap_s": 60.0}
@@ -39,21 +35,18 @@ def test_all_users_of_the_machine_may_note_their_measurement(machine_tmp, previo
     assert notes.interruption(previous) is None
 
 
-def note(folder, **about):
-    folder.mkdir(exist_ok=True)
-    told = {"boot_id": host.boot_id(), "t_mono_s": 0.5, "run": "r", "epoch": 0, **about}
-    (folder / "last-measurement.json").write_text(json.dumps(told))
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
 def test_note_that_its_user_did_not_write_is_not_believed(machine_tmp, previous):
     """Somebody makes the folder of another user and says there what was measured."""
     notes.remember("a", "run-a", 0)
-    note(machine_tmp / "epochwatt-4711", t_mono_s=time.monotonic(), run="lie")
+    folder = machine_tmp / "epochwatt-4711"
+    folder.mkdir()
+    lie = {"boot_id": host.boot_id(), "t_mono_s": time.monotonic(), "run": "lie", "epoch": 0}
+    (folder / "last-measurement.json").write_text(json.dumps(lie))
     assert notes.interruption(previous) is None
 
 
-@pytest.mark.parametrize("text", ["[]", '"a"', '{"run": 1}', "[" * 5000, "", "null"])
+@pytest.mark.parametrize("text", ["[]", '{"run": 1}', "[" * 5000, ""])
 def test_note_of_another_form_is_no_traceback(previous, machine_tmp, text):
     notes.remember("b", "a-run", 0)
     path = machine_tmp / f"epochwatt-{os.geteuid()}" / "last-measurement.json"

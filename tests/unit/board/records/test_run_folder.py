@@ -1,6 +1,7 @@
 """A run's folder: an epoch is there whole or not at all, and is never read when in doubt."""
 
 import errno
+import hashlib
 import os
 import resource
 import subprocess
@@ -15,7 +16,7 @@ from hypothesis.extra import numpy as npst
 
 from epochwatt.board.records import files
 from epochwatt.board.records.checksums import write_sums
-from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.run_folder import RunFolder, write_receipt
 from epochwatt.errors import DamagedError, RecordError, RecordWriteError
 
 SECONDS = np.array([[0.5, 0.25, 1.0], [0.125, 0.25, 1.5]], dtype=np.float32)
@@ -33,9 +34,6 @@ def record_of(folder, epoch):
 
 def array_of(folder, epoch):
     return Path(folder.epoch_path(epoch), "minibatches.npy")
-
-
-# -- an epoch from begin to finish ---------------------------------------------------------------
 
 
 seconds_arrays = npst.arrays(
@@ -79,9 +77,6 @@ def test_measured_epoch_is_never_overwritten(folder, add_epoch, make_meta):
     assert folder.read(0).meta["loss"] == 1.0
 
 
-# -- checkpoints ---------------------------------------------------------------------------------
-
-
 def test_only_the_latest_epoch_keeps_its_checkpoint(folder, add_epoch):
     for epoch in range(3):
         add_epoch(folder, epoch)
@@ -104,9 +99,6 @@ def test_checkpoint_stays_until_the_next_is_in_place(folder, add_epoch, make_met
     monkeypatch.setattr(os, "rename", watched)
     folder.finish(1, make_meta(1, SECONDS), SECONDS)
     assert not os.path.exists(folder.checkpoint_path(0))
-
-
-# -- what stops a writer -------------------------------------------------------------------------
 
 
 def nth_call_fails(monkeypatch, nth):
@@ -170,9 +162,6 @@ def test_file_size_limit_leaves_no_epoch_and_the_next_attempt_works(
     assert folder.measured() == []
     add_epoch(folder, 0, large)
     assert folder.read(0).minibatch_s.shape == (2000, 3)
-
-
-# -- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -249,7 +238,7 @@ def test_a_flipped_bit_is_refused_wherever_it_is(folder, add_epoch):
 
 
 @pytest.mark.parametrize("name", ["record.json", "telemetry.json", "SHA256SUMS"])
-def test_a_flipped_bit_in_any_text_is_damage(folder, add_epoch, name):
+def test_a_flipped_bit_in_any_text_or_its_loss_is_damage(folder, add_epoch, name):
     """Before there were checksums 64 of 500 changed a row without a word."""
     add_epoch(folder, 0)
     path = Path(folder.epoch_path(0), name)
@@ -263,35 +252,23 @@ def test_a_flipped_bit_in_any_text_is_damage(folder, add_epoch, name):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 2]) + whole[position + 1 :])
         with pytest.raises(DamagedError, match=folder.epoch_path(0)):
             folder.verify(0)
-
-
-@pytest.mark.parametrize("name", ["record.json", "telemetry.json", "SHA256SUMS"])
-def test_a_file_taken_away_is_damage(folder, add_epoch, name):
-    add_epoch(folder, 0)
-    Path(folder.epoch_path(0), "telemetry.json").write_text('{"sources": {}}')
-    write_sums(folder.epoch_path(0))
-    Path(folder.epoch_path(0), name).unlink()
+    path.unlink()
     with pytest.raises(DamagedError, match=name):
         folder.read(0)
 
 
-def test_measurement_from_before_there_were_checksums_is_read(folder, add_epoch, edit_json):
+def test_checksums_are_those_of_sha256sum_and_a_measurement_from_before_them_is_read(
+    folder, add_epoch, edit_json
+):
     add_epoch(folder, 0)
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    where = folder.epoch_path(0)
+    checked = subprocess.run(command, cwd=where, check=True, capture_output=True, text=True)
+    assert checked.stdout.count(": OK") == 3
     edit_json(record_of(folder, 0), lambda m: m.pop("checksums"))
     Path(folder.epoch_path(0), "SHA256SUMS").unlink()
     assert folder.verify(0).meta["loss"] == 2.25
     assert folder.checkpoint_fault(0) == ""
-
-
-def n_agreed_by_sha256sum(path):
-    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
-    checked = subprocess.run(command, cwd=path, check=True, capture_output=True, text=True)
-    return checked.stdout.count(": OK")
-
-
-def test_sha256sum_itself_agrees(folder, add_epoch):
-    add_epoch(folder, 0)
-    assert n_agreed_by_sha256sum(folder.epoch_path(0)) == 3
 
 
 @pytest.mark.parametrize("damaged", [True, False])
@@ -345,25 +322,39 @@ def test_file_that_is_missing_or_cut_short_anywhere_is_refused_by_name(folder, a
             folder.read(0)
 
 
-# -- taking a measurement back -------------------------------------------------------------------
-
-
-def test_discarded_epoch_lies_in_the_trash(folder, add_epoch):
-    add_epoch(folder, 0)
-    add_epoch(folder, 1)
-    (moved,) = folder.discard(1)
-    assert folder.measured() == [0]
+def test_discarded_epochs_lie_in_the_trash_with_an_unfinished_attempt(folder, add_epoch):
+    for epoch in range(3):
+        add_epoch(folder, epoch)
+    (moved,) = folder.discard(2)
+    assert folder.measured() == [0, 1]
     assert Path(moved).parts[-4] == ".trash"
-    assert Path(moved).parts[-2:] == (folder.run, "epoch-1")
-    assert files.read_json(os.path.join(moved, "record.json"))["epoch"] == 1
-    assert Path(moved, "checkpoint.npz").read_bytes() == b"weights 1"
-
-
-def test_discarded_run_lies_in_the_trash_with_its_unfinished_attempt(folder, add_epoch):
-    add_epoch(folder, 0)
-    add_epoch(folder, 1)
+    assert Path(moved).parts[-2:] == (folder.run, "epoch-2")
+    assert files.read_json(os.path.join(moved, "record.json"))["epoch"] == 2
+    assert Path(moved, "checkpoint.npz").read_bytes() == b"weights 2"
     folder.begin(2)
     moved = folder.discard()
     assert sorted(map(os.path.basename, moved)) == ["epoch-0", "epoch-1", "epoch-2.unfinished"]
     assert all(map(os.path.exists, moved))
     assert not os.path.exists(folder.path)
+
+
+def test_receipt_names_the_epochs_of_its_part_with_flags_and_checksums(folder, add_epoch, tmp_path):
+    for epoch in range(3):
+        add_epoch(folder, epoch, flags=["cold_process", "resumed"] if epoch == 2 else [])
+    path = tmp_path / "results" / "runs" / folder.run / "part-1-2.json"
+    write_receipt(str(path), folder, 1, 2)
+    receipt = files.read_json(str(path))
+    assert (receipt["run"], receipt["first"], receipt["last"]) == (folder.run, 1, 2)
+    assert [e["epoch"] for e in receipt["epochs"]] == [1, 2]
+    assert [e["flags"] for e in receipt["epochs"]] == [[], ["cold_process", "resumed"]]
+    record = Path(folder.epoch_path(2), "record.json")
+    assert receipt["epochs"][1]["record_sha256"] == hashlib.sha256(record.read_bytes()).hexdigest()
+    assert receipt["epochs"][1]["measured_unix_s"] == folder.read(2).meta["t_start_unix_s"]
+
+
+def test_no_receipt_while_an_epoch_is_unfinished(folder, add_epoch, tmp_path):
+    add_epoch(folder, 0)
+    folder.begin(1)
+    with pytest.raises(RecordError, match="epoch-1"):
+        write_receipt(str(tmp_path / "part-0-1.json"), folder, 0, 1)
+    assert not (tmp_path / "part-0-1.json").exists()

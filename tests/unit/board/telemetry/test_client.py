@@ -57,15 +57,6 @@ def start(tmp_path):
         sampler.stop()
 
 
-def sources_in(folder):
-    """Return the sources that have a file of samples."""
-    return [path.stem.removeprefix("samples-") for path in Path(folder).glob("samples-*.csv")]
-
-
-def lines(folder, source="synthetic"):
-    return Path(folder, f"samples-{source}.csv").read_text("ascii").count("\n")
-
-
 def run_epoch(sampler, folder, seconds=0.4):
     """Let an epoch pass; return its statistics."""
     sampler.begin(folder)
@@ -85,7 +76,7 @@ def test_epochs_are_sampled_one_after_the_other(start, folder, tmp_path):
         after_s = time.monotonic()
         assert statistics == files.read_json(path + "/telemetry.json")
         assert statistics["lost"] is False
-        assert {"host", "synthetic"} <= set(sources_in(path))
+        assert Path(path, "samples-host.csv").exists()
         rows = read_samples(path, "synthetic")
         assert before_s <= rows["t_mono_s"][0]
         assert rows["t_mono_s"][-1] <= after_s
@@ -169,56 +160,45 @@ def test_sampler_that_is_silent_is_given_up_and_killed(start, folder, told):
     assert gone(pid)
 
 
-def slow_at_first(tmp_path, seconds):
-    """Return a program that is slow to get ready the first time, and then at its second start."""
-    tool = tmp_path / "slow"
-    times = " ".join(map(str, seconds))
-    tool.write_text(
-        f"#!/bin/sh\nset -- {times}\n[ -e {tmp_path}/once ] && shift\ntouch {tmp_path}/once\n"
-        f"sleep $1\nprintf '%s\\n' '{READY}'\nexec cat\n",
-        encoding="ascii",
-    )
-    tool.chmod(0o755)
-    return str(tool)
+READY = '{"ok": true, "sources": {"host": null}}'
 
 
-def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 1.5]))
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Return a function that puts a shell script in the sampler's place."""
+
+    def put(script):
+        tool = tmp_path / "sampler"
+        tool.write_text(f"#!/bin/sh\n{script}\nexec cat\n", encoding="ascii")
+        tool.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(tool))
+
+    return put
+
+
+def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_path, stand_in):
+    once = tmp_path / "once"
+    stand_in(f"[ -e {once} ] && s=1.5 || s=60\ntouch {once}\nsleep $s\nprintf '%s\\n' '{READY}'")
     monkeypatch.setattr("epochwatt.board.telemetry.client.START_S", 0.3)
     with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
         assert sampler.sources == {"host": None}
     assert told() == ["the sampler is not ready after 0.3 s: it is started once more"]
 
 
-READY = '{"ok": true, "sources": {"host": null}}'
 ODD = [
-    "7",
-    "[1, 2]",
-    '"ok"',
-    "null",
-    "[" * 5000,
-    "\\xff",
-    "{}",
-    '{"ok": 1}',
-    '{"ok": false}',
-    '{"ok": true, "statistics": 3}',
-    '{"ok": true, "statistics": {}}',
-    '{"ok": true, "statistics": {"lost": false, "sources": []}}',
+    *("7", '"ok"', "[" * 5000, "\\xff", "{}", '{"ok": false}', '{"ok": true, "statistics": 3}'),
     '{"ok": true, "statistics": {"lost": false, "sources": {"host": 1}}}',
 ]
+ODD_POWER = '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [[%s]]}}'
 
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("place", range(3), ids=["at the start", "to begin", "to end"])
 def test_whatever_a_sampler_answers_the_trainer_goes_on(
-    folder, told, monkeypatch, tmp_path, odd, place
+    folder, told, stand_in, tmp_path, odd, place
 ):
-    answers = [READY, '{"ok": true}']
-    tool = tmp_path / "sampler"
-    lines = "\n".join([*answers[:place], odd])
-    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
-    tool.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(tool))
+    lines = "\n".join([*[READY, '{"ok": true}'][:place], odd])
+    stand_in(f"printf '%b\\n' '{lines}'")
     with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
         assert all(isinstance(scope, (str, type(None))) for scope in sampler.sources.values())
         statistics = run_epoch(sampler, folder, seconds=0)
@@ -227,23 +207,10 @@ def test_whatever_a_sampler_answers_the_trainer_goes_on(
     assert statistics == files.read_json(folder + "/telemetry.json")
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        *ODD,
-        '{"ok": true}',
-        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [[1]]}}',
-        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [["a", 2]]}}',
-    ],
-)
-def test_whatever_a_sampler_answers_of_power_the_trainer_goes_on(
-    folder, monkeypatch, tmp_path, odd
-):
-    tool = tmp_path / "sampler"
+@pytest.mark.parametrize("odd", [*ODD, '{"ok": true}', ODD_POWER % "1", ODD_POWER % '"a", 2'])
+def test_whatever_a_sampler_answers_of_power_the_trainer_goes_on(folder, stand_in, tmp_path, odd):
     lines = "\n".join([READY, '{"ok": true}', odd])
-    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
-    tool.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(tool))
+    stand_in(f"printf '%b\\n' '{lines}'")
     with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
         sampler.begin(folder)
         assert sampler.power() == NO_POWER
@@ -325,34 +292,6 @@ def test_killed_trainer_leaves_no_sampler_though_its_workers_live_on(trainer):
     process.kill()
     assert wait_until(lambda: gone(sampler), ORPHAN_S)
     assert not gone(worker)
-
-
-@pytest.fixture
-def command(tmp_path):
-    """Return a function that starts a sampler, `-m epochwatt.board.telemetry`, as our child."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
-    started = []
-
-    def make(parent=None):
-        parent = os.getpid() if parent is None else parent
-        words = [sys.executable, "-m", "epochwatt.board.telemetry", "--data", str(tmp_path)]
-        words += ["--parent", str(parent), "--pid", str(os.getpid())]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        started.append(subprocess.Popen(words, env=environment, **pipes))
-        return started[-1]
-
-    yield make
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def test_sampler_ends_with_its_commands(command):
-    process = command()
-    assert b'"ok": true' in process.stdout.readline()
-    process.stdin.close()
-    assert process.wait(ORPHAN_S) == 0
-    process.stdin = None
 
 
 def test_sensors_of_a_board_are_sampled(root, folder, tmp_path):

@@ -2,7 +2,6 @@
 
 import datetime
 import math
-import subprocess
 import sys
 import types
 
@@ -303,25 +302,12 @@ def test_whatever_the_service_sends_never_raises_in_the_clients_thread(name, sen
     assert all(isinstance(value, float) for value in values)
 
 
-@pytest.fixture
-def package(monkeypatch):
-    """A stand-in for the package `jtop`; a test puts its client there."""
-    module = types.ModuleType("jtop")
-    module.__version__ = "4.3.2"
-    module.jtop = Client
-    monkeypatch.setitem(sys.modules, "jtop", module)
-    return module
-
-
-def test_open_without_the_service(package, monkeypatch):
+def test_open_without_the_service(monkeypatch):
     def refuse(self):
         raise RuntimeError("The service is not active. Please run:\nsudo jtop")
 
+    package = types.SimpleNamespace(__version__="4.3.2", jtop=Client)
+    monkeypatch.setitem(sys.modules, "jtop", package)
     monkeypatch.setattr(Client, "start", refuse)
     with pytest.raises(OSError, match=r"^jtop: RuntimeError: The service.*run: sudo jtop$"):
         open_jtop("agx_orin")
-
-
-def test_jtop_is_imported_only_where_it_is_asked_for():
-    check = "import sys, epochwatt.board.telemetry.jtop_source; sys.exit('jtop' in sys.modules)"
-    subprocess.run([sys.executable, "-c", check], check=True)

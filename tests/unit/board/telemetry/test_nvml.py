@@ -23,9 +23,6 @@ def test_answers_become_watt_joule_and_the_rest(fake_nvml):
     }
 
 
-# -- what a value says ---------------------------------------------------------------------------
-
-
 class Card:
     """Power and counter that are renewed now and then, in simulated time."""
 
@@ -59,10 +56,6 @@ def test_refresh_of_power_and_counter_is_seen_when_the_source_is_opened(
     assert sensor["counter_update_s"] == pytest.approx(counter_s, abs=0.003)
 
 
-def ARCHITECTURE(number):
-    return {"nvmlDeviceGetArchitecture": number}
-
-
 # Source: arXiv 2312.02741; NVML: the mean over 1 s from Ampere on, but for GA100.
 @pytest.mark.parametrize(
     ("name", "architecture", "instant_mw", "reads", "averaging_s", "share"),
@@ -83,13 +76,11 @@ def test_what_is_known_of_a_cards_sensor(
     fake_nvml, name, architecture, instant_mw, reads, averaging_s, share
 ):
     nvml = fake_nvml(instant_mw=instant_mw)
-    nvml.ANSWERS = {**nvml.ANSWERS, "nvmlDeviceGetName": name, **ARCHITECTURE(architecture)}
+    told = {"nvmlDeviceGetName": name, "nvmlDeviceGetArchitecture": architecture}
+    nvml.ANSWERS = {**nvml.ANSWERS, **told}
     sensor = NvmlSource(nvml, "GPU-1").settings()["sensor"]
     assert (sensor["reads"], sensor["averaging_s"]) == (reads, averaging_s)
     assert sensor["seen_share"] == share
-
-
-# -- which GPU, and whether there is one ---------------------------------------------------------
 
 
 @pytest.fixture
@@ -114,7 +105,3 @@ def test_gpu_that_is_not_certain_is_refused_and_the_library_let_go(module):
     with pytest.raises(ValueError, match="NVML knows GPU-1"):
         open_gpu("bb")
     assert not module.is_open
-
-
-# Source: HazyResearch/intelligence-per-watt issue 40: NVML on Orin with JetPack 6 and 7 starts,
-# counts one GPU, "Orin (nvgpu)", and answers every question with NotSupported.

@@ -120,8 +120,10 @@ def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal,
     assert about["n_samples"] + about["rows_dropped"] == pytest.approx(400, abs=11)
 
 
-def test_window_that_was_not_ended_is_forgotten_when_it_is_begun_again(signal, clock, folder):
+def test_window_that_was_not_begun_or_not_ended_harms_no_other(signal, clock, folder):
     recorder = Recorder([signal()], 0, clock, clock.wall)
+    with pytest.raises(FileNotFoundError):
+        recorder.begin(folder + "/missing")
     recorder.begin(folder)
     recorder.begin(folder)
     assert recorder.end(folder)["sources"]["synthetic"]["n_samples"] == 2
@@ -129,19 +131,17 @@ def test_window_that_was_not_ended_is_forgotten_when_it_is_begun_again(signal, c
         recorder.end(folder)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_windows_that_overlap_have_each_the_rows_of_their_time(signal, clock, tmp_path, seed):
     """Opened and ended at drawn moments, as epochs, evaluations and phases of a training are."""
     rng = np.random.default_rng(seed)
     recorder = Recorder([signal(), signal(name="slow", period_s=1.0, scope=None)], seed, clock)
     begins, ends, bounds, told = {}, {}, {}, {}
     for n in range(8):
-        begins[str(tmp_path / str(n))], length_s = (
-            clock.t_s + rng.uniform(0, 20),
-            rng.uniform(1, 20),
-        )
-        ends[str(tmp_path / str(n))] = begins[str(tmp_path / str(n))] + length_s
-        (tmp_path / str(n)).mkdir()
+        folder = str(tmp_path / str(n))
+        begins[folder] = clock.t_s + rng.uniform(0, 20)
+        ends[folder] = begins[folder] + rng.uniform(1, 20)
+        os.mkdir(folder)
     for moment_s, folder in sorted((t_s, f) for of in (begins, ends) for f, t_s in of.items()):
         while clock.t_s < moment_s:
             clock.sleep(min(recorder.step(), moment_s - clock.t_s + 1e-9))
@@ -183,16 +183,6 @@ def test_what_fails_counts_in_the_windows_that_were_open(signal, clock, tmp_path
     assert told[folders[1]] == 0
     assert told[folders[2]] >= 14
     assert recorder.end(folders[0])["sources"]["synthetic"]["n_failed"] > told[folders[2]] + 10
-
-
-def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
-    recorder = Recorder([signal()], 0, clock, clock.wall)
-    with pytest.raises(FileNotFoundError):
-        recorder.begin(folder + "/missing")
-    with pytest.raises(ValueError, match="no window was begun"):
-        recorder.end(folder)
-    recorder.begin(folder)
-    assert recorder.end(folder)["sources"]["synthetic"]["n_samples"] == 2
 
 
 class Commands:

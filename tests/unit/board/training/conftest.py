@@ -1,10 +1,15 @@
-"""What tests of a job share: a board that writes down what is asked of it."""
+"""What tests of training share: a board that writes down what is asked of it, data sets."""
 
 from pathlib import Path
 
 import pytest
+import torch
 
 from epochwatt.board.device.machine import Machine, outcome
+from epochwatt.board.records.dataset_folder import folder_name
+from epochwatt.board.training.data import open_dataset
+from epochwatt.datasets import recipes
+from epochwatt.datasets.make import make_dataset
 
 
 class RecordingMachine(Machine):
@@ -69,3 +74,28 @@ class RecordingMachine(Machine):
 def board(tmp_path):
     """A board that says yes to everything."""
     return RecordingMachine(tmp_path / "calls")
+
+
+@pytest.fixture
+def one_thread():
+    """Results and times that do not depend on who else uses the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory):
+    """Return a function that opens a small data set; each is made once."""
+    root = tmp_path_factory.mktemp("sets")
+
+    def call(dataset, source, scale):
+        recipe = recipes.recipe(dataset, source, scale)
+        folder = root / folder_name(dataset, source, scale)
+        if not folder.exists():
+            make_dataset(folder, recipe)
+        named = {"dataset": dataset, "dataset_source": source, "dataset_scale": scale}
+        return open_dataset(str(root), {**named, "recipe": recipe})[0]
+
+    return call

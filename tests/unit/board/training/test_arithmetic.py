@@ -31,9 +31,6 @@ def dtypes_of_layers(trainer):
     return seen
 
 
-# -- precision -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)]
 )
@@ -86,9 +83,6 @@ def test_fp32_touches_no_setting_and_a_run_older_than_the_factors_is_one():
     }
 
 
-# -- inference -----------------------------------------------------------------------------------
-
-
 def test_inference_has_no_gradients_no_optimiser_and_no_loss():
     # with dropout: in training it would draw
     network = WORKLOADS["lenet"]._replace(build=lambda: nn.Sequential(nn.Dropout(), one_layer()))
@@ -118,11 +112,6 @@ def test_epochs_of_inference_leave_records_without_a_loss(folder, factors, data_
     for n, tensor in enumerate(fresh.values()):
         np.testing.assert_array_equal(weights[str(n)], tensor.numpy())
 
-
-# -- records -------------------------------------------------------------------------------------
-
-
-# -- compile -------------------------------------------------------------------------------------
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("c++") is None and shutil.which("g++") is None,

@@ -103,8 +103,7 @@ print(n_refused)
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_damaged_file_of_six_kb_never_kills_the_interpreter(images, tmp_path, python, seed):
+def test_damaged_file_of_six_kb_never_kills_the_interpreter(images, tmp_path, python):
     path = tmp_path / "batch"
     path.write_bytes(cifar.encode(images[:2], [1, 2], ["a", "b"], "x"))
-    assert int(python(FLIPS_IN_A_CHILD, path, seed)) > 100
+    assert int(python(FLIPS_IN_A_CHILD, path, 1)) > 100

@@ -1,12 +1,14 @@
-"""What a measuring program says at its end: refusals in words, other errors in full."""
+"""What a measuring program says at its end, and the threads that it takes at its beginning."""
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 from torch.utils.data import DataLoader
 
-from epochwatt.board.training.exit_status import exit_status
+from epochwatt.board.training.exit_status import SET_BY_SNAKEMAKE, exit_status, take_the_board
 
 
 class Failing:
@@ -32,8 +34,9 @@ def reading(error, num_workers):
     return lambda: list(loader)
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.EIO])
+@pytest.mark.parametrize(
+    ("number", "num_workers"), [(errno.EMFILE, 0), (errno.ENOMEM, 0), (errno.EIO, 1)]
+)
 def test_what_the_machine_refuses_is_a_message(number, num_workers, capsys):
     error = OSError(number, os.strerror(number), "/pictures/1.jpg")
     assert exit_status("run", reading(error, num_workers)) == 1
@@ -56,3 +59,28 @@ def test_a_mistake_in_code_of_our_own_keeps_its_traceback(error, num_workers):
     """Memory, disk and limits, which the message above names, have no part in it."""
     with pytest.raises(type(error), match=r"1\.jpg|image|equal size"):
         exit_status("run", reading(error, num_workers))
+
+
+def test_what_snakemake_allows_is_forgotten(monkeypatch):
+    environment = {"OMP_DYNAMIC": "false", **dict.fromkeys(SET_BY_SNAKEMAKE, "1")}
+    monkeypatch.setattr(os, "environ", environment)
+    take_the_board()
+    assert environment == {"OMP_DYNAMIC": "false"}
+
+
+@pytest.mark.thorough
+def test_torch_counts_the_cores_itself():
+    code = (
+        "from epochwatt.board.training.exit_status import exit_status\n"
+        "def measure():\n"
+        "    import torch\n"
+        "    print(torch.get_num_threads())\n"
+        "exit_status('a run', measure)\n"
+    )
+
+    def threads(limits):
+        free = {name: v for name, v in os.environ.items() if name not in SET_BY_SNAKEMAKE}
+        command = [sys.executable, "-c", code]
+        return subprocess.check_output(command, env={**free, **limits})
+
+    assert threads(dict.fromkeys(SET_BY_SNAKEMAKE, "7")) == threads({})

@@ -46,7 +46,13 @@ def raising(row):
     return f"raise {row['error']}({row['message']!r}.replace('\\\\n', chr(10)))\n"
 
 
-@pytest.mark.parametrize("row", AT_IMPORT, ids=lambda row: row["message"][:50])
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=pytest.mark.thorough if n > 2 else [], id=row["message"][:50])
+        for n, row in enumerate(AT_IMPORT)
+    ],
+)
 def test_a_job_says_cause_and_remedy_without_a_traceback(
     row, broken, folder, factors, tmp_path, machine, monkeypatch, capsys
 ):
@@ -68,9 +74,6 @@ def test_a_job_says_cause_and_remedy_without_a_traceback(
     assert found.removeprefix("  found: ") in f"{row['error']}: {row['message']}"
     assert row["remedy"] in do
     assert folder.measured() == []
-
-
-# -- the doctor ------------------------------------------------------------------------------------
 
 
 def doctor_lines(checkout):
@@ -115,9 +118,6 @@ def test_a_numpy_that_is_broken_is_explained_before_anything_begins(program, bro
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 3
     assert "apt-get install libopenblas-dev" in done.stderr
-
-
-# -- loader workers --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class FakeSampler:
         self.folder = folder
         self.board.say("begin")
 
-    def end(self):
+    def end(self, folder):
         self.board.say("end")
         return self.statistics
 
@@ -69,33 +69,20 @@ def measure(board, measured):
     return call
 
 
-@pytest.mark.usefixtures("sampler")
-class TestMeasurement:
-    """What is done, in which order, and what is left."""
-
-
-class TestFailure:
-    """Nothing counts as measured, and the board is put back."""
-
-    @pytest.mark.parametrize(
-        ("statistics", "why"),
-        [
-            ({"lost": True, "reason": "it fell silent", "sources": {}}, "it fell silent"),
-            ({"lost": False, "sources": {"host": {"scope": None}}}, "reports no power"),
-        ],
-    )
-    def test_without_power_nothing_was_measured(
-        self, statistics, why, measure, measured, sampler, board
-    ):
-        sampler.statistics = statistics
-        with pytest.raises(TrainingError, match=why):
-            measure()
-        assert not (measured / IDLE / "idle").exists()
-        assert board.calls[-1] == "restore"
-        machine_lock().acquire({"run": "run-b"}).release()
-
-
-# -- the command, with a board of files and the real sampler ---------------------------------------
+@pytest.mark.parametrize(
+    ("statistics", "why"),
+    [
+        ({"lost": True, "reason": "it fell silent", "sources": {}}, "it fell silent"),
+        ({"lost": False, "sources": {"host": {"scope": None}}}, "reports no power"),
+    ],
+)
+def test_without_power_nothing_was_measured(statistics, why, measure, measured, sampler, board):
+    sampler.statistics = statistics
+    with pytest.raises(TrainingError, match=why):
+        measure()
+    assert not (measured / IDLE / "idle").exists()
+    assert board.calls[-1] == "restore"
+    machine_lock().acquire({"run": "run-b"}).release()
 
 
 @pytest.fixture

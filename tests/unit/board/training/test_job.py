@@ -56,9 +56,6 @@ def epochs_of(receipt):
     return [entry["epoch"] for entry in json.loads(receipt.read_text("utf-8"))["epochs"]]
 
 
-# -- nothing to measure --------------------------------------------------------------------------
-
-
 def test_measured_part_imports_no_torch_and_writes_its_receipt_again(
     folder, add_epoch, receipt, python, machine
 ):
@@ -91,9 +88,6 @@ def test_damaged_epoch_lies_in_the_trash_and_is_measured_again(
     assert (moved / name).exists()
     assert folder.verify(0).meta["n_samples"] > 3
     assert epochs_of(receipt) == [0]
-
-
-# -- something to measure ------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("on_the_cpu")
@@ -132,9 +126,6 @@ def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_
     run_part(undisturbed, factors, 0, 2, data_root, str(tmp_path / "other.json"), machine)
     losses = [[each.read(k).meta["loss"] for k in range(3)] for each in (folder, undisturbed)]
     assert losses[0] == losses[1]
-
-
-# -- the command ---------------------------------------------------------------------------------
 
 
 def arguments(folder, factors, data_root, receipt, machine, last):

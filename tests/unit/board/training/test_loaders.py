@@ -88,9 +88,6 @@ def test_fetch_and_preprocess_are_timed_apart_wherever_they_run(monkeypatch, num
     assert (clock.now_s > 0) == (num_workers == 0)  # with workers all of it happened elsewhere
 
 
-# -- mini-batches without end ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_endless_loader_gives_them_and_its_workers_end_with_it(num_workers):
     factors = {"batch_size": BATCH_SIZE, "num_workers": num_workers, "prefetch_factor": 2}

@@ -11,8 +11,6 @@ from epochwatt.board.training import loop, timing
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
 from epochwatt.board.training.loop import run_epoch
 
-# -- on a made-up clock --------------------------------------------------------------------------
-
 
 class SlowLoader:
     """Takes 8 s of a clock to start, 1 s per mini-batch and 4 s to end."""
@@ -40,13 +38,11 @@ def clock(monkeypatch):
 
 
 def test_worker_start_belongs_to_the_first_wait_and_shut_down_to_the_overhead(clock):
-    timer = timing.HostTimer(3)
+    timer = timing.HostTimer()
     bounds = run_epoch(SlowLoader(clock), lambda m: m, lambda m: m, lambda _: None, timer)
     assert timer.minibatch_s()[:, 0].tolist() == [9.0, 1.0, 1.0]
     assert bounds.t_end_mono_s - bounds.t_start_mono_s == 9.0 + 1.0 + 1.0 + 4.0
 
-
-# -- the planted epoch (design section 11) -------------------------------------------------------
 
 FETCH_MS, COMPUTE_MS, OTHER_MS = 24.0, 15.0, 2.0
 STEADY_WAIT_MS = {0: 24.0, 1: 7.0, 2: 0.0}  # fetch / max(1, w) - compute - other, at least 0
@@ -81,7 +77,7 @@ def planted_epoch(num_workers):
     factors = {"batch_size": 1, "num_workers": num_workers, "prefetch_factor": 2}
     minibatches = TimedMinibatches(SleepingSource(), str.upper, num_workers)
     loader = make_loader(minibatches, N_PLANTED, factors, torch.Generator())
-    timer = timing.HostTimer(N_PLANTED)
+    timer = timing.HostTimer()
     kept = []  # (start, end) of the other work, stamped by itself
 
     def step(_):

@@ -1,14 +1,11 @@
 """When a mode has been trained enough, by readings of power that a test makes up."""
 
-import itertools
-
-import numpy as np
 import pytest
 
 from epochwatt.board.telemetry.client import Power
-from epochwatt.board.training.mode_loop import ModeWatch, train_mode
-from epochwatt.board.training.procedure import DEFAULTS
-from epochwatt.board.training.timing import HostTimer, make_timer
+from epochwatt.board.training.mode_loop import ModeWatch
+from epochwatt.board.training.procedure import DEFAULTS, procedure_of
+from epochwatt.errors import ConfigError
 
 START_S = 100.0
 
@@ -87,22 +84,10 @@ def test_a_sensor_that_stops_is_waited_for_and_no_longer():
     assert 5.0 <= machine.now_s - begin_s(machine, watch.first()) < 5.5
 
 
-@pytest.mark.parametrize("n_wanted", [1, 63, 64, 65, 200])
-def test_mini_batches_are_timed_like_those_of_an_epoch(n_wanted):
-    """Whatever the number, each has its three intervals and its beginning."""
-    seen = []
-
-    def more(loss):
-        seen.append(loss)
-        return len(seen) < n_wanted
-
-    timed = train_mode(
-        itertools.count(), lambda x: x, lambda x: -x, more, lambda n: make_timer(n, "synchronised")
-    )
-    assert seen == [-n for n in range(n_wanted)]
-    assert timed.minibatch_s.shape == (n_wanted, 3)
-    assert (timed.minibatch_s >= 0).all()
-    assert len(timed.starts_s) == n_wanted + 1
-    whole_s = np.diff(timed.starts_s)
-    assert (whole_s >= timed.minibatch_s.sum(axis=1) - 1e-9).all()
-    assert timed.method == HostTimer.method
+@pytest.mark.parametrize(
+    "factors",
+    [{"minibatches": 1}, {"procedure": {"idle_s": -1}}, {"procedure": {"idle": 1}}],
+)
+def test_what_cannot_be_is_refused(factors):
+    with pytest.raises(ConfigError):
+        procedure_of(factors)

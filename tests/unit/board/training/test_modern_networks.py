@@ -5,9 +5,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import modern_networks, workloads
-from epochwatt.board.training.data import open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches
 from epochwatt.board.training.modern_networks import (
     Detector,
@@ -18,25 +16,23 @@ from epochwatt.board.training.modern_networks import (
 )
 from epochwatt.board.training.workloads import WORKLOADS, Trainer
 from epochwatt.counting.count_workload import count_workload
-from epochwatt.datasets import recipes
-from epochwatt.datasets.make import make_dataset
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 SMALL_BERT = {
     **{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2},
     "intermediate_size": 64,
 }
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 DATA = {"resnet18": "imagenet", "lstm": "wikitext", "bert": "squad", "ssdlite": "coco"}
+
+
+def slow(*values):
+    """Return what takes seconds to show for a large network what a small one shows."""
+    return pytest.param(*values, marks=pytest.mark.thorough)
+
+
 SCALES = {"imagenet": 8e-5, "wikitext": 2e-4, "squad": 4e-4, "coco": 8e-4}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Results and times that do not depend on who else uses the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -49,30 +45,6 @@ def small(monkeypatch):
     monkeypatch.setattr(
         "epochwatt.board.training.optimisers.ADAM_RATE", {"adam": 0.01, "adamw": 0.002}
     )
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return a function that opens a small made-up data set; each is made once."""
-    root = tmp_path_factory.mktemp("data")
-
-    def opened(dataset):
-        scale = SCALES[dataset]
-        recipe = recipes.recipe(dataset, "synthetic", scale)
-        folder = root / folder_name(dataset, "synthetic", scale)
-        if not folder.exists():
-            make_dataset(folder, recipe)
-        named = {"dataset": dataset, "dataset_source": "synthetic", "dataset_scale": scale}
-        return open_dataset(str(root), {**named, "recipe": recipe})[0]
-
-    return opened
-
-
-def minibatch_of(model, source, size):
-    return TimedMinibatches(source, WORKLOADS[model].transform, 0)[list(range(size))]
-
-
-# -- sizes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -100,7 +72,7 @@ def test_sizes_are_the_published_ones(model, parameters, forward_gflop):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("model", ["resnet18", "lstm", "bert", "ssdlite"])
+@pytest.mark.parametrize("model", ["lstm", "bert", slow("resnet18"), slow("ssdlite")])
 def test_kernels_are_linear_in_the_minibatch_and_the_optimiser_touches_every_weight(model):
     counts = count_workload({"model": model})
     kernels = counts["kernels"]
@@ -113,19 +85,15 @@ def test_kernels_are_linear_in_the_minibatch_and_the_optimiser_touches_every_wei
     assert elements.sum() == per_weight * counts["parameters"]
 
 
-# -- learning ------------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("model", "n_steps"), [("resnet18", 4), ("lstm", 12), ("bert", 12)])
-def test_loss_falls_on_a_minibatch_of_its_data_that_is_shown_again(made, model, n_steps):
+@pytest.mark.parametrize(("model", "n_steps"), [("lstm", 12), ("bert", 12), slow("resnet18", 4)])
+def test_loss_falls_on_a_minibatch_of_its_data_that_is_shown_again(opened, model, n_steps):
     trainer = Trainer(workloads.WORKLOADS[model], CPU, seed=0)
-    minibatch = trainer.copy(minibatch_of(model, made(DATA[model]), 4))
+    source = opened(DATA[model], "synthetic", SCALES[DATA[model]])
+    minibatches = TimedMinibatches(source, WORKLOADS[model].transform, 0)
+    minibatch = trainer.copy(minibatches[[0, 1, 2, 3]])
     losses = [trainer.step(minibatch).item() for _ in range(n_steps)]
     assert losses[-1] < 0.9 * losses[0]
-
-
-# -- detection -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +112,7 @@ def test_anchors_are_torchvisions(torchvisions):
     np.testing.assert_allclose(default_boxes(), expected.numpy(), atol=1e-4)
 
 
-@pytest.mark.parametrize("n_objects", [(0, 3), (1, 9), (0, 0)])
+@pytest.mark.parametrize("n_objects", [(0, 3), slow((1, 9)), slow((0, 0))])
 def test_loss_is_torchvisions(torchvisions, n_objects):
     torch.manual_seed(1)
     network, images = Detector().eval(), torch.randn(2, 3, 320, 320)

@@ -1,5 +1,6 @@
-"""The four networks are those of the papers, and each trains from every format it is fed from."""
+"""Networks, input and optimiser are those of the papers, and each trains from every format."""
 
+import io
 import math
 
 import numpy as np
@@ -7,38 +8,20 @@ import pytest
 import torch
 from torch import nn
 
-from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import transforms
-from epochwatt.board.training.data import open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
-from epochwatt.board.training.workloads import WORKLOADS, Trainer, workload_of
-from epochwatt.datasets import recipes
-from epochwatt.datasets.make import make_dataset
-from epochwatt.errors import ConfigError
+from epochwatt.board.training.workloads import (
+    WORKLOADS,
+    Trainer,
+    make_optimiser,
+    on_device,
+    workload_of,
+)
+from epochwatt.errors import ConfigError, TrainingError
 
 CPU = torch.device("cpu")
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Results and times that do not depend on who else uses the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def on_meta(build):
-    """Build a network without memory behind its weights: it only has shapes."""
-    with torch.device("meta"):
-        return build()
-
-
-def n_parameters(network):
-    return sum(parameter.numel() for parameter in network.parameters())
-
-
-# -- counts --------------------------------------------------------------------------------------
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize(
@@ -51,13 +34,9 @@ def n_parameters(network):
     ],
 )
 def test_number_of_parameters(model, expected):
-    assert n_parameters(on_meta(WORKLOADS[model].build)) == expected
-
-
-# -- structure -----------------------------------------------------------------------------------
-
-
-# -- transforms ----------------------------------------------------------------------------------
+    with torch.device("meta"):  # without memory behind its weights
+        network = WORKLOADS[model].build()
+    assert sum(parameter.numel() for parameter in network.parameters()) == expected
 
 
 @pytest.mark.parametrize("size", [(800, 600), (600, 800), (230, 90), (1500, 60), (60, 1500)])
@@ -84,14 +63,13 @@ def test_augmentation_is_torchvisions_to_the_bit(size):
         assert 64 <= (~kept).all(dim=0).sum() <= 256  # a corner or the whole of 16x16
 
 
-# -- training ------------------------------------------------------------------------------------
-
 SCALES = {  # of a dozen samples
     ("mnist", "digits"): 0.007,
     ("mnist", "synthetic"): 0.0002,
     ("cifar10", "synthetic"): 0.00024,
     ("gld23k", "synthetic"): 0.0005,
 }
+LARGE = ("mobilenet", "vgg11")  # seconds each
 FED = [
     ("lenet", "mnist", "digits"),
     ("lenet", "mnist", "synthetic"),
@@ -99,23 +77,6 @@ FED = [
     ("resnet", "cifar10", "synthetic"),
     ("vgg11", "cifar10", "synthetic"),
 ]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Make data sets, once each; a function that returns root and factors of one."""
-    root = tmp_path_factory.mktemp("sets")
-
-    def make(dataset, source):
-        scale = SCALES[dataset, source]
-        recipe = recipes.recipe(dataset, source, scale)
-        folder = root / folder_name(dataset, source, scale)
-        if not folder.exists():
-            make_dataset(folder, recipe)
-        named = {"dataset": dataset, "dataset_source": source, "dataset_scale": scale}
-        return str(root), {**named, "recipe": recipe}
-
-    return make
 
 
 def trained_on(workload, trainer, source, num_workers):
@@ -129,11 +90,10 @@ def trained_on(workload, trainer, source, num_workers):
 
 @pytest.mark.parametrize(
     ("model", "dataset", "source"),
-    [*FED[:-1], pytest.param(*FED[-1], marks=pytest.mark.thorough)],  # 133 M weights
+    [pytest.param(*fed, marks=pytest.mark.thorough if fed[0] in LARGE else []) for fed in FED],
 )
-def test_network_trains_on_two_minibatches_of_its_data_set(made, model, dataset, source):
-    root, named = made(dataset, source)
-    reader, _ = open_dataset(root, named)
+def test_network_trains_on_two_minibatches_of_its_data_set(opened, model, dataset, source):
+    reader = opened(dataset, source, SCALES[dataset, source])
     trainer = Trainer(WORKLOADS[model], CPU, seed=0)
     first, *_, last = trainer.network.parameters()
     before = first.clone(), last.clone()
@@ -144,9 +104,8 @@ def test_network_trains_on_two_minibatches_of_its_data_set(made, model, dataset,
     assert not torch.equal(before[1], last)
 
 
-def test_workers_augment_as_their_seed_says_and_differently_each(made):
-    root, named = made("gld23k", "synthetic")
-    reader, _ = open_dataset(root, named)
+def test_workers_augment_as_their_seed_says_and_differently_each(opened):
+    reader = opened("gld23k", "synthetic", SCALES["gld23k", "synthetic"])
     minibatches = TimedMinibatches(reader, WORKLOADS["mobilenet"].transform, 2)
     factors = {"batch_size": 3, "num_workers": 2, "prefetch_factor": 2}
 
@@ -157,9 +116,6 @@ def test_workers_augment_as_their_seed_says_and_differently_each(made):
     first, again, other = epoch(1), epoch(1), epoch(2)
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-# -- own networks --------------------------------------------------------------------------------
 
 
 def one_weight():
@@ -189,3 +145,57 @@ def test_own_network_that_is_not_there_is_told_in_two_lines(row, told):
     assert told in str(error.value)
     assert len(str(error.value).split("\n")) == 2
     assert "mine" not in WORKLOADS
+
+
+def made_up_minibatch(seed, batch_size=4):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(batch_size, 1, 28, 28, generator=generator)
+    return inputs, torch.randint(10, (batch_size,), generator=generator)
+
+
+def test_transform_normalises_every_level_as_the_scripts_do():
+    raw = np.arange(784, dtype=np.uint32).astype(np.uint8).reshape(28, 28)  # each level 0..255
+    before = raw.copy()
+    tensor = WORKLOADS["lenet"].transform(raw)
+    assert (tensor.shape, tensor.dtype) == ((1, 28, 28), torch.float32)
+    expected = (raw.astype(np.float64) / 255 - 0.1307) / 0.3081
+    np.testing.assert_allclose(tensor[0].numpy(), expected, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(raw, before)
+
+
+def trained(make, n_steps, n_before_reload):
+    """Return the weights after some steps; the optimiser's state goes through a file on the way."""
+    torch.manual_seed(5)
+    network = WORKLOADS["lenet"].build()
+    optimiser = make(network)
+    criterion = nn.CrossEntropyLoss()
+    for index in range(n_steps):
+        if index == n_before_reload:
+            file = io.BytesIO()
+            torch.save(optimiser.state_dict(), file)
+            file.seek(0)
+            optimiser = make(network)
+            optimiser.load_state_dict(torch.load(file))
+        inputs, labels = made_up_minibatch(index)
+        optimiser.zero_grad()
+        criterion(network(inputs), labels).backward()
+        optimiser.step()
+    return [parameter.detach() for parameter in network.parameters()]
+
+
+def torchs_own(network):
+    return torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+
+
+@pytest.mark.parametrize("n_before_reload", [None, 0, 3], ids=["never", "before", "amid"])
+def test_optimiser_moves_the_weights_as_torchs_own_to_the_bit(n_before_reload):
+    ours, theirs = trained(make_optimiser, 6, n_before_reload), trained(torchs_own, 6, None)
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("targets", [["cat", "dog"], {"name": ["cat"]}, [b"cat"]])
+def test_labels_of_text_are_refused_by_name(targets):
+    with pytest.raises(TrainingError, match="holds text") as raised:
+        on_device(targets, torch.device("cpu"))
+    assert "cat" in raised.value.found
+    assert "index of a class" in raised.value.do

@@ -26,7 +26,7 @@ class FakeSampler:
     def begin(self, folder):
         self.calls.append(("begin", folder))
 
-    def end(self):
+    def end(self, folder):
         self.calls.append("end")
         return STATISTICS
 

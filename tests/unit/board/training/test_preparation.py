@@ -181,7 +181,7 @@ def open_agx(agx, monkeypatch):
     return lambda: open_machine(settings_of(agx.root))
 
 
-@pytest.mark.parametrize("number", [*ENDING, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_board_whose_job_was_ended_has_its_own_mode_again(number, agx, open_agx):
     before = agx.snapshot()
 
@@ -211,7 +211,7 @@ def test_a_board_whose_job_was_killed_is_put_back_before_the_next_mode(agx, open
     assert not open_agx().left_over()
 
 
-@pytest.mark.parametrize("number", [*ENDING, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_host_whose_job_was_ended_has_its_clocks_again(number, machine, tmp_path):
     machine.cpu_clocks = CpuClocks(make_cpufreq(tmp_path / "root"))
 

@@ -8,10 +8,6 @@ from epochwatt.board.training import progress
 from epochwatt.board.training.progress import Progress
 
 
-def line(epoch, done, elapsed_s, n_minibatches=1573):
-    return Progress(None, 4, epoch, n_minibatches).line(done, elapsed_s)
-
-
 class Listener(io.StringIO):
     """Takes lines and says when one is complete."""
 
@@ -26,6 +22,6 @@ class Listener(io.StringIO):
 def test_thread_counts_finished_minibatches_by_the_timers_stamps(monkeypatch):
     monkeypatch.setattr(progress, "FIRST_S", 0.0)
     out = Listener()
-    with Progress(SimpleNamespace(n_stamps=4 * 7 + 2), 4, 2, 10, out=out):
+    with Progress(SimpleNamespace(n_stamps=4 * 7 + 2), 2, 10, out=out):
         assert out.told.wait(10)
     assert out.getvalue().startswith("epoch 2: mini-batch 7 of 10, ")

@@ -52,9 +52,6 @@ def flags(folder, epoch):
     return folder.read(epoch).meta["flags"]
 
 
-# -- a record of what happened -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_epoch_leaves_a_record_whose_parts_fit_the_whole(folder, session, num_workers):
     one = session(folder, num_workers=num_workers)
@@ -98,9 +95,6 @@ def test_run_that_began_with_jtop_goes_on_with_it(
     machine.settings["power_source"] = "sysfs"
     session(folder)
     assert asked == ["auto", goes_on, "sysfs"]
-
-
-# -- one process or several ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -162,9 +156,6 @@ def test_warm_up_reads_nothing_of_the_data_set(folder, session, monkeypatch):
     assert sorted(read) == list(range(36))
 
 
-# -- what is flagged -----------------------------------------------------------------------------
-
-
 def test_unfinished_attempt_makes_the_epoch_resumed(folder, session):
     session(folder).measure(0)
     folder.begin(1)
@@ -203,9 +194,6 @@ def test_checkpoint_with_a_flipped_bit_is_set_aside_and_flagged(folder, tmp_path
     assert aside.read_bytes() == content
     assert f"{path} was altered: its SHA-256 differs: fresh weights; it lies in" in caplog.text
     folder.verify(0)  # the epoch itself is whole
-
-
-# -- what is refused -----------------------------------------------------------------------------
 
 
 def test_killed_loader_worker_leaves_no_epoch(folder, session, monkeypatch):

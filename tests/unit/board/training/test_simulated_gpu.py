@@ -18,7 +18,7 @@ class Trained:
         monkeypatch.setattr(timing, "perf_counter", gpu.perf_counter)
         monkeypatch.setattr(loop, "time", gpu)
         self.gpu = gpu
-        timer = timing.make_timer(len(plan.load_s), gpu_timing, gpu)
+        timer = timing.make_timer(gpu_timing, gpu)
         self.n_waited_before = gpu.n_waited
         self.bounds = loop.run_epoch(
             plan.loader(gpu), plan.copy(gpu), plan.step(gpu), lambda _: None, timer

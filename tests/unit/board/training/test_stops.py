@@ -39,10 +39,9 @@ run_part(RunFolder(root, run), json.loads(factors), 0, 1, data_root, receipt, ma
     ("target", "num_workers"),
     [
         ("worker", 1),
-        ("nobody", 1),
         *(
             pytest.param(*case, marks=pytest.mark.thorough)
-            for case in (("trainer", 0), ("group", 0), ("group", 1))
+            for case in (("nobody", 1), ("trainer", 0), ("group", 0), ("group", 1))
         ),
     ],
 )

@@ -59,9 +59,6 @@ def listed(receipt):
     return [entry["mode"] for entry in json.loads(receipt.read_text("utf-8"))["modes"]]
 
 
-# -- on the machine at hand ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_host_is_measured_with_one_thread_and_with_two(measure, modes, receipt, num_workers):
     if os.cpu_count() < 2:
@@ -78,8 +75,6 @@ def test_host_is_measured_with_one_thread_and_with_two(measure, modes, receipt, 
         assert np.isfinite(record.meta["loss"])
         assert "board" not in record.meta
 
-
-# -- on a host whose CPU clock can be set ----------------------------------------------------------
 
 CLOCKS = [{"cores": 1, "cpu_mhz": 1200}, {"cores": 1, "cpu_mhz": 2400}, {"cores": 1}]
 
@@ -139,12 +134,6 @@ def test_a_host_is_put_back_after_an_error_and_first_of_all_after_a_kill(
     assert "its settings are put back first" in caplog.text
     assert limits(cpufreq) == [BEFORE, BEFORE]
     assert modes.measured() == [mode_name(CLOCKS[2])]
-
-
-# -- what is refused -----------------------------------------------------------------------------
-
-
-# -- on a board that writes down what is asked of it -----------------------------------------------
 
 
 @pytest.fixture
@@ -210,6 +199,3 @@ def test_what_is_not_met_is_flagged_whether_at_once_or_at_the_end(
     meta = modes.read(grid[0]).meta
     assert {"clock_below_request", "mode_not_met"} & set(meta["flags"]) == {flag}
     assert meta["board"]["power_mode"]["unmet"] == unmet
-
-
-# -- the command ---------------------------------------------------------------------------------

@@ -1,96 +1,87 @@
-"""The clocks of the loop come out as planted: the host's, and CUDA events on a made-up GPU."""
+"""Stamps become wait, copy and compute of whole mini-batches, on a host's clock and a GPU's."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_gpu import FakeGpu
 
-from epochwatt.board.training import loop, timing
-
-WAIT_S, COPY_S, COMPUTE_S, OTHER_S = 0.024, 0.003, 0.015, 0.002
-
-
-class Machine:
-    """A host clock and a GPU that works after it; stands for `torch.cuda` as well."""
-
-    def __init__(self):
-        self.host_s = 0.0
-        self.gpu_free_s = 0.0
-        self.done = []  # what happened, in order
-
-    def perf_counter(self):
-        return self.host_s
-
-    time = perf_counter
-
-    def work(self, host_s, gpu_s=0.0):
-        self.host_s += host_s
-        if gpu_s:
-            self.gpu_free_s = max(self.gpu_free_s, self.host_s) + gpu_s
-
-    def Event(self, enable_timing):
-        assert enable_timing
-        return Event(self)
-
-    def train(self, timer, n, copy, step):
-        """Run the loop; `copy` and `step` are (host, GPU) seconds. Return E2E."""
-
-        def loader():
-            for index in range(n):
-                self.work(WAIT_S)
-                yield index
-
-        def keep(_):
-            self.done.append("keep")
-            self.work(OTHER_S)
-
-        bounds = loop.run_epoch(
-            loader(), lambda _: self.work(*copy), lambda _: self.work(*step), keep, timer
-        )
-        return bounds.t_end_mono_s - bounds.t_start_mono_s
-
-
-class Event:
-    """A CUDA event of the made-up GPU: its time may be read only once the host has waited."""
-
-    def __init__(self, machine):
-        self.machine = machine
-        self.passed_s = None
-
-    def record(self):
-        self.passed_s = max(self.machine.host_s, self.machine.gpu_free_s)
-
-    def synchronize(self):
-        self.machine.done.append("synchronize")
-        self.machine.host_s = max(self.machine.host_s, self.passed_s)
-
-    def elapsed_time(self, later):
-        if later.passed_s > self.machine.host_s:
-            raise RuntimeError("CUDA error: device not ready")
-        return 1000.0 * (later.passed_s - self.passed_s)
+from epochwatt.board.training import timing
+from epochwatt.board.training.loop import AGAIN, ASK, BODY, COPY, DONE, PAUSE, STEP, Bounds
 
 
 @pytest.fixture
-def machine(monkeypatch):
-    machine = Machine()
-    monkeypatch.setattr(timing, "perf_counter", machine.perf_counter)
-    monkeypatch.setattr(loop, "time", machine)
-    return machine
+def clock(monkeypatch):
+    clock = SimpleNamespace(now_s=100.0)
+    monkeypatch.setattr(timing, "perf_counter", lambda: clock.now_s)
+    return clock
 
 
-def test_host_timer_gives_wait_copy_and_compute_as_planted(machine):
-    timer = timing.HostTimer(5)
-    e2e_s = machine.train(timer, 5, copy=(COPY_S,), step=(COMPUTE_S,))
-    np.testing.assert_allclose(timer.minibatch_s(), [[WAIT_S, COPY_S, COMPUTE_S]] * 5)
-    assert e2e_s - timer.minibatch_s().sum() == pytest.approx(5 * OTHER_S)
+OURS = [(ASK, 3), (COPY, 5), (STEP, 7), (DONE, 11)]
+PLAIN = [(ASK, 3), (BODY, 5)]
+ODD = [(ASK, 3), (BODY, 1), (COPY, 5), (BODY, 1), (STEP, 7), (DONE, 1), (STEP, 2), (DONE, 4)]
+PAUSED = [(ASK, 3), (PAUSE, 50), (AGAIN, 2), (BODY, 5)]
 
 
-@pytest.mark.parametrize("make", [timing.HostTimer, lambda n: timing.CudaEventTimer(n, Machine())])
 @pytest.mark.parametrize(
-    ("n_stamps", "n_finished"), [(0, 0), (1, 0), (3, 0), (4, 1), (7, 1), (9, 2)]
+    ("parts", "expected"),
+    [
+        (OURS + OURS, [[3, 5, 7], [3, 5, 7]]),
+        (PLAIN + PLAIN, [[3, 0, 5], [3, 0, 5]]),
+        (ODD + PLAIN, [[3, 5, 9], [3, 0, 0]]),  # once told, steps alone are compute
+        (PLAIN + PAUSED, [[3, 0, 5], [5, 0, 5]]),
+        (PAUSED + PLAIN[:1], [[5, 0, 5]]),
+        ([], []),
+    ],
 )
-def test_only_finished_minibatches_are_given(make, n_stamps, n_finished):
-    timer = make(2)
-    for _ in range(n_stamps):
-        timer.stamp()
-    assert timer.n_stamps == n_stamps
-    assert timer.minibatch_s().shape == (n_finished, 3)
-    assert (timer.minibatch_s() >= 0).all()
+@pytest.mark.parametrize("left_in", [[], [(BODY, 9)], [(BODY, 9), (COPY, 9)]])
+def test_parts_of_whole_minibatches_are_added_up(clock, parts, expected, left_in):
+    timer = timing.HostTimer()
+    for part, seconds in [*parts, (ASK, 40), *left_in]:
+        timer.stamp(part)
+        clock.now_s += seconds
+    n = sum(part == ASK for part, _ in parts)
+    found = timing.timed(timer, Bounds(100.0, clock.now_s, 1e9, clock.now_s + 1e9), not left_in)
+    assert found.minibatch_s[: len(expected)].tolist() == expected
+    assert found.minibatch_s.shape == (n, 3)
+    meta = timing.times_of(found)
+    whole_s = sum(seconds for _, seconds in parts)
+    assert meta["placement"]["starts"][-1] == [n, 100.0 + whole_s]
+    assert (meta["e2e_s"], meta["tail_s"]) == ((whole_s, 0) if left_in else (whole_s + 40, 40))
+    assert meta["t_end_unix_s"] - meta["t_end_mono_s"] == 1e9
+    assert (meta["n_minibatches"], meta["host_wait_s"]) == (n, None)
+    assert meta["wait_s"] == found.minibatch_s[:, 0].sum()
+
+
+@pytest.mark.parametrize("says_steps", [False, True])
+@pytest.mark.parametrize("is_synchronised", [False, True])
+def test_loop_of_others_on_a_gpu(monkeypatch, is_synchronised, says_steps):
+    """The host is idle for 1 ms a mini-batch and gives the GPU 9 ms of work, far ahead of it."""
+    gpu, n = FakeGpu(), 12
+    monkeypatch.setattr(timing, "perf_counter", gpu.perf_counter)
+    timer = timing.CudaEventTimer(gpu, is_synchronised)
+    before, made = gpu.n_waited, gpu.n_events
+    timer.stamp(ASK)
+    for _ in range(n):
+        gpu.host_s += 0.001
+        timer.stamp(BODY)
+        timer.stamp(COPY)
+        gpu.work("copy", 0.002)
+        timer.stamp(BODY)
+        if says_steps:
+            timer.stamp(STEP)
+        gpu.work("compute", 0.007)
+        if says_steps:
+            timer.stamp(DONE)
+        timer.stamp(ASK)
+    n_waited = gpu.n_waited - before
+    timer.finish()
+    minibatch_s, starts = timer.minibatch_s(), timer.placement()["starts"]
+    assert n <= n_waited <= n + 1 if is_synchronised else n_waited == 0
+    assert gpu.n_events - made <= (16 if is_synchronised else 8 * n)
+    np.testing.assert_allclose(minibatch_s[1:, 1:], [[0.002, 0.007]] * (n - 1), atol=4e-5)
+    np.testing.assert_allclose(minibatch_s[1:, 0], 0.001 if is_synchronised else 0.0, atol=4e-5)
+    host_wait_s = timer.host_wait_s()
+    assert host_wait_s is None if is_synchronised else host_wait_s == pytest.approx(n / 1e3, 0.02)
+    assert starts[0][1] == pytest.approx(5000.0, abs=1e-3)
+    assert starts[-1] == [n, pytest.approx(gpu.free_s, abs=1e-4)]

@@ -48,7 +48,7 @@ def printed(monkeypatch):
 
     def tell(**marks):
         found = lambda _m, _f, quantity, _e: marks.get(quantity)  # noqa: E731
-        monkeypatch.setattr("epochwatt.figures.common.job.mark", found)
+        monkeypatch.setattr("epochwatt.figures.common.published.mark", found)
 
     return tell
 

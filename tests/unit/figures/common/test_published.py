@@ -115,10 +115,13 @@ def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it()
         (line.get_label(), line.get_markerfacecolor()) for line in handles(rows, "#000000")
     ] == [
         ("published stall", "#000000"),
-        ("published E2E", "white"),
-        ("published", "#000000"),
-        ("published bound", "#000000"),
+        ("published epoch time", "white"),
+        ("published energy, the papers' sum", "#000000"),
+        ("published epochs in 15 h", "#000000"),
+        ("published at least", "#000000"),
     ]
+    (together,) = handles(rows, "#000000", together=True)
+    assert together.get_label().startswith("published: ■ stall, ♦ epoch time, ◆ ")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_save_writes_three_files_into_a_new_folder(style_file, tmp_path):
     ],
 )
 def test_legend_has_as_many_columns_as_fit_and_no_entry_alone_in_a_row(widths, available, columns):
-    assert style.n_columns(widths, available) == columns
+    assert style.columns_that_fit(widths, available) == columns
 
 
 def test_colours_are_those_of_the_keys_and_every_missing_one_is_listed():

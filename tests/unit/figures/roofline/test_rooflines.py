@@ -61,11 +61,7 @@ def test_roofs_ridges_and_workloads_are_where_the_numbers_say(drawn, tmp_path):
     assert float(mark["intensity_flop_per_byte"]) == 5
     assert float(mark["flop_per_s"]) == pytest.approx(1e11)
     roofs = [row for row in tables["time"] if row["what"] == "roof"]
-    assert {r["mode"] for r in roofs} == {
-        "highest mode",
-        "lowest GPU clock",
-        "lowest memory clock",
-    }
+    assert {r["mode"] for r in roofs} == {"highest mode", "lowest GPU clock", "lowest memory clock"}
     top = max(float(r["flop_per_s"]) for r in roofs if r["mode"] == "highest mode")
     assert top == pytest.approx(2e12)
     assert any(row["what"] == "data sheet" for row in tables["time"])
@@ -99,7 +95,7 @@ def test_names_of_workloads_lie_neither_on_one_another_nor_on_marks(drawn):
         at = [axes.transData.transform(mark.get_xydata()[0]) for mark in marks]
         names = {text: box for text, box, _ in rows if text in axes.texts}
         assert sorted(text.get_text() for text in names) == [
-            *("LeNet-5", "LeNet-5", "lstm", "mobilenet", "resnet50"),
+            *("LeNet-5", "LeNet-5", "lstm", "mobilenet", "resnet50")
         ]
         assert not [t for t, box in names.items() for x, y in at if box.contains(x, y)]
 

@@ -15,7 +15,7 @@ def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
     draw(job)
     columns = ("storage", "num_workers", "epoch_set", "value", "missing")
     assert numbers("fig03a", *columns)[3::4] == [
-        *(("ssd", "0", "0", "6.0", ""), ("hdd", "0", "0", "6.0", "")),
+        *(("ssd", "0", "0", "6.0", ""), ("hdd", "0", "0", "6.0", ""))
     ]
     missing = ("sd", "4", "1+", "", "out of memory")  # media are in one order
     assert numbers("fig03b", *columns)[3::4] == [
@@ -23,7 +23,7 @@ def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
         ("emmc", "4", "1+", "4.0", ""),
     ]
     assert numbers("fig03c", *columns)[:3] == [
-        *(("ssd", "4", "1+", "0.25", ""), missing, ("hdd", "4", "1+", "0.25", "")),
+        *(("ssd", "4", "1+", "0.25", ""), missing, ("hdd", "4", "1+", "0.25", ""))
     ]
     assert [bar.tick for bar in bars_of(job, 4)] == ["SSD", "SD", "HDD", "eMMC"]
     assert any(

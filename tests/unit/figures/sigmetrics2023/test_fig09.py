@@ -62,7 +62,7 @@ def test_what_is_missing_says_so(paths, idle, made_up, job_of, numbers, tmp_path
     draw(job_of("fig09", *paths))
     nothing = "no idle power of this mode"
     assert numbers("fig09b", "quantity", "value", "missing")[1:3] == [
-        *(("baseload_wh", "", nothing), ("baseload_pct", "", nothing)),
+        *(("baseload_wh", "", nothing), ("baseload_pct", "", nothing))
     ]
     assert nothing in (tmp_path / "figures/fig09b.svg").read_text("utf-8")
     draw(job_of("fig09", *(made_up(power_mode=mode) for mode in "ag"), idle=idle))

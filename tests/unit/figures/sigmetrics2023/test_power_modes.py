@@ -1,25 +1,12 @@
-"""Figures 8 and 11 to 16: the points, the fronts, what the markers tell, where letters stand."""
-
-import math
-from itertools import combinations
+"""Figures 8 and 11 to 16: the points, the fronts, what the markers tell."""
 
 import matplotlib.pyplot as plt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from panels import words
 
 from epochwatt.board.records import files
 from epochwatt.figures.draw_figure import draw_figure
-from epochwatt.figures.sigmetrics2023 import letters
-from epochwatt.figures.sigmetrics2023.letters import free_place
-from epochwatt.figures.sigmetrics2023.power_modes import (
-    HOLLOW,
-    LINE,
-    SOLID,
-    TRIANGLE,
-    markers_of,
-)
+from epochwatt.figures.sigmetrics2023.power_modes import HOLLOW, LINE, SOLID, TRIANGLE, markers_of
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
 PAPER = {"setup": "sigmetrics2023"}
@@ -103,8 +90,8 @@ def test_picture_has_a_field_for_each_network_the_papers_units_and_its_numbers(r
     job = job_of("fig08", *runs(), *runs("resnet", costs, **PAPER))
     draw_figure(job)
     texts = words(job, "fig08")
-    assert texts.count("energy per epoch (mWh)") == 2
-    assert texts.count("E2E per epoch, epochs 1+ (s)") == 1
+    assert texts.count("energy, the papers' sum (mWh)") == 2
+    assert texts.count("epoch time, epochs 1+ (s)") == 1
     assert "spread, a, e: ≈6 %, here 10 %" in texts
     assert "published" in texts
     assert plt.get_fignums() == []
@@ -126,35 +113,3 @@ def test_only_missing_runs_draw_an_empty_panel(job_of, gone, numbers):
 )
 def test_markers_go_from_high_to_low(values, expected):
     assert markers_of(values) == expected
-
-
-@given(st.lists(st.tuples(st.floats(80, 120), st.floats(80, 120)), max_size=3))
-def test_letter_is_clear_of_few_other_points(others):
-    taken = [(x, y, letters.POINT_PT) for x, y in [(100.0, 100.0), *others]]
-    x, y = free_place((100.0, 100.0), taken)
-    assert math.hypot(x, y) <= letters.NEAR_PT[-1] + 1e-9
-    assert all(math.dist((100.0 + x, 100.0 + y), (o[0], o[1])) >= 5.0 for o in taken)
-    if not others:
-        assert (x, y) == pytest.approx((letters.NEAR_PT[0], 0.0))
-
-
-@given(st.lists(st.tuples(st.floats(20, 80), st.floats(20, 80)), min_size=14, max_size=14))
-def test_letters_of_a_field_do_not_collide(points):
-    taken = [(x, y, letters.POINT_PT) for x, y in points]
-    placed = []
-    for point in points:
-        x, y = free_place(point, taken, (-40.0, -40.0, 140.0, 200.0))
-        placed.append((point[0] + x, point[1] + y))
-        taken.append((*placed[-1], letters.LETTER_PT))
-    assert all(math.dist(a, b) >= letters.LETTER_PT - 0.01 for a, b in combinations(placed, 2))
-    assert all(-40.0 <= x <= 140.0 and -40.0 <= y <= 200.0 for x, y in placed)
-
-
-@given(st.lists(st.tuples(st.floats(70, 130), st.floats(70, 130)), min_size=1, max_size=3))
-def test_a_letter_without_a_line_is_clearly_nearer_to_its_own_point(others):
-    own = (100.0, 100.0)
-    apart = [other for other in others if math.dist(own, other) > letters.POINT_PT]
-    x, y = free_place(own, [(*other, letters.POINT_PT) for other in apart], rivals=apart)
-    at, length = (100.0 + x, 100.0 + y), math.hypot(x, y)
-    if length <= letters.FAR_PT:
-        assert all(math.dist(at, other) >= letters.NEARER * length - 0.02 for other in apart)

@@ -111,47 +111,6 @@ def test_without_energy_only_time_is_predicted_and_the_files_say_so(planted, mod
     assert {target for target, *_ in paper_procedure(group).mape_pct} == {"time_s"}
 
 
-def test_energy_in_part_is_said_of_its_network(planted, models, edit_rows):
-    paths, modes = planted()
-    edit_rows(paths[13], lambda row: row.update(energy_paper_wh="", power_scope=""))
-    workloads = workloads_in(models(paths, modes), "epoch_energy.json")
-    reason = "energy was measured in 27 of 30 epochs after the first"
-    others = f"mobilenet: {reason}"  # the paper's model is one for all networks
-    assert [w["missing"] for w in workloads] == [others, reason, others, others]
-
-
-def test_two_modes_have_physical_models_and_no_search(planted, models):
-    (of,) = workloads_in(models(*planted(("lenet",), "af")), "epoch_time.json")
-    assert {learned_from for _, learned_from, _ in by_fit(of)} == {"all"}
-    assert len(by_fit(of)["physical", "all", "time_s"]["trained_on"]) == 2
-    assert of["modes"] == {"a": [8, 1000, 500, 1000, 1, 0], "f": [8, 2000, 900, 1600, 1, 0]}
-
-
-def test_modes_count_by_their_numbers_and_not_by_their_names(planted, models, edit_rows, beside):
-    """Resnet's mode d is called zz; and every mode has run a second time, under another name."""
-    paths, modes = planted(setup="own")
-
-    def renamed(row):
-        row["power_mode"] = "zz" if row["power_mode"] == "d" else row["power_mode"]
-
-    def named_twice(row):
-        row["power_mode"] += "2"
-
-    for path in paths:
-        if "resnet" in path:
-            edit_rows(path, renamed)
-    paths, modes = beside(paths, modes, named_twice)
-    folder = models(paths, modes)
-    fits = [set(by_fit(workload)) for workload in workloads_in(folder, "epoch_time.json")]
-    assert fits[1:] == fits[:-1]
-    rows = predicted(paths, modes, folder)
-    trains = {key: row["in_training_set"] for key, row in rows.items()}
-    assert sum(trains.values()) > 100
-    assert all(trains[*key, f"{m}2"] == trains[*key, m] for *key, m in trains if m[-1] != "2")
-    runs = {key[3:]: row["run"] for key, row in rows.items()}
-    assert (runs["lenet", "d"], runs["lenet", "d2"]) == ("lenet-d", "lenet-d-beside")
-
-
 def test_epochs_are_those_that_claims_mean(planted, models, edit_rows):
     """Epochs 6 and later of a longer run take twice as long."""
     paths, modes = planted(("lenet", "resnet"), n_later=7)
@@ -184,12 +143,6 @@ def test_the_procedure_finds_the_modes_and_errors_of_the_files(planted, models, 
     assert found.mape_pct == pytest.approx(errors)
     own = [k for k in told if (k[0], k[3]) == ("time_s", "lenet") and told[k]["in_training_set"]]
     assert found.best == tuple(sorted(k[4] for k in own))
-
-
-def test_no_search_is_refused(planted):
-    (group,) = board_groups(read_workloads(*planted(("lenet",))))
-    with pytest.raises(PredictionError, match="a search needs 2 networks"):
-        paper_procedure(group)
 
 
 # -- what `recommend` reads ------------------------------------------------------------------------

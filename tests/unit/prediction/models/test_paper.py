@@ -8,28 +8,9 @@ from sklearn.linear_model import LinearRegression
 
 from epochwatt.prediction.data.modes import PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.harness import mape_pct
-from epochwatt.prediction.models.paper import (
-    fit_paper_energy,
-    fit_paper_time,
-    least_norm,
-)
+from epochwatt.prediction.models.paper import fit_paper_energy, fit_paper_time, least_norm
 
 SLOPES, CONSTANT = np.array([-3.0, -0.02, -0.1, -0.05]), 500.0
-
-
-@pytest.fixture
-def linear(modes):
-    """Two epochs of each mode in a world that is linear in cores and MHz."""
-    times = as_rows(modes)[:, :4] @ SLOPES + CONSTANT
-    return observations_from_rows("linear", modes * 2, [*times, *times])
-
-
-@pytest.mark.parametrize("standardise", [False, True])
-def test_linear_world_gives_back_its_coefficients_and_no_error(linear, standardise):
-    model = fit_paper_time(linear, standardise)
-    assert model.coefficients == pytest.approx([*SLOPES, CONSTANT], rel=1e-9)
-    assert mape_pct(model.predict(linear.modes), linear.time_s) < 1e-9
 
 
 @pytest.mark.parametrize("n_epochs", [1, 5])
@@ -73,27 +54,6 @@ def test_linear_world_gives_back_its_coefficients_from_observed_times(networks):
         )
 
 
-def test_predicted_times_train_another_model(networks, efij):
-    models = [fit_paper_energy(of.only(efij), networks) for of in networks]
-    assert models[0].coefficients.tolist() == models[1].coefficients.tolist()
-    assert not np.allclose(models[0].coefficients[:-1], ENERGY_SLOPES, rtol=0.01)
-    residuals = [
-        model.predict(of.modes) - of.energy_wh for model, of in zip(models, networks, strict=True)
-    ]
-    assert np.concatenate(residuals).mean() == pytest.approx(0, abs=1e-9)  # of a least-squares fit
-
-
-def test_four_modes_train_where_they_alone_shall(networks, efij):
-    some = [network.only(efij) for network in networks]
-    models = [
-        fit_paper_energy(some[0], networks, four_modes=True),
-        fit_paper_energy(some[0], some),
-    ]
-    assert models[0].coefficients.tolist() == models[1].coefficients.tolist()
-    assert models[0].trained_on.tolist() == sorted(map(list, efij))
-    assert len(fit_paper_energy(some[0], networks).trained_on) == 10
-
-
 def test_missing_energy_is_refused(networks, plant):
     without = plant((1, 0, 0, 0, 0), name="three")
     with pytest.raises(PredictionError, match="no energy was measured in 10 of 10 modes") as caught:
@@ -110,13 +70,3 @@ def test_equals_scikit_learn_where_modes_leave_coefficients_open(modes):
         fit = LinearRegression().fit(rows[places], target[n])
         assert coefficients[n] == pytest.approx(fit.coef_, rel=1e-6, abs=1e-12)
         assert intercepts[n] == pytest.approx(fit.intercept_)
-
-
-def test_a_weight_is_a_number_of_epochs(modes):
-    rows, target = as_rows(modes), np.linspace(100, 200, len(modes))
-    n_epochs = np.array([1, 2, 3, 1, 2, 3, 1, 2, 3, 1])
-    once = least_norm(rows[None], target[None], n_epochs[None].astype(float))
-    repeated = [np.repeat(of, n_epochs, axis=0)[None] for of in (rows, target)]
-    each = least_norm(*repeated, np.ones((1, n_epochs.sum())))
-    assert once[0] == pytest.approx(each[0])
-    assert once[1] == pytest.approx(each[1])

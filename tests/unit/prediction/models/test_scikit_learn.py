@@ -8,12 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Wh
 
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.models.gaussian_process import NOISES, SLOPE, fit_gaussian_process
-from epochwatt.prediction.models.gradient_boosting import (
-    N_TREES,
-    RATE,
-    fit_boosted_trees,
-)
+from epochwatt.prediction.models.gaussian_process import SLOPE, fit_gaussian_process
+from epochwatt.prediction.models.gradient_boosting import N_TREES, RATE, fit_boosted_trees
 from epochwatt.prediction.predictor import Context
 
 # -- gaussian process ------------------------------------------------------------------------------
@@ -34,22 +30,6 @@ def test_means_and_intervals_are_scikit_learns(plant, modes, agx):
     assert np.log(high / low) == pytest.approx(2 * 1.6449 * sd, rel=1e-4)
 
 
-@pytest.mark.parametrize(("deviation", "noise"), [(0.002, NOISES[0]), (0.12, NOISES[2])])
-def test_noise_is_that_of_modes_close_to_each_other(agx, deviation, noise):
-    """Sixty modes say how noisy they are; four leave it at the least."""
-    rng = np.random.default_rng(4)
-    modes = agx.all_modes()[rng.permutation(29_232)[:60]]
-    times = 5000 * modes[:, 2] ** -0.5 * np.exp(deviation * rng.standard_normal(60))
-    few, many = (
-        fit_gaussian_process(
-            observations_from_rows("noisy", modes[:n], times[:n]), Context("time_s")
-        )
-        for n in (4, 60)
-    )
-    assert many.noise == noise
-    assert few.noise == NOISES[0]
-
-
 # -- gradient boosting -----------------------------------------------------------------------------
 
 
@@ -65,16 +45,3 @@ def test_predictions_are_scikit_learns(agx):
     every = agx.all_modes()[::97]
     expected = np.exp(boosting.predict(np.log(as_rows(every)[:, :4])))
     assert model.predict(every) == pytest.approx(expected, rel=1e-9)
-
-
-def test_training_modes_are_met_and_there_is_no_interval(plant, efij):
-    seen = plant((0.4, 0.3, 0.1, 0.2, 0.0)).only(efij)
-    model = fit_boosted_trees(seen, Context("time_s"))
-    assert model.predict(efij) == pytest.approx(seen.time_s, rel=3e-3)
-    assert model.interval(efij) is None
-
-
-def test_features_that_part_modes_alike_share_the_trees(agx):
-    modes = agx.all_modes()[[0, -1]]
-    model = fit_boosted_trees(observations_from_rows("two", modes, [2.0, 1.0]), Context("time_s"))
-    assert set(model.features[:, 0]) == {0, 1, 2, 3}

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.models.twin_prior import memoised, priors
+from epochwatt.prediction.models.twin_prior import priors
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.predicted import Question, answer_each
-from epochwatt.twin.refits import load_prior_parameters
 from epochwatt.twin.twin import load_twin
 
 LENET = {
@@ -21,15 +19,8 @@ LENET = {
 
 
 @pytest.fixture(scope="module")
-def config(request):
-    return request.config.rootpath / "config/twin"
-
-
-@pytest.fixture(scope="module")
-def twin(config, tmp_path_factory):
-    path = tmp_path_factory.mktemp("counts") / "lenet.json"
-    write_workload({"model": "lenet"}, str(path))
-    return load_twin(config, [str(path)])
+def twin(request, network_counts):
+    return load_twin(request.config.rootpath / "config/twin", [network_counts("lenet")])
 
 
 def test_a_gated_gpu_is_not_simulated(twin):
@@ -66,28 +57,3 @@ def test_what_is_not_simulated_is_said(twin, modes):
         priors(LENET, twin, twin.parameters)["power_w"](
             np.array([modes[0]._replace(cores=9)], float)
         )
-
-
-def test_parameters_that_saw_no_power_mode_tell_another_epoch(twin, config, modes):
-    p = load_prior_parameters(config, twin.parameters)
-    assert p.keys() == dict(twin.parameters).keys()
-    blind, seen = (
-        priors(LENET, twin, each)["time_s"](np.array(modes)) for each in (p, twin.parameters)
-    )
-    assert not np.allclose(blind, seen, rtol=1e-3)
-    assert blind == pytest.approx(seen, rel=0.5)
-
-
-def test_memoised_prior_is_worked_out_once(modes):
-    calls = []
-
-    def prior(rows):
-        calls.append(len(rows))
-        return rows[:, 2]
-
-    known = memoised(prior, np.array(modes, float))
-    for some in (modes[3:5], modes[::-1]):
-        assert known(np.array(some, float)).tolist() == [mode.gpu_mhz for mode in some]
-    assert calls == [10]
-    with pytest.raises(PredictionError, match="was not worked out for 1 core, "):
-        known(np.array([[1, 100, 100, 100, 1]], float))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.models.times_power import TIME_WITH_POWER
 from epochwatt.prediction.predictor import Predictor
 from epochwatt.prediction.profile.bench import Measured
@@ -83,8 +83,3 @@ def test_energy_is_time_times_power_and_both_deviate_together():
     sd = np.sqrt(0.1**2 + 0.1**2 + 2 * TIME_WITH_POWER * 0.1 * 0.1)
     gain = promise(WATTS, objective="energy").gain
     assert gain[0] == pytest.approx(saved(90 * 12, sd, 1000), rel=1e-4)
-
-
-def test_a_method_without_intervals_is_refused():
-    with pytest.raises(PredictionError, match="does not know how sure"):
-        promise(time=Normal("time_s", (1, 1, 1, 1), None))

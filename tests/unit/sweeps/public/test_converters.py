@@ -4,12 +4,10 @@ import csv
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.public.convert import convert
-from epochwatt.sweeps.public.readers import FORMATS, Wanted
+from epochwatt.sweeps.public.readers import Wanted
 
 WANTED = Wanted("theirs")
 
@@ -176,14 +174,6 @@ def test_zeus_windows_have_the_power_of_all_gpus(tmp_path):
     assert left_out == [f"{path}, line 3: window epoch is of no power limit"]
 
 
-def test_a_device_that_nobody_names_is_asked_for(tmp_path):
-    path = write(tmp_path / "copy.csv", ZEUS)
-    with pytest.raises(ConfigError, match="--device"):
-        convert("zeus", [path], WANTED)
-    (row,) = rows("zeus", path, wanted=Wanted("theirs", "V100"))
-    assert row.device == "V100"
-
-
 def test_energy_time_fairness_reads_networks_and_kernels(tmp_path):
     part = {"exec_time": {"114750000": 180739}, "gpu_power": {"114750000": 498}}
     path = tmp_path / "resnet18_profile.json"
@@ -305,30 +295,3 @@ def test_a_file_without_a_line_of_use_is_refused(format_, name, problem, tmp_pat
     original(tmp_path, "zeus", {"time_per_epoch": ""})
     with pytest.raises(ConfigError, match=problem):
         convert(format_, [tmp_path / name], WANTED)
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    limits=st.lists(st.sampled_from([100, 125, 150, 175]), min_size=1, max_size=30),
-    time_s=st.floats(1e-3, 1e4),
-    power_w=st.floats(5, 60),
-)
-def test_numbers_are_exact_and_repeats_of_a_mode_numbered(
-    limits, time_s, power_w, tmp_path_factory
-):
-    folder = tmp_path_factory.mktemp("t")
-    changes = [{"power_limit": str(w), "time_per_epoch": str(i + 1)} for i, w in enumerate(limits)]
-    result = rows("zeus", original(folder, "zeus", *changes))
-    for watts in set(limits):
-        of_mode = [row for row in result if row.power_limit_w == watts]
-        assert [row.repeat for row in of_mode] == list(range(limits.count(watts)))
-        assert [row.time_s for row in of_mode] == sorted(row.time_s for row in of_mode)
-    change = {"inference_time": repr(time_s)}
-    change |= {"total_energy_consumption": repr(power_w * time_s * 1e3)}
-    (row,) = rows("translucence", original(folder, "translucence", change))
-    assert (row.time_s, row.power_w) == pytest.approx((time_s, power_w), rel=1e-12)
-
-
-def test_every_format_has_a_test_here_and_says_what_its_files_are():
-    assert set(FORMATS) == {*LINES, "energy-time-fairness", "broncospace"}
-    assert all(form.title and form.files for form in FORMATS.values())

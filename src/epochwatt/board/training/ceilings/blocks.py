@@ -44,10 +44,7 @@ def time_blocks(
     Where more calls than `most_calls` would be needed to fill a block, the block is shorter, and
     it ends when the calls are made, not when the device has done with them: launches are timed so.
 
-    Parameters
-    ----------
-    wait : until the device has done all that was started
-    clock : monotonic, s
+    `wait`: until the device has done all that was started; `clock`: monotonic, s
     """
     has_sensor = power().scope is not None
     n_calls = min(_warmed_up(call, wait, has_sensor, limits, clock), most_calls)

@@ -57,9 +57,7 @@ QUEUE = 500  # launches that a GPU keeps waiting without holding up the CPU
 def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
     """Yield the micro-kernels one after the other; each has its own arrays, made when it is due.
 
-    Parameters
-    ----------
-    precisions : of the products; all else is in fp32
+    `precisions`: of the products; all else is in fp32
     """
     memory_bytes = int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
     if device.type == "cuda":

@@ -22,11 +22,9 @@ KEPT = ("kernel", "precision", "size", "flops", "bytes", "way")  # of a kernel: 
 class CeilingSession:
     """Times the micro-kernels in one mode after the other.
 
-    Parameters
-    ----------
-    folder : where the modes are kept
-    precisions : of matrix products
-    machine : the machine at hand
+    `folder`: where the modes are kept
+    `precisions`: of matrix products
+    `machine`: the machine at hand
     """
 
     def __init__(self, folder: CeilingFolder, precisions: List[str], machine: Machine) -> None:

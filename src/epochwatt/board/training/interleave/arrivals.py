@@ -17,10 +17,8 @@ MOST = 10000000  # requests of one measurement; their times take 0.4 GB
 def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List[float]:
     """Return the arrivals within a time, ascending, s after its beginning.
 
-    Parameters
-    ----------
-    process : `constant` (the first after 1 / rate), `poisson`, or a file of times
-    rate_per_s : of requests; not used with a file
+    `process`: `constant` (the first after 1 / rate), `poisson`, or a file of times; `rate_per_s`:
+    of requests; not used with a file
 
     Raises ConfigError: a file that cannot be read or is no list of times, too many arrivals, or
     none.

@@ -25,12 +25,10 @@ COUNTS = {"batch_size": 1, "train_batch_size": 1, "n_train": 0, "torch_threads":
 def checked(given: Document) -> Document:
     """Return a whole plan.
 
-    Parameters
-    ----------
-    given : `train` and `infer` (networks), `seconds`, and of `DEFAULTS` what differs: `rate_per_s`
-        of requests; `batch_size` of requests; `train_batch_size`; `n_train`, most mini-batches of
-        training between two of requests (None: as many as fit); `queue`, most requests that wait;
-        `arrivals` (constant, poisson or a file of times, s); `networks`, own ones by name
+    `given`: `train` and `infer` (networks), `seconds`, and of `DEFAULTS` what differs: `rate_per_s`
+    of requests; `batch_size` of requests; `train_batch_size`; `n_train`, most mini-batches of
+    training between two of requests (None: as many as fit); `queue`, most requests that wait;
+    `arrivals` (constant, poisson or a file of times, s); `networks`, own ones by name
 
     Raises ConfigError: what is missing, unknown or out of range.
     """

@@ -102,9 +102,7 @@ class Interleaver:
         It ends when the time is over and no whole mini-batch of requests waits. What then waits,
         and what was not served because it was stopped, has no start and no end in the log.
 
-        Parameters
-        ----------
-        arrivals_s : ascending, s after the beginning
+        `arrivals_s`: ascending, s after the beginning
         """
         clock, batch_size = self._clock, self.plan.batch_size
         log = self.log = Log(clock.now())

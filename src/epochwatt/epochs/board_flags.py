@@ -1,0 +1,98 @@
+"""Flag an epoch from the board's part of its record: mode, clocks, throttling, load, swap."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Dict
+
+from epochwatt.board.records.run_folder import EpochRecord
+from epochwatt.board.records.shapes import Document
+from epochwatt.epochs.windows import Array, window_mean
+
+MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
+BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
+RAILGATE_S = 0.5  # BOARD: an idle GPU is switched off after that, unless jetson_clocks keeps it on
+SWAP_KIB = 1024  # less than that is somebody else's page
+
+Samples = Dict[str, Dict[str, Array]]  # source -> column -> float (n,)
+
+
+def window_of(record: EpochRecord) -> tuple[float, float]:
+    """Return when an epoch began and ended, s on the monotonic clock."""
+    return record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+
+
+def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
+    """Return the flags of an epoch that was measured on a board; none on a host.
+
+    Its record holds `board` and `events` (training.preparation, training.observation).
+    """
+    board = record.meta.get("board")
+    if not board:
+        return set()
+    mode, means_mhz = board["power_mode"], mean_clocks_mhz(record, samples)
+    flags = {
+        "mode_not_verified": not mode["verified"],
+        "clock_below_request": mode["dvfs"] == "off"
+        and any(
+            means_mhz[name] < MET * mhz
+            for name, mhz in pinned_mhz(mode).items()
+            if name in means_mhz
+        ),
+        "gpu_slept": mode["dvfs"] == "on" and gpu_may_have_slept(record),
+        "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
+        "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
+    }
+    return {flag for flag, holds in flags.items() if holds} | event_flags(record.meta["events"])
+
+
+def gpu_may_have_slept(record: EpochRecord) -> bool:
+    """Return whether CUDA events timed a wait in which the GPU may have been switched off.
+
+    The event after such a wait passes when the GPU is awake, milliseconds later: they stand in the
+    wait, and the copy lacks what it would have waited for. The first wait holds the start of the
+    workers in any case and is not looked at.
+    """
+    timed_by_events = str(record.meta.get("timing_method")).startswith("cuda_events")
+    return timed_by_events and bool((record.minibatch_s[1:, 0] > RAILGATE_S).any())
+
+
+def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
+    """Return what happened during the epoch, by the machine's counters before and after it."""
+    before, after = events["before"], events["after"]
+    grown = {name: after[name] - before[name] for name in before.keys() & after.keys()}
+    flags = {
+        "throttled": grown.get("throttle", 0) > 0,
+        "over_current": grown.get("over_current", 0) > 0,
+        "swap_grown": grown.get("swap_kib", 0) > SWAP_KIB,
+    }
+    return {flag for flag, holds in flags.items() if holds}
+
+
+def pinned_mhz(mode: Document) -> dict[str, float]:
+    """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
+    clocks = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
+    return {k: clocks[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if clocks.get(k)}
+
+
+def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
+    """Return the mean clocks over the epoch where they were sampled; of online CPUs the slowest's.
+
+    A CPU that is offline may go on to tell the clock that it had.
+    """
+    online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
+    means: dict[str, float] = {}
+    for source, column in ((s, c) for s in ("host", "board") for c in samples.get(s, {})):
+        cpu = re.fullmatch(r"cpu([0-9]{1,9})_mhz", column) if source == "host" else None
+        if cpu and (online is None or int(cpu[1]) in online):
+            name = "cpu_mhz"
+        elif source == "board" and column in ("gpu_mhz", "emc_mhz"):
+            name = column
+        else:
+            continue
+        table = samples[source]
+        mean = window_mean(table["t_mono_s"], table[column], *window_of(record))
+        if not math.isnan(mean):
+            means[name] = min(mean, means.get(name, math.inf))
+    return means

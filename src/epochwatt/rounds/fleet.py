@@ -1,0 +1,327 @@
+"""Read a fleet: which boards train in a round, with how much data, and what each mode costs them.
+
+A fleet is a YAML file (docs/how-to/federated-round.md). Its boards have mode tables: measured,
+public, simulated, or a few modes of them from which all others are predicted.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from epochwatt.board.device.kinds import KINDS
+from epochwatt.columns import MODE_PARTS, TWIN
+from epochwatt.errors import ConfigError
+from epochwatt.open_data.read import find_tables
+from epochwatt.prediction.data.mode_tables import observations_of
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import Context
+from epochwatt.prediction.registry import RECOMMENDED, load_method
+from epochwatt.rounds.plan import Client, Numbers
+from epochwatt.study.config import Closed
+from epochwatt.study.devices import Devices
+from epochwatt.study.validation import validated
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.sweeps.config import Grid, SweepEntry
+from epochwatt.sweeps.grids import grid_modes, steps_of_kind
+from epochwatt.sweeps.mode_table import ModeTable, tables_of
+from epochwatt.sweeps.modes import SweepFacts, mode_rows
+from epochwatt.sweeps.table import load_sweep
+from epochwatt.twin.boards import Clocks
+from epochwatt.twin.network import COUNTS, network_of
+from epochwatt.twin.power import idle_w
+from epochwatt.twin.power_modes import load_twin_with_modes
+from epochwatt.twin.sweep import simulated_rows
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+BATCH_SIZE = 16  # of a simulated board
+LEVELS = 9  # of the number of mini-batches, where it may be chosen
+IDLE_STATES = {"pinned": "logging_off_dvfs_off", "governed": "logging_off_dvfs_on"}
+MHZ_WITHIN = 0.02  # a clock that is named stands for a step this near
+
+
+GridOf = Annotated[
+    Grid, BeforeValidator(lambda grid: {"name": grid} if isinstance(grid, str) else grid)
+]
+
+
+class BoardEntry(Closed):
+    """A board of a fleet, or several that are alike."""
+
+    name: str = Field(min_length=1, description="of the board, unlike any other's")
+    count: int = Field(1, ge=1, description="how many boards are like this")
+    table: str | None = Field(
+        None,
+        description="a sweep, a package, or a file of modes: time and power of each; without one "
+        "the board is simulated: device, workload and grid",
+    )
+    device: str | None = Field(
+        None, description="a file of config/devices/; of a table with several the one to take"
+    )
+    workload: str | None = Field(None, description="network; of a table with several which")
+    batch_size: int | None = Field(
+        None, ge=1, description="of a table with several which; of a simulated board, default 16"
+    )
+    modes: list[dict[str, float]] = Field(
+        default_factory=list, description="the only modes it may take, each by some of its parts"
+    )
+    grid: GridOf | None = Field(
+        None,
+        description="modes to choose from: a named grid, `all`, or a mapping as in "
+        "config/sweeps.yaml; what a table lacks of them is predicted from it",
+    )
+    samples: int | Annotated[list[int], Field(min_length=2, max_length=2)] = Field(
+        description="it trains on in an epoch; two numbers: from, to"
+    )
+    samples_per_epoch: int | None = Field(
+        None, ge=1, description="of the table, where a row is the time of an epoch"
+    )
+    bandwidth_mbit_s: Positive | None = Field(None, description="of its network, both ways")
+    waiting_w: NotNegative | Literal["pinned", "governed"] = Field(
+        description="what it draws while it waits, W; of a simulated board its idle power, with "
+        "the clocks of its mode (`pinned`) or the lowest (`governed`)"
+    )
+    max_power_w: Positive | None = Field(None, description="no mode that trains with more power")
+    spread_pct: NotNegative = Field(
+        0.0, description="standard deviation of its fits around what is expected"
+    )
+
+    @model_validator(mode="after")
+    def _some_samples(self) -> "BoardEntry":
+        if min(self.sizes) < 1 or self.sizes[0] > self.sizes[1]:
+            raise ValueError("samples: 1 or more, or two numbers of which the second is larger")
+        if self.table is None and None in (self.device, self.workload, self.grid):
+            raise ValueError(f"board {self.name}: a table, or device, workload and grid")
+        return self
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Fewest and most samples of an epoch."""
+        if isinstance(self.samples, int):
+            return self.samples, self.samples
+        return self.samples[0], self.samples[1]
+
+
+class Fleet(Closed):
+    """Boards that train a network together."""
+
+    boards: list[BoardEntry] = Field(min_length=1, description="each, or several that are alike")
+    model_mb: NotNegative = Field(0.0, description="weights, sent to every board and back, 10^6 B")
+    local_epochs: int = Field(1, ge=1, description="of every board in a round")
+    engine_s: NotNegative = Field(
+        0.0, description="the engine's own time in a round, without fits and transfers, s"
+    )
+
+    @model_validator(mode="after")
+    def _names(self) -> "Fleet":
+        names = [board.name for board in self.boards]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"boards: {names.count(name)} are called {name!r}")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """Boards of a fleet that are alike, and the modes they may take."""
+
+    entry: BoardEntry
+    client: Client
+    modes: tuple[Mode, ...]  # of each choice
+    parts: tuple[str, ...]  # of a mode that are known
+    power_w: Numbers  # while it trains, of each choice
+    minibatches: tuple[int, ...]  # that it trains in an epoch, of each choice
+    provenance: str  # of its table
+    n_profiled: int | None = None  # modes that all others are predicted from
+
+
+def load_fleet(path: Path) -> Fleet:
+    """Return a fleet. Raises ConfigError: no such file, or a key or value that cannot be."""
+    return validated(Fleet, read_yaml(path), str(path))
+
+
+def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
+    """Return the boards of a fleet with their choices.
+
+    Raises ConfigError: a board without a table, or with several; a mode that it lacks; power that
+    is not known; no mode within its limit of power.
+    """
+    return [_member(entry, fleet, root) for entry in fleet.boards]
+
+
+def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
+    where = f"board {entry.name}"
+    table = _table(entry, where) if entry.table else _simulated(entry, root)
+    rows = observations_of(table)
+    modes, time_s, power_w = rows.modes, rows.time_s, rows.power_w
+    if np.isnan(power_w).any():
+        raise ConfigError("power is not known of every mode", where=f"{where}: {entry.table}")
+    spread: Numbers = np.full(len(modes), math.log1p(entry.spread_pct / 100))
+    parts, n_profiled = table.parts, None
+    if entry.table and entry.grid:
+        n_profiled = len(modes)
+        modes, time_s, power_w, spread = _predicted(entry.grid, table, where)
+        parts = MODE_PARTS[:4]
+    if entry.modes:
+        chosen = _named(entry, modes, where)
+        modes, time_s, power_w, spread = (v[chosen] for v in (modes, time_s, power_w, spread))
+    per_sample_s = time_s / _samples_per_work(entry, table, where)
+    kept = power_w <= (entry.max_power_w or math.inf)
+    if not kept.any():
+        raise ConfigError(
+            f"no mode trains with at most {entry.max_power_w:g} W",
+            where=where,
+            allowed=f"{power_w.min():.4g} W or more",
+        )
+    modes, per_sample_s, power_w, spread = (v[kept] for v in (modes, per_sample_s, power_w, spread))
+    batch = table.key.batch_size or 1
+    low, high = (math.ceil(samples / batch) for samples in entry.sizes)
+    sizes = np.unique(np.linspace(low, high, LEVELS).round().astype(int))
+    repeated = np.repeat(np.arange(len(modes)), len(sizes))
+    minibatches = np.tile(sizes, len(modes))
+    n_samples = np.minimum(minibatches * batch, max(entry.sizes)).astype(float)
+    n_samples = n_samples * fleet.local_epochs
+    fit_s = per_sample_s[repeated] * minibatches * batch * fleet.local_epochs
+    transfer_s = 0.0
+    if entry.bandwidth_mbit_s is not None:
+        transfer_s = 2 * 8 * fleet.model_mb / entry.bandwidth_mbit_s
+    waiting_w = _waiting_w(entry, table, modes, root)[repeated]
+    client = Client(
+        entry.name,
+        fit_s,
+        fit_s * power_w[repeated],
+        waiting_w,
+        n_samples,
+        fleet.engine_s + transfer_s,
+        spread[repeated],
+        entry.count,
+    )
+    all_modes = [Mode(*row) for row in modes.tolist()]
+    return Member(
+        entry,
+        client,
+        tuple(all_modes[k] for k in repeated),
+        parts,
+        power_w[repeated],
+        tuple(minibatches.tolist()),
+        table.key.provenance,
+        n_profiled,
+    )
+
+
+def _table(entry: BoardEntry, where: str) -> ModeTable:
+    """Return the one table of training that is meant."""
+    tables = [table for table in find_tables(str(entry.table)) if table.key.task == "train"]
+    keys = ("workload", "device", "batch_size")
+    chosen = {key: value for key in keys if (value := getattr(entry, key)) is not None}
+    meant = [t for t in tables if all(getattr(t.key, k) == v for k, v in chosen.items())]
+    if len(meant) == 1:
+        return meant[0]
+    among = meant or tables
+    raise ConfigError(
+        f"{len(meant) or 'no'} such tables of training",
+        where=f"{where}: {entry.table}",
+        allowed="; ".join(
+            f"{key}: {', '.join(sorted({str(getattr(t.key, key)) for t in among}))}" for key in keys
+        )
+        if tables
+        else None,
+        do=f"choose one by {', '.join(keys)}" if tables else "name a table of training",
+    )
+
+
+def _simulated(entry: BoardEntry, root: Path) -> ModeTable:
+    """Return the simulated modes of a board, as a sweep of config/sweeps.yaml would have them."""
+    twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
+    workload = {"model": entry.workload, "batch_size": entry.batch_size or BATCH_SIZE}
+    entry_of_sweep = {
+        "title": f"{entry.workload} on {entry.device}",
+        "backend": TWIN,
+        "device": entry.device,
+        "workload": workload | {"dataset_source": "official", "num_workers": 4},
+        "grid": entry.grid,
+    }
+    sweep = SweepEntry.model_validate(entry_of_sweep)
+    facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
+    work = network_of(entry.workload, {}, twin, root).work
+    return tables_of(simulated_rows(facts, twin.knowing(work)))[0]
+
+
+def _samples_per_work(entry: BoardEntry, table: ModeTable, where: str) -> int:
+    if table.key.work == "mini-batch" and table.key.batch_size:
+        return table.key.batch_size
+    if entry.samples_per_epoch is None:
+        raise ConfigError(
+            f"a row of its table is the time of one {table.key.work}",
+            where=f"{where}: {entry.table}",
+            do="add samples_per_epoch: how many samples that is",
+        )
+    return entry.samples_per_epoch
+
+
+def _named(entry: BoardEntry, modes: Numbers, where: str) -> Numbers:
+    """Return which modes a board may take. Raises ConfigError: one that it lacks."""
+    chosen = np.zeros(len(modes), bool)
+    for named in entry.modes:
+        if unknown := named.keys() - {*MODE_PARTS}:
+            raise ConfigError(
+                f"modes: unknown part {min(unknown)!r}", where=where, allowed=MODE_PARTS
+            )
+        fits = np.ones(len(modes), bool)
+        for part, value in named.items():
+            fits &= np.isclose(modes[:, MODE_PARTS.index(part)], value, rtol=MHZ_WITHIN)
+        if not fits.any():
+            steps = {p: np.unique(modes[:, MODE_PARTS.index(p)]) for p in named}
+            raise ConfigError(
+                "its table has no mode "
+                + ", ".join(f"{part} {value:g}" for part, value in named.items()),
+                where=where,
+                allowed="; ".join(
+                    f"{part}: {', '.join(f'{step:g}' for step in steps[part])}" for part in named
+                ),
+            )
+        chosen |= fits
+    return chosen
+
+
+def _predicted(
+    grid: Grid, table: ModeTable, where: str
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return modes of a grid, time and power expected of each, and how sure the time is."""
+    kind = table.key.device
+    if kind not in KINDS:
+        raise ConfigError(
+            f"the modes of {kind} are not known, so none can be predicted",
+            where=where,
+            allowed=KINDS,
+            do="leave `grid` out: it chooses among the modes of its table",
+        )
+    chosen = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
+    modes = np.column_stack([chosen, np.zeros(len(chosen))])
+    rows, method = observations_of(table), load_method(RECOMMENDED)
+    time, power = (method.fit(rows, Context(target)) for target in (TIME, POWER))
+    _, sd = time.log_normal(modes)
+    return modes, time.mean(modes), power.mean(modes), sd
+
+
+def _waiting_w(entry: BoardEntry, table: ModeTable, modes: Numbers, root: Path) -> Numbers:
+    where = f"board {entry.name}"
+    if not isinstance(entry.waiting_w, str):
+        return np.full(len(modes), entry.waiting_w)
+    twin, devices = load_twin_with_modes([], root), Devices(root)
+    boards = {devices.get(name, where).board: board for name, board in twin.boards.items()}
+    if table.key.provenance != "simulated" or table.key.device not in boards:
+        raise ConfigError(
+            f"waiting_w is {entry.waiting_w}, and its table is not that of a simulated board",
+            where=where,
+            allowed="a number in watts",
+        )
+    state = IDLE_STATES[entry.waiting_w]
+    board, clocks = boards[table.key.device], Clocks(*modes[:, :4].T)
+    idle = idle_w(board, state, clocks, "module", twin.parameters)
+    return np.broadcast_to(idle, len(modes)).astype(float)

@@ -1,0 +1,221 @@
+"""Choose each board's power mode so that a round of federated training costs least energy.
+
+In a round every board receives the weights, fits its own samples and sends its weights back; the
+round ends with the last of them, and a board that has finished draws its power of waiting. For a
+given end T the boards are independent: each takes the choice that costs least until T, of those
+that end by then. What a board costs rises with T as long as no further choice ends by T. So the
+best T is the end of a choice, or the earliest possible end, and these are all looked at: the plan
+is optimal for the choices that are given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.errors import ConfigError
+
+Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
+Objective = Literal["energy", "time", "energy_per_sample"]
+ROUNDING = 1e-9  # relative
+MOST_RATIOS = 100  # steps of Dinkelbach's method; it needs a handful
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """A board in a round, with a row for each of its choices: a power mode, and what it trains.
+
+    Parameters
+    ----------
+    name : of the board, or of boards that are alike
+    fit_s, fit_j : expected time and energy of its fit, shape (n,)
+    waiting_w : power while it waits, in each choice, shape (n,)
+    n_samples : trained in a round, shape (n,)
+    around_s : before and after the fit: the engine's own time and the transfers, s
+    spread : standard deviation of the logarithm of the fit's time; 0: it is known
+    count : boards that are alike
+    """
+
+    name: str
+    fit_s: Numbers
+    fit_j: Numbers
+    waiting_w: Numbers
+    n_samples: Numbers
+    around_s: float = 0.0
+    spread: Numbers | float = 0.0
+    count: int = 1
+
+    def end_s(self, z: float = 0.0) -> Numbers:
+        """Return when each choice ends; `z`: standard deviations that its fit is longer."""
+        return self.around_s + self.fit_s * np.exp(z * self.spread)
+
+    def energy_j(self, choice: int, end_s: float) -> float:
+        """Return the energy of one board from the beginning of a round to its end."""
+        waits_s = end_s - self.fit_s[choice]
+        return float(self.fit_j[choice] + self.waiting_w[choice] * waits_s)
+
+
+class Round(NamedTuple):
+    """A round: what every board does, and when it is planned to end."""
+
+    end_s: float
+    choices: tuple[int, ...]  # of each client
+
+
+def energy_j(clients: Sequence[Client], planned: Round) -> float:
+    """Return the energy of all boards until the end of a round."""
+    pairs = zip(clients, planned.choices, strict=True)
+    return sum(client.count * client.energy_j(k, planned.end_s) for client, k in pairs)
+
+
+def n_samples(clients: Sequence[Client], planned: Round) -> float:
+    """Return the samples that all boards train in a round."""
+    pairs = zip(clients, planned.choices, strict=True)
+    return float(sum(client.count * client.n_samples[k] for client, k in pairs))
+
+
+def as_given(clients: Sequence[Client], choices: Sequence[int]) -> Round:
+    """Return the round in which boards do as they are told: it ends with the last of them."""
+    ends_s = [c.end_s()[k] for c, k in zip(clients, choices, strict=True)]
+    return Round(float(max(ends_s)), tuple(choices))
+
+
+def plan_round(
+    clients: Sequence[Client],
+    objective: Objective = "energy",
+    latest_s: float = np.inf,
+    budget_j: float = np.inf,
+    z: float = 0.0,
+) -> Round:
+    """Return the best round.
+
+    Parameters
+    ----------
+    objective : least `energy` by `latest_s`; least `time` within `budget_j`; or least
+        `energy_per_sample`, where choices differ in how much they train
+    latest_s : the round ends by then
+    budget_j : energy of all boards until the end
+    z : standard deviations by which every fit may be longer and still end in time
+
+    Raises ConfigError: no round ends in time, or none keeps the budget.
+    """
+    fastest = [int(client.end_s(z).argmin()) for client in clients]
+    slowest = max(range(len(clients)), key=lambda i: clients[i].end_s(z)[fastest[i]])
+    first_s = float(clients[slowest].end_s(z)[fastest[slowest]])
+    if first_s > latest_s:
+        raise ConfigError(
+            f"no round ends within {latest_s:g} s",
+            found=f"{clients[slowest].name} needs {first_s:.4g} s in its fastest mode",
+            allowed=f"{first_s:.4g} s or more",
+            do="allow more time, or give that board less to train",
+        )
+    last_s = min(latest_s, max(float(client.end_s(z).max()) for client in clients))
+    if objective != "energy_per_sample":
+        best, ends_s, costs_j = _sweep(clients, first_s, last_s, z, 0.0)
+        within = costs_j <= budget_j
+        if not within.any():
+            raise ConfigError(
+                f"no round takes at most {budget_j:.4g} J",
+                found=f"{costs_j.min():.4g} J at least, in {ends_s[costs_j.argmin()]:.4g} s",
+                do="raise the budget of energy, or allow more time",
+            )
+        place = within.argmax() if objective == "time" else costs_j.argmin()
+        return _at(best, float(ends_s[place]))
+    ratio_j = 0.0  # Dinkelbach: no round costs less a sample if none is worth more at this price
+    for _ in range(MOST_RATIOS):
+        best, ends_s, costs_j = _sweep(clients, first_s, last_s, z, ratio_j)
+        planned = _at(best, float(ends_s[costs_j.argmin()]))
+        former_j = ratio_j
+        ratio_j = energy_j(clients, planned) / n_samples(clients, planned)
+        if np.isclose(ratio_j, former_j, rtol=1e-12):
+            break
+    return planned
+
+
+class _Best(NamedTuple):
+    """The best choice of a client as the round's end moves: from each `begin_s` on."""
+
+    begin_s: Numbers  # ascending
+    choice: Places
+    base_j: Numbers  # its cost is base_j + slope_w * T
+    slope_w: Numbers
+
+
+def _at(best: Sequence[_Best], end_s: float) -> Round:
+    """Return what every board does in a round of this length."""
+    choices = [int(b.choice[np.searchsorted(b.begin_s, end_s, "right") - 1]) for b in best]
+    return Round(end_s, tuple(choices))
+
+
+def _sweep(
+    clients: Sequence[Client], first_s: float, last_s: float, z: float, price_j: float
+) -> tuple[list[_Best], Numbers, Numbers]:
+    """Return the best choices, all ends of a round that may be best, and what each costs.
+
+    `price_j`: what a sample is worth.
+    """
+    best = [_best_choices(client, first_s, last_s, z, price_j) for client in clients]
+    begins_s = np.concatenate([b.begin_s for b in best])
+    order = np.argsort(begins_s, kind="stable")
+    pairs = [*zip(clients, best, strict=True)]
+    steps_j = [client.count * np.diff(b.base_j, prepend=0.0) for client, b in pairs]
+    steps_w = [client.count * np.diff(b.slope_w, prepend=0.0) for client, b in pairs]
+    bases_j, slopes_w = (np.cumsum(np.concatenate(steps)[order]) for steps in (steps_j, steps_w))
+    ends_s, last = np.unique(begins_s[order][::-1], return_index=True)
+    last = len(order) - 1 - last  # of equal ends the sum of all
+    return best, ends_s, bases_j[last] + slopes_w[last] * ends_s
+
+
+def _best_choices(client: Client, first_s: float, last_s: float, z: float, price_j: float) -> _Best:
+    """Return the lower envelope of a client's choices between two ends of the round.
+
+    A choice is a line: it begins when its fit has ended, and rises by the power of waiting.
+    """
+    slope_w = client.waiting_w
+    base_j = client.fit_j - slope_w * client.fit_s - price_j * client.n_samples
+    begin_s = np.maximum(client.end_s(z), first_s)
+    for limit_s in (first_s, last_s):  # ends that differ by rounding are the same
+        begin_s = np.where(np.isclose(begin_s, limit_s, rtol=ROUNDING, atol=0), limit_s, begin_s)
+    at_last_j = base_j + slope_w * last_s
+    left = np.flatnonzero(begin_s <= last_s)
+    left = left[np.lexsort((at_last_j[left], begin_s[left]))]
+    # a line is of no use above another that has begun and ends lower; first the lowest so far
+    lowest = np.minimum.accumulate(at_last_j[left])
+    so_far = np.maximum.accumulate(np.where(at_last_j[left] == lowest, np.arange(len(left)), 0))
+    left = left[_is_below(left, left[so_far], base_j, slope_w, begin_s) | (left == left[so_far])]
+    left = left[np.argsort(at_last_j[left], kind="stable")]
+    kept: list[int] = []
+    while len(left):
+        k = left[0]
+        kept.append(int(k))
+        is_later = begin_s[left] >= begin_s[k]
+        left = left[~is_later | _is_below(left, k, base_j, slope_w, begin_s)]
+    lines = np.array(kept)
+    rows: list[tuple[float, int]] = []
+    starts_s = np.unique(begin_s[lines])
+    for start_s, next_s in zip(starts_s, [*starts_s[1:], np.inf], strict=True):
+        present, now_s = lines[begin_s[lines] <= start_s], float(start_s)
+        costs_j = base_j[present] + slope_w[present] * now_s
+        k = int(present[np.lexsort((slope_w[present], costs_j))[0]])
+        while now_s < next_s:
+            if not rows or rows[-1][1] != k:
+                rows.append((now_s, k))
+            flatter = present[slope_w[present] < slope_w[k]]
+            if not len(flatter):
+                break
+            crossings_s = (base_j[flatter] - base_j[k]) / (slope_w[k] - slope_w[flatter])
+            first = np.lexsort((slope_w[flatter], crossings_s))[0]
+            now_s, k = max(now_s, float(crossings_s[first])), int(flatter[first])
+    begins, choices = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    return _Best(begins, choices, base_j[choices], slope_w[choices])
+
+
+def _is_below(
+    lines: Places, others: Places, base_j: Numbers, slope_w: Numbers, begin_s: Numbers
+) -> NDArray[np.bool_]:
+    """Return whether lines, where they begin, lie below others."""
+    at_s = begin_s[lines]
+    return base_j[lines] + slope_w[lines] * at_s < base_j[others] + slope_w[others] * at_s

@@ -1,0 +1,130 @@
+"""Fleets of files: what is read, refused and answered."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from epochwatt import columns
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.rounds.answer import Request, answer_lines, find_answer, table_of, write_table
+from epochwatt.rounds.plan import energy_j
+
+CLOCKS = (306, 612, 918)
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Return a function that plans for boards of one measured table, changed as it is told."""
+    table = tmp_path / "modes.csv"
+    rows = [
+        {
+            "device": "agx_orin",
+            "workload": "net",
+            "task": "train",
+            "batch_size": 10,
+            "cores": 4,
+            "cpu_mhz": 1000,
+            "gpu_mhz": mhz,
+            "emc_mhz": 2133,
+            "time_s": 0.1 * 918 / mhz,
+            "power_w": 5 + 25 * (mhz / 918) ** 2,
+            "power_scope": "module",
+        }
+        for mhz in CLOCKS
+    ]
+    pd.DataFrame(rows).to_csv(table, index=False)
+
+    def ask(*boards, request=None, **fleet):
+        usual = {"table": str(table), "waiting_w": 2.0}
+        path = tmp_path / "fleet.yaml"
+        path.write_text(yaml.safe_dump({"boards": [usual | b for b in boards], **fleet}))
+        return find_answer(Request(path, **request or {}))
+
+    return ask
+
+
+def test_a_board_with_little_data_runs_slowly(ask):
+    answer = ask({"name": "much", "samples": 900}, {"name": "little", "samples": 300, "count": 2})
+    table = table_of(answer).set_index("board")
+    assert list(table["mode"]) == [
+        "4 cores, CPU 1000, GPU 918, memory 2133 MHz",
+        "4 cores, CPU 1000, GPU 306, memory 2133 MHz",
+    ]
+    assert answer.planned.end_s == pytest.approx(9.0)
+    assert table.loc["little", "energy_j"] == pytest.approx(9 * (5 + 25 / 9))
+    lines = answer_lines(answer)
+    assert "3 boards, 1,500 samples" in lines[0]
+    fast_j, slow_j = 9 * 30, 2 * (3 * 30 + 6 * 2)
+    saved = 1 - energy_j(answer.clients, answer.planned) / (fast_j + slow_j)
+    assert f"saves {100 * saved:.3g} %" in "\n".join(lines)
+
+
+def test_transfers_the_engine_and_epochs_are_part_of_a_round(ask):
+    board = {"name": "one", "samples": 95, "bandwidth_mbit_s": 80}
+    answer = ask(board, model_mb=20, engine_s=3, local_epochs=2)
+    assert answer.planned.end_s == pytest.approx(3 + 2 * 2 + 2 * 1.0)  # 10 mini-batches of 10
+    assert table_of(answer)["samples"].item() == 190
+
+
+def test_a_risk_leaves_slack_and_is_kept(ask):
+    boards = [{"name": f"b{k}", "samples": 600 + k, "spread_pct": 5} for k in range(8)]
+    answer = ask(*boards, request={"max_risk": 0.1})
+    rng, late = np.random.default_rng(0), []
+    for _ in range(4000):
+        ends_s = [
+            client.around_s + client.fit_s[k] * np.exp(client.spread[k] * rng.standard_normal())
+            for client, k in zip(answer.clients, answer.planned.choices, strict=True)
+        ]
+        late.append(max(ends_s) > answer.planned.end_s)
+    assert np.mean(late) <= 0.115
+    row = table_of(answer)
+    assert 1 - np.prod(1 - row["late"]) == pytest.approx(np.mean(late), abs=0.02)
+
+
+def test_what_a_table_lacks_is_predicted(ask):
+    board = {"name": "one", "samples": 900, "grid": {"random": 200}}
+    answer = ask(board, request={"deadline_s": 30.0, "max_risk": 0.2})
+    assert "PREDICTED" in answer_lines(answer)[0]
+    assert table_of(answer)["end_high_s"].item() > table_of(answer)["end_s"].item()
+
+
+def test_boards_that_may_choose_how_much_they_train(ask):
+    boards = [{"name": "a", "samples": [100, 900]}, {"name": "b", "samples": 600}]
+    answer = ask(*boards, request={"objective": "energy_per_sample"})
+    assert table_of(answer).set_index("board").loc["a", "samples"] == 600  # as long as b
+
+
+def test_the_table_of_a_plan_is_written(ask, tmp_path):
+    answer = ask({"name": "one", "samples": 95})
+    write_table(answer, tmp_path / "plan.csv")
+    assert pd.read_csv(tmp_path / "plan.csv")["end_s"].item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("boards", "told"),
+    [
+        ([{"name": "a", "samples": 0}], ["samples"]),
+        ([{"name": "a", "samples": [9, 3]}], ["samples"]),
+        ([{"name": "a", "samples": 9}, {"name": "a", "samples": 8}], ["2 are called 'a'"]),
+        ([{"name": "a", "samples": 9, "table": None}], ["device, workload and grid"]),
+        ([{"name": "a", "samples": 9, "table": "nowhere.csv"}], ["nowhere.csv"]),
+        ([{"name": "a", "samples": 9, "workload": "other"}], ["no such tables", "net"]),
+        ([{"name": "a", "samples": 9, "modes": [{"gpu_mhz": 700}]}], ["no mode", "306, 612, 918"]),
+        ([{"name": "a", "samples": 9, "modes": [{"gpu": 612}]}], ["'gpu'", *columns.CLOCKS]),
+        ([{"name": "a", "samples": 9, "max_power_w": 3}], ["no mode", "7.778 W"]),
+        ([{"name": "a", "samples": 9, "waiting_w": "governed"}], ["simulated board"]),
+        ([{"name": "a", "samples": 9, "watts": 3}], ["watts"]),
+    ],
+)
+def test_wrong_fleets_are_refused(ask, boards, told):
+    with pytest.raises(EpochwattError) as raised:
+        ask(*boards)
+    assert all(word in str(raised.value) for word in told)
+
+
+def test_a_deadline_nobody_can_keep(ask):
+    with pytest.raises(ConfigError, match="no round ends within 5 s"):
+        ask({"name": "one", "samples": 900}, request={"deadline_s": 5.0})
+    with pytest.raises(ConfigError, match="a risk of"):
+        ask({"name": "one", "samples": 900}, request={"max_risk": 0.7})
