@@ -409,9 +409,9 @@ def _next_mode(profile: Profile) -> Mode | None:
         elif bench.expected_s(None) > profile.left_s:
             profile.stop = NO_FIT
         return None if profile.stop else first_modes(bench, 1, tried)[0]
-    is_limited = best is not None and goal.max_power_w is not None
-    if is_limited and best.n == 1 and bench.expected_s(best.time_s) <= profile.left_s:
-        return best.mode  # once more: it was chosen for one low number
+    once = best if best is not None and best.n == 1 and goal.max_power_w is not None else None
+    if once is not None and bench.expected_s(once.time_s) <= profile.left_s:
+        return once.mode  # once more: it was chosen for one low number
     fits = profile.fits()
     modes, aim = _shortlist(fits, untried, goal)
     promise = gains(fits, modes, profile)

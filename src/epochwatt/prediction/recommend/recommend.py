@@ -161,7 +161,8 @@ def recommend(
         open_to = np.logical_and.reduce([np.ones(len(modes), bool), *keeps])
         asked = budgets["power_w"], MAX_RISK if max_risk is None else max_risk
         choice = safe_mode(
-            *models,
+            models[0],
+            models[1],
             modes,
             *asked,
             objective=objective,
@@ -171,7 +172,7 @@ def recommend(
         )
         is_safe = choice.risks["power_w"] <= asked[1]
         others = {name: risk for name, risk in hoped.risks.items() if name in rest}
-        choice = choice._replace(risks=others | choice.risks)
+        choice = choice._replace(risks={**others, **choice.risks})
         aim = _aim(objective, expected, extra_w)
         if choice.place != hoped.place:
             costs = float(aim[choice.place] / aim[hoped.place] - 1), hoped.risks["power_w"]

@@ -59,10 +59,10 @@ def _estimates(advice: Advice) -> list[str]:
         cells.append(row)
     lines, chosen = aligned(cells), advice.recommendation
     if chosen.costs is not None:
-        cost, risk = chosen.costs
+        cost, risk_then = chosen.costs
         lines.append(
             f"that safe it costs {100 * cost:.2g} % of {AIMS[advice.request.aim]} beside the mode "
-            f"that is expected to keep it, whose risk is {percent(risk)} (--max-risk 0.5)"
+            f"that is expected to keep it, whose risk is {percent(risk_then)} (--max-risk 0.5)"
         )
     if (least := chosen.least) is not None and least.energy_part < EQUAL_ENERGY:
         lines.append(
