@@ -126,7 +126,7 @@ def what_if_lines(
     _check_sizes(request, twin.parameters)
     if loop is not None:
         free = _simulate(question, twin, loop.without_loading)
-        answer = Answer(request, request, {}, twin, network.source, False, root)
+        answer = Answer(request, request, {}, least, twin, network.source, False, root)
         return _own_lines(answer, free, loop)
     too_large = model in file.out_of_memory
     return answer_lines(

@@ -30,11 +30,12 @@ def observations_of(table: ModeTable) -> Observations:
     rows only.
     """
     repeats = repeats_of(table)
-    means = [_means(rows) for rows in repeats.values()]
+    means = np.array([_means(rows) for rows in repeats.values()])
     return observations_from_rows(
         name_of(table),
         list(repeats),
-        *(list(column) for column in zip(*means, strict=True)),  # type: ignore[arg-type]
+        means[:, 0].tolist(),
+        means[:, 1].tolist(),
         # inference has a thread for each core there is
         processes=max(int(m.cores) for m in repeats) if table.key.task == "infer" else PROCESSES,
     )
