@@ -178,7 +178,7 @@ class Judged(NamedTuple):
 
     def single_choice(self) -> "Judged":
         """Drop the axis of choices where one choice was judged for each problem: (p, 1) to (p,)."""
-        return Judged(*(array[:, 0] for array in self))
+        return Judged(*(array[:, 0] for array in self))  # type: ignore[arg-type]
 
     @property
     def in_time(self) -> Bools:
