@@ -49,7 +49,7 @@ class Client:
     count: int = 1
 
     def end_s(self, z: float = 0.0) -> Numbers:
-        """Return when each choice ends, s, (n,); `z`: standard deviations by which the fit is longer."""
+        """Return when each choice ends, s, shape (n,); `z`: SDs by which the fit is longer."""
         return self.around_s + self.fit_s * np.exp(z * self.spread)
 
     def energy_j(self, choice: int, end_s: float) -> float:
