@@ -26,6 +26,7 @@ from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
 
 WHOLE = Finite(min=1, whole=True)
+RISK = Finite(min=0, max=0.5, min_open=True)
 NETWORK = "Network, a row of config/workloads.yaml."
 TOTALS = {  # option that describes a network instead of --model -> its type and help
     "flops": (POSITIVE, "floating-point operations to train on one sample (multiply-add: two)."),
@@ -124,9 +125,20 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
 @option(
     "--max-risk P",
     "Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
-    " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
-    " the time.",
-    Finite(min=0, max=0.5, min_open=True),
+    " Default: 0.1, or the safest mode where none is as safe. A mode that is just expected to keep"
+    " it breaks it about half of the time.",
+    RISK,
+)
+@option(
+    "--idle-w W",
+    "Power of the board while it idles from the end of an epoch until --max-epoch-s; counted in the"
+    " objective energy.",
+    POSITIVE,
+)
+@option(
+    "--rest-w W",
+    "Power of what the sensor does not see, such as the rest of the board; counted likewise.",
+    POSITIVE,
 )
 @option("--storage NAME", "Storage medium of the profiled runs.")
 @option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
@@ -192,6 +204,12 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     required=True,
 )
 @option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE)
+@option(
+    "--max-risk P",
+    "Highest probability that the next measurement of the answer breaks --max-power-w. Default:"
+    " 0.1; 0.5 takes what was measured as it is.",
+    RISK,
+)
 @option("--objective", "Quantity to minimise. Default: time.", click.Choice(["time", "energy"]))
 @option(
     "--backend",
@@ -213,7 +231,8 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
 
     Each mode trains some forty mini-batches. The next one is the mode that promises most, by what
     was measured so far. It ends when another mode costs more than it can save, or when the time is
-    over. The answer is a mode that was measured. Ctrl-C keeps what is measured; the same command
+    over. The answer is a mode that was measured, and measured again until it is clear that it keeps
+    the limit. Ctrl-C keeps what is measured; the same command
     goes on from there.
 
     Examples:
