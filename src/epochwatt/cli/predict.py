@@ -40,12 +40,13 @@ TOTALS = {  # option that describes a network instead of --model -> its type and
 }
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are not left open."""
+def without_none(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were set on the command line."""
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _totals(command: Any) -> Any:
+def _total_options(command: Any) -> Any:
+    """Add an option for each of `TOTALS` to a command."""
     for name, (kind, text) in reversed(TOTALS.items()):
         command = option(f"--{name} N", f"Instead of --model: {text}", kind)(command)
     return command
@@ -70,7 +71,7 @@ def _totals(command: Any) -> Any:
 @option("--dvfs", "on: governors choose the clocks.", click.Choice(["on", "off"]))
 @option("--scale X", "Size of the data set relative to the original.", POSITIVE)
 @option("--cold", "Start with an empty page cache.")
-@_totals
+@_total_options
 def what_if(device: str, model: str | None, run: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
     and how far the answer can be trusted (docs/how-to/what-if.md).
@@ -94,10 +95,10 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
     from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
-    settings = given(options)
-    if run is not None and (model or given(totals) or options["storage"] or options["cold"]):
+    settings = without_none(options)
+    if run is not None and (model or without_none(totals) or options["storage"] or options["cold"]):
         raise click.UsageError("--run goes with none of --model, its totals, --storage and --cold")
-    say(what_if_lines(device, model, given(totals), settings, run))
+    say(what_if_lines(device, model, without_none(totals), settings, run))
 
 
 @command("Find the best power mode of a board within limits.")
@@ -170,8 +171,10 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     from epochwatt.prediction.recommend import text
     from epochwatt.prediction.recommend.command import Request, advise
 
-    budgets = given({name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")})
-    advice = advise(Request(budgets=budgets, **given(options)))
+    budgets = without_none(
+        {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
+    )
+    advice = advise(Request(budgets=budgets, **without_none(options)))
     say(text.advice_lines(advice))
     paths = []
     if advice.recommendation.front:
@@ -246,7 +249,7 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
     from epochwatt.prediction.profile.search import search
     from epochwatt.prediction.profile.text import answer_lines, asked_lines, mode_line
 
-    request = Request(device, model, **given(options))
+    request = Request(device, model, **without_none(options))
     profile = profile_of(request, say=lambda line: say([line], err=True))
     typed = f".venv/bin/epochwatt {shlex.join(['profile', *context.meta['typed']])}"
     say(asked_lines(profile))
