@@ -77,11 +77,13 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
     axes.grid(visible=True, which="both", axis="both")
     x_limits, y_limits = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():
-        x, y = {  # power: time = energy / power, a straight line in logarithmic axes
+        lines: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+            # power: time = energy / power, a straight line in logarithmic axes
             "power_w": (x_limits, tuple(3600 * energy_wh / most for energy_wh in x_limits)),
             "epoch_s": (x_limits, (most, most)),
             "energy_wh": ((most, most), y_limits),
-        }[name]
+        }
+        x, y = lines[name]
         label = f"budget: {most:g} {unit(name)}"
         if not (_overlap(x, x_limits) and _overlap(y, y_limits)):
             label += " (outside)"

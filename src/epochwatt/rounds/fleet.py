@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import MODE_PARTS, TWIN
@@ -23,7 +23,6 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.rounds.plan import Client, Numbers
-from epochwatt.study.config import Closed
 from epochwatt.study.devices import Devices
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -51,8 +50,10 @@ GridOf = Annotated[
 ]
 
 
-class BoardEntry(Closed):
+class BoardEntry(BaseModel):
     """A board of a fleet, or several that are alike."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, description="of the board, unlike any other's")
     count: int = Field(1, ge=1, description="how many boards are like this")
@@ -108,8 +109,10 @@ class BoardEntry(Closed):
         return self.samples[0], self.samples[1]
 
 
-class Fleet(Closed):
+class Fleet(BaseModel):
     """Boards that train a network together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     boards: list[BoardEntry] = Field(min_length=1, description="each, or several that are alike")
     model_mb: NotNegative = Field(0.0, description="weights, sent to every board and back, 10^6 B")

@@ -101,18 +101,6 @@ def test_budgets_are_named_and_why_the_mode_may_lie_off_the_front(drawn):
     assert "recommended: best within the budgets, 90 % intervals" in several
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.09, 0.15), (37, 75), (1, 30), (300, 3800)])
-def test_several_ticks_are_labelled_on_any_span(low, high):
-    _, axes = plt.subplots()
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    front.label_ticks(axes.xaxis, low, high)
-    at = [value for value in axes.xaxis.get_majorticklocs() if low <= value <= high]
-    plt.close("all")
-    assert 4 <= len(at) <= 11
-    assert len({axes.xaxis.get_major_formatter()(value) for value in at}) == len(at)
-
-
 def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):
     answer = advice()
     about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
