@@ -83,11 +83,18 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
             "epoch_s": (x_limits, (most, most)),
             "energy_wh": ((most, most), y_limits),
         }
-        x, y = lines[name]
+        line_wh, line_s = lines[name]
         label = f"budget: {most:g} {unit(name)}"
-        if not (_overlap(x, x_limits) and _overlap(y, y_limits)):
+        if not (_overlap(line_wh, x_limits) and _overlap(line_s, y_limits)):
             label += " (outside)"
-        axes.plot(x, y, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
+        axes.plot(
+            line_wh,
+            line_s,
+            label=label,
+            color=palette[LIMIT],
+            linestyle=(0, DASHES[name]),
+            zorder=1,
+        )
     axes.set(xlim=x_limits, ylim=y_limits)
     few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
     for axis, (low, high) in ((axes.xaxis, x_limits), (axes.yaxis, y_limits)):
