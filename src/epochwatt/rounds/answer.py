@@ -51,7 +51,6 @@ class Answer:
 
     request: Request
     members: list[Member]
-    z: float  # standard deviations that each fit may be longer
     planned: Round
     strongest: Round  # every board in its strongest mode
 
@@ -90,7 +89,7 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
         latest_s = math.inf
     budget_j = math.inf if request.max_energy_wh is None else 3600 * request.max_energy_wh
     planned = plan_round(clients, request.objective, latest_s, budget_j, z)
-    return Answer(request, members, z, planned, fixed_round(clients, strongest))
+    return Answer(request, members, planned, fixed_round(clients, strongest))
 
 
 def strongest_choice(member: Member) -> int:
@@ -142,16 +141,11 @@ def table_of(answer: Answer) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def waiting_j(clients: Sequence[Client], planned: Round, waiting_w: float | None = None) -> float:
-    """Return the energy that boards draw outside their fits in a round, J.
-
-    `waiting_w`: power of every board while it waits; None: that of its choice
-    """
-    total_j = 0.0
-    for client, k in zip(clients, planned.choices, strict=True):
-        power_w = client.waiting_w[k] if waiting_w is None else waiting_w
-        total_j += client.count * power_w * (planned.end_s - client.fit_s[k])
-    return float(total_j)
+def waiting_j(clients: Sequence[Client], planned: Round) -> float:
+    """Return the energy that boards draw outside their fits in a round, J."""
+    pairs = zip(clients, planned.choices, strict=True)
+    fits_j = sum(client.count * client.fit_j[k] for client, k in pairs)
+    return energy_j(clients, planned) - float(fits_j)
 
 
 def answer_lines(answer: Answer) -> list[str]:
@@ -207,7 +201,7 @@ def answer_lines(answer: Answer) -> list[str]:
         )
     late = 1 - np.prod((1 - table["late"]) ** table["boards"])
     lines.append(f"Some board ends later in {100 * late:.3g} % of such rounds.")
-    if not table["late"].any() and request.max_risk is None:
+    if (table["end_low_s"] == table["end_high_s"]).all():
         lines[-1] = "How much fits vary is not known: spread_pct of a board says it."
     cells = [
         (

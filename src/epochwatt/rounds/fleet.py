@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from epochwatt.board.device.kinds import KINDS
-from epochwatt.columns import MODE_PARTS, TWIN
+from epochwatt.columns import MODE_PARTS
 from epochwatt.errors import ConfigError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.data.mode_tables import observations_of
@@ -26,7 +26,7 @@ from epochwatt.rounds.plan import Client, Numbers
 from epochwatt.study.devices import Devices
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.sweeps.config import Grid, SweepEntry
+from epochwatt.sweeps.config import Grid, simulated_entry
 from epochwatt.sweeps.grids import grid_modes, steps_of_kind
 from epochwatt.sweeps.mode_table import ModeTable, tables_of
 from epochwatt.sweeps.modes import SweepFacts, mode_rows
@@ -134,7 +134,6 @@ class Fleet(BaseModel):
 class Member:
     """Boards of a fleet that are alike, and the modes they may take."""
 
-    entry: BoardEntry
     client: Client
     modes: tuple[Mode, ...]  # of each choice
     parts: tuple[str, ...]  # of a mode that are known
@@ -170,7 +169,8 @@ def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
     parts, n_profiled = table.parts, None
     if entry.table and entry.grid:
         n_profiled = len(modes)
-        modes, time_s, power_w, spread = _predict_grid(entry.grid, table, where)
+        modes, time_s, power_w, predicted = _predict_grid(entry.grid, table, where)
+        spread = np.hypot(predicted, spread[0])  # of the prediction, and of fits around it
         parts = MODE_PARTS[:4]
     if entry.modes:
         is_chosen = _match_modes(entry, modes, where)
@@ -209,7 +209,6 @@ def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
     )
     all_modes = [Mode(*row) for row in modes.tolist()]
     return Member(
-        entry=entry,
         client=client,
         modes=tuple(all_modes[k] for k in repeated),
         parts=parts,
@@ -245,15 +244,8 @@ def _find_table(entry: BoardEntry, where: str) -> ModeTable:
 def _simulate_table(entry: BoardEntry, root: Path) -> ModeTable:
     """Simulate a board's modes, as for a sweep of config/sweeps.yaml, by the kernel counts."""
     twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
-    workload = {"model": entry.workload, "batch_size": entry.batch_size or BATCH_SIZE}
-    sweep_settings = {
-        "title": f"{entry.workload} on {entry.device}",
-        "backend": TWIN,
-        "device": entry.device,
-        "workload": workload | {"dataset_source": "official", "num_workers": 4},
-        "grid": entry.grid,
-    }
-    sweep = SweepEntry.model_validate(sweep_settings)
+    batch_size = entry.batch_size or BATCH_SIZE
+    sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, entry.grid)
     facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
     work = network_of(entry.workload, {}, twin, root).work
     return tables_of(simulated_rows(facts, twin.knowing(work)))[0]

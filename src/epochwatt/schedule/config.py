@@ -8,10 +8,9 @@ from pydantic import Field, model_validator
 
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed
-from epochwatt.study.runs import TWIN
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.sweeps.config import SweepEntry
+from epochwatt.sweeps.config import SweepEntry, simulated_entry
 
 Positive = Annotated[float, Field(gt=0)]
 Size = Annotated[int, Field(ge=1)]
@@ -165,15 +164,8 @@ class ScheduleStudy(Jobs):
         for model, sizes in self.infer.items():
             works += [(model, "infer", size, f"-{size}") for size in sizes]
         for model, task, size, ending in works:
-            workload = {"model": model, "task": task, "batch_size": size}
-            entry = {
-                "title": f"{model}, {task}, {size} at once",
-                "backend": TWIN,
-                "device": self.device,
-                "workload": workload | {"dataset_source": "official", "num_workers": 4},
-                "grid": self.grid,
-            }
-            yield f"fulcrum-{model}-{task}{ending}", SweepEntry.model_validate(entry)
+            entry = simulated_entry(self.device, model, task, size, self.grid)
+            yield f"fulcrum-{model}-{task}{ending}", entry
 
 
 def load_schedule(root: Path = Path()) -> ScheduleStudy | None:

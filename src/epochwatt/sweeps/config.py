@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from epochwatt.columns import TWIN
 from epochwatt.study.config import Backend, Closed, Title
 
 ALL = "all"  # name of the grid of every combination of a machine's steps
@@ -78,3 +79,18 @@ class SweepEntry(Closed):
         "arithmetic, launches; some ten seconds a mode; not on the twin",
     )
     minibatches: int = Field(40, ge=5, le=10_000, description="mini-batches measured in each mode")
+
+
+def simulated_entry(
+    device: str | None, model: str | None, task: str, batch_size: int, grid: Grid | str | None
+) -> SweepEntry:
+    """Return the entry of a simulated sweep that a study asks for: official data, four workers."""
+    workload = {"model": model, "task": task, "batch_size": batch_size}
+    entry = {
+        "title": f"{model}, {task}, {batch_size} at once",
+        "backend": TWIN,
+        "device": device,
+        "workload": workload | {"dataset_source": "official", "num_workers": 4},
+        "grid": grid,
+    }
+    return SweepEntry.model_validate(entry)

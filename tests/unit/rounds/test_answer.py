@@ -82,11 +82,23 @@ def test_a_risk_leaves_slack_and_is_kept(ask):
     assert 1 - np.prod(1 - row["late"]) == pytest.approx(np.mean(late), abs=0.02)
 
 
+def test_a_risk_without_a_spread_is_not_taken_for_none(ask):
+    board = {"name": "one", "samples": 900}
+    lines = answer_lines(ask(board, request={"max_risk": 0.1}))
+    assert not any(line.startswith("Some board ends later in") for line in lines)
+    known = answer_lines(ask(board | {"spread_pct": 5}, request={"max_risk": 0.1}))
+    assert any(line.startswith("Some board ends later in 10 %") for line in known)
+
+
 def test_what_a_table_lacks_is_predicted(ask):
     board = {"name": "one", "samples": 900, "grid": {"random": 200}}
     answer = ask(board, request={"deadline_s": 30.0, "max_risk": 0.2})
     assert "PREDICTED" in answer_lines(answer)[0]
-    assert table_of(answer)["end_high_s"].item() > table_of(answer)["end_s"].item()
+    high_s = table_of(answer)["end_high_s"].item()
+    assert high_s > table_of(answer)["end_s"].item()
+    spread = ask(board | {"spread_pct": 30}, request={"deadline_s": 90.0, "max_risk": 0.2})
+    row = table_of(spread).iloc[0]
+    assert row["end_high_s"] / row["end_s"] > 1.3**1.6  # of the fits, with a 90 % interval
 
 
 def test_boards_that_may_choose_how_much_they_train(ask):

@@ -14,6 +14,7 @@ from epochwatt.columns import MODE_PARTS
 from epochwatt.prediction.data.mode_tables import name_of, observations_of, repeats_of
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
+from epochwatt.prediction.recommend.recommend import REPEAT_SD
 from epochwatt.study.plan import JOB_S
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.sweeps.modes import mode_rows
@@ -25,9 +26,6 @@ from epochwatt.twin.sweep import simulate_sweep
 
 # ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
 AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S
-# ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
-# about 1 % (SIGMETRICS 2023, section 5.4). What a sensor is off by all the time is not in it.
-REPEAT_SD = 0.01
 BUSY = "machine_busy"  # the flag of modes that ran beside other programs
 
 

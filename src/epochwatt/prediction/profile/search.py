@@ -23,8 +23,8 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_r
 from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
-from epochwatt.prediction.profile.bench import BUSY, REPEAT_SD, Bench, Measured
-from epochwatt.prediction.recommend.recommend import COST_OF_A_MODE, Estimate
+from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
+from epochwatt.prediction.recommend.recommend import COST_OF_A_MODE, REPEAT_SD, Estimate
 from epochwatt.prediction.selection.optimal_design import (
     board_design,
     choose_modes,

@@ -31,8 +31,9 @@ COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
 MAX_RISK = 0.1  # where none is asked for
 AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
-# ASSUME: relative standard deviation of one measurement about the next (SIGMETRICS 2023, section
-# 5.4): a mode of which one repeat is known is not known better
+# ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
+# about 1 % (SIGMETRICS 2023, section 5.4). A mode of which one repeat is known is not known better.
+# What a sensor is off by all the time is not in it.
 REPEAT_SD = 0.01
 PACED = 0.95  # of a deadline, from which on a mode just meets it
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.profile.bench import REPEAT_SD, Measured, Played
+from epochwatt.prediction.profile.bench import Measured, Played
 from epochwatt.prediction.profile.command import Request, profile_of
 from epochwatt.prediction.profile.search import FREE, Goal, Profile, scatter_of, search
+from epochwatt.prediction.recommend.recommend import REPEAT_SD
 from epochwatt.prediction.registry import load_method
 
 MODES = as_rows(
