@@ -97,8 +97,8 @@ def test_what_a_table_lacks_is_predicted(ask):
     high_s = table_of(answer)["end_high_s"].item()
     assert high_s > table_of(answer)["end_s"].item()
     spread = ask(board | {"spread_pct": 30}, request={"deadline_s": 90.0, "max_risk": 0.2})
-    row = table_of(spread).iloc[0]
-    assert row["end_high_s"] / row["end_s"] > 1.3**1.6  # of the fits, with a 90 % interval
+    both = np.hypot(answer.clients[0].spread, np.log(1.3))
+    assert spread.clients[0].spread == pytest.approx(both)
 
 
 def test_boards_that_may_choose_how_much_they_train(ask):
