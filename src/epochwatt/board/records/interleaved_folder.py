@@ -66,9 +66,8 @@ class InterleavedFolder(MeasuredFolder):
     def finish(self, name: str, meta: Document, log: Any) -> str:
         """Write times and record, rename the attempt to the final folder; return that folder.
 
-        `log`: has the lists `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
-
-        Raises RecordWriteError: a file cannot be written; the measurement then does not count.
+        `log`: has the lists `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`). Raises
+        RecordWriteError: a file cannot be written; the measurement then does not count.
         """
         arrays: Dict[str, Any] = {
             column: np.array(getattr(log, column), np.float64) for column in REQUESTS + TRAINING

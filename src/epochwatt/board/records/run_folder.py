@@ -435,9 +435,8 @@ def write_receipt(
 ) -> None:
     """Read each record of a job and write its receipt, the job's output file in Snakemake.
 
-    `first`, `last`: numbers of epochs, or of modes in `modes`, both included
-
-    Raises RecordError: a record is missing or damaged; RecordWriteError: `path` is not writable.
+    `first`, `last`: numbers of epochs, or of modes in `modes`, both included. Raises RecordError: a
+    record is missing or damaged; RecordWriteError: `path` is not writable.
     """
     entries = []
     for number in range(first, last + 1):

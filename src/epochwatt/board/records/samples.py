@@ -129,10 +129,9 @@ def write_samples(
 def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, np.ndarray]":
     """Read a source's sample file: column -> float64 (n,), in file order; NaN: no reading.
 
-    Not `finished`: the sampler may have been killed; an incomplete last line is dropped.
-
-    Raises RecordError: the file cannot be read or is too large; DamagedError: it is missing, was
-    altered, is no such table, or its times decrease.
+    Not `finished`: the sampler may have been killed; an incomplete last line is dropped. Raises
+    RecordError: the file cannot be read or is too large; DamagedError: it is missing, was altered,
+    is no such table, or its times decrease.
     """
     import numpy as np
 

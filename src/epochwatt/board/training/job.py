@@ -111,10 +111,8 @@ def measure_epochs(
     """Measure epochs in this process, on a machine that is prepared, and keep their records.
 
     `conditions`: of the board, as `prepared` yields them; `inside`: the container of this process
-    (`device.container.describe`)
-
-    Raises TrainingError: the network cannot be trained here; DataError: the data set is missing or
-    damaged; RecordWriteError: a record cannot be written.
+    (`device.container.describe`). Raises TrainingError: the network cannot be trained here;
+    DataError: the data set is missing or damaged; RecordWriteError: a record cannot be written.
     """
     with importing():  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.board.training.session import Session

@@ -66,7 +66,7 @@ class MomentumSgd:
         return {"momenta": self.momenta}
 
     def load_state_dict(self, state: Document) -> None:
-        """Take up the state of a checkpoint."""
+        """Restore a checkpoint's momenta."""
         self.momenta = list(state["momenta"])
 
 

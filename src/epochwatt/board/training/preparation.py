@@ -193,12 +193,9 @@ def _read(sources: List[Source]) -> Reading:
     values: Dict[str, float] = {}
     for source in sources:
         try:
-            values.update(zip(source.columns, source.read()))
+            readings = zip(source.columns, source.read())
+            values.update((column, v) for column, v in readings if not math.isnan(v))
         except READ_ERRORS:
             pass
-    temps_c = [
-        value
-        for column, value in values.items()
-        if column.startswith("temp_") and not math.isnan(value)
-    ]
+    temps_c = [value for column, value in values.items() if column.startswith("temp_")]
     return max(temps_c, default=NAN), values.get(TOTAL, NAN)

@@ -115,25 +115,30 @@ class Session:
         self.monitor.__exit__()
 
     def _power_source(self) -> str:
-        """Return where power is read; a run that began with jtop goes on with it."""
-        wanted = str(self.machine.settings["power_source"])
+        """Return the machine's power source; for `auto`, jtop where epoch 0 was sampled with it."""
+        source = str(self.machine.settings["power_source"])
+        if source != AUTO or not self.folder.has(0):
+            return source
         try:
-            began = self.folder.read(0).meta if self.folder.has(0) else {}
-        except RecordError:
-            began = {}  # collecting says what is wrong with it
-        is_jtop = wanted == AUTO and "jtop" in (began.get("sampler_periods_s") or {})
-        return "jtop" if is_jtop else wanted
+            periods_s = self.folder.read(0).meta.get("sampler_periods_s") or {}
+        except RecordError:  # collecting says what is wrong with it
+            return source
+        return "jtop" if "jtop" in periods_s else source
 
     def measure(self, epoch: int) -> None:
-        """Measure one epoch and keep its record; raises TrainingError, RecordWriteError."""
+        """Train and measure one epoch, and write its record and checkpoint.
+
+        Raises TrainingError: a loader worker died, or the network cannot be compiled;
+        RecordWriteError: a file cannot be written. The epoch then does not count.
+        """
         if self.first_epoch is None:
             self.first_epoch = epoch
             if epoch > 0:
                 self._warm_up()
-        resumed = self._begin(epoch)
+        resumed = self._open_attempt(epoch)
         measurement_id = uuid.uuid4().hex
         notes.remember(measurement_id, self.folder.run, epoch)
-        trainer, weights = self._take_up(epoch)
+        trainer, weights = self._trainer_before(epoch)
         self.monitor.drop_cache(epoch)
         self.monitor.begin(self.folder.attempt_path(epoch))
         with noticed_stops() as stops:
@@ -176,8 +181,8 @@ class Session:
             )
         )
 
-    def _begin(self, epoch: int) -> Optional[Document]:
-        """Open the attempt; return reason and gap when something came in between."""
+    def _open_attempt(self, epoch: int) -> Optional[Document]:
+        """Open an epoch's attempt; return `reason` and `gap_s` of an interruption before it."""
         resumed: Optional[Document] = None
         unfinished = self.folder.begin(epoch)
         if unfinished is not None:
@@ -188,7 +193,7 @@ class Session:
         elif epoch > 0:
             try:
                 resumed = notes.interruption(self.folder.read(epoch - 1).meta)
-            except DamagedError as error:  # whoever reads it next has it measured again
+            except DamagedError as error:  # it is measured again by the job that has to read it
                 log.warning("%s", error)
                 resumed = {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
         if resumed is not None:
@@ -197,8 +202,12 @@ class Session:
             )
         return resumed
 
-    def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
-        """Return a trainer in the state before `epoch`, and where its weights come from."""
+    def _trainer_before(self, epoch: int) -> Tuple[Trainer, str]:
+        """Return a trainer in the state before `epoch` and the origin of its weights.
+
+        That is `carried` from the epoch before, `initial`, `checkpoint`, or `fresh` where the
+        checkpoint is lost; a damaged one is moved to the trash (`set_aside`).
+        """
         if self.trainer is not None and self.trained_epoch == epoch - 1:
             return self.trainer, "carried"
         trainer = self._new_trainer()
@@ -206,18 +215,19 @@ class Session:
         if epoch == 0:
             return trainer, "initial"
         path = self.folder.checkpoint_path(epoch - 1)
-        is_there = os.path.exists(path)
-        damage = self.folder.checkpoint_fault(epoch - 1) if is_there else ""
+        has_checkpoint = os.path.exists(path)
+        damage = self.folder.checkpoint_fault(epoch - 1) if has_checkpoint else ""
         if not damage and checkpoint.load(path, trainer):
             return trainer, "checkpoint"
-        if is_there:
+        if has_checkpoint:
             self.set_aside = self.folder.set_checkpoint_aside(epoch - 1)
             log.warning("%s: fresh weights; it lies in %s now", damage or path, self.set_aside)
         return self._new_trainer(), "fresh"  # a trainer that is half loaded is not fresh
 
     def _new_trainer(self) -> Trainer:
+        """Return a trainer in its initial state, compiled for an epoch's sizes of mini-batch."""
         trainer = make_trainer(self.factors, self.device)
-        if self.factors.get("compile") == "on":  # whole mini-batches, and the last of an epoch
+        if self.factors.get("compile") == "on":  # an epoch's last mini-batch may be smaller
             n_samples, batch_size = len(self.source), self.factors["batch_size"]
             for size in sorted({min(batch_size, n_samples), n_samples % batch_size} - {0}):
                 made_up = MadeUpSamples(self.workload.made_up(), size)
@@ -226,7 +236,7 @@ class Session:
         return trainer
 
     def _warm_up(self) -> None:
-        """Train a throw-away network on made-up data: context, kernels and workers get warm."""
+        """Train a throw-away network on made-up data: warms context and kernels; set `warmup_s`."""
         start_s = time.perf_counter()
         n_samples = WARMUP_MINIBATCHES * self.factors["batch_size"]
         made_up = MadeUpSamples(self.workload.made_up(), n_samples)
@@ -246,7 +256,7 @@ class Session:
         return torch.cuda if self.device.type == "cuda" else None
 
     def _train(self, trainer: Trainer, source: Any, epoch: int) -> timing.Timed:
-        """Train one pass over `source`."""
+        """Train one pass over `source`; return the mini-batches' times, the mean loss, and more."""
         generator = self.seeded(epoch_seed(self.factors["seed"], epoch))
         minibatches = TimedMinibatches(source, self.transform, self.factors["num_workers"])
         loader = make_loader(minibatches, len(source), self.factors, generator)
@@ -265,7 +275,7 @@ class Session:
         return trained
 
     def _meta(self, trained: timing.Timed) -> Document:
-        """Return the record of what was trained: with its circumstances, not yet what it is of."""
+        """Return a record's keys on times and circumstances; not those that name run and epoch."""
         meta: Document = circumstances(self.machine, self.device, self.gpu)
         manifest = json.dumps(self.manifest, sort_keys=True).encode("utf-8")
         meta.update(
@@ -285,21 +295,21 @@ class Session:
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Turn the death of a loader worker in `what` into a `TrainingError` that says what to do.
+def explained(title: str) -> Iterator[None]:
+    """Turn the death of a loader worker inside the block into a `TrainingError` with its remedy.
 
-    torch names the pid of a dead one; an error that was raised in one passes through.
+    Errors that a worker raised pass through. `title`: of the block in the message, as "epoch 1"
     """
-    kills = host.oom_kills()
+    oom_kills = host.oom_kills()
     try:
         yield
     except RuntimeError as error:
-        if "DataLoader worker (pid" not in str(error):
+        if "DataLoader worker (pid" not in str(error):  # torch's words for a dead one
             raise
-        # a worker's signal may be in the error that this one came of
-        texts = [str(e) for e in (error.__cause__ or error.__context__, error) if e is not None]
-        remedy = remedies.remedy_of("\n".join(texts), oom_kills=kills)
-        problem = f"a loader worker died in {what}; nothing of it counts"
+        # the worker's signal may stand in this error's cause alone
+        text = f"{error.__cause__ or error.__context__ or ''}\n{error}"
+        remedy = remedies.remedy_of(text, oom_kills=oom_kills)
+        problem = f"a loader worker died in {title}; nothing of it counts"
         raise TrainingError(
             problem if remedy is None else f"{problem}: {remedy.cause}",
             found=str(error),
@@ -308,9 +318,9 @@ def explained(what: str) -> Iterator[None]:
 
 
 def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[float]:
-    """Return the mean loss over samples from the mean losses of the mini-batches, in order.
+    """Return the mean loss of an epoch's samples from those of its mini-batches, in order.
 
-    None where there are none: nothing was trained.
+    The last mini-batch may be smaller. None: `losses` are None, as of inference.
     """
     if losses[0] is None:
         return None

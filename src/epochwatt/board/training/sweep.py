@@ -37,11 +37,11 @@ def measure_modes(
     receipt: str,
     machine: Machine,
 ) -> None:
-    """Measure those of the modes `first`..`last` that are not measured yet (`measure_chunk`).
+    """Measure the missing modes of `first`..`last` of a sweep (`measure_chunk`).
 
-    Raises ConfigError, too, where the numbers of the procedure cannot be.
+    Raises ConfigError: the sweep's procedure or `gpu_timing` is not allowed, or as `measure_chunk`.
     """
-    procedure_of(factors)
+    procedure_of(factors)  # raises ConfigError before anything is set
     if factors["gpu_timing"] != "synchronised":
         raise ConfigError(
             f"gpu_timing of a sweep is {factors['gpu_timing']!r}",
@@ -66,14 +66,14 @@ def measure_chunk(
     dvfs: str,
     open_session: Callable[[], Any],
 ) -> None:
-    """Measure those modes of a chunk that are not measured yet (`job.measure_missing`).
+    """Set and measure each mode of a chunk that is missing (`job.measure_missing`).
 
-    Every mode is checked before anything is set. Raises ConfigError: the machine lacks a mode.
+    Raises ConfigError: there is no such mode in `modes`, or the machine lacks one of them; all are
+    checked before the first is set. The machine's settings are put back at the end.
 
     `first`, `last`: numbers in `modes`, both included
     `dvfs`: `on` or `off`
-    `open_session`: gives what measures a mode, a context with a method `measure_mode`; it may
-    import what training needs
+    `open_session`: imports torch and returns a context manager with the method `measure_mode`
     """
     if not 0 <= first <= last < len(modes):
         raise ConfigError(
@@ -85,13 +85,13 @@ def measure_chunk(
             machine.check_modes(modes, dvfs)
             busy_pct = None if machine.backend == "host" else others_pct(machine)
             with importing():
-                opened = open_session()
-            with opened as session:
+                context = open_session()
+            with context as session:
                 for number in numbers:
                     mode = modes[number]
                     applied = machine.change(mode, dvfs)
                     limits, settled = machine.settings["settle"], None
-                    if limits is not None and number == numbers[0]:  # after what was done before
+                    if limits is not None and number == numbers[0]:  # warm from an earlier job
                         settled = settle(machine.root, limits)
                     conditions = {"busy_pct": busy_pct, "settled": settled}
                     result = session.measure_mode(mode, number, applied, conditions)
@@ -103,13 +103,16 @@ def measure_chunk(
 
 
 def read_modes(path: str) -> List[Mode]:
-    """Return the modes of a sweep from its file; RecordError says what is wrong with it."""
+    """Read the modes of a sweep from its JSON file.
+
+    Raises RecordError: it is no list of modes; ConfigError: an unknown clock, or a mode twice.
+    """
     modes: List[Mode] = files.read_json(path, MODES)
     seen: Set[str] = set()
     for mode in modes:
-        odd, name = sorted(set(mode) - set(CLOCKS)), mode_name(mode)
-        if odd or name in seen:
-            fault = f"has {', '.join(odd)}" if odd else "is there twice"
+        unknown, name = sorted(set(mode) - set(CLOCKS)), mode_name(mode)
+        if unknown or name in seen:
+            fault = f"has {', '.join(unknown)}" if unknown else "is there twice"
             raise ConfigError(f"a mode {fault}", where=path, found=str(mode), allowed=CLOCKS)
         seen.add(name)
     return modes

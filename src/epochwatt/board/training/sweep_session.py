@@ -54,10 +54,10 @@ class SweepSession(Session):
         return self
 
     def measure_mode(self, mode: Mode, number: int, applied: Document, conditions: Document) -> str:
-        """Measure one mode, which is set, and keep its record; return in words what came of it.
+        """Train in a mode that is set already, and write its record; return a summary for the log.
 
-        Raises TrainingError: a loader worker died; RecordWriteError: the mode does not count as
-        measured. Parameters as of `observed_mode`.
+        Raises TrainingError: a loader worker died; RecordWriteError: a file cannot be written. The
+        mode then does not count. Parameters as of `observed_mode`.
         """
         threads, procedure = self._set_threads(mode), self.procedure
         watch = ModeWatch(self.monitor.power, procedure)
@@ -65,7 +65,7 @@ class SweepSession(Session):
             time.sleep(procedure.idle_s)
             timer, loss = self._train_mode(mode, watch)
         first, transition = watch.first(), watch.transition
-        trained = self._clean(timer, first, loss)
+        trained = self._clean_minibatches(timer, first, loss)
         meta = self._meta(trained)
         meta.update(
             observed,
@@ -93,41 +93,48 @@ class SweepSession(Session):
         return _summary(trained, watch.mean_power_w(), meta["flags"])
 
     def _set_threads(self, mode: Mode) -> int:
-        """Give torch a thread for each core of the mode, unless a board's factors say otherwise.
+        """Set and return torch's threads: on a board its factor `torch_threads`, else the cores.
 
-        Torch counted the cores when it was loaded, in whatever mode that was.
+        Torch counted the cores when it was loaded, in another mode. On a host the mode's cores come
+        before the factor; where neither says a number, torch's own stays.
         """
-        threads = self.factors["torch_threads"] if self.machine.backend != "host" else 0
-        threads = threads or mode.get("cores") or self.factors["torch_threads"]
+        threads = self.factors["torch_threads"]
+        if self.machine.backend == "host" or not threads:
+            threads = mode.get("cores") or threads
         if threads:
             torch.set_num_threads(int(threads))
         return int(torch.get_num_threads())
 
     def _train_mode(self, mode: Mode, watch: ModeWatch) -> Tuple[Any, Optional[float]]:
-        """Train until the watch has enough; return the timer and the last loss."""
+        """Train until the watch has enough; return the timer and the last loss (None: inference).
+
+        A loss that is not finite also replaces the trainer by a new one.
+        """
         generator = self.seeded(mode_seed(self.factors["seed"], mode))
         minibatches = TimedMinibatches(self.source, self.transform, self.factors["num_workers"])
         loader = make_endless_loader(minibatches, len(self.source), self.factors, generator)
         timer = timing.make_timer("synchronised", self.cuda)
-        losses: List[Any] = [None]
+        last_loss: Any = None
 
-        def is_enough(loss: Any) -> bool:
-            losses[0] = loss
+        def keep_loss(minibatch_loss: Any) -> bool:
+            nonlocal last_loss
+            last_loss = minibatch_loss
             return not watch()
 
         with explained(mode_name(mode)):
             watch.begin()
-            run_epoch(loader, self.trainer.copy, self.trainer.step, is_enough, timer)
-        loss = None if losses[0] is None else float(losses[0])
+            run_epoch(loader, self.trainer.copy, self.trainer.step, keep_loss, timer)
+        loss = None if last_loss is None else float(last_loss)
         if loss is not None and not math.isfinite(loss):  # arithmetic of NaN may take other times
             self.trainer = self._new_trainer()
         return timer, loss
 
-    def _clean(self, timer: Any, first: int, loss: Optional[float]) -> timing.Timed:
-        """Return the mini-batches from `first` on, with what a record says of their times."""
+    def _clean_minibatches(self, timer: Any, first: int, loss: Optional[float]) -> timing.Timed:
+        """Return bounds, times and facts of the mini-batches from number `first` on."""
         minibatch_s, starts_s = timer.minibatch_s()[first:], timer.asked_s()[first:].tolist()
-        ahead_s = time.time() - time.perf_counter()
-        bounds = Bounds(starts_s[0], starts_s[-1], starts_s[0] + ahead_s, starts_s[-1] + ahead_s)
+        start_s, end_s = starts_s[0], starts_s[-1]
+        unix_offset_s = time.time() - time.perf_counter()
+        bounds = Bounds(start_s, end_s, start_s + unix_offset_s, end_s + unix_offset_s)
         facts = {
             "n_samples": len(minibatch_s) * self.factors["batch_size"],
             "loss": loss,

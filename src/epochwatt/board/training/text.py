@@ -52,9 +52,9 @@ class Asked(NamedTuple):
 
 
 def decode_squad(content: bytes, where: str) -> List[Question]:
-    """Return the questions of a file, in order, each with its first answer.
+    """Decode SQuAD's JSON to its questions, in order, each with its first answer.
 
-    Raises DataError, naming `where`, for another form or an answer that is not in its text.
+    Raises DataError, naming the file `where`: another form, or an answer is not in its text.
     """
     try:
         questions = []
@@ -72,15 +72,15 @@ def decode_squad(content: bytes, where: str) -> List[Question]:
 
 
 def words_of(text: str) -> Iterator[Tuple[str, int, int]]:
-    """Yield the words of a text, in lower case without accents, with their bounds in it.
+    """Split a text as BERT does; yield lower-case words without accents, with begin and end.
 
-    A punctuation mark is a word. Other than in BERT, so is a symbol beyond ASCII.
+    A punctuation mark is a word; other than in BERT, so is a symbol beyond ASCII.
     """
     for match in _WORD.finditer(text):
         word = match.group().lower()
         if max(word) > "~":  # beyond ASCII
-            parts = unicodedata.normalize("NFD", word)
-            word = "".join(c for c in parts if unicodedata.category(c) != "Mn")
+            letters = unicodedata.normalize("NFD", word)  # accents apart, of the category Mn
+            word = "".join(c for c in letters if unicodedata.category(c) != "Mn")
         if word:
             yield word, match.start(), match.end()
 
@@ -98,13 +98,18 @@ class Vocabulary:
         return self  # never changed, and large
 
     def pieces_of(self, word: str) -> List[int]:
-        """Return the numbers of a word's pieces, each the longest that fits; or that of unknown."""
+        """Split a word greedily into the longest known pieces; return their numbers.
+
+        A word that cannot be split, or is too long, is the one piece `UNKNOWN`.
+        """
         numbers, pieces, start = self.numbers, [], 0
         if len(word) > LONGEST_WORD:
             return [numbers[UNKNOWN]]
         while start < len(word):
             for end in range(len(word), start, -1):
-                piece = word[start:end] if start == 0 else MARK + word[start:end]
+                piece = word[start:end]
+                if start > 0:
+                    piece = MARK + piece
                 if piece in numbers:
                     break
             else:
@@ -115,10 +120,10 @@ class Vocabulary:
 
 
 def decode_pieces(content: bytes, where: str) -> Vocabulary:
-    """Return the vocabulary of a file with a piece a line; DataError names `where`."""
+    """Decode a vocabulary of a piece a line; DataError, naming `where`: it is not BERT's form."""
     pieces = content.decode("utf-8", "replace").split("\n")[:-1]
-    is_there = [len(pieces) > n and pieces[n] == piece for piece, n in SPECIAL.items()]
-    if len(pieces) != N_PIECES or not all(is_there):
+    is_complete = len(pieces) == N_PIECES
+    if not is_complete or any(pieces[n] != piece for piece, n in SPECIAL.items()):
         raise DataError(
             f"{where} is not a vocabulary of BERT's form",
             found=f"{len(pieces)} pieces",
@@ -130,23 +135,26 @@ def decode_pieces(content: bytes, where: str) -> Vocabulary:
 def answer_pieces(
     context: str, start: int, end: int, vocabulary: Vocabulary
 ) -> Tuple[List[int], Tuple[int, int]]:
-    """Return the pieces of a text and the numbers of an answer's first and last piece."""
+    """Return a text's pieces and the indices of the first and last that overlap an answer.
+
+    The answer is `context[start:end]`.
+    """
     pieces: List[int] = []
     first = last = -1
-    for word, begins, ends in words_of(context):
-        if first < 0 and ends > start:
+    for word, word_start, word_end in words_of(context):
+        if first < 0 and word_end > start:
             first = len(pieces)
         pieces += vocabulary.pieces_of(word)
-        if begins < end:
+        if word_start < end:
             last = len(pieces) - 1
     return pieces, (first, max(first, last))
 
 
 def decode_wikitext(content: bytes, where: str) -> np.ndarray:
-    """Return the numbers of the words of a file, int32 (n,), a line's end being a word.
+    """Decode WikiText to its words' numbers by frequency, int32 (n,); a line's end is a word.
 
-    The most frequent word is 1, the next 2; 0 are all that are not among the `N_WORDS` of the
-    model. Raises DataError, naming `where`, for a file without text.
+    The most frequent word is 1, the next 2; those beyond the `N_WORDS` of the model are 0. Raises
+    DataError, naming the file `where`: it is not UTF-8, or shorter than one sample.
     """
     words: List[str] = []
     try:

@@ -58,18 +58,18 @@ class HostTimer:
     def minibatch_s(self) -> np.ndarray:
         """Return wait, copy and compute of each whole mini-batch: float64 seconds, (n, 3).
 
-        Compute is the steps; of a loop that never says where they are, its body.
+        Compute is the parts `STEP`; in a loop without any, the parts `BODY`.
         """
         parts_s = self._parts_s(self._between_s())
         compute_s = parts_s[:, STEP if self.has(STEP) else BODY]
         return np.column_stack([parts_s[:, ASK] + parts_s[:, AGAIN], parts_s[:, COPY], compute_s])
 
     def asked_s(self) -> np.ndarray:
-        """Return when the host asked for each mini-batch, and what followed the last, s."""
+        """Return when the host asked for each mini-batch, and when for one more, s, (n + 1,)."""
         return np.array(self._t_s)[np.array(self._parts, dtype=int) == ASK]
 
     def placement(self) -> Document:
-        """Return when mini-batches began (`placed`): when the host asked, with the device idle."""
+        """Return when mini-batches began, by `asked_s`, for the record (`placed`)."""
         return placed("host", self.asked_s(), 0.0)
 
     def host_wait_s(self) -> Optional[float]:
@@ -81,11 +81,11 @@ class HostTimer:
         return np.diff(self._t_s)
 
     def _parts_s(self, between_s: np.ndarray) -> np.ndarray:
-        """Return the time of each part of each whole mini-batch, s, (n, parts)."""
+        """Sum times between stamps by whole mini-batch and part, s, (n, len(PARTS))."""
         parts, n = np.array(self._parts[:-1], dtype=int), max(0, self._parts.count(ASK) - 1)
-        place = (np.cumsum(parts == ASK) - 1) * len(PARTS) + parts
-        total_s = np.bincount(place, between_s, n * len(PARTS))
-        return total_s[: n * len(PARTS)].reshape(n, len(PARTS))
+        n_cells = n * len(PARTS)
+        cells = (np.cumsum(parts == ASK) - 1) * len(PARTS) + parts  # of a flat (n, parts) table
+        return np.bincount(cells, between_s, n_cells)[:n_cells].reshape(n, len(PARTS))
 
 
 class Anchor(NamedTuple):
@@ -97,7 +97,7 @@ class Anchor(NamedTuple):
 
 
 def best_anchor(cuda: Any) -> Anchor:
-    """Return a moment on both clocks, the one that is known best; the GPU has to be idle."""
+    """Record `ANCHORS` events on an idle GPU; return the one whose host time is best known."""
     anchors = []
     for _ in range(ANCHORS):
         event = cuda.Event(enable_timing=True)
@@ -139,7 +139,10 @@ class CudaEventTimer(HostTimer):
         self._latest = self._anchor.event  # that was read
 
     def stamp(self, part: int) -> None:
-        """Record an event; at the end of a step read those mini-batches the GPU has finished."""
+        """Note the time and record an event; after a step, read finished mini-batches' events.
+
+        Synchronised, it waits for the GPU there, and the stamp is the time after that.
+        """
         super().stamp(part)
         event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
         event.record()
@@ -154,13 +157,14 @@ class CudaEventTimer(HostTimer):
                 self._read(self._under_way.popleft())
 
     def _read(self, events: List[Any]) -> None:
+        """Append the times since the event before, s, and put that back into the pool."""
         for event in events:
             self._since_s.append(self._latest.elapsed_time(event) / 1000.0)
             self._pool.append(self._latest)
             self._latest = event
 
     def finish(self) -> None:
-        """Wait for the GPU once, at the end of the epoch, and read what is left."""
+        """Wait for the GPU at the end of the epoch, and read all events that are not read yet."""
         self._cuda.synchronize()
         for events in [*self._under_way, self._current]:
             self._read(events)
@@ -168,9 +172,9 @@ class CudaEventTimer(HostTimer):
         self._current = []
 
     def placement(self) -> Document:
-        """Return when mini-batches began on the GPU's timeline (`placed`), after `finish`.
+        """Return when mini-batches began on the GPU's timeline (`placed`); call it after `finish`.
 
-        A second moment on both clocks, after the epoch, takes out how far they drift apart.
+        GPU times are scaled to the host's clock between two anchors, one on each side of the epoch.
         """
         if self._is_synchronised:
             return super().placement()
@@ -192,17 +196,16 @@ class CudaEventTimer(HostTimer):
 
 
 def marked(n: int) -> List[int]:
-    """Return those of `n` mini-batches whose beginning is kept, and `n`: what follows the last."""
+    """Return the numbers of up to `MARKS` evenly spaced mini-batches of `n`, and `n` itself."""
     return list(range(0, n, max(1, -(-n // MARKS)))) + [n]
 
 
 def placed(clock: str, asked_s: np.ndarray, error_s: float) -> Document:
-    """Return what a record says of when its intervals were: `starts` of those that are `marked`.
+    """Return a record's `placement`: `clock`, `error_s`, and `starts`, [number, s] by `marked`.
 
     `clock`: whose intervals they are: `host` or `gpu`
-    `asked_s`: when each mini-batch was asked for, and what followed the last, on the monotonic
-    clock, s, (n + 1,)
-    `error_s`: by how much these may be off, s
+    `asked_s`: (n + 1,): when each mini-batch was asked for, and one more, on the monotonic clock
+    `error_s`: by how much these may be off
     """
     starts = [[i, float(asked_s[i])] for i in marked(len(asked_s) - 1)]
     return {"clock": clock, "starts": starts, "error_s": float(error_s)}
@@ -222,12 +225,15 @@ class Timed(NamedTuple):
 
 
 def timed(timer: Any, bounds: Bounds, is_whole: bool = True) -> Timed:
-    """Return the times of a loop that is finished; left early, it ends with its last mini-batch."""
+    """Return bounds, mini-batch times and facts of a finished loop.
+
+    Not `is_whole`: it was left early, so its end is moved to that of its last mini-batch.
+    """
     placement = timer.placement()
     last_s = placement["starts"][-1][1]
     if not is_whole:
-        ahead_s = bounds.t_end_unix_s - bounds.t_end_mono_s
-        bounds = bounds._replace(t_end_mono_s=last_s, t_end_unix_s=last_s + ahead_s)
+        unix_offset_s = bounds.t_end_unix_s - bounds.t_end_mono_s
+        bounds = bounds._replace(t_end_mono_s=last_s, t_end_unix_s=last_s + unix_offset_s)
     facts = {
         "timing_method": timer.method,
         "host_wait_s": timer.host_wait_s(),
@@ -239,7 +245,7 @@ def timed(timer: Any, bounds: Bounds, is_whole: bool = True) -> Timed:
 
 
 def times_of(loop: Timed) -> Document:
-    """Return what a record says of the times of a loop, with its `facts`."""
+    """Return a record's keys on a loop: `facts`, bounds, `e2e_s` and sums of its times, s."""
     meta = dict(loop.facts, n_minibatches=len(loop.minibatch_s), **loop.bounds._asdict())
     meta["e2e_s"] = loop.bounds.t_end_mono_s - loop.bounds.t_start_mono_s
     # summed from what is stored (float32), so that record and array always agree

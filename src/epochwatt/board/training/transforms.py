@@ -9,7 +9,8 @@ Source: the public scripts of SIGMETRICS 2023, facts only: transform of each wor
 """
 
 import math
-from typing import Any, NamedTuple, Tuple
+from string import ascii_lowercase
+from typing import Any, List, NamedTuple, Tuple
 
 import numpy as np
 import torch
@@ -87,7 +88,7 @@ def centre_imagenet(image: Any) -> torch.Tensor:
 
 
 def augment_coco(raw: Annotated) -> Sample:
-    """Return a picture with boxes as input (3, 320, 320) and target (100, 5).
+    """Turn a picture with boxes into an input (3, 320, 320) and a target (100, 5).
 
     Random horizontal flip, resize, to tensor, normalise. A row of the target is left, top, right,
     bottom in pixels of the input, and the category; rows of category 0 are empty.
@@ -101,6 +102,7 @@ def resize_coco(raw: Annotated) -> Sample:
 
 
 def _detection(raw: Annotated, flip: bool) -> Sample:
+    """Resize, flip and normalise a picture and its boxes, in the form of `augment_coco`."""
     width, height = raw.image.size
     image = raw.image.resize((DETECTION_SIDE, DETECTION_SIDE), BILINEAR)
     scale = DETECTION_SIDE / np.array([width, height, width, height], np.float32)
@@ -122,15 +124,15 @@ def _cropped(image: Any, side: int) -> Any:
 
 
 def _middle(image: Any) -> Any:
-    """Return the middle 224x224 of a picture whose short side was made 256."""
+    """Resize a picture's short side to 256 and return the central 224x224, as PIL."""
     width, height = image.size
     if width <= height:
         size = SHORT_SIDE, int(SHORT_SIDE * height / width)
     else:
         size = int(SHORT_SIDE * width / height), SHORT_SIDE
     left, top = (round((length - PICTURE_SIDE) / 2.0) for length in size)
-    middle = left, top, left + PICTURE_SIDE, top + PICTURE_SIDE
-    return image.resize(size, BILINEAR).crop(middle)
+    centre = left, top, left + PICTURE_SIDE, top + PICTURE_SIDE
+    return image.resize(size, BILINEAR).crop(centre)
 
 
 def _as_tensor(image: Any) -> torch.Tensor:
@@ -140,26 +142,28 @@ def _as_tensor(image: Any) -> torch.Tensor:
 
 
 def random_box(width: int, height: int) -> Box:
-    """Return a box of random area and ratio inside a picture; in the middle when none fits."""
-    area = width * height
+    """Draw torchvision's random resized crop in a picture: share of the area, log-uniform ratio.
+
+    After `CROP_TRIES` boxes that do not fit, it is the largest central one of allowed ratio.
+    """
     low, high = (math.log(ratio) for ratio in CROP_RATIO)
     for _ in range(CROP_TRIES):
-        target = area * torch.empty(1).uniform_(*CROP_AREA).item()
+        area = width * height * torch.empty(1).uniform_(*CROP_AREA).item()
         ratio = torch.exp(torch.empty(1).uniform_(low, high)).item()
-        w = round(math.sqrt(target * ratio))
-        h = round(math.sqrt(target / ratio))
-        if 0 < w <= width and 0 < h <= height:
-            top = int(torch.randint(0, height - h + 1, size=(1,)).item())
-            left = int(torch.randint(0, width - w + 1, size=(1,)).item())
-            return left, top, left + w, top + h
-    w = min(width, round(height * CROP_RATIO[1]))
-    h = min(height, round(width / CROP_RATIO[0]))
-    left, top = (width - w) // 2, (height - h) // 2
-    return left, top, left + w, top + h
+        box_width = round(math.sqrt(area * ratio))
+        box_height = round(math.sqrt(area / ratio))
+        if 0 < box_width <= width and 0 < box_height <= height:
+            top = int(torch.randint(0, height - box_height + 1, size=(1,)).item())
+            left = int(torch.randint(0, width - box_width + 1, size=(1,)).item())
+            return left, top, left + box_width, top + box_height
+    box_width = min(width, round(height * CROP_RATIO[1]))
+    box_height = min(height, round(width / CROP_RATIO[0]))
+    left, top = (width - box_width) // 2, (height - box_height) // 2
+    return left, top, left + box_width, top + box_height
 
 
 def cut_out(tensor: torch.Tensor) -> torch.Tensor:
-    """Set a square around a random pixel to zero, in place; at the border it is cut off."""
+    """Zero a square around a random pixel, clipped at the border, in place; return `tensor`."""
     height, width = tensor.shape[-2:]
     half = CUTOUT_SIDE // 2
     y = int(torch.randint(0, height, size=(1,)).item())
@@ -217,15 +221,15 @@ def next_words(words: np.ndarray) -> Sample:
 
 
 def question_pieces(raw: Asked) -> Sample:
-    """Return a question and its text as word pieces, and where the answer is.
+    """Turn a question and its text into BERT's input and the answer's bounds.
 
-    Input (3, 384) int64: pieces, 1 where there is one, 1 where it is of the text. Target (2,):
-    first and last piece of the answer; both 0 where it was cut off.
+    Input int64 (3, 384): word pieces, attention mask, segment (1: text, 0: question or padding).
+    Target (2,): first and last piece of the answer; both 0 where the text was cut before its end.
     """
     row, numbers = raw.question, raw.vocabulary.numbers
-    question = [
-        n for word, _, _ in text.words_of(row.question) for n in raw.vocabulary.pieces_of(word)
-    ]
+    question: List[int] = []
+    for word, _, _ in text.words_of(row.question):
+        question += raw.vocabulary.pieces_of(word)
     head = [numbers[text.CLS]] + question[:LONGEST_QUESTION] + [numbers[text.SEP]]
     end = row.start + len(row.answer)
     context, answer = answer_pieces(row.context, row.start, end, raw.vocabulary)
@@ -235,9 +239,10 @@ def question_pieces(raw: Asked) -> Sample:
     inputs[0, :n_pieces] = torch.tensor(head + context)
     inputs[1, :n_pieces] = 1
     inputs[2, len(head) : n_pieces] = 1
-    places = [len(head) + index for index in answer]
-    is_whole = places[1] < n_pieces - 1
-    return Sample(inputs, torch.tensor(places if is_whole else [0, 0]))
+    first, last = (len(head) + index for index in answer)
+    if last >= n_pieces - 1:  # where the closing SEP stands
+        first, last = 0, 0
+    return Sample(inputs, torch.tensor([first, last]))
 
 
 def made_up_words() -> np.ndarray:
@@ -246,11 +251,10 @@ def made_up_words() -> np.ndarray:
 
 
 def made_up_question() -> Asked:
-    """Return a question about a text of usual length, for the warm-up."""
-    letters = [chr(ord("a") + n) for n in range(26)]
-    pieces = ["[unused%d]" % n for n in range(104)]
+    """Return a question about a text of usual length, with a small vocabulary, for the warm-up."""
+    pieces = ["[unused%d]" % n for n in range(max(text.SPECIAL.values()) + 1)]
     for piece, index in text.SPECIAL.items():
         pieces[index] = piece
-    pieces += letters + [text.MARK + letter for letter in letters]
+    pieces += list(ascii_lowercase) + [text.MARK + letter for letter in ascii_lowercase]
     context = "abcd efgh " * 60
     return Asked(Question(context, "where is efgh", "efgh", 5), Vocabulary(pieces))

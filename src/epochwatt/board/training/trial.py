@@ -28,23 +28,24 @@ STEP_S = 90  # each library: torch comes from a memory card; and the first compu
 
 
 def libraries(tell: Callable[[Document], None] = lambda known: None) -> Document:
-    """Return versions by library (None: it cannot be imported, `errors` says why) and the GPU.
+    """Import each library and compute on the GPU; return versions, GPU and errors.
 
-    `cuda` is the version that torch was built for, `gpu` the name of the GPU that it computed on;
-    None: there is none, and `no_gpu` says why torch finds none, or `errors` under `gpu` why it
-    cannot be used. Under `together`, `errors` says why torch cannot use this numpy.
+    Keys: each of `LIBRARIES` (None: it cannot be imported), `executable`, `python`, `cuda` (the
+    version torch was built for), `gpu` (name of the GPU that computed; None: none), `no_gpu` (why
+    torch finds none) and `errors`: by library, under `gpu`, and under `together` for torch with
+    this numpy. A step that hangs ends the process after `STEP_S` s.
 
-    `tell`: called before each step with what is known so far and the step, `trying`
+    `tell`: called before each step with the result so far and the step's name, `trying`
     """
     versions: Document = dict.fromkeys(LIBRARIES)
     versions.update(executable=sys.executable, python=platform.python_version())
     versions.update(cuda=None, gpu=None, no_gpu=None, errors={})
 
-    def step(name: str, trying: Callable[[], Document]) -> None:
+    def step(name: str, attempt: Callable[[], Document]) -> None:
         tell(dict(versions, trying=name))
         signal.alarm(STEP_S)  # ends the process: nothing else stops a library that hangs
         try:
-            versions.update(trying())
+            versions.update(attempt())
         except Exception as error:  # noqa: BLE001  a broken library raises what it likes
             versions["errors"][name] = in_words(error)
         signal.alarm(0)
@@ -62,7 +63,7 @@ def _version(name: str) -> str:
 
 
 def _together() -> Document:
-    """Try whether torch and numpy fit together."""
+    """Convert an array from numpy to torch and back; raises whatever they do if they misfit."""
     import numpy
     import torch
 
@@ -71,7 +72,7 @@ def _together() -> Document:
 
 
 def _gpu() -> Document:
-    """Try whether torch computes on a GPU; return which, or why it does not."""
+    """Compute on a GPU with torch; return `cuda` with `gpu`, its name, or `no_gpu`, the reason."""
     import torch
 
     if not torch.cuda.is_available():
@@ -81,7 +82,7 @@ def _gpu() -> Document:
 
 
 def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Document:
-    """Let the sampler fill a folder for some seconds; return its statistics."""
+    """Run the sampler on this process for some seconds, into `folder`; return its statistics."""
     from epochwatt.board.telemetry.client import Sampler
 
     with Sampler.start(os.getpid(), data_path, seed=0, root=root, power=power) as sampler:
@@ -91,15 +92,17 @@ def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -
 
 
 def main(words: List[str]) -> None:
-    """Do what the first word says and print the answer."""
+    """Run the command `words` (see the module) and print its answer as a line of JSON."""
     if words[0] == "libraries":
         answer = libraries(_print)
     elif words[0] == "node":
         from epochwatt.board.device.node import look
 
-        answer = dict(libraries(), **look(words[1], words[2], json.loads(words[3]), words[4]))
+        _, folder, name, machine, workflow = words
+        answer = dict(libraries(), **look(folder, name, json.loads(machine), workflow))
     else:
-        answer = sample(words[1], words[2], words[3], words[4], float(words[5]))
+        _, folder, data_path, root, power, seconds = words
+        answer = sample(folder, data_path, root, power, float(seconds))
     _print(answer)
 
 

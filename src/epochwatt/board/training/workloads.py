@@ -83,12 +83,12 @@ WORKLOADS: Dict[str, Workload] = {
 
 
 def workload_of(factors: Factors) -> Workload:
-    """Return the workload of a run: one of `WORKLOADS`, changed where the run names functions.
+    """Return the workload of a run: one of `WORKLOADS`, with the user's own functions in it.
 
-    `factors`: with `model` and, where the row of config/workloads.yaml names other functions,
-    `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
+    `factors`: `model`, its key; or, where config/workloads.yaml names functions, `network` with
+    `like`, the key, and references for fields of `Workload` such as `build`
 
-    Raises ConfigError: a name that is not there.
+    Raises ConfigError: no such workload or function.
     """
     model, network = factors["model"], factors.get("network")
     if network is None:
@@ -110,18 +110,21 @@ def workload_of(factors: Factors) -> Workload:
 
 
 def transform_of(workload: Workload, factors: Factors) -> Callable[[Any], Any]:
-    """Return what makes an input of a raw sample, in training or to infer from."""
+    """Return the function from raw sample to input, in training or, by the task, inference."""
     if factors.get("task") == "infer" and workload.transform_to_infer is not None:
         return workload.transform_to_infer
     return workload.transform
 
 
 def on_device(value: Any, device: torch.device) -> Any:
-    """Return tensors on a device, alone or in lists, tuples and mappings; text is refused."""
+    """Copy tensors to a device, also in mappings and sequences, which become dicts and lists.
+
+    Raises TrainingError: there is text in it.
+    """
     if isinstance(value, torch.Tensor):
         return value.to(device)
     if isinstance(value, dict):
-        return {key: on_device(held, device) for key, held in value.items()}
+        return {key: on_device(element, device) for key, element in value.items()}
     if isinstance(value, (str, bytes)):
         raise TrainingError(
             "a mini-batch holds text, which no network computes with",
@@ -129,7 +132,7 @@ def on_device(value: Any, device: torch.device) -> Any:
             allowed="numbers and tensors, also in lists, tuples and mappings",
             do="have `read` or the transform return numbers, such as the index of a class",
         )
-    return [on_device(held, device) for held in value]
+    return [on_device(element, device) for element in value]
 
 
 class Trainer:
@@ -167,19 +170,20 @@ class Trainer:
         self.forward: Any = self.network
         self.compile_s = 0.0
         if compiled:
-            torch._dynamo.reset()  # what was compiled for a trainer before counts towards a limit
+            torch._dynamo.reset()  # graphs of an earlier trainer count towards its limit
             self.forward = torch.compile(self.network, dynamic=False)
 
     def copy(self, minibatch: Any) -> Any:
-        """Move a mini-batch to the device; of one to infer from, the inputs alone."""
+        """Copy a mini-batch's inputs and targets to the device; with `infer` the inputs alone."""
         inputs, targets = minibatch
         moved = on_device(inputs, self.device)
         return moved, None if self.infers else on_device(targets, self.device)
 
     def step(self, minibatch: Any) -> Optional[torch.Tensor]:
-        """Train on one mini-batch that is on the device; return its mean loss, still there.
+        """Train on a mini-batch that is on the device, updating the weights in place.
 
-        With the task `infer`: a forward pass without gradients, and no loss.
+        Returns its mean loss, still on the device; with the task `infer` it runs a forward pass
+        without gradients and returns None.
         """
         inputs, targets = minibatch
         if self.infers:
@@ -203,17 +207,17 @@ class Trainer:
             return self.workload.loss(self.forward, inputs, targets)
 
     def _infer(self, inputs: Any) -> Any:
-        # inference_mode came with torch 1.9
-        with getattr(torch, "inference_mode", torch.no_grad)():
+        """Run a forward pass without gradients, in the run's precision."""
+        with getattr(torch, "inference_mode", torch.no_grad)():  # torch < 1.9 has no such mode
             if self.precision not in arithmetic.AUTOCAST:
                 return self.forward(inputs)
             with arithmetic.autocast(self.precision, self.device):
                 return self.forward(inputs)
 
     def rehearse(self, minibatch: Any) -> None:
-        """Let torch compile for a mini-batch of this size; weights and statistics stay as they are.
+        """Run a mini-batch so that torch compiles for its size; add the time to `compile_s`.
 
-        Raises TrainingError where it cannot; the time is added to `compile_s`.
+        Weights and statistics stay as they are. Raises TrainingError: torch cannot compile it.
         """
         start_s = time.perf_counter()
         state = copy.deepcopy(self.network.state_dict())
@@ -234,7 +238,7 @@ class Trainer:
         self.compile_s += time.perf_counter() - start_s
 
     def state_dict(self) -> Dict[str, Any]:
-        """Return what a checkpoint has to hold."""
+        """Return the state for a checkpoint: `network`, `optimiser`, and with fp16 `scaler`."""
         state = {"network": self.network.state_dict(), "optimiser": {}}
         if self.optimiser is not None:
             state["optimiser"] = self.optimiser.state_dict()
@@ -243,7 +247,7 @@ class Trainer:
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Take up the state of a checkpoint."""
+        """Restore a checkpoint's state in place."""
         self.network.load_state_dict(state["network"])
         if self.optimiser is not None:
             self.optimiser.load_state_dict(state["optimiser"])

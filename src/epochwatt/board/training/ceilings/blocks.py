@@ -39,21 +39,22 @@ def time_blocks(
     limits: Limits = LIMITS,
     clock: Callable[[], float] = perf_counter,
 ) -> Blocks:
-    """Warm a kernel up, then time blocks of calls until there are enough.
+    """Warm a kernel up, then time blocks of calls until times and power readings suffice.
 
-    Where more calls than `most_calls` would be needed to fill a block, the block is shorter, and
-    it ends when the calls are made, not when the device has done with them: launches are timed so.
+    A block that would need more than `most_calls` calls is shorter, and ends when the calls are
+    made, not when the device has finished: launches are timed so.
 
-    `wait`: until the device has done all that was started; `clock`: monotonic, s
+    `wait`: returns once the device has finished all calls; `power`: gives the readings since it was
+    last called; `clock`: monotonic, s
     """
     has_sensor = power().scope is not None
-    n_calls = min(_warmed_up(call, wait, has_sensor, limits, clock), most_calls)
+    n_calls = min(_warm_up(call, wait, has_sensor, limits, clock), most_calls)
     is_queue = n_calls == most_calls
-    power()  # what was read so far is not of the blocks
+    power()  # drops the readings before the blocks
     blocks_s: List[float] = []
-    t_s: List[float] = []
+    n_power = 0
     start_s = end_s = clock()
-    while not _is_enough(len(blocks_s), end_s - start_s, len(t_s), has_sensor, limits):
+    while not _is_enough(len(blocks_s), end_s - start_s, n_power, has_sensor, limits):
         begin_s = clock()
         for _ in range(n_calls):
             call()
@@ -64,22 +65,22 @@ def time_blocks(
         if is_queue:
             wait()
         if has_sensor:
-            t_s += [one_s for one_s in power().t_s if one_s >= start_s]
-    return Blocks(n_calls, start_s, end_s, blocks_s, len(t_s))
+            n_power += sum(t_s >= start_s for t_s in power().t_s)
+    return Blocks(n_calls, start_s, end_s, blocks_s, n_power)
 
 
-def _warmed_up(
+def _warm_up(
     call: Callable[[], Any],
     wait: Callable[[], Any],
     has_sensor: bool,
     limits: Limits,
     clock: Callable[[], float],
 ) -> int:
-    """Call until the kernel is warm and power has followed; return how many calls fill a block."""
+    """Call a kernel for `warm_up_s`, with a sensor `follow_s`; return the calls of a block."""
     call()  # may compile, or allocate
     wait()
     start_s, n_calls = clock(), 1
-    for_s = limits.follow_s if has_sensor else limits.warm_up_s
+    least_s = limits.follow_s if has_sensor else limits.warm_up_s
     while True:
         begin_s = clock()
         for _ in range(n_calls):
@@ -88,13 +89,14 @@ def _warmed_up(
         now_s = clock()
         if now_s - begin_s < limits.block_s:
             n_calls *= 2
-        elif now_s - start_s >= for_s:
+        elif now_s - start_s >= least_s:
             return n_calls
 
 
 def _is_enough(
     n_blocks: int, timed_s: float, n_power: int, has_sensor: bool, limits: Limits
 ) -> bool:
+    """Return whether blocks, their time and power readings reach the limits, or patience ended."""
     if n_blocks < limits.blocks or timed_s < limits.least_s:
         return False
     if not has_sensor or n_power >= limits.power_readings:

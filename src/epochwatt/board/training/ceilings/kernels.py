@@ -55,9 +55,10 @@ QUEUE = 500  # launches that a GPU keeps waiting without holding up the CPU
 
 
 def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
-    """Yield the micro-kernels one after the other; each has its own arrays, made when it is due.
+    """Yield copy, triad, fma, launch and matmul kernels; each allocates its arrays when it is due.
 
-    `precisions`: of the products; all else is in fp32
+    Run each before taking the next: TF32 is set for it until then. `precisions`: of the matrix
+    products; all else is in fp32
     """
     memory_bytes = int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
     if device.type == "cuda":
@@ -70,8 +71,8 @@ def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
                 yield _stream("triad", n_bytes // FLOAT_BYTES, device)
         for kernel in _chains(largest // FLOAT_BYTES, device):
             yield kernel
-        one, most = torch.ones(1, device=device), QUEUE if device.type == "cuda" else MANY
-        yield _kernel("launch", 1, 0, 0, lambda: one.mul_(1.0), most_calls=most)
+        number, most_calls = torch.ones(1, device=device), QUEUE if device.type == "cuda" else MANY
+        yield _kernel("launch", 1, 0, 0, lambda: number.mul_(1.0), most_calls=most_calls)
         for precision in precisions:
             if precision != "tf32":
                 for n in MATRICES[device.type]:
@@ -83,7 +84,7 @@ def kernels(precisions: List[str], device: torch.device) -> Iterator[Kernel]:
 
 
 def left_out(precisions: List[str], device: torch.device) -> Dict[str, str]:
-    """Return which of the precisions the device does not compute in, each with the reason."""
+    """Return the precisions that the device lacks -> the reason."""
     reasons = {}
     for precision in precisions:
         try:
@@ -95,7 +96,7 @@ def left_out(precisions: List[str], device: torch.device) -> Dict[str, str]:
 
 @contextmanager
 def _tf32(allowed: bool) -> Iterator[None]:
-    """Allow or forbid TF32 in products and convolutions within the block."""
+    """Allow or forbid TF32 in matrix products and convolutions within the block."""
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32
     products.allow_tf32 = convolutions.allow_tf32 = allowed
@@ -119,6 +120,7 @@ def _kernel(
 
 
 def _stream(kernel: str, n: int, device: torch.device) -> Kernel:
+    """Return a `copy` or `triad` kernel on float32 arrays of n elements."""
     x, y = [torch.ones(n, device=device) for _ in range(2)]
     if kernel == "copy":
         return _kernel("copy", n, 0, 2 * n * FLOAT_BYTES, lambda: y.copy_(x))
@@ -134,6 +136,7 @@ def _matmul(n: int, precision: str, device: torch.device) -> Kernel:
 
 
 def _chains(n: int, device: torch.device) -> Iterator[Kernel]:
+    """Yield `fma` kernels: chains fused on n elements, else in blocks, and convolutions."""
     if device.type == "cuda" and can_fuse(device):
         for links in LINKS_FUSED:
             yield _fused(n, links, device)
@@ -145,7 +148,7 @@ def _chains(n: int, device: torch.device) -> Iterator[Kernel]:
 
 
 def _in_blocks(n: int, links: int, device: torch.device) -> Kernel:
-    """Return a chain x = x + a x on each element, block by block; a link is two operations."""
+    """Return an `fma` kernel: `links` times x = x + a x on n elements, block by block."""
     blocks = torch.ones(n, device=device).split(BLOCK * torch.get_num_threads())
 
     def call() -> None:
@@ -157,7 +160,10 @@ def _in_blocks(n: int, links: int, device: torch.device) -> Kernel:
 
 
 def _convolution(channels: int, device: torch.device) -> Kernel:
-    """Return a convolution of as many channels as it makes: no border, so no operation is moot."""
+    """Return an `fma` kernel: a 3x3 convolution from and to `channels`, without padding.
+
+    So every operation that is counted is computed.
+    """
     n_pictures = max(1, PICTURES * torch.get_num_threads() // (channels * PICTURE**2))
     x = torch.ones(n_pictures, channels, PICTURE, PICTURE, device=device)
     weights = torch.ones(channels, channels, 3, 3, device=device)
@@ -170,7 +176,7 @@ def _convolution(channels: int, device: torch.device) -> Kernel:
 
 
 def chain(links: int) -> Callable[[torch.Tensor, float, float], torch.Tensor]:
-    """Return a scripted chain y = y a + b of so many links, which torch may fuse to one kernel."""
+    """Return a TorchScript function: `links` times y = y a + b, which torch may fuse."""
     lines = ["def chain(x: Tensor, a: float, b: float) -> Tensor:", "    y = x"]
     lines += ["    y = y * a + b"] * links
     lines += ["    return y"]
@@ -180,17 +186,18 @@ def chain(links: int) -> Callable[[torch.Tensor, float, float], torch.Tensor]:
 
 
 def _fused(n: int, links: int, device: torch.device) -> Kernel:
+    """Return an `fma` kernel of `chain` on n elements, which is compiled already."""
     x, function = torch.ones(n, device=device), chain(links)
-    for _ in range(4):  # torch looks on for two calls, and compiles in the third
+    for _ in range(4):  # torch profiles two calls, and compiles in the third
         function(x, 1.0, FACTOR)
     n_bytes = 2 * n * FLOAT_BYTES
     return _kernel("fma", n, 2 * links * n, n_bytes, lambda: function(x, 1.0, FACTOR), way="fused")
 
 
-def can_fuse(device: torch.device, links: int = 16, least: float = 4.0) -> bool:
-    """Return whether this torch makes one kernel of a chain: unfused, 16 links take 16 times one.
+def can_fuse(device: torch.device, links: int = 16, least_ratio: float = 4.0) -> bool:
+    """Time chains of one link and of `links`; return whether this torch fuses them to one kernel.
 
-    Fused, both take the time of reading and writing the array once.
+    Unfused, 16 links take 16 times as long as one; fused, both read and write the array once.
     """
     times_ms = []
     for length in (1, links):
@@ -202,4 +209,5 @@ def can_fuse(device: torch.device, links: int = 16, least: float = 4.0) -> bool:
         end.record()
         torch.cuda.synchronize(device)
         times_ms.append(begin.elapsed_time(end))
-    return times_ms[1] < least * times_ms[0]
+    one_link_ms, chain_ms = times_ms
+    return chain_ms < least_ratio * one_link_ms

@@ -47,10 +47,10 @@ class CeilingSession:
     def measure_mode(
         self, mode: Mapping[str, float], number: int, applied: Document, conditions: Document
     ) -> str:
-        """Measure one mode, which is set, and keep its record; return in words what came of it.
+        """Time all kernels in a mode that is set, and write its record; return the best rates.
 
-        Raises RecordWriteError: the mode does not count as measured. Parameters as of
-        `observed_mode`.
+        Those are words for the log. Raises RecordWriteError: a file cannot be written, the mode
+        does not count. Parameters as of `observed_mode`.
         """
         if mode.get("cores"):
             torch.set_num_threads(int(mode["cores"]))
@@ -58,7 +58,7 @@ class CeilingSession:
         observing = observed_mode(self.observer, self.folder, mode, number, applied, conditions)
         with observing as observed, torch.no_grad():
             unix_s, start_s = time.time(), time.perf_counter()
-            entries = self._time()
+            entries = self._time_kernels()
             end_s = time.perf_counter()
         meta.update(
             observed,
@@ -76,15 +76,17 @@ class CeilingSession:
         )
         self.folder.finish(mode, meta)
         self.free_s = time.perf_counter()
-        rates = [max(e[key] / _best_s(e) / 1e9 for e in entries) for key in ("flops", "bytes")]
-        return "; ".join(["at best {:.3g} GFLOP/s, {:.3g} GB/s".format(*rates), *meta["flags"]])
+        best_gflops = max(entry["flops"] / _best_s(entry) / 1e9 for entry in entries)
+        best_gbytes = max(entry["bytes"] / _best_s(entry) / 1e9 for entry in entries)
+        summary = f"at best {best_gflops:.3g} GFLOP/s, {best_gbytes:.3g} GB/s"
+        return "; ".join([summary, *meta["flags"]])
 
     def _wait(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _time(self) -> List[Document]:
-        """Time all micro-kernels; return of each its work and the bounds of its blocks."""
+    def _time_kernels(self) -> List[Document]:
+        """Time all micro-kernels; return each one's fields of `KEPT` and `Blocks`."""
         entries = []
         for kernel in kernels(self.precisions, self.device):
             blocks = time_blocks(kernel.call, self._wait, kernel.most_calls, self.observer.power)
@@ -92,9 +94,10 @@ class CeilingSession:
             entry.update(blocks._asdict())
             entries.append(entry)
             best_s = _best_s(entry)
-            rates = entry["flops"] / best_s / 1e9, entry["bytes"] / best_s / 1e9
-            text = "{kernel} {precision} {size}: {:.3g} ms, {:.3g} GFLOP/s, {:.3g} GB/s"
-            log.info(text.format(1e3 * best_s, *rates, **entry))
+            log.info(
+                f"{kernel.kernel} {kernel.precision} {kernel.size}: {1e3 * best_s:.3g} ms, "
+                f"{kernel.flops / best_s / 1e9:.3g} GFLOP/s, {kernel.bytes / best_s / 1e9:.3g} GB/s"
+            )
         return entries
 
 

@@ -11,17 +11,17 @@ from typing import List, Optional
 from epochwatt.errors import ConfigError
 
 CONSTANT, POISSON = "constant", "poisson"
+LINE_BYTES = 32  # of a trace, at most on average
 MOST = 10000000  # requests of one measurement; their times take 0.4 GB
 
 
 def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List[float]:
-    """Return the arrivals within a time, ascending, s after its beginning.
+    """Return the times at which requests arrive within `seconds`, ascending, s from 0.
 
-    `process`: `constant` (the first after 1 / rate), `poisson`, or a file of times; `rate_per_s`:
-    of requests; not used with a file
+    `process`: `constant` (the first after 1 / rate), `poisson`, or a file of times, which needs no
+    `rate_per_s`
 
-    Raises ConfigError: a file that cannot be read or is no list of times, too many arrivals, or
-    none.
+    Raises ConfigError: the file is no list of times, or there are too many requests, or none.
     """
     if process not in (CONSTANT, POISSON):
         times = [t for t in read_times(process) if t <= seconds]
@@ -32,7 +32,7 @@ def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List
             allowed=f"at most {MOST}",
         )
     elif process == CONSTANT:
-        count = int(rate_per_s * seconds * (1 + 1e-12))
+        count = int(rate_per_s * seconds * (1 + 1e-12))  # a product rounded down counts, too
         times = [(number + 1) / rate_per_s for number in range(count)]
     else:
         generator, times = random.Random(seed), []
@@ -46,13 +46,13 @@ def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List
 
 
 def read_times(path: str) -> List[float]:
-    """Read a trace: one time a line, s after the beginning, ascending; lines with # are comments.
+    """Read a trace of arrivals: a time a line, s, ascending from 0; lines with # are comments.
 
-    Raises ConfigError: it cannot be read, or is no such list.
+    Raises ConfigError: the file cannot be read or is too large, or a line is no such time.
     """
     try:
         with open(path, encoding="utf-8") as handle:
-            if os.fstat(handle.fileno()).st_size > 32 * MOST:
+            if os.fstat(handle.fileno()).st_size > LINE_BYTES * MOST:
                 raise ConfigError("the trace is too long", where=path, allowed=f"{MOST} lines")
             lines = handle.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -61,23 +61,23 @@ def read_times(path: str) -> List[float]:
             where=path,
             allowed=f"{CONSTANT}, {POISSON}, or a file with one time a line",
         ) from error
-    times, before = [], 0.0
+    times, previous = [], 0.0
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            value = float(line)
+            time_s = float(line)
         except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and value >= before):
+            time_s = math.nan
+        if not (math.isfinite(time_s) and time_s >= previous):
             raise ConfigError(
                 "this is no time of an arrival",
                 where=f"{path}, line {number}",
                 found=line.strip()[:40],
-                allowed=f"a number, s, of at least {before:g}: ascending from 0",
+                allowed=f"a number, s, of at least {previous:g}: ascending from 0",
             )
-        before = value
-        times.append(value)
+        previous = time_s
+        times.append(time_s)
     return times
 
 

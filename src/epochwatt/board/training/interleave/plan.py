@@ -22,20 +22,20 @@ ALL = ("train", "infer", "seconds") + tuple(DEFAULTS)
 COUNTS = {"batch_size": 1, "train_batch_size": 1, "n_train": 0, "torch_threads": 0, "seed": 0}
 
 
-def checked(given: Document) -> Document:
-    """Return a whole plan.
+def checked(settings: Document) -> Document:
+    """Fill a plan up with `DEFAULTS` and check it; a trace's rate is read from its file.
 
-    `given`: `train` and `infer` (networks), `seconds`, and of `DEFAULTS` what differs: `rate_per_s`
-    of requests; `batch_size` of requests; `train_batch_size`; `n_train`, most mini-batches of
+    `settings`: `train` and `infer` (networks), `seconds`, and what differs from `DEFAULTS`:
+    `rate_per_s` and `batch_size` of requests; `train_batch_size`; `n_train`, most mini-batches of
     training between two of requests (None: as many as fit); `queue`, most requests that wait;
     `arrivals` (constant, poisson or a file of times, s); `networks`, own ones by name
 
-    Raises ConfigError: what is missing, unknown or out of range.
+    Raises ConfigError: a key is missing, unknown or out of range, or the trace cannot be read.
     """
-    plan = dict(DEFAULTS, **given)
-    wrong = [key for key in plan if key not in ALL] or [key for key in ALL if key not in plan]
-    if wrong:
-        raise ConfigError(f"the plan: {wrong[0]} is missing or unknown", allowed=ALL)
+    plan = dict(DEFAULTS, **settings)
+    for key in [*plan, *ALL]:
+        if key not in ALL or key not in plan:
+            raise ConfigError(f"the plan: {key} is missing or unknown", allowed=ALL)
     if plan["arrivals"] not in (CONSTANT, POISSON) and plan["rate_per_s"] is None:
         plan["rate_per_s"] = mean_rate(read_times(plan["arrivals"]))
     if plan["rate_per_s"] is None:
@@ -48,9 +48,8 @@ def checked(given: Document) -> Document:
         plan["queue"] = QUEUE * plan["batch_size"]
     for key, least in dict(COUNTS, queue=plan["batch_size"]).items():
         value = plan[key]
-        if value is None and key == "n_train":
-            continue
-        if not isinstance(value, int) or value < least:
+        is_unlimited = key == "n_train" and value is None
+        if not is_unlimited and (not isinstance(value, int) or value < least):
             raise ConfigError(
                 f"the plan: {key} is {value!r}", allowed=f"a whole number of at least {least}"
             )

@@ -38,10 +38,8 @@ class HostClock:
 
     @staticmethod
     def sleep_until(t_s: float) -> None:
-        """Sleep until a moment that `now` counts; a signal's handler runs meanwhile."""
-        left_s = t_s - time.perf_counter()
-        if left_s > 0:
-            time.sleep(left_s)
+        """Sleep until `now` is `t_s`; handlers of signals run meanwhile."""
+        time.sleep(max(0.0, t_s - time.perf_counter()))
 
 
 class Log:
@@ -90,17 +88,17 @@ class Interleaver:
         self.plan = plan
         self._serve, self._train, self._clock, self._stopped = serve, train, clock, stopped
         self._train_s: Deque[float] = deque(train_s, LATEST)
-        self._waiting: Deque[int] = deque()  # places in the log
-        self._n_since = 0  # mini-batches of training since the last of requests
-        self._held_back = False  # none was begun since: it would not have ended in time
+        self._waiting: Deque[int] = deque()  # requests, by their index in the log
+        self._n_trained = 0  # mini-batches of training since the last of requests
+        self._held_back = False  # one was not begun since: it would not have ended in time
         self._latest_s = 0.0  # arrival of the latest request
         self.log = Log(0.0)
 
     def run(self, arrivals_s: Sequence[float], seconds: float) -> Log:
-        """Serve the requests that arrive and train between them; return what happened.
+        """Serve the requests that arrive within `seconds` and train between them; return the log.
 
-        It ends when the time is over and no whole mini-batch of requests waits. What then waits,
-        and what was not served because it was stopped, has no start and no end in the log.
+        It ends when the time is over and no whole mini-batch of requests waits, or when `stopped`
+        says so; start and end of requests that are not served are NaN.
 
         `arrivals_s`: ascending, s after the beginning
         """
@@ -112,20 +110,21 @@ class Interleaver:
         while not self._stopped():
             self._admit(due, now_s)
             if len(self._waiting) >= batch_size:
-                self._serve_one()
+                self._serve_minibatch()
             elif now_s >= end_s and not due:
                 break
             elif self._may_train(now_s):
-                self._train_one()
+                self._train_minibatch()
             else:
-                clock.sleep_until(min(due[0] if due else end_s, now_s + SLICE_S))
+                next_s = due[0] if due else end_s
+                clock.sleep_until(min(next_s, now_s + SLICE_S))
             now_s = clock.now()
         log.t_end_s = now_s = clock.now()
         self._admit(due, min(now_s, end_s))
         return log
 
     def _admit(self, due: Deque[float], now_s: float) -> None:
-        """Queue, or refuse, what has arrived by now."""
+        """Move the requests that are due by now into queue and log; a full queue refuses them."""
         log = self.log
         while due and due[0] <= now_s:
             self._latest_s = due.popleft()
@@ -137,20 +136,25 @@ class Interleaver:
             log.end_s.append(float("nan"))
             log.refused.append(is_refused)
 
-    def _serve_one(self) -> None:
+    def _serve_minibatch(self) -> None:
+        """Serve the oldest requests and log it; forget a training time that left no room at all."""
         start_s = self._clock.now()
         self._serve()
         end_s = self._clock.now()
         for _ in range(self.plan.batch_size):
-            number = self._waiting.popleft()
-            self.log.start_s[number], self.log.end_s[number] = start_s, end_s
-        if self._held_back and self._n_since == 0 and len(self._train_s) > 1:
+            index = self._waiting.popleft()
+            self.log.start_s[index], self.log.end_s[index] = start_s, end_s
+        if self._held_back and self._n_trained == 0 and len(self._train_s) > 1:
             self._train_s.remove(max(self._train_s))
-        self._n_since, self._held_back = 0, False
+        self._n_trained, self._held_back = 0, False
 
     def _may_train(self, now_s: float) -> bool:
+        """Return whether training ends before the next requests are complete; note if it does not.
+
+        They are expected at the latest arrival plus the missing requests at the plan's rate.
+        """
         plan = self.plan
-        if plan.n_train is not None and self._n_since >= plan.n_train:
+        if plan.n_train is not None and self._n_trained >= plan.n_train:
             return False
         missing_s = (plan.batch_size - len(self._waiting)) / plan.rate_per_s
         slack_s = SLACK * plan.batch_size / plan.rate_per_s
@@ -158,11 +162,12 @@ class Interleaver:
         self._held_back = self._held_back or not ends_in_time
         return ends_in_time
 
-    def _train_one(self) -> None:
+    def _train_minibatch(self) -> None:
+        """Train a mini-batch and log its times."""
         start_s = self._clock.now()
         self._train()
         end_s = self._clock.now()
         self._train_s.append(end_s - start_s)
         self.log.train_start_s.append(start_s)
         self.log.train_end_s.append(end_s)
-        self._n_since += 1
+        self._n_trained += 1

@@ -6,6 +6,7 @@ copy to the device counts.
 """
 
 import logging
+import math
 import os
 import shutil
 import signal
@@ -47,11 +48,11 @@ Job = Callable[[], None]
 
 
 def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bool]:
-    """Measure a plan on this machine as it is; return the record's folder, and if it ended early.
+    """Serve and train by a checked plan, in the machine's present mode, and write the record.
 
-    `plan` was checked (`plan.checked`).
-
-    Raises EpochwattError: a network or trace that cannot be, or a record that cannot be written.
+    Returns the record's folder, and whether a signal ended it early. A failed attempt is deleted.
+    Raises ConfigError: there is no such network, or the trace is wrong; TrainingError: a network
+    cannot be trained here; RecordWriteError: the record cannot be written.
     """
     times = arrivals(plan["arrivals"], plan["rate_per_s"], plan["seconds"], plan["seed"])
     if plan["torch_threads"]:
@@ -121,18 +122,17 @@ def interleave(plan: Document, measured: str, machine: Machine) -> Tuple[str, bo
 
 
 def _factors(plan: Document, task: str) -> Factors:
-    """Return the factors of one of the two workloads."""
+    """Return a run's factors for the plan's network of a task, `train` or `infer`."""
     factors = {"model": plan[task], "task": task, "seed": plan["seed"]}
     network = plan["networks"].get(plan[task])
     return dict(factors, network=network) if network else factors
 
 
 def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
-    """Return what runs one mini-batch of a workload on a device and waits until it is done.
+    """Return a function that runs a made-up mini-batch of a workload and waits for the device.
 
-    `factors` has `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`.
-
-    Raises ConfigError: a network that is not there.
+    `factors`: `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`.
+    Raises ConfigError: there is no such network.
     """
     workload = workload_of(factors)
     made_up = MadeUpSamples(workload.made_up(), batch_size)
@@ -151,9 +151,9 @@ def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
 def time_before(
     serve: Job, train: Job, seconds: float, clock: Any = HostClock
 ) -> Tuple[List[float], List[float]]:
-    """Run both in turn, as they will be; return the times of single mini-batches, s.
+    """Alternate both jobs for `seconds` or more; return the times of mini-batches, s, of each.
 
-    It takes `seconds` at least; what disturbs the machine seldom shows in the longest of them.
+    In so long a time the longest of them shows disturbances of the machine that are rare.
     """
 
     def turn() -> List[float]:
@@ -170,12 +170,15 @@ def time_before(
     end_s = clock.now() + seconds
     while len(turns) < TIMED or clock.now() < end_s:
         turns.append(turn())
-    return [times_s[0] for times_s in turns], [t_s for times_s in turns for t_s in times_s[1:]]
+    train_s: List[float] = []
+    for times_s in turns:
+        train_s += times_s[1:]
+    return [times_s[0] for times_s in turns], train_s
 
 
 def counts(happened: Log) -> Dict[str, int]:
-    """Return what became of requests, and mini-batches of training; nothing is lost silently."""
-    n_served = sum(end_s == end_s for end_s in happened.end_s)  # NaN differs from itself
+    """Count requests, those served, refused and left waiting, and mini-batches of training."""
+    n_served = sum(not math.isnan(end_s) for end_s in happened.end_s)
     n_refused = sum(happened.refused)
     return {
         "n_requests": len(happened.arrival_s),
@@ -188,22 +191,23 @@ def counts(happened: Log) -> Dict[str, int]:
 
 @contextmanager
 def stop_at_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C (or TERM) inside the block into an answer; a second one ends it.
+    """Catch the first SIGINT or SIGTERM inside the block; a second one acts as without it.
 
-    Yields what says whether there was one.
+    Yields a function that returns whether one came.
     """
-    came: List[int] = []
+    received: List[int] = []
 
-    def note(number: int, frame: Any) -> None:
-        came.append(number)
-        signal.signal(number, before[number])
+    def note_signal(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(number, previous_handlers[number])
         log.warning("ending after this mini-batch; what was measured is kept")
 
-    before: Dict[int, Any] = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, note)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous_handlers: Dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+    for number in previous_handlers:
+        signal.signal(number, note_signal)
     try:
-        yield lambda: bool(came)
+        yield lambda: bool(received)
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
