@@ -72,12 +72,12 @@ def collect_ceilings(
 def ceiling_rows(
     record: CeilingRecord, place: Place, flag_effects: Mapping[str, str]
 ) -> list[CeilingRow]:
-    """Return the rows of one mode. Raises RecordError."""
+    """Return a row for each micro-kernel that was timed in one mode; RecordError: damaged."""
     meta = record.meta
-    whole = _in_window(record, meta["t_start_mono_s"], meta["t_end_mono_s"])
-    samples = telemetry.read_all(whole)
-    flags = set(meta["flags"]) | telemetry.telemetry_flags(whole)
-    flags |= telemetry.disturbances(whole, samples)
+    whole_record = _as_epoch(record, meta["t_start_mono_s"], meta["t_end_mono_s"])
+    samples = telemetry.read_all(whole_record)
+    flags = set(meta["flags"]) | telemetry.telemetry_flags(whole_record)
+    flags |= telemetry.disturbances(whole_record, samples)
     shared = {
         "provenance": place.provenance,
         "device": place.device,
@@ -87,7 +87,7 @@ def ceiling_rows(
     }
     rows = []
     for entry in meta["kernels"]:
-        window = _in_window(record, entry["start_s"], entry["end_s"])
+        window = _as_epoch(record, entry["start_s"], entry["end_s"])
         power_w, scope, power_flags = _power(window, samples, flag_effects)
         all_flags = flags | board_flags(window, samples) | power_flags
         valid = is_valid(all_flags, dict(flag_effects))
@@ -105,14 +105,14 @@ def ceiling_rows(
     return rows
 
 
-def _in_window(record: CeilingRecord, start_s: float, end_s: float) -> EpochRecord:
+def _as_epoch(record: CeilingRecord, start_s: float, end_s: float) -> EpochRecord:
     """Return the record as that of an epoch of these bounds, whose mini-batches nobody knows."""
     meta = dict(record.meta, t_start_mono_s=start_s, t_end_mono_s=end_s, tail_s=0.0)
     return EpochRecord(meta, np.zeros((1, 3), np.float32), record.telemetry, record.folder)
 
 
 def _times(entry: Document, folder: str) -> Document:
-    """Return the cells of one micro-kernel: its work, and the time of one call."""
+    """Return the cells of one micro-kernel: its work and times per call; RecordError: not timed."""
     if not entry["blocks_s"] or not entry["n_calls"] or min(entry["blocks_s"]) <= 0:
         raise RecordError(f"a micro-kernel was not timed: {entry['kernel']}", where=folder)
     calls_s = np.array(entry["blocks_s"]) / entry["n_calls"]
@@ -129,7 +129,7 @@ def _times(entry: Document, folder: str) -> Document:
 def _power(
     window: EpochRecord, samples: telemetry.Samples, flag_effects: Mapping[str, str]
 ) -> tuple[float | None, Any, set[str]]:
-    """Return the mean power of the widest scope, the scope, and what is known against it."""
+    """Return mean power, W, and name of the widest scope, and flags; None and "": not usable."""
     sources = window.telemetry.get("sources", {})
     scopes = {s["scope"]: name for name, s in sources.items() if s["scope"] and s["total"]}
     scope = next((scope for scope in telemetry.SCOPES if scope in scopes), None)
@@ -145,8 +145,9 @@ def _power(
     if any(flag_effects.get(flag) == "voids_energy" for flag in energy.flags):
         return None, "", set(energy.flags)
     power_w = energy.energy_j / (bounds[1] - bounds[0])
-    is_power = np.isfinite(power_w) and power_w >= 0
-    return (power_w, scope, set(energy.flags)) if is_power else (None, "", set(energy.flags))
+    if not (np.isfinite(power_w) and power_w >= 0):
+        return None, "", set(energy.flags)
+    return power_w, scope, set(energy.flags)
 
 
 def _clock_mhz(window: EpochRecord, samples: telemetry.Samples) -> float | None:
@@ -167,7 +168,7 @@ def _clock_mhz(window: EpochRecord, samples: telemetry.Samples) -> float | None:
 
 
 def place_points(runs: Iterable[Document], path: str) -> None:
-    """Write a point for each run of which a valid epoch says how much it computed, and how long.
+    """Write a point, work and time of computing, for each run that has a valid epoch with both.
 
     Work and time are those of the mean mini-batch; the last of an epoch may be smaller.
 
@@ -187,18 +188,18 @@ def place_points(runs: Iterable[Document], path: str) -> None:
         n_minibatches = sum(row["n_minibatches"] for row in epochs)
         sizes: list[tuple[int, int]] = []  # of mini-batches, and how many are of it
         for row in epochs:
-            whole, rest = divmod(row["n_samples"], run.batch_size)
-            sizes += [(run.batch_size, whole), (rest, 1 if rest else 0)]
-        flops, moved = (
-            sum(n * float(count(size).sum()) for size, n in sizes) / n_minibatches
-            for count in (counts.flops, counts.bytes)
-        )
+            n_full, n_rest = divmod(row["n_samples"], run.batch_size)
+            sizes.append((run.batch_size, n_full))
+            if n_rest:
+                sizes.append((n_rest, 1))
+        flops = sum(n * float(counts.flops(size).sum()) for size, n in sizes)
+        moved_bytes = sum(n * float(counts.bytes(size).sum()) for size, n in sizes)
         points.append(
             Point(
                 **{name: getattr(run, name) for name in SHARED},
                 processor="gpu" if "cuda" in (epochs[0]["timing_method"] or "") else "cpu",
-                flops=flops,
-                bytes=moved,
+                flops=flops / n_minibatches,
+                bytes=moved_bytes / n_minibatches,
                 launches=len(counts.name),
                 time_s=sum(row["compute_s"] for row in epochs) / n_minibatches,
             )

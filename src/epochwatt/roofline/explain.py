@@ -165,20 +165,23 @@ class Explanation:
 
 
 def least_s(work: KernelCounts, size: float, roof: Roof) -> dict[str, Numbers]:
-    """Return the least time of each kernel (n_kernels,), s, in the part that it belongs to."""
+    """Return part -> least time of each kernel, (n_kernels,), s: launches, arithmetic, memory.
+
+    On a GPU only what is on the longest path counts; what that hides is 0.
+    """
     flops, moved, ceilings = work.flops(size), work.bytes(size), roof.ceilings
     roof_s = ceilings.roof_s(flops, moved)
     launch_s = np.full(len(roof_s), ceilings.launch_s)
     if roof.processor == GPU:
-        number = np.arange(len(roof_s))
-        way_s = np.cumsum(launch_s) + np.cumsum(roof_s[::-1])[::-1]
-        change = int(way_s.argmax())
-        launch_s, roof_s = launch_s * (number <= change), roof_s * (number >= change)
+        path_s = np.cumsum(launch_s) + np.cumsum(roof_s[::-1])[::-1]
+        turn = int(path_s.argmax())  # the longest path: launches up to it, then kernels
+        launch_s[turn + 1 :] = 0.0
+        roof_s[:turn] = 0.0
     is_arithmetic = flops / ceilings.flops_per_s >= ceilings.roof_s(flops, moved)
     return {
         LAUNCHES: launch_s,
-        ARITHMETIC: roof_s * is_arithmetic,
-        MEMORY: roof_s * ~is_arithmetic,
+        ARITHMETIC: np.where(is_arithmetic, roof_s, 0.0),
+        MEMORY: np.where(is_arithmetic, 0.0, roof_s),
     }
 
 
@@ -250,7 +253,9 @@ class Step:
 def next_steps(
     work: KernelCounts, seen: Observed, here: FitRow, fitted: Sequence[FitRow]
 ) -> list[Step]:
-    """Return what each knob would change that has a higher value among the fitted modes.
+    """Predict time and energy of an epoch with each knob of the mode turned one step up.
+
+    Knobs without a higher value among the fitted modes, or without rooflines there, are left out.
 
     `fitted`: those of all modes of the same device, processor and precision.
     """
@@ -261,22 +266,24 @@ def next_steps(
         higher = [value for value in values if old is not None and value > old]
         if not higher:
             continue
-        mode = tuple(min(higher) if name == knob else getattr(here, name) for name in CLOCKS)
+        next_value = min(higher)
+        mode = tuple(next_value if name == knob else getattr(here, name) for name in CLOCKS)
         there = next((row for row in fitted if row.mode == mode), None)
         ceilings = there.ceilings if there else _by_laws(here, fitted, mode)
         if ceilings is None:  # nothing tells
             continue
         new = Roof(here.processor, ceilings, there.costs if there else None)
-        e2e_s = epoch_s(work, seen, roof, new, old / min(higher) if knob == "cpu_mhz" else 1.0)
+        cpu_factor = old / next_value if knob == "cpu_mhz" else 1.0
+        e2e_s = epoch_s(work, seen, roof, new, cpu_factor)
         new_j = predicted_energy_j(work, seen, roof, new, e2e_s)
-        steps.append(Step(knob, min(higher), FITTED if there else LAWS, e2e_s, new_j))
+        steps.append(Step(knob, next_value, FITTED if there else LAWS, e2e_s, new_j))
     return steps
 
 
 def _by_laws(
     here: FitRow, fitted: Sequence[FitRow], mode: tuple[float | None, ...]
 ) -> Ceilings | None:
-    """Return the ceilings of this mode, changed as the clock laws of all say; None: no laws."""
+    """Scale the ceilings of `here` to another mode by clock laws over all; None: no laws."""
     modes = np.array([here.mode, mode, *(row.mode for row in fitted)], float)
     cores, cpu_mhz, gpu_mhz, emc_mhz = modes.T  # NaN where one is not known
     computes = np.where(np.isfinite(gpu_mhz), gpu_mhz, cores * cpu_mhz)
@@ -285,13 +292,13 @@ def _by_laws(
         return None
     laws = fit_ceiling_laws(Clocks(*clocks[:, 2:]), [row.ceilings for row in fitted])
     before, after = (laws.at(Clocks(*clocks[:, i])) for i in (0, 1))
-    now, faster = here.ceilings, after.flops_per_s
+    now = here.ceilings
     return Ceilings(
-        now.flops_per_s * faster / before.flops_per_s,
-        now.bytes_per_s * after.bytes_per_s / before.bytes_per_s,
-        now.launch_s * (after.launch_s / before.launch_s if before.launch_s > 0 else 1.0),
-        now.cache_bytes,
-        now.cached_bytes_per_s * faster / before.flops_per_s,
+        flops_per_s=now.flops_per_s * after.flops_per_s / before.flops_per_s,
+        bytes_per_s=now.bytes_per_s * after.bytes_per_s / before.bytes_per_s,
+        launch_s=now.launch_s * (after.launch_s / before.launch_s if before.launch_s > 0 else 1.0),
+        cache_bytes=now.cache_bytes,
+        cached_bytes_per_s=now.cached_bytes_per_s * after.flops_per_s / before.flops_per_s,
     )
 
 
@@ -327,7 +334,7 @@ def _wait_s(seen: Observed, compute_s: float, cpu_factor: float) -> float:
 def predicted_energy_j(
     work: KernelCounts, seen: Observed, old: Roof, new: Roof, e2e_s: float
 ) -> float | None:
-    """Return the epoch's energy under other rooflines, J; None where a part of it is not now.
+    """Return the epoch's energy under other rooflines, J; None: energy or costs are not known.
 
     What work and constant power do not explain goes on as long as the epoch, at the same power.
     """
@@ -357,7 +364,7 @@ class Explained:
 def fits_of(run: RunInMode, processor: str, fits: Iterable[FitRow]) -> tuple[FitRow, list[FitRow]]:
     """Return the rooflines of a run's mode, and those of all modes of its device.
 
-    Raises EpochwattError: its ceilings were never measured; what to type.
+    Raises EpochwattError: its ceilings were never measured; it says how to.
     """
     place = (run.provenance, run.device, run.precision, processor)
     fitted = [
@@ -430,7 +437,7 @@ def observed(epochs: Sequence[EpochRow], power_scope: str = "") -> Observed | No
 
 
 def sentence(e: Explanation) -> str:
-    """Return what holds a run back."""
+    """Return the explanation as a sentence: what holds a run back, and the shares of its parts."""
     bottleneck, whole = e.bottleneck, sum(e.time_s[part] for part in TIME_PARTS)
     bound = bottleneck.bound_by
     if whole < TOO_SHORT_S:
@@ -487,7 +494,7 @@ def write_explanations(runs: Iterable[Document], fits: str, path: str) -> None:
 
 
 def table_rows(explained: Explained) -> pd.DataFrame:
-    """Return `EXPLANATION_COLUMNS` of a run: of all of it, and of each class of operators."""
+    """Return `EXPLANATION_COLUMNS` of a run: a row for all, then one per class of operators."""
     e, seen, run = explained.explanation, explained.seen, explained.run
     groups = e.groups.values()
     names = ("launches", "flops", "bytes")
@@ -531,7 +538,7 @@ def _shares(parts: Mapping[str, float], whole: float | None, ending: str) -> dic
 
 
 def explanation_lines(explained: Explained) -> list[str]:
-    """Return all that is known of why a run takes what it takes, for the terminal."""
+    """Return the explanation of a run as lines for the terminal, with tables and next modes."""
     run, e, fit = explained.run, explained.explanation, explained.fit
     origin = f"{answer_origin(run.provenance)}: " if run.provenance == "simulated" else ""
     verb = {"train": "training", "infer": "inference"}[run.task]
@@ -576,7 +583,7 @@ def explanation_lines(explained: Explained) -> list[str]:
 
 
 def split_lines(run: RunInMode, epochs: Sequence[EpochRow], why: EpochwattError) -> list[str]:
-    """Return where the time of a run goes that cannot be held against rooflines, and why not."""
+    """Return lines on where a run's time goes without rooflines, and why there are none (`why`)."""
     valid = [row for row in epochs if row["valid"]]
     chosen = [row for row in valid if row["epoch"] > 0] or valid
     if not chosen:

@@ -29,9 +29,9 @@ HERE = "local"  # how the workflow calls this machine (config/devices/host.yaml)
 
 
 def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRow]]:
-    """Return the one run in results/runs/ whose id begins so, and the rows of its epochs.
+    """Find the one run whose id begins with `run`; return it and the rows of its epochs.
 
-    Or the one of `EpochMonitor` (`find_own_runs`), which needs no checkout.
+    Looks in results/runs/, then for runs of `EpochMonitor` (`find_own_runs`), without a checkout.
 
     Raises EpochwattError: there is none, there are several, or it has no epoch yet.
     """
@@ -52,11 +52,9 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRo
             do="type more of the id; `epochwatt plan` lists all",
         )
     with tempfile.TemporaryDirectory() as scratch:
-        (path,) = (
-            write_own_tables(folder, [own[matches[0]]], Path(scratch))
-            if own
-            else [root / RUNS / matches[0] / "epochs.csv"]
-        )
+        path: str | Path = root / RUNS / matches[0] / "epochs.csv"
+        if own:
+            (path,) = write_own_tables(folder, [own[matches[0]]], Path(scratch))
         epochs = read_rows(path)
     if not epochs:
         raise EpochwattError(f"{matches[0]} has no epoch yet")
@@ -72,19 +70,19 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRo
 def _own_run(
     folder: Path, run: str, rows: Sequence[EpochRow]
 ) -> tuple[RunInMode, Sequence[EpochRow]]:
-    """Return a run of somebody's own loop, and its rows with what its records know beside them."""
+    """Return a run of a user's own loop, and its rows completed from record and counts."""
     first, counts = rows[0], folder / run / COUNTS
     batch_size = first["batch_size"]
     if counts.is_file() and not batch_size:
         batch_size = files.read_json(str(counts)).get("batch_size")
     meta = RunFolder(str(folder), run).read(first["epoch"]).meta
     is_here = first["backend"] == "host" and first["instance"] == platform.node()
-    told = {
+    completed = {
         "torch_threads": meta.get("torch_threads_used"),
         "instance": HERE if is_here else first["instance"],
         "batch_size": batch_size or 0,
     }
-    epochs = [{**row, **told} for row in rows]
+    epochs = [{**row, **completed} for row in rows]
     found = run_in_mode(run, epochs[0], "", {})
     return replace(found, counts=str(counts) if counts.is_file() else ""), epochs
 

@@ -59,30 +59,30 @@ class Kernels:
                 do="fit each mode by itself",
             )
         empty = [row.best_s for row in valid if row.kernel == "launch"]
-        first, some = valid[0], [row for row in valid if row.kernel != "launch"]
+        first, working = valid[0], [row for row in valid if row.kernel != "launch"]
         names = ("flops", "bytes", "best_s", "time_s", "power_w")
         flops, moved, best_s, time_s, power_w = (
-            np.array([getattr(row, name) for row in some], float) for name in names
+            np.array([getattr(row, name) for row in working], float) for name in names
         )
         launch_s = float(np.median(empty)) if empty else 0.0
         where = f"{first.device}, {first.precision}, mode {first.mode}"
         return cls(flops, moved, best_s, time_s, power_w, launch_s, where)
 
-    def only(self, places: NDArray[np.intp]) -> "Kernels":
-        """Return the kernels at `places`."""
+    def only(self, indices: NDArray[np.intp]) -> "Kernels":
+        """Return the kernels at these indices; one may be there several times."""
         names = ("flops", "moved", "best_s", "time_s", "power_w")
-        return replace(self, **{name: getattr(self, name)[places] for name in names})
+        return replace(self, **{name: getattr(self, name)[indices] for name in names})
 
 
 def fit_ceilings(kernels: Kernels) -> Ceilings:
-    """Return what one mode reaches at best.
+    """Fit the ceilings of one mode: its rates of arithmetic, memory and cache, and its launch.
 
     Raises EpochwattError: no kernel computes or none moves data for longer than launches take.
     """
     launch_s, n = kernels.launch_s, len(kernels.flops)
     n_launches = kernels.best_s / launch_s if launch_s else np.full(n, np.inf)
-    computes = _longest(kernels.flops > 0, n_launches)
-    streams = _longest(kernels.moved >= LARGE * kernels.moved.max(initial=1.0), n_launches)
+    computes = _well_timed(kernels.flops > 0, n_launches)
+    streams = _well_timed(kernels.moved >= LARGE * kernels.moved.max(initial=1.0), n_launches)
     if not (computes.any() and streams.any()):
         raise EpochwattError(
             "no ceiling can be seen",
@@ -103,10 +103,10 @@ def fit_ceilings(kernels: Kernels) -> Ceilings:
     )
 
 
-def _longest(kernels: NDArray[np.bool_], n_launches: Numbers) -> NDArray[np.bool_]:
-    """Return which of some kernels say the most of a ceiling; where launches are long, shorter."""
-    is_long = kernels & (n_launches > LONG)
-    return is_long if is_long.any() else kernels & (n_launches > SHORT)
+def _well_timed(is_candidate: NDArray[np.bool_], n_launches: Numbers) -> NDArray[np.bool_]:
+    """Return which candidates are `LONG` against a launch, or none being so, above `SHORT`."""
+    is_long = is_candidate & (n_launches > LONG)
+    return is_long if is_long.any() else is_candidate & (n_launches > SHORT)
 
 
 def _plateau(rates: Numbers) -> float:
@@ -117,7 +117,7 @@ def _plateau(rates: Numbers) -> float:
 def fit_energy(
     flops: ArrayLike, moved_bytes: ArrayLike, time_s: ArrayLike, energy_j: ArrayLike
 ) -> EnergyCosts:
-    """Return the costs that explain the energies of kernels best, none of them below zero.
+    """Fit the energy per operation and per byte and the constant power, none below zero.
 
     `flops`, `moved_bytes`, `time_s`, `energy_j`: (n,), of the kernels of one mode, energies above
     zero
@@ -136,7 +136,7 @@ def fit_energy(
 
 
 def fit_relative(terms: Numbers, values: Numbers) -> Numbers:
-    """Return non-negative coefficients (k,) with the least relative deviations.
+    """Fit values = terms @ c with non-negative c (k,), by least squares of relative deviations.
 
     `terms`: (n, k); `values`: (n,), above zero
     """
@@ -157,7 +157,7 @@ class ModeFit(NamedTuple):
 
 
 def fit_kernels(kernels: Kernels, n_draws: int = N_DRAWS) -> ModeFit:
-    """Return the rooflines of one mode, below which kernels lie, with intervals.
+    """Fit the rooflines of one mode, of time and of energy, with bootstrap intervals.
 
     Raises EpochwattError: as `fit_ceilings`.
     """
@@ -167,8 +167,8 @@ def fit_kernels(kernels: Kernels, n_draws: int = N_DRAWS) -> ModeFit:
     ceilings, ranges = _fit_with_ranges(kernels, fit_ceilings, n_draws, random)
     if n_energies < LEAST_ENERGIES:
         return ModeFit(ceilings, None, ranges, len(kernels.flops), 0)
-    costs, more = _fit_with_ranges(powered, _fit_costs, n_draws, random)
-    return ModeFit(ceilings, costs, ranges | more, len(kernels.flops), n_energies)
+    costs, cost_ranges = _fit_with_ranges(powered, _fit_costs, n_draws, random)
+    return ModeFit(ceilings, costs, ranges | cost_ranges, len(kernels.flops), n_energies)
 
 
 def _fit_costs(kernels: Kernels) -> EnergyCosts:
@@ -179,7 +179,7 @@ def _fit_costs(kernels: Kernels) -> EnergyCosts:
 def _fit_with_ranges(
     kernels: Kernels, fit: Callable[[Kernels], Fitted], n_draws: int, random: np.random.Generator
 ) -> tuple[Fitted, dict[str, Range]]:
-    """Return a fit, and each constant with the middle `LEVEL` of fits to kernels drawn anew."""
+    """Return a fit, and each constant's bootstrap range: the middle `LEVEL` of fits to draws."""
     fitted, draws, n = fit(kernels), [], len(kernels.flops)
     for _ in range(n_draws):
         try:
@@ -189,8 +189,8 @@ def _fit_with_ranges(
     ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     ranges = {}
     for name, value in vars(fitted).items():
-        some = np.array([draw[name] for draw in draws])
-        some = some[np.isfinite(some)]
-        low, high = np.quantile(some, ends) if len(some) > 1 else (np.nan, np.nan)
+        drawn = np.array([draw[name] for draw in draws])
+        drawn = drawn[np.isfinite(drawn)]
+        low, high = np.quantile(drawn, ends) if len(drawn) > 1 else (np.nan, np.nan)
         ranges[name] = Range(value, float(low), float(high))
     return fitted, ranges

@@ -1,5 +1,6 @@
 """Fit the rooflines of each device, mode and precision: `results/roofline/fits_*.csv`."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -127,7 +128,7 @@ def write_fits_of(ceilings: Iterable[str], path: str) -> None:
 
 
 def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow:
-    """Return the row of a fit.
+    """Return a fit as a row of the file.
 
     `place`: one of the kernels that were fitted to; `scope`: what the power is that of, where there
     is any
@@ -135,8 +136,9 @@ def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow
     cells = {name: getattr(place, name) for name in PLACE}
     for name in CONSTANTS:
         if limits := fitted.ranges.get(name):
-            low, high = (None if end != end else end for end in limits[1:])  # NaN: unknown
-            cells |= {name: limits.value, f"{name}_low": low, f"{name}_high": high}
+            cells[name] = limits.value
+            if not math.isnan(limits.low):
+                cells |= {f"{name}_low": limits.low, f"{name}_high": limits.high}
     ceilings, costs = fitted.ceilings, fitted.costs
     row = FitRow(
         **cells,

@@ -48,7 +48,7 @@ class CeilingLaws:
 
 
 def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaws:
-    """Return the laws that ceilings follow best, by relative deviations.
+    """Fit the clock laws of ceilings, by least squares of relative deviations.
 
     `clocks`: (n,) each, of the modes of the ceilings; `ceilings`: of n modes
 
@@ -56,17 +56,18 @@ def fit_ceiling_laws(clocks: Clocks, ceilings: Sequence[Ceilings]) -> CeilingLaw
     """
     if len(ceilings) < 2:
         raise EpochwattError("clock laws need two modes or more", found=f"{len(ceilings)}")
-    rates = [(one.flops_per_s, one.bytes_per_s, one.launch_s) for one in ceilings]
-    flops, moved, launch = np.array(rates).T
-    emc, core = lesser_limit(moved / 1e6, clocks.emc_mhz, clocks.core_mhz)
-    per_cycle, cycles = flops / 1e6 / clocks.core_mhz, launch * 1e6 * clocks.cpu_mhz
+    rates = [(row.flops_per_s, row.bytes_per_s, row.launch_s) for row in ceilings]
+    flops_per_s, bytes_per_s, launch_s = np.array(rates).T
+    emc, core = lesser_limit(bytes_per_s / 1e6, clocks.emc_mhz, clocks.core_mhz)
+    per_cycle = flops_per_s / 1e6 / clocks.core_mhz
+    cycles = launch_s * 1e6 * clocks.cpu_mhz
     # a geometric mean minimises the squares of relative deviations
     mean_cycles = float(np.exp(np.log(cycles).mean())) if (cycles > 0).all() else 0.0
     return CeilingLaws(float(np.exp(np.log(per_cycle).mean())), emc, core, mean_cycles)
 
 
 def lesser_limit(rates: Numbers, first: Numbers, second: Numbers) -> tuple[float, float]:
-    """Return k1, k2 of rates = min(k1 first, k2 second), by least squares of logarithms.
+    """Fit k1, k2 of rates = min(k1 first, k2 second), by least squares of logarithms.
 
     Which limit holds depends on second / first alone: below some ratio it is the second one. All
     places for that ratio are tried. A limit that never holds is infinite; of two that explain the

@@ -39,9 +39,10 @@ def write_public(
 
 
 def tx2_points(tables: Sequence[ModeTable], work: Path) -> list[Point]:
-    """Return the kernels at all clocks; each network's are in the order of its layers.
+    """Return a point for each kernel of the TX2's networks at each clock.
 
-    `work`: table of the operations and bytes of each kernel.
+    `tables`: of times and powers; `work`: path of a table of operations and bytes; both in the
+    order of a network's layers
 
     Raises ValueError: a network has another number of kernels.
     """

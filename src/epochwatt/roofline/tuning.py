@@ -37,7 +37,7 @@ BALANCE_COLUMNS = (  # of results/pagoda/balances.csv
 
 
 def tune(table: ModeTable) -> pd.DataFrame:
-    """Return the best modes of a workload; none of a kernel, or where power was not measured."""
+    """Return a row per aim with the best mode of a workload; empty: a kernel, or without power."""
     key, rows = table.key, table.valid()
     names = (*MODE_PARTS, "time_s", "power_w")
     runs = pd.DataFrame({name: rows.column(name) for name in names})
@@ -57,9 +57,9 @@ def tune(table: ModeTable) -> pd.DataFrame:
     for limit in LITTLE_PCT:
         allowed = modes["energy_j"].where(modes["slower_pct"] <= limit, np.inf)
         aims[f"{LEAST}_within_{limit:g}"] = int(allowed.argmin())
-    of_table = ("provenance", "sweep", "device", "workload", "task", "batch_size")
+    key_names = ("provenance", "sweep", "device", "workload", "task", "batch_size")
     return modes.iloc[[*aims.values()]].assign(
-        **{name: getattr(key, name) for name in of_table},
+        **{name: getattr(key, name) for name in key_names},
         power_scope=rows.power_scope,
         aim=[*aims],
         against=MAXN if len(top) else FASTEST,

@@ -82,9 +82,9 @@ class WantedCeilings:
 
 
 def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedCeilings]:
-    """Return by id what the selected studies and sweeps with `ceilings: true` ask for.
+    """Return id -> ceilings that the selected studies and sweeps with `ceilings: true` ask for.
 
-    Modes of other machines count where they are measured.
+    Modes of other machines count only where they are measured already.
 
     Raises ConfigError: a power mode without numbers.
     """
@@ -92,11 +92,11 @@ def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedC
     for run in ceiling_runs(settings):
         device = settings.devices.of_run(run.factors)
         board = device.board if device else ""
-        _add(wanted, run, board or run.factors["device"], [_mode_of(run)])
+        _add_modes(wanted, run, board or run.factors["device"], [_mode_of(run)])
     for sweep in sweeps.sweeps.values():
         if sweep.ceilings:
             board = sweep.board or str(sweep.run.factors["device"])
-            _add(wanted, sweep.run, board, sweep.modes)
+            _add_modes(wanted, sweep.run, board, sweep.modes)
     return wanted
 
 
@@ -134,7 +134,7 @@ def run_in_mode(run: str, factors: EpochRow, board: str, mode: Factors) -> RunIn
 
 
 def _known_parts(factors: EpochRow, mode: Factors) -> dict[str, float]:
-    """Return the parts of a run's mode that are known: on a host the threads of torch."""
+    """Return the known cores and clocks of a run's mode; on a host torch's threads as cores."""
     if factors["backend"] == "host":
         threads = factors["torch_threads"]
         return {"cores": threads} if threads else {}
@@ -151,6 +151,7 @@ def point_run(run: Run, settings: Settings) -> Document:
 
 
 def _mode_of(run: Run) -> SweepMode:
+    """Return the mode that a run is measured in; ConfigError: its power mode names no clock."""
     parts = _known_parts(run.factors, run.factors.get("power_mode_settings", {}))
     if run.factors["backend"] != "host" and not parts:
         raise ConfigError(
@@ -162,10 +163,10 @@ def _mode_of(run: Run) -> SweepMode:
     return SweepMode(**parts)  # type: ignore[arg-type]
 
 
-def _add(
+def _add_modes(
     wanted: dict[str, WantedCeilings], run: Run, device: str, modes: Iterable[SweepMode]
 ) -> None:
-    """Add modes of a device; what several studies want is measured once."""
+    """Add modes of a device to `wanted`, in place; what several studies want is there once."""
     f = run.factors
     precisions = tuple(dict.fromkeys(["fp32", f.get("precision", "fp32")]))
     identity = {key: f[key] for key in _SAME if key in f} | {"precisions": precisions}
@@ -186,10 +187,10 @@ def _add(
         node=run.node,
     )
     folder = CeilingFolder(MEASURED, new.id)
-    there = [mode for mode in modes if run.here or folder.has(mode.settings())]
-    if there:
+    reachable = [mode for mode in modes if run.here or folder.has(mode.settings())]
+    if reachable:
         earlier = wanted.get(new.id, new)
-        merged = tuple(dict.fromkeys([*earlier.modes, *there]))
+        merged = tuple(dict.fromkeys([*earlier.modes, *reachable]))
         wanted[new.id] = replace(earlier, modes=merged)
 
 

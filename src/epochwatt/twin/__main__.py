@@ -19,6 +19,7 @@ from epochwatt.twin.twin import Twin, load_twin
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments that rule simulate_run passes."""
     parser = argparse.ArgumentParser(prog="python -m epochwatt.twin", description=__doc__)
     parser.add_argument("run", metavar="RUN", help="id of the run")
     parser.add_argument("--factors", required=True, help="its factors, as JSON")
@@ -35,16 +36,17 @@ def _parser() -> argparse.ArgumentParser:
 
 @functools.cache
 def _boards(config: Path) -> Twin:
-    """Return the simulated boards without a network; a process reads them once."""
+    """Read the simulated boards without a network, once per process."""
     return load_twin(config, [])
 
 
 def prepare(arguments: Sequence[str]) -> None:
-    """Read the boards, for all runs of whoever forks afterwards."""
+    """Fill the cache of boards, for the runs of processes that are forked afterwards."""
     _boards(_parser().parse_args(arguments).config)
 
 
 def _simulate(job: argparse.Namespace) -> None:
+    """Simulate a run and write its records and tables; ConfigError: factors are not JSON."""
     try:
         factors = columns.with_defaults(json.loads(job.factors))
     except ValueError as error:

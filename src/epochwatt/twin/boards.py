@@ -73,7 +73,7 @@ class Board:
     sources: dict[str, str]  # where a number is from that no data sheet tells
 
     def factors_of(self, instance: str) -> tuple[float, float]:
-        """Return time and power of a unit, relative to the one of the parameters."""
+        """Return the factors of time and power by which a unit differs from the parameters' one."""
         time, watts = self.units.get(instance, (1.0, 1.0))
         return time, watts
 
@@ -110,7 +110,7 @@ def load_boards(folder: Path) -> dict[str, Board]:
 
 
 def _with_kind(row: Any, where: str) -> Any:
-    """Return a row with what its kind of board adds to it."""
+    """Return a row of `boards.yaml` filled up from its kind of board; ConfigError: unknown kind."""
     if not isinstance(row, dict) or "kind" not in row:
         return row
     name = columns.FORMER_BOARDS.get(row["kind"], row["kind"])
@@ -121,16 +121,22 @@ def _with_kind(row: Any, where: str) -> Any:
     for rail in kind.rails:
         shares = rails.setdefault(rail.label, {})
         for part, share in rail.feeds.items():
-            # ASSUME: SoC and the rest halve what no clock moves
-            part_name, half = ("soc", 0.5) if part in ("soc", "io") else (part, 1)
-            shares[part_name] = shares.get(part_name, 0) + half * share
-    steps = {"cpu": (kind.cpu_khz, 1e3), "gpu": (kind.gpu_hz, 1e6), "emc": (kind.emc_hz, 1e6)}
+            if part in ("soc", "io"):  # ASSUME: these two halve what no clock moves
+                shares["soc"] = shares.get("soc", 0) + 0.5 * share
+            else:
+                shares[part] = shares.get(part, 0) + share
+    tables = {"cpu": (kind.cpu_khz, 1e3), "gpu": (kind.gpu_hz, 1e6), "emc": (kind.emc_hz, 1e6)}
+    ranges_mhz = {
+        f"{part}_mhz": (clocks[0] / per_mhz, clocks[-1] / per_mhz)
+        for part, (clocks, per_mhz) in tables.items()
+        if clocks
+    }
     return {
         "title": kind.title,
         "cores": kind.cores,
         "cluster_cores": kind.cluster_cores,
         "rails": rails,
-        **{f"{c}_mhz": (hz[0] / unit, hz[-1] / unit) for c, (hz, unit) in steps.items() if hz},
+        **ranges_mhz,
         **row,
         "kind": name,
     }
@@ -156,9 +162,9 @@ def read_rows(path: Path) -> dict[str, Any]:
 
 
 def entry(kind: type[T], path: Path, name: str, row: Any) -> T:
-    """Return one entry; ConfigError names the file, the entry and what is wrong with it.
+    """Return a row of a YAML file, checked, as the dataclass `kind`; its lists become tuples.
 
-    `kind`: the dataclass that it becomes; its lists become tuples, its numbers are 0 or more.
+    Raises ConfigError: a key is missing or unknown, or a number is not 0 or more.
     """
     allowed = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     needed = {key for key, field in allowed.items() if field.default is MISSING}

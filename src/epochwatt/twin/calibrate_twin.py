@@ -77,7 +77,7 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
 
 
 def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> dict[str, Fold]:
-    """Return the folds that take a number away, with the numbers near their own removed as well.
+    """Return the folds that remove a number, renamed and widened by the numbers near their own.
 
     The folds leave out every number from which a take-away follows by arithmetic. Other numbers
     may still depend on the parameters in the same proportions: a fit that meets one then meets the
@@ -97,14 +97,14 @@ def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> 
 
 
 def _cosines(facts: Sequence[Fact], twin: Twin) -> NDArray[np.floating]:
-    """Return how alike the numbers hang on the parameters at their priors, -1 to 1: a matrix.
+    """Return the cosine of each two numbers' gradients at the priors, shape (numbers, numbers).
 
-    A number that no parameter moves, as a bound that is met, is like none.
+    It is 0 for a number that no parameter moves, such as a bound that is met.
     """
     problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()))
-    slopes = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
-    lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
-    directions = slopes / np.maximum(lengths, np.finfo(float).tiny)
+    gradients = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
+    lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
+    directions = gradients / np.maximum(lengths, np.finfo(float).tiny)
     return np.asarray(directions @ directions.T)
 
 
@@ -116,7 +116,7 @@ def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
 
 
 def all_folds(evidence: Evidence) -> dict[str, Fold]:
-    """Return all that is refitted: take-aways, those of claims, power modes, other groupings."""
+    """Return every fold to refit by name: take-aways, claims, power modes, other groupings."""
     claims = evidence.claim_folds
     refitted = {name: fold for name, fold in evidence.folds.items() if name not in claims} | claims
     refitted[POWER_MODES] = published_folds.power_mode_fold(evidence.published)
@@ -137,9 +137,9 @@ def count_paths(workloads: Path) -> list[Path]:
 
 
 def recalibrate(workloads: Path, with_folds: bool, say: Say) -> None:
-    """Fit and write `parameters.yaml`; with folds, write the refits, too (`refits.py`).
+    """Fit and write `parameters.yaml`; with folds, refit and write those, too (`refits.py`).
 
-    `workloads`: folder of the counts of the networks.
+    `workloads`: folder of the counts of the networks; `say`: takes lines on the progress
     """
     evidence = load_evidence(map(str, count_paths(workloads)))
     folder, facts, leaks = evidence.folder, evidence.facts, evidence.leaks
@@ -192,7 +192,7 @@ def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
 
 
 def validate(evidence: Evidence) -> pd.DataFrame:
-    """Return each published number beside its predictions, by the committed refits."""
+    """Return the table `validation.csv` from the committed refits (`validation.validate`)."""
     p, kinds = evidence.twin.parameters, (refits.FOLD, *evidence.other_folds)
     fits = refits.load_refits(evidence.folder, p, kinds) | refits.load_setups(evidence.folder, p)
     return validation.validate(

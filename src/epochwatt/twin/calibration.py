@@ -91,21 +91,22 @@ class Problem:
         return misfits_of_sets(self._facts, predictions, len(xs))
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
-        """Return the misfits of numbers and priors."""
+        """Return the misfits of numbers, then of priors, for one step (parameters,)."""
         return np.concatenate([self.misfits(x[None])[0], x])
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """Return the derivatives of the residuals, one-sided, all parameters at once."""
+        """Return one-sided derivatives of the residuals, (numbers + parameters, parameters)."""
         steps = np.where(x > MOST - 2 * STEP, -STEP, STEP)
-        here, *moved = self.misfits(np.vstack([x, x + np.diag(steps)]))
-        return np.vstack([((np.array(moved) - here) / steps[:, None]).T, np.eye(len(x))])
+        at_x, *moved = self.misfits(np.vstack([x, x + np.diag(steps)]))
+        of_numbers = ((np.array(moved) - at_x) / steps[:, None]).T
+        return np.vstack([of_numbers, np.eye(len(x))])
 
     def descend(self, x: np.ndarray, say: Say) -> tuple[np.ndarray, float]:
-        """Return where the two passes end from one start, and the objective there."""
+        """Minimise the objective from a start in two passes; return the end and its objective."""
         from scipy.optimize import least_squares  # a second, which what-if questions do not need
 
         begun_s, cost = time.monotonic(), math.inf
-        for loss, stop in (("linear", COARSE), ("soft_l1", FINE)):
+        for loss, tolerance in (("linear", COARSE), ("soft_l1", FINE)):
             end = least_squares(
                 self.residuals,
                 x,
@@ -113,7 +114,7 @@ class Problem:
                 bounds=(-MOST, MOST),
                 method="trf",
                 loss=loss,
-                ftol=stop,
+                ftol=tolerance,
                 max_nfev=MAX_STEPS,
             )
             x, cost = end.x, float(end.cost)
@@ -137,9 +138,9 @@ def calibrate(
     n = len(problem.names)
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [problem.descend(x, say) for x in starts]
-    x, cost = ends[0]
+    x, cost = ends[0]  # from the priors
     fitted = {name: rounded(float(value)) for name, value in problem.values(x).items()}
-    return Calibration(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
+    return Calibration(p.moved(fitted), cost, len(facts), tuple(end_cost for _, end_cost in ends))
 
 
 def misfits(facts: Iterable[Fact], predictions: Mapping[str, tuple[float, ...]]) -> np.ndarray:
@@ -147,7 +148,7 @@ def misfits(facts: Iterable[Fact], predictions: Mapping[str, tuple[float, ...]])
 
     def misfit(fact: Fact, predicted: tuple[float, ...]) -> float:
         if fact.is_bound:
-            return _outside(fact, predicted)
+            return _bound_misfit(fact, predicted)
         if fact.unit == "pct" and fact.b_over_a is None:  # a share, or a spread
             return (predicted[0] - fact.value) / POINTS_TOLERANCE
         return log_error(fact, predicted[0]) / RATIO_TOLERANCE[fact.qualifier]
@@ -158,9 +159,12 @@ def misfits(facts: Iterable[Fact], predictions: Mapping[str, tuple[float, ...]])
 def misfits_of_sets(
     facts: Sequence[Fact], predictions: Mapping[str, tuple[np.ndarray, ...]], n: int
 ) -> np.ndarray:
-    """Return the misfits, shape (sets, numbers), of what n sets of parameters say (`Batch`)."""
-    sets = ({k: tuple(v[i] for v in values) for k, values in predictions.items()} for i in range(n))
-    return np.array([misfits(facts, predicted) for predicted in sets])
+    """Return the misfits, (sets, numbers), of predictions with n sets of parameters (`Batch`)."""
+    rows = []
+    for i in range(n):
+        predicted = {name: tuple(v[i] for v in values) for name, values in predictions.items()}
+        rows.append(misfits(facts, predicted))
+    return np.array(rows)
 
 
 def log_error(fact: Fact, predicted: float) -> float:
@@ -170,7 +174,7 @@ def log_error(fact: Fact, predicted: float) -> float:
     return math.log(max(predicted, 1e-12) / fact.value)
 
 
-def _outside(fact: Fact, predicted: tuple[float, ...]) -> float:
+def _bound_misfit(fact: Fact, predicted: tuple[float, ...]) -> float:
     """Return how far a bound or a range is missed, in tolerances; 0 where it is met."""
     low, high = limits(fact)
     if len(predicted) > 1 and math.isfinite(high - low):  # a range against a range: both ends count
@@ -200,9 +204,10 @@ def fit_with_evidence(
     say: Say = be_silent,
     n_random: int = N_RANDOM,
 ) -> Calibration:
-    """Return a fit of the parameters that enough numbers speak of, and which ones those are.
+    """Fit the parameters that enough numbers speak of; the others stay at their priors.
 
-    `twin`: of its parameters all are candidates that have a prior.
+    Decides which ones at the priors, then at the fitted values; repeats until none lacks evidence.
+    `twin`: all of its parameters that have a prior are candidates.
     """
     p = twin.parameters.candidates()
     p = p.moved({name: p.described[name].prior for name in p.fitted})
@@ -215,13 +220,13 @@ def fit_with_evidence(
             lacking = find_lacking(facts, leaks, moved)
         if not lacking:
             evidence = {}
-            for name, by in moved.items():
-                served = serves(facts, by)
+            for name, moved_by in moved.items():
+                served = serves(facts, moved_by)
                 runs = [run for fact in served for run in fact.runs]
-                pairs = {f"{run['device']} {run.get('model', 'idle')}" for run in runs}
+                board_networks = {f"{run['device']} {run.get('model', 'idle')}" for run in runs}
                 evidence[name] = {
                     "serves": tuple(fact.id for fact in served),
-                    "private_to": pairs.pop() if len(pairs) == 1 else "",
+                    "private_to": board_networks.pop() if len(board_networks) == 1 else "",
                 }
             return fit._replace(parameters=fit.parameters.changed(evidence))
         for name, why in lacking.items():
@@ -232,7 +237,7 @@ def fit_with_evidence(
 def find_lacking(
     facts: Sequence[Fact], leaks: Sequence[Leak], moves_of: Mapping[str, np.ndarray]
 ) -> dict[str, str]:
-    """Return the parameters without enough evidence, and what they lack.
+    """Return parameter -> what it lacks, for those without enough evidence to be fitted.
 
     `moves_of`: parameter -> how far it moves each number's misfit, as of `moves`.
     """
@@ -252,14 +257,15 @@ def find_lacking(
 
 
 def moves(facts: Sequence[Fact], twin: Twin) -> dict[str, np.ndarray]:
-    """Return how far each fitted parameter moves each number's misfit, in tolerances.
+    """Return parameter -> how far it moves each number's misfit, (numbers,), in tolerances.
 
-    From the values of `twin` by the prior's width, up or down, whichever moves a number further.
+    Each fitted parameter goes from its value in `twin` by its prior's width, up or down, whichever
+    moves the number further.
     """
     p, names = twin.parameters, twin.parameters.fitted
-    here = np.array([p[name] for name in names])
+    values = np.array([p[name] for name in names])
     factors = np.diag(np.log([p.described[name].factor for name in names]))
-    sets = here * np.exp(np.vstack([0.0 * here, factors, -factors]))
+    sets = values * np.exp(np.vstack([np.zeros(len(names)), factors, -factors]))
     columns = {name: sets[:, i] for i, name in enumerate(names)}
     predictions = Batch(facts, twin).predict({**p, **columns})
     off = misfits_of_sets(facts, predictions, len(sets))
@@ -268,5 +274,5 @@ def moves(facts: Sequence[Fact], twin: Twin) -> dict[str, np.ndarray]:
 
 
 def serves(facts: Iterable[Fact], moved: np.ndarray) -> list[Fact]:
-    """Return the numbers that a parameter serves which moves them so far."""
-    return [fact for fact, by in zip(facts, moved, strict=True) if by > MOVED]
+    """Return the numbers that a parameter moves by more than `MOVED`, given its row of `moves`."""
+    return [fact for fact, tolerances in zip(facts, moved, strict=True) if tolerances > MOVED]

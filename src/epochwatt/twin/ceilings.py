@@ -43,7 +43,7 @@ KERNELS: tuple[Kernel, ...] = (
 )
 
 
-def _on(device: str, mode: Iterable[Any]) -> dict[str, Any]:
+def _gpu_columns(device: str, mode: Iterable[Any]) -> dict[str, Any]:
     """Return the columns that all rows of a board's GPU in a mode share."""
     clocks = dict(zip(CLOCKS, mode, strict=True))
     clocks["cores"] = None if clocks["cores"] is None else int(clocks["cores"])
@@ -51,12 +51,14 @@ def _on(device: str, mode: Iterable[Any]) -> dict[str, Any]:
 
 
 def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
-    """Return what micro-kernels would be measured as, mode by mode.
+    """Return a row per mode and micro-kernel, with the time and power that it would be measured at.
 
-    `modes`: (n,) each, cores and clocks.
+    `modes`: cores and clocks, (n,) each
     """
-    names, _, flops, moved, elements = (np.array(column) for column in zip(*KERNELS, strict=True))
-    none = np.zeros(len(KERNELS))
+    names, _, flops, moved_bytes, elements = (
+        np.array(column) for column in zip(*KERNELS, strict=True)
+    )
+    zeros = np.zeros(len(KERNELS))
     work = KernelCounts(
         model="micro-kernels",
         parameters=0,
@@ -65,11 +67,11 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
         kind=np.array([KINDS[name] for name in names]),
         phase=np.full(len(KERNELS), "forward"),
         flops_fixed=flops,
-        flops_per_sample=none,
-        bytes_fixed=moved,
-        bytes_per_sample=none,
+        flops_per_sample=zeros,
+        bytes_fixed=moved_bytes,
+        bytes_per_sample=zeros,
         elements_fixed=elements,
-        elements_per_sample=none,
+        elements_per_sample=zeros,
     )
     exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
     launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
@@ -82,7 +84,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
     power_w = np.broadcast_to(parts(board, clocks, load, p).module_w, call_s.shape)
     return [
         CeilingRow(
-            **_on(device, mode),
+            **_gpu_columns(device, mode),
             kernel=name,  # type: ignore[arg-type]
             size=size,
             flops=operations,
@@ -107,19 +109,19 @@ def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
     twin = load_twin_with_modes([], root)
     board, p = twin.boards[device], twin.parameters
     fits = []
-    for mode in dict.fromkeys(tuple(map(float, clocks)) for clocks in twin.modes[device].values()):
+    modes = [tuple(map(float, clocks)) for clocks in twin.modes[device].values()]
+    for mode in dict.fromkeys(modes):
         cores, cpu_mhz, gpu_mhz, emc_mhz = mode
         launch_s = work_s(p["launch_kcycles"], board, cpu_mhz, emc_mhz, p)
         launch_s = float(launch_s * slowdown(MAIN_OTHERS, cores, p))
         monitor = p["monitor_cores"] / board.ipc
-        idle_w, busy_w = (
-            float(parts(board, Clocks(*mode), Load(monitor, util, 0.0), p).module_w)
-            for util in (0.0, 1.0)
-        )
+        clocks = Clocks(*mode)
+        idle_w = float(parts(board, clocks, Load(monitor, 0.0, 0.0), p).module_w)
+        busy_w = float(parts(board, clocks, Load(monitor, 1.0, 0.0), p).module_w)
         flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
         bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
         fit = FitRow(
-            **_on(device, mode),
+            **_gpu_columns(device, mode),
             flops_per_s=float(flops_per_s),
             bytes_per_s=float(bytes_per_s),
             # the GPU's front end fetches one launch after the other, too
@@ -159,7 +161,7 @@ def write_simulated_ceilings(
 
 
 def _points(table: ModeTable, twin: Twin) -> list[Point]:
-    """Return a workload's mini-batches, with whatever they wait for, in all of its modes."""
+    """Return a point per valid mode of a workload: its mini-batch, waits included."""
     works = twin.inferred if table.key.task == "infer" else twin.works
     work = works[table.key.workload]
     device = next(name for name, board in twin.boards.items() if board.kind == table.key.device)
@@ -167,7 +169,7 @@ def _points(table: ModeTable, twin: Twin) -> list[Point]:
     flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())
     return [
         Point(
-            **_on(device, (row.cores, row.cpu_mhz, row.gpu_mhz, row.emc_mhz)),
+            **_gpu_columns(device, (row.cores, row.cpu_mhz, row.gpu_mhz, row.emc_mhz)),
             workload=row.workload,
             task=row.task,
             batch_size=row.batch_size,

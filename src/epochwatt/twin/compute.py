@@ -104,7 +104,7 @@ def compute(
     n_others: Array,
     p: Values,
 ) -> Compute:
-    """Return what one mini-batch takes; configurations that are alike in it are worked out once.
+    """Return times and bytes of one mini-batch; equal configurations are computed once.
 
     `clocks`: of CPU, GPU and memory, MHz; `n_others`: processes beside the one that launches
     """
@@ -112,31 +112,35 @@ def compute(
     if not any(map(np.ndim, values.values())):
         return _compute(work, batch_size, board, (*clocks, cores, n_others), values)
     table = np.stack(np.broadcast_arrays(*clocks, cores, n_others, *values.values()))
-    distinct, back = np.unique(table, axis=1, return_inverse=True)
+    distinct, inverse = np.unique(table, axis=1, return_inverse=True)
     columns = dict(zip(values, distinct[5:], strict=True))
     costs = _compute(work, batch_size, board, distinct[:5], cast(Mapping[str, float], columns))
-    return Compute(*(np.asarray(value)[back] for value in costs))
+    return Compute(*(np.asarray(value)[inverse] for value in costs))
 
 
 def _compute(
     work: KernelCounts, batch_size: int, board: Board, state: Iterable[Array], p: Values
 ) -> Compute:
-    """Return the same; state: the clocks, `cores` and `n_others`."""
+    """Return what `compute` does, without merging equal configurations.
+
+    `state`: clocks of CPU, GPU and memory, `cores`, `n_others`
+    """
     cpu_mhz, gpu_mhz, emc_mhz, cores, n_others = state
     exec_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
     slow = slowdown(n_others, cores, p)
-    convolves = np.isin(work.kind, ("convolution", "depthwise"))
-    kcycles = _column(p["launch_kcycles"]) + _column(p["convolution_kcycles"]) * convolves
+    is_convolution = np.isin(work.kind, ("convolution", "depthwise"))
+    kcycles = _column(p["launch_kcycles"]) + _column(p["convolution_kcycles"]) * is_convolution
     unit_s = np.atleast_1d(work_s(1.0, board, cpu_mhz, emc_mhz, p) * slow)
     launch_s = unit_s[:, None] * kcycles
     front_s = np.atleast_1d(1e-3 * p["front_kcycles"] / np.asarray(emc_mhz, dtype=float))
     end_s = last_end_s(exec_s, launch_s, front_s)
     sync_s = 1e-3 * p["sync_ms"] + work_s(p["sync_kcycles"], board, cpu_mhz, emc_mhz, p) * slow
     return Compute(
-        end_s + sync_s,
-        launch_s.sum(axis=1),
-        exec_s.sum(axis=1),
-        moved_bytes(work, batch_size, p).sum(axis=-1),  # one number where all move the same
+        compute_s=end_s + sync_s,
+        launch_s=launch_s.sum(axis=1),
+        gpu_busy_s=exec_s.sum(axis=1),
+        # one number where all move the same
+        moved_bytes=moved_bytes(work, batch_size, p).sum(axis=-1),
     )
 
 

@@ -106,20 +106,20 @@ class Epoch(NamedTuple):
 
 
 def epoch(setting: Setting, p: Values) -> Epoch:
-    """Return times, loads and power of an epoch of the long run."""
+    """Return times, loads and power of an epoch of the long run, with the start of its workers."""
     workers = np.asarray(setting.num_workers)
     return _governed(setting, np.where(workers > 0, first_s(workers, p), 0.0), p)
 
 
 def steady(setting: Setting, p: Values) -> Epoch:
-    """Return the same without what an epoch begins with: all mini-batches as in the long run."""
+    """Return `epoch` without the start of its workers: all mini-batches as in the long run."""
     return _governed(setting, 0.0, p)
 
 
 def _governed(setting: Setting, start_s: Array, p: Values) -> Epoch:
     """Return an epoch at the clocks of its mode, or at those that the governors choose."""
     top = setting.clocks
-    at_top = _at(setting, top, start_s, p)
+    at_top = _at_clocks(setting, top, start_s, p)
     if not setting.dvfs:
         return at_top
     bandwidth = 1e6 * top.emc_mhz * setting.board.emc_bytes_per_clock
@@ -131,10 +131,10 @@ def _governed(setting: Setting, start_s: Array, p: Values) -> Epoch:
         at_top.moved_bytes / at_top.e2e_s / bandwidth,
         p,
     )
-    return _at(setting, chosen, start_s, p)
+    return _at_clocks(setting, chosen, start_s, p)
 
 
-def _at(setting: Setting, clocks: Clocks, start_s: Array, p: Values) -> Epoch:
+def _at_clocks(setting: Setting, clocks: Clocks, start_s: Array, p: Values) -> Epoch:
     """Return an epoch at given clocks, whose workers take `start_s` to begin."""
     stages, work, read_share = stage_times(setting, clocks, p)
     n, workers = setting.n_minibatches, np.asarray(setting.num_workers)
@@ -184,7 +184,7 @@ def first_s(num_workers: Array, p: Values) -> Array:
 
 
 def stage_times(setting: Setting, clocks: Clocks, p: Values) -> tuple[Stages, Compute, Array]:
-    """Return the mean times of the stages of one mini-batch, the GPU's part, the share of reads."""
+    """Return mean stages of a mini-batch, its computing, and the share of samples that are read."""
     board, samples, b = setting.board, setting.samples, setting.n_first
     workers = np.asarray(setting.num_workers)
     others = workers + MAIN_OTHERS
@@ -234,9 +234,9 @@ def cached_share(setting: Setting, p: Values) -> Array:
 
 
 def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
-    """Return for which share of time the first cluster has the fastest clock, and its other clock.
+    """Return the first CPU cluster's share of time at its fastest clock, and its other clock, MHz.
 
-    In MHz, when the governors choose. A cluster is at the top while one of its cores works. The
+    For DVFS, when the governors choose. A cluster is at the top while one of its cores works. The
     training process wanders, on one cluster after the other; while it only polls for the GPU it
     yields, and its clock may fall. Loader and monitor are spread over all cores.
     """
@@ -252,12 +252,11 @@ def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
 def draw_spread(
     factors: Factors, n_epochs: int, board: Board, random: np.random.Generator, p: Values
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return factors of time and power of each of a run's epochs, shape (epochs,) each.
+    """Draw factors of time and power of each of a run's epochs, shape (epochs,) each.
 
-    They are put in by hand: of the unit that the epochs share, and of each its own.
+    Each is the factor of the unit, which the epochs share, times a noise of the epoch's own.
     """
-    time, watts = (
-        unit * np.exp(p["noise_epoch"] * random.normal(size=n_epochs))
-        for unit in board.factors_of(factors["instance"])
-    )
-    return time, watts
+    time_factor, power_factor = board.factors_of(factors["instance"])
+    time_noise, power_noise = random.normal(size=n_epochs), random.normal(size=n_epochs)
+    sigma = p["noise_epoch"]
+    return time_factor * np.exp(sigma * time_noise), power_factor * np.exp(sigma * power_noise)

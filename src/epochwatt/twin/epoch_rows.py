@@ -26,7 +26,7 @@ SCOPE = "module"
 
 
 def _cached_pct(setting: Setting, e: Epoch, p: Values) -> Array:
-    """Return the share that the epoch finds cached; what was read before the loop is there, %."""
+    """Return the share of the data set that an epoch finds cached, %; 100: it lies in memory."""
     if not setting.samples.file_bytes:
         return np.asarray(100.0)
     return np.asarray(0.0) if setting.cold else QUANTITIES["cached_pct"](setting, e, p)
@@ -78,16 +78,16 @@ def epoch_rows_of_each(
     Raises EpochwattError: a board, network or power mode that is not simulated.
     """
     questions_of_runs = [_questions(rows) for rows in runs]
-    questions = [q for of_run in questions_of_runs for q in of_run]
+    questions = [q for run_questions in questions_of_runs for q in run_questions]
     answers_of_draws = answer_each(questions, twin, draws, SIMULATED_COLUMNS)
     for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
         epochs: list[dict[str, Any]] = []
-        for rows, of_run in zip(runs, questions_of_runs, strict=True):
+        for rows, run_questions in zip(runs, questions_of_runs, strict=True):
             factors = {name: rows[0][name] for name in ("run", *columns.FACTOR_NAMES)}
             random = np.random.default_rng([seed, *rows[0]["run"].encode()])
             board = twin.boards[factors["device"]]
             spread = draw_spread(factors, len(rows), board, random, p)
-            for row, q, time, power in zip(rows, of_run, *spread, strict=True):
+            for row, q, time, power in zip(rows, run_questions, *spread, strict=True):
                 means = answers[q]
                 numbers = {**means, **{name: means[name] * float(time) for name in TIMES}}
                 numbers["power_mean_w"] *= float(power)
@@ -99,18 +99,17 @@ def epoch_rows_of_each(
 
 
 def _questions(rows: Sequence[EpochRow]) -> list[Question]:
-    """Return the configuration of each epoch of a run: the first finds nothing cached."""
-    f = rows[0]
-    settings = [f[name] for name in Question._fields[:7]]
-    warm, cold = (
-        Question._make((*settings, is_cold, float(f["dataset_scale"]), f["setup"]))
-        for is_cold in (f["cache_policy"] == "dropped", True)
-    )
-    return [cold if row["epoch"] == 0 else warm for row in rows]
+    """Return the configuration of each epoch of a run; epoch 0 finds nothing cached."""
+    f = rows[0]  # its factors
+    settings = {name: f[name] for name in Question._fields[:7]}
+    settings |= {"scale": float(f["dataset_scale"]), "setup": f["setup"]}
+    first = Question(**settings, cold=True)
+    later = first._replace(cold=f["cache_policy"] == "dropped")
+    return [first if row["epoch"] == 0 else later for row in rows]
 
 
 def idle_rows(rows: Iterable[EpochRow], twin: Twin, p: Values) -> list[EpochRow]:
-    """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
+    """Return rows of `idle.csv` with their power simulated anew with other parameters."""
     idles: list[EpochRow] = []
     for row in rows:
         board = twin.boards[row["device"]]

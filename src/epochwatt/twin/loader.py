@@ -50,7 +50,7 @@ BLOCK_BYTES = 131072.0  # of one read request: the kernel's read-ahead
 
 
 def file_s(file_bytes: float, medium: str, readers: Array, p: Values) -> Array:
-    """Return the time from one file served to the next, s.
+    """Return the medium's service time of a file, from one served to the next, s.
 
     `readers`: processes that read at once, at least 1.
     """
@@ -71,13 +71,13 @@ def response_s(service_s: Array, think_s: Array, readers: Array) -> Array:
     """
     service_s, think_s, readers = np.broadcast_arrays(service_s, think_s, readers)
     queue: Array = 0.0  # mean number of readers at the medium, Q(n-1)
-    wanted_s = service_s  # R(readers)
+    own_response_s = service_s  # R(readers)
     for n in range(1, int(np.max(readers)) + 1):
         time_s = service_s * (1.0 + queue)
         cycle_s = np.maximum(time_s + think_s, 1e-12)
         queue = n * time_s / cycle_s
-        wanted_s = np.where(readers == n, time_s, wanted_s)
-    return wanted_s
+        own_response_s = np.where(readers == n, time_s, own_response_s)
+    return own_response_s
 
 
 def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) -> Array:
@@ -90,7 +90,7 @@ def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) 
 
 
 def hit_share(cached: Array) -> Array:
-    """Return the share of reads that find their file in the cache, of a whole epoch.
+    """Return the share of an epoch's reads that find their file in the page cache.
 
     `cached`: share of the data set that the cache has room for, 0 to 1.
     """
@@ -121,7 +121,7 @@ def steady_wait_s(stages: Stages, num_workers: Array) -> Array:
 def waits_s(
     stages: Stages, num_workers: int, prefetch_factor: int, first_s: Array
 ) -> NDArray[np.floating]:
-    """Return the wait for each mini-batch, s, event by event: shape (mini-batches, epochs).
+    """Play the loader event by event; return each mini-batch's wait, s, (mini-batches, epochs).
 
     `stages`: each of shape (mini-batches, epochs)
     `num_workers`, `prefetch_factor`: the loader's; 0 workers: in line
@@ -130,17 +130,18 @@ def waits_s(
     prepared_s = np.asarray(stages.fetch_s + stages.preprocess_s)
     if num_workers == 0:
         return prepared_s
-    taken = np.asarray(stages.handover_s)
-    rest = np.asarray(stages.copy_s + stages.compute_s + stages.loop_s)
+    handover_s = np.asarray(stages.handover_s)
+    rest_s = np.asarray(stages.copy_s + stages.compute_s + stages.loop_s)
     ahead = num_workers * prefetch_factor
-    done, requested, waits = (np.empty_like(prepared_s) for _ in range(3))
-    now = np.zeros(prepared_s.shape[1:])
+    # F, A and A - T of the module's head
+    done, obtained, waits = (np.empty_like(prepared_s) for _ in range(3))
+    requested = np.zeros(prepared_s.shape[1:])  # T
     for i in range(len(prepared_s)):
         start = first_s if i < num_workers else done[i - num_workers]
         if i >= ahead:
-            start = np.maximum(start, requested[i - ahead])
+            start = np.maximum(start, obtained[i - ahead])
         done[i] = start + prepared_s[i]
-        waits[i] = np.maximum(done[i] - now, 0.0) + taken[i]
-        requested[i] = now + waits[i]
-        now = requested[i] + rest[i]
+        waits[i] = np.maximum(done[i] - requested, 0.0) + handover_s[i]
+        obtained[i] = requested + waits[i]
+        requested = obtained[i] + rest_s[i]
     return waits

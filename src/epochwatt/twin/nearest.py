@@ -79,7 +79,7 @@ def only_assumed(device: str, published: Published, root: Path) -> bool:
 
 
 def unpublished(question: Question, published: Published, **scope: str) -> list[str]:
-    """Return the settings of whose value nothing is published: `storage emmc (only hdd, ssd)`.
+    """Return the settings with values that nothing is published of: `storage emmc (only hdd, ssd)`.
 
     `scope`: keys and values of the published configurations that count; without it all do.
     """
@@ -106,13 +106,14 @@ def nearest(question: Question, published: Published, twin: Twin) -> Question | 
 
     `twin`: with the clocks of the board's modes, including the one of the question.
     """
+    asked_clocks = twin.clocks(question.device, question.power_mode)
 
     def distance(q: Question) -> tuple[bool, int, float]:
         numbers = [
             (question.num_workers + 1, q.num_workers + 1),
             (question.batch_size, q.batch_size),
             (question.scale, q.scale),
-            *zip(*(twin.clocks(c.device, c.power_mode) for c in (question, q)), strict=True),
+            *zip(asked_clocks, twin.clocks(q.device, q.power_mode), strict=True),
         ]
         apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
         n_different = sum(getattr(question, key) != getattr(q, key) for key in SETTINGS)
@@ -122,7 +123,7 @@ def nearest(question: Question, published: Published, twin: Twin) -> Question | 
 
 
 def subject(fact: Fact) -> str:
-    """Return what a published number measures."""
+    """Return what a published number measures, in words: its metric and what it compares."""
     metric = RATIOS.get(fact.metric) or columns.label(fact.metric)
     if not fact.formula:
         return metric

@@ -77,11 +77,11 @@ def network_of(
     if model in works:
         return Network(works[model], twin.samples[dataset], f"kernel counts: {path}")
     source = f"kernels counted just now; to keep the counts: .venv/bin/snakemake {path}"
-    return Network(_counted(model, task, rows), twin.samples[dataset], source)
+    return Network(_count_or_load(model, task, rows), twin.samples[dataset], source)
 
 
 def _by_totals(totals: Mapping[str, float]) -> Network:
-    """Make a network of totals alone: operations, bytes, launches, parameters."""
+    """Return a network made of its `TOTALS` alone; EpochwattError: one is missing."""
     if missing := [f"--{name}" for name in TOTALS if name not in totals]:
         raise EpochwattError(
             f"a network without --model needs all its totals; missing: {', '.join(missing)}"
@@ -96,23 +96,23 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
     return Network(work, samples, f"{source} (slow)")
 
 
-def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
-    """Count the kernels of a network now, which needs torch and takes some seconds.
+def _count_or_load(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
+    """Count the kernels of a network now, with torch in some seconds, or load them from `CACHE`.
 
-    Counts of networks of this package are kept, by a name that stands for what they depend on: this
-    code, the networks, the versions of torch.
+    Counts of networks of this package are cached under a digest of what they depend on: this code,
+    the networks, the versions of torch. Raises EpochwattError: there is no torch.
     """
     try:
-        kept = None
+        cached = None
         if not rows[model].build:
             code = Path(epochwatt.__file__).parent
             sources = sorted([*code.glob("counting/*.py"), *code.glob("board/training/*.py")])
             parts = [metadata.version(name) for name in ("torch", "torchvision")]
             parts += [source.read_text("utf-8") for source in sources]
             digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-            kept = CACHE / f"{model}-{task}-{digest}.json"
-            if kept.is_file():
-                return load_kernel_counts(str(kept))
+            cached = CACHE / f"{model}-{task}-{digest}.json"
+            if cached.is_file():
+                return load_kernel_counts(str(cached))
         from epochwatt.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError as error:
         path = counts_path(model, task)
@@ -123,8 +123,8 @@ def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCo
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
         write_workload(network_factors(model, rows), path, task)
-        if kept is not None:
+        if cached is not None:
             with suppress(OSError):  # of a checkout that may not be written to
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                files.write_bytes(str(kept), Path(path).read_bytes())
+                cached.parent.mkdir(parents=True, exist_ok=True)
+                files.write_bytes(str(cached), Path(path).read_bytes())
         return load_kernel_counts(path)

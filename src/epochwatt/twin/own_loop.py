@@ -6,7 +6,7 @@ read. Without workers that is the wait; with workers that the loop waits for, al
 where it hardly waits, all of their time is the most that it can be.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epochwatt.board.records import files
 from epochwatt.errors import EpochwattError
@@ -47,14 +47,12 @@ def own_loop(run: str, board: Board, p: Values) -> OwnLoop:
     work, seen = find_counts(found, is_own=True), observed(rows)
     if seen is None or not seen.n_minibatches or not seen.batch_size:
         raise EpochwattError(f"{found.run} has no valid epoch with a known number of samples")
-    loading_s, how = _loading(seen, is_told=rows[0]["num_workers"] is not None)
+    loading_s, how = _loading(seen, is_workers_known=rows[0]["num_workers"] is not None)
     n_samples = round(seen.n_minibatches * seen.batch_size)
     source = f"kernels of {found.run} counted by EpochMonitor.count"
     cycle_s = number(work_s(1.0, board, board.cpu_mhz[1], board.emc_mhz[1], p))  # of a thousand
-    facts = [
-        SampleFacts(n_samples, 0.0, 0.0, 0.0, "the run", kcycles)
-        for kcycles in (loading_s / seen.batch_size / cycle_s, 0.0)
-    ]
+    kcycles = loading_s / seen.batch_size / cycle_s
+    samples = SampleFacts(n_samples, 0.0, 0.0, 0.0, "the run", kcycles)
     precision = files.read_json(found.counts)["precision"]
     unknown = [
         f"what a sample costs the loader: {how}, taken as the same on a core of the board at "
@@ -73,18 +71,19 @@ def own_loop(run: str, board: Board, p: Values) -> OwnLoop:
         seen=seen,
         has_copy=rows[0]["copy_s"] is not None,
         energy_wh=sum(valid) / len(valid) if valid else None,
-        network=Network(work, facts[0], source),
-        without_loading=Network(work, facts[1], source),
+        network=Network(work, samples, source),
+        without_loading=Network(work, replace(samples, kcycles=0.0), source),
         unknown=tuple(unknown),
     )
 
 
-def _loading(seen: Observed, is_told: bool) -> tuple[float, str]:
+def _loading(seen: Observed, is_workers_known: bool) -> tuple[float, str]:
     """Return what a mini-batch costs the loader on the machine that measured, s, and in words."""
     n, workers = seen.n_minibatches, seen.num_workers
     if not workers:
         loading_s = seen.wait_s / n
-        where = "in the training process" if is_told else "by as many workers as nobody told"
+        in_process, unknown = "in the training process", "by as many workers as nobody told"
+        where = in_process if is_workers_known else unknown
         return loading_s, f"{1e3 * loading_s / seen.batch_size:.3g} ms measured {where}"
     loading_s = workers * (seen.wait_s + seen.copy_s + seen.compute_s) / n
     words = f"{1e3 * loading_s / seen.batch_size:.3g} ms"

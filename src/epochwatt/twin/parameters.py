@@ -74,7 +74,7 @@ class Parameters(Mapping[str, float]):
         return Parameters({**self.described, **new})
 
     def candidates(self) -> "Parameters":
-        """Return these parameters with every one fitted that has a prior, until evidence lacks.
+        """Return these parameters with each one that has a prior marked as fitted.
 
         What belongs to another paper's set-up is fitted to that paper alone.
         """
@@ -152,7 +152,7 @@ def _plain(value: Any) -> Any:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Return 16 hex digits for each board; equal ones mean the same simulation.
+    """Return board -> digest of all that its simulation depends on, 16 hex digits.
 
     The workflow simulates again when they change, so a comment, another layout or the `spread` of a
     parameter simulates nothing, and a board's own parameter that board alone.
@@ -160,16 +160,16 @@ def digests(folder: Path) -> dict[str, str]:
     Raises ConfigError: a file is missing, or an entry of it cannot be.
     """
 
-    def numbers_of(entry: Any) -> dict[str, Any]:
+    def without_texts(entry: Any) -> dict[str, Any]:
         return {key: value for key, value in asdict(entry).items() if key not in TEXTS}
 
     boards, p = load_boards(folder), load_parameters(folder)
-    samples = {name: numbers_of(facts) for name, facts in load_samples(folder).items()}
+    samples = {name: without_texts(facts) for name, facts in load_samples(folder).items()}
     powers = {board.power for board in boards.values()}
     digest = {}
     for name, board in boards.items():
-        of_others = tuple(f"{power}_" for power in powers - {board.power})
-        values = {key: float(p[key]) for key in p if not key.startswith(of_others)}
-        content = json.dumps([numbers_of(board), samples, values], sort_keys=True)
+        other_boards = tuple(f"{power}_" for power in powers - {board.power})
+        values = {key: float(p[key]) for key in p if not key.startswith(other_boards)}
+        content = json.dumps([without_texts(board), samples, values], sort_keys=True)
         digest[name] = hashlib.sha256(content.encode()).hexdigest()[:16]
     return digest

@@ -81,12 +81,12 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
     per_core_w = p["gpu_mw_per_ghz_v2"] * 1e-6 * clocks.gpu_mhz * gpu_v**2
     gpu_w = per_core_w * board.gpu_power * board.cuda_cores
     idle, gpu_idle = p["core_idle_share"], p["gpu_idle_share"]
+    emc_w = 1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
     return Parts(
-        np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
-        core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
-        gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
-        1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
-        + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
+        soc_w=np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
+        cpu_w=core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
+        gpu_w=gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
+        memory_w=emc_w + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
     )
 
 
@@ -100,8 +100,8 @@ def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> A
 
     `clocks`: of the power mode; with DVFS on they fall to the lowest.
 
-    Raises EpochwattError: a state or scope that there is not; Wake-on-LAN has no module power;
-    clocks that the board does not have.
+    Raises EpochwattError: an unknown state or scope, or the module's power in Wake-on-LAN; clocks
+    that the board does not have.
     """
     check_clocks(board, clocks)
     if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):
@@ -121,19 +121,19 @@ def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> A
 def governed(
     board: Board, top: Clocks, core_util: Array, gpu_util: Array, emc_util: Array, p: Values
 ) -> Clocks:
-    """Return the clocks chosen below a power mode's.
+    """Return the clocks that the governors choose, at most those of the power mode `top`.
 
     `core_util`, `gpu_util`, `emc_util`: of the busiest core, GPU and memory at the mode's clocks,
     0 to 1.
     """
     fastest_mhz = cpu_mhz(board, top, core_util)
-    for_gpu = emc_util / p["emc_governor_load"]
-    demand = np.maximum(for_gpu, fastest_mhz / top.cpu_mhz)
+    traffic_share = emc_util / p["emc_governor_load"]
+    emc_share = np.maximum(traffic_share, fastest_mhz / top.cpu_mhz)
     return Clocks(
         top.cores,
         fastest_mhz,
         np.clip(gpu_util / p["gpu_governor_load"] * top.gpu_mhz, board.gpu_mhz[0], top.gpu_mhz),
-        np.clip(demand * top.emc_mhz, board.emc_mhz[0], top.emc_mhz),
+        np.clip(emc_share * top.emc_mhz, board.emc_mhz[0], top.emc_mhz),
     )
 
 

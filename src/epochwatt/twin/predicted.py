@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,21 @@ class Question(NamedTuple):
     def setting(
         self, parts: tuple[Board, KernelCounts, SampleFacts], clocks: Clocks, workers: Array
     ) -> Setting:
-        """Return the configuration with board, network and data set, in some modes."""
-        pipeline = (self.storage, self.batch_size, clocks, workers, self.cold, self.dvfs == "on")
-        return Setting(*(*parts, *pipeline, self.scale, self.setup))
+        """Return this configuration as a `Setting`; clocks and workers may be arrays."""
+        board, work, samples = parts
+        return Setting(
+            board=board,
+            work=work,
+            samples=samples,
+            medium=self.storage,
+            batch_size=self.batch_size,
+            clocks=clocks,
+            num_workers=workers,
+            cold=self.cold,
+            dvfs=self.dvfs == "on",
+            scale=self.scale,
+            setup=self.setup,
+        )
 
 
 Quantity = Callable[[Setting, Epoch, Values], Array]
@@ -92,7 +104,7 @@ class Group(NamedTuple):
     def evaluate(
         self, quantities: Mapping[str, Quantity], p: Mapping[str, Array], n: int
     ) -> dict[str, NDArray[np.floating]]:
-        """Return quantities with each of n sets of parameters: shape (sets, questions).
+        """Return quantity -> values of all questions with n sets of parameters, (sets, questions).
 
         `p`: parameters, each a number or of shape (sets,).
         """
@@ -113,10 +125,10 @@ class Group(NamedTuple):
 
 
 def groups(questions: Iterable[Question], twin: Twin) -> list[Group]:
-    """Return the questions in groups, each once."""
-    by_setting: dict[tuple[object, ...], list[Question]] = defaultdict(list)
+    """Return distinct questions, grouped by all that a `Setting` has one value of."""
+    by_setting: dict[Question, list[Question]] = defaultdict(list)
     for q in dict.fromkeys(questions):
-        by_setting[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
+        by_setting[q._replace(num_workers=0, power_mode="")].append(q)
     grouped = []
     for group in by_setting.values():
         q = group[0]
@@ -135,7 +147,7 @@ def answer_each(
     draws: Sequence[Values],
     quantities: Mapping[str, Quantity] = QUANTITIES,
 ) -> list[dict[Question, dict[str, float]]]:
-    """Return quantities of each configuration for each draw of parameters, in one evaluation."""
+    """Return, per draw of parameters, configuration -> quantity -> value, in one evaluation."""
     answers: list[dict[Question, dict[str, float]]] = [{} for _ in draws]
     if not draws:
         return answers
@@ -146,22 +158,22 @@ def answer_each(
     for group in groups(questions, twin):
         tables = group.evaluate(quantities, p, len(draws))
         columns = {name: table.tolist() for name, table in tables.items()}
-        for i, of_draw in enumerate(answers):
+        for i, draw_answers in enumerate(answers):
             for j, q in enumerate(group.questions):
-                of_draw[q] = {name: column[i][j] for name, column in columns.items()}
+                draw_answers[q] = {name: column[i][j] for name, column in columns.items()}
     return answers
 
 
 def questions(config: Config, setup: str = "") -> list[Question]:
-    """Return the configurations that a published one speaks of; none where a key is not stated."""
-    asked_for = []
+    """Return the questions that a published configuration stands for; none: a key is not stated."""
+    asked = []
     for run in single(config):
-        values = [run.get(key) for key in Question._fields[:7]]
-        if any(value is None for value in values):
+        stated: dict[str, Any] = {key: run.get(key) for key in Question._fields[:7]}
+        if None in stated.values():
             return []
         cold = run["epoch"] == "0" or run["cache"] == "dropped"
-        asked_for.append(Question._make((*values, cold, run["scale"], setup)))
-    return asked_for
+        asked.append(Question(**stated, cold=cold, scale=run["scale"], setup=setup))
+    return asked
 
 
 class Batch:
@@ -189,10 +201,9 @@ class Batch:
         ]
 
     def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
-        """Return what the simulation says to each number; those it cannot say are left out.
+        """Return published id -> prediction; numbers that the simulation cannot say are left out.
 
-        By id: one value, or lowest and highest where a number speaks of a range; each of shape
-        (sets,).
+        A prediction is one value, or lowest and highest of a range; each of shape (sets,).
         """
         n = max(int(np.size(value)) for value in p.values())
         answers: dict[Question, dict[str, Array]] = {}
@@ -202,14 +213,16 @@ class Batch:
                 answers[q] = {name: column[:, i] for name, column in values.items()}
         predictions = {}
         for fact, sides in self._facts:
-            of_sets: tuple[Array, ...] = ()
+            prediction: tuple[Array, ...] = ()
             if fact.kind == "idle":
-                of_sets = (self._idle_w(fact, p),)
+                prediction = (self._idle_w(fact, p),)
             elif sides and all(sides):
-                of_sides = [np.array([answers[q][fact.metric] for q in side]) for side in sides]
-                of_sets = _related(fact.formula, of_sides)
-            if of_sets and all(np.all(np.isfinite(value)) for value in of_sets):
-                predictions[fact.id] = tuple(np.broadcast_to(value, n) for value in of_sets)
+                values_of_sides = [
+                    np.array([answers[q][fact.metric] for q in side]) for side in sides
+                ]
+                prediction = _apply_formula(fact.formula, values_of_sides)
+            if prediction and all(np.all(np.isfinite(value)) for value in prediction):
+                predictions[fact.id] = tuple(np.broadcast_to(value, n) for value in prediction)
         return predictions
 
     def _idle_w(self, fact: Fact, p: Mapping[str, Array]) -> Array:
@@ -222,13 +235,16 @@ class Batch:
 
 
 def predict(facts: Iterable[Fact], twin: Twin, p: Values) -> dict[str, tuple[float, ...]]:
-    """Return what the simulation says to each published number, as `Batch.predict`, as numbers."""
+    """Return published id -> prediction with one set of parameters, as `Batch.predict`."""
     answers = Batch(facts, twin).predict(p)
     return {name: tuple(number(value) for value in values) for name, values in answers.items()}
 
 
-def _related(formula: str, sides: list[NDArray[np.floating]]) -> tuple[Array, ...]:
-    """Return what a number's formula makes of its sides, each of shape (configurations, sets)."""
+def _apply_formula(formula: str, sides: list[NDArray[np.floating]]) -> tuple[Array, ...]:
+    """Apply a published number's formula to its sides, each (configurations, sets).
+
+    Returns one value (sets,), or the lowest and highest over the configurations.
+    """
 
     def ends(values: NDArray[np.floating]) -> tuple[Array, ...]:
         return (values.min(axis=0), values.max(axis=0)) if len(values) > 1 else (values[0],)
@@ -262,25 +278,25 @@ def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
 
 
 def seen_by_setups(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
-    """Return the numbers of other papers, which what their set-ups have of their own may see."""
+    """Return the numbers of other papers, which the fit of their set-ups' parameters may see."""
     facts = published.facts().values()
     return [f for f in facts if f.paper != PAPERS[0] and rows[f.id].is_simulable]
 
 
 def visible(published: Published, rows: Mapping[str, Judged], twin: Twin) -> list[Fact]:
-    """Return the published numbers that a fit may see and that the simulation says something to."""
+    """Return the published numbers that a fit may see and the simulation can predict."""
     facts = seen_by_fit(published, rows)
     predictions = predict(facts, twin, twin.parameters)
     return [fact for fact in facts if fact.id in predictions]
 
 
 def write_seen(root: Path = Path()) -> None:
-    """Write seen.csv of a checkout, whole or not at all.
+    """Write `seen.csv`, the ids of all numbers that a fit may see, whole or not at all.
 
     Raises ConfigError: a table of published numbers is missing or wrong; RecordWriteError: the file
     cannot be written.
     """
     folder = root / "config/twin"
-    evidence = load_published(root / "config/published"), judged(folder)
-    facts = seen_by_fit(*evidence) + seen_by_setups(*evidence)
+    published, rows = load_published(root / "config/published"), judged(folder)
+    facts = seen_by_fit(published, rows) + seen_by_setups(published, rows)
     write_table(folder / SEEN, "what the fit sees", [ID], [[fact.id] for fact in facts])

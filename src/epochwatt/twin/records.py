@@ -62,11 +62,11 @@ def write_run(
     flag_effects: dict[str, str],
     tables: str,
 ) -> None:
-    """Write the records and the tables of a simulated run.
+    """Write the records and the tables of a simulated run, replacing former ones.
 
     Raises RecordError: an epoch contradicts itself; RecordWriteError: a file cannot be written.
 
-    `output`: folder of its records; what was there is replaced
+    `output`: folder of its records
     `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
     `tables`: folder of `epochs.csv` and `energy.csv`
     """
@@ -77,7 +77,7 @@ def write_run(
         os.makedirs(unfinished.path)
         write_tables(
             run,
-            _observed(unfinished, run, factors, epochs),
+            _records(unfinished, run, factors, epochs),
             flag_effects,
             os.path.join(tables, "epochs.csv"),
             os.path.join(tables, "energy.csv"),
@@ -86,10 +86,10 @@ def write_run(
         os.rename(unfinished.path, output)
 
 
-def _observed(
+def _records(
     folder: RunFolder, run: str, factors: Factors, epochs: Sequence[SimulatedEpoch]
 ) -> Iterator[tuple[EpochRecord, telemetry.Samples]]:
-    """Give record and samples of each epoch, checked; the first ones are written on the way."""
+    """Yield checked record and samples of each epoch; write the first `KEPT_EPOCHS` to `folder`."""
     for epoch in epochs:
         path = folder.epoch_path(epoch.epoch)
         minibatch_s = epoch.times_s.astype(np.float32)
@@ -115,9 +115,9 @@ def _observed(
 def epoch_meta(
     run: str, factors: Factors, epoch: SimulatedEpoch, minibatch_s: np.ndarray
 ) -> Document:
-    """Return the record of an epoch without the checksum of its mini-batches.
+    """Return `record.json` of a simulated epoch, without the checksum of its mini-batches.
 
-    The board had the power mode that was asked for, as `Machine.apply` would tell.
+    Its power mode is reported as `Machine.apply` does where a board has what was asked for.
     """
     start_s = round(epoch.t_start_s, STAMP_DIGITS)
     end_s = round(epoch.t_start_s + epoch.e2e_s, STAMP_DIGITS)
@@ -211,7 +211,7 @@ def telemetry_facts(sources: Sequence[Samples]) -> Document:
 
 
 def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:
-    """Return the longest time over which the same value was read again and again, s.
+    """Return the longest time over which a sensor read the same value again and again, s.
 
     `t_s`: float (n,), s, ascending, n above 0; `values`: float (n,).
     """
@@ -222,14 +222,15 @@ def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:
 
 
 def simulate_idle(idles: str, config: Path, output: str) -> None:
-    """Write the idle powers of simulated boards, a job of the workflow."""
+    """Write the idle powers of simulated boards as a job of the workflow; `idles`: JSON."""
     write_idles(json.loads(idles), load_twin(config, []), output)
 
 
 def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> None:
-    """Write all idle powers; what was there is replaced.
+    """Write records of all idle powers into `output`, replacing what was there.
 
-    `idles`: `id`, `place` (device, state, ...), `mode` (numbers), `power_scope`, `seconds`.
+    `idles`: dicts of `id`, `place` (device, state, ...), `mode` (cores, MHz), `power_scope`,
+    `seconds`
 
     Raises EpochwattError: a board or a state that the twin lacks; RecordWriteError: a file cannot
     be written.
@@ -244,9 +245,8 @@ def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> Non
             t_s = np.linspace(0.0, seconds, round(seconds / IDLE_PERIOD_S[scope]) + 1)
             total = f"power_{scope}_w"
             values = np.full((t_s.size, 1), idle_power_w(idle, twin))
-            source = Samples(
-                IDLE_SOURCE[scope], scope, IDLE_PERIOD_S[scope], (total,), total, t_s, values
-            )
+            period_s = IDLE_PERIOD_S[scope]
+            source = Samples(IDLE_SOURCE[scope], scope, period_s, (total,), total, t_s, values)
             record = {
                 "schema_version": columns.SCHEMA_VERSION,
                 "protocol": columns.PROTOCOL,
@@ -268,7 +268,7 @@ def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> Non
 
 
 def idle_power_w(idle: dict[str, Any], twin: Twin) -> float:
-    """Return the power of one idle state, W."""
+    """Return the power of an idle state, W; EpochwattError: the board is not simulated."""
     place, mode = idle["place"], idle["mode"]
     clocks = Clocks(*(float(mode[k]) for k in columns.CLOCKS))
     if place["device"] not in twin.boards:

@@ -62,20 +62,20 @@ def refit(
     say: Say = be_silent,
     n_random: int = N_RANDOM,
 ) -> dict[str, Calibration]:
-    """Return the fit of each fold that takes a number away, in a process per core.
+    """Fit anew without each fold that removes a number, in a process per core; report by `say`.
 
-    Folds that leave the same numbers share a fit.
+    Returns fold -> fit. Folds that leave the same numbers share a fit.
     """
     kept = {name: without(facts, fold) for name, fold in folds.items()}
-    names: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    names_by_ids: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, facts_left in kept.items():
         if len(facts_left) < len(facts):
-            names[tuple(fact.id for fact in facts_left)].append(name)
+            names_by_ids[tuple(fact.id for fact in facts_left)].append(name)
     context, fits = multiprocessing.get_context("spawn"), dict[str, Calibration]()
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names_by_ids) or 1), context) as pool:
         jobs = {
             pool.submit(fit_with_evidence, kept[alike[0]], leaks, twin, be_silent, n_random): alike
-            for alike in names.values()
+            for alike in names_by_ids.values()
         }
         for n, job in enumerate(as_completed(jobs), 1):
             fit, alike = job.result(), jobs[job]
@@ -122,17 +122,18 @@ def load_refits(folder: Path, parameters: Parameters, kinds: Collection[str] = (
     path = folder / FILE
     refits = _read_fits(path, HEAD, (ALL, *kinds))
     fitted = refits.get(ALL, {})
-    if fitted != {n: parameters.get(n) for n in fitted} or not fitted.keys() >= {
-        *parameters.fitted
-    }:
+    has_all = fitted.keys() >= {*parameters.fitted}
+    if not has_all or fitted != {name: parameters.get(name) for name in fitted}:
         raise ConfigError(f"{path} is of other fitted values than those beside it", do=AGAIN)
     return refits
 
 
 def _read_fits(path: Path, head: Collection[str], kinds: Collection[str] = ()) -> Fits:
-    """Return the fitted values of each line by the take-away that is held out.
+    """Read take-away held out -> parameter -> fitted value from a table of refits.
 
-    Columns of `head` are no parameters; only lines of `kinds` count, or all where it is empty.
+    `head`: columns that are no parameters; `kinds`: of the lines that count, empty: all lines
+
+    Raises ConfigError: a cell is missing or no number.
     """
     fits: Fits = {}
     for line, row in read_table(path):
@@ -178,14 +179,14 @@ def parameter_draws(parameters: Parameters, refits: Refits, n: int, seed: int) -
     """
     names = [name for name in refits[ALL] if name in parameters.fitted]
     logs = _logs(refits, names)
-    apart = (logs - logs.mean(axis=0)) / np.sqrt(len(logs) - 1)
-    steps = np.random.default_rng(seed).standard_normal((n, len(logs))) @ apart
+    deviations = (logs - logs.mean(axis=0)) / np.sqrt(len(logs) - 1)
+    steps = np.random.default_rng(seed).standard_normal((n, len(logs))) @ deviations
     centre = np.array([parameters[name] for name in names])
     return [parameters.moved(dict(zip(names, row, strict=True))) for row in centre * np.exp(steps)]
 
 
 def _logs(refits: Refits, names: Sequence[str]) -> np.ndarray:
-    """Return ln(value), shape (folds, parameters)."""
+    """Return ln(value) of these parameters in each fold, shape (folds, parameters)."""
     return np.log([[values[n] for n in names] for fold, values in refits.items() if fold != ALL])
 
 
@@ -199,10 +200,8 @@ def fit_setups(
 ) -> tuple[Fits, dict[str, int]]:
     """Fit each set-up's own parameters, with all of its numbers and without each take-away.
 
-    Returns
-    -------
-    The values without each take-away that has such numbers, and with all under `ALL`; how many
-    numbers each saw.
+    Returns take-away -> parameter -> value, that of all numbers under `ALL`; and take-away -> how
+    many numbers the fit saw.
     """
     facts = seen_by_setups(published, rows)
     predictions = predict(facts, twin, twin.parameters)
@@ -215,7 +214,7 @@ def fit_setups(
     names = own_parameters(twin.parameters)  # each fitted while all others stay as they are
     values = {
         takeaway: {
-            name: _best(name, [f for f in members if name.startswith(f.paper)], twin)
+            name: _best_value(name, [f for f in members if name.startswith(f.paper)], twin)
             for name in names
         }
         for takeaway, members in kept.items()
@@ -223,19 +222,19 @@ def fit_setups(
     return values, {name: len(members) for name, members in kept.items()}
 
 
-def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
-    """Return the value of the least objective (`calibration`) within three widths of the prior.
+def _best_value(name: str, facts: Sequence[Fact], twin: Twin) -> float:
+    """Search a parameter's value of the least objective (`calibration`) within `MOST` widths.
 
-    All of it is looked through, since it has more than one minimum: beyond a page cache that holds
-    everything nothing changes.
+    On a grid, then on a finer one about its best: the objective has more than one minimum, since
+    beyond a page cache that holds everything nothing changes.
     """
     parameter, batch = twin.parameters.described[name], Batch(facts, twin)
     low, high = -MOST, MOST
     for _ in range(2):
         x = np.linspace(low, high, N_LOOKED)
         values = parameter.prior * parameter.factor**x
-        off = misfits_of_sets(facts, batch.predict({**twin.parameters, name: values}), len(x))
-        differences = np.column_stack([off, x])
+        predictions = batch.predict({**twin.parameters, name: values})
+        differences = np.column_stack([misfits_of_sets(facts, predictions, len(x)), x])
         costs = np.sum(np.sqrt(1.0 + np.square(differences)) - 1.0, axis=1)  # soft l1
         best, step = float(x[int(np.argmin(costs))]), float(x[1] - x[0])
         low, high = best - step, best + step
@@ -245,8 +244,8 @@ def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
 def write_setups(folder: Path, values: Fits, n_facts: Mapping[str, int]) -> None:
     """Write `setups.csv`, whole or not at all: a row per fit, a column per parameter."""
     rows = (
-        [name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())]
-        for name, of_fold in values.items()
+        [name, n_facts[name], *(f"{value:.12g}" for value in fitted.values())]
+        for name, fitted in values.items()
     )
     columns = [*SETUPS_HEAD, *values[ALL]]
     write_table(folder / SETUPS, "what set-ups have of their own", columns, rows)

@@ -54,7 +54,7 @@ RESOURCES = {  # {} is the medium
 
 
 def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, float]:
-    """Return by how many per cent an epoch gets shorter if one resource gets `step` times as fast.
+    """Return resource -> how much shorter an epoch is, %, if that becomes `step` times as fast.
 
     Governors do not react to the change.
     """
@@ -65,10 +65,10 @@ def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, fl
         factors = {key.format(setting.medium): 1.0 / step for key in resource.costs}
         factors |= {key.format(setting.medium): step for key in resource.rates}
         better = {**p, **{key: p[key] * factor for key, factor in factors.items()}}
-        there, kcycles = pinned, pinned.samples.kcycles
+        faster, kcycles = pinned, pinned.samples.kcycles
         if "sample_kcycles" in resource.costs and kcycles is not None:  # no parameter, but measured
-            there = replace(pinned, samples=replace(pinned.samples, kcycles=kcycles / step))
-        shorter[name] = 100.0 * (1.0 - number(epoch(there, better).e2e_s / before.e2e_s))
+            faster = replace(pinned, samples=replace(pinned.samples, kcycles=kcycles / step))
+        shorter[name] = 100.0 * (1.0 - number(epoch(faster, better).e2e_s / before.e2e_s))
     return shorter
 
 
@@ -78,8 +78,9 @@ def bottleneck_words(shorter: Mapping[str, float]) -> str:
     for name, resource in RESOURCES.items():
         costs[resource.part] += shorter[name]
     bound = parts.find_bottleneck(costs)
-    of_compute = (*parts.COMPUTE_PARTS, parts.BELOW_ROOF)
-    candidates = of_compute if bound.bound_by == parts.COMPUTE else (bound.bound_by,)
+    candidates: tuple[str, ...] = (bound.bound_by,)
+    if bound.bound_by == parts.COMPUTE:
+        candidates = (*parts.COMPUTE_PARTS, parts.BELOW_ROOF)
     most = max((n for n in RESOURCES if RESOURCES[n].part in candidates), key=lambda n: shorter[n])
     is_said = RESOURCES[most].part in (bound.limit, parts.COPY, parts.OVERHEAD)
     cause = "" if is_said else f" ({most})"
@@ -89,7 +90,7 @@ def bottleneck_words(shorter: Mapping[str, float]) -> str:
 
 
 def assumed_in_play(setting: Setting, p: Parameters) -> dict[str, tuple[float, float]]:
-    """Return the changes of time and energy, per cent, for 10 % more of each assumed parameter.
+    """Return assumed parameter -> changes of time and energy, %, for 10 % more of it.
 
     Parameters that change neither by `IN_PLAY_PCT` are left out; the largest change comes first.
     """

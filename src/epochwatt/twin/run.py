@@ -85,7 +85,7 @@ class Mean(NamedTuple):
 def setting_of(
     factors: Factors, twin: Twin, cold: bool = False, clocks: Clocks | None = None
 ) -> Setting:
-    """Return the configuration of a run's factors; EpochwattError when the twin lacks a part.
+    """Return the `Setting` that a run's factors describe; EpochwattError: it is not simulated.
 
     `clocks`: other ones than those of its power mode, each a number or of shape (configurations,).
     """
@@ -98,13 +98,24 @@ def setting_of(
             raise EpochwattError(problem, do=f"give it all of {', '.join(Clocks._fields)}")
         clocks = Clocks(*(float(mode[name]) for name in Clocks._fields))
     f = factors
-    parts = twin.find(f["device"], f["model"], f["dataset"], f.get("task", "train"))
-    pipeline = (f["storage"], f["batch_size"], clocks, f["num_workers"], cold, f["dvfs"] == "on")
-    return Setting(*(*parts, *pipeline, float(f["dataset_scale"]), f["setup"]))
+    board, work, samples = twin.find(f["device"], f["model"], f["dataset"], f.get("task", "train"))
+    return Setting(
+        board=board,
+        work=work,
+        samples=samples,
+        medium=f["storage"],
+        batch_size=f["batch_size"],
+        clocks=clocks,
+        num_workers=f["num_workers"],
+        cold=cold,
+        dvfs=f["dvfs"] == "on",
+        scale=float(f["dataset_scale"]),
+        setup=f["setup"],
+    )
 
 
 def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
-    """Return the epochs of a run, in order."""
+    """Simulate the epochs of a run, in order, with mini-batches, sensors and noise drawn."""
     random = np.random.default_rng(_seeds(factors))
     p = twin.parameters
     kinds = {}
@@ -117,7 +128,9 @@ def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch
     time_factors, power_factors = draw_spread(factors, n_epochs, board, random, p)
     dropped = factors["cache_policy"] == "dropped"
     means = [kinds[dropped or k == 0] for k in range(n_epochs)]
-    stages, wait_s = _play(means, time_factors, factors["prefetch_factor"] or 0, random, p)
+    stages, wait_s = _draw_minibatches(
+        means, time_factors, factors["prefetch_factor"] or 0, random, p
+    )
     # wait, copy, compute and the rest of the loop, shape (mini-batches, 4, epochs)
     times_s = np.stack([wait_s, stages.copy_s, stages.compute_s, stages.loop_s], axis=1)
     fetch_s, preprocess_s = np.sum(stages.fetch_s, axis=0), np.sum(stages.preprocess_s, axis=0)
@@ -126,18 +139,20 @@ def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch
     for k, (setting, mean, _) in enumerate(means):
         reads = setting.samples.file_bytes > 0
         cached_pct = 100.0 * number(cached_share(setting, p)) if reads else 100.0
-        of_epoch, power_factor = times_s[:, :, k], float(power_factors[k])
+        epoch_times_s, power_factor = times_s[:, :, k], float(power_factors[k])
+        sources = read_sensors(setting, mean, epoch_times_s, now_s, power_factor, random, p)
         simulated = SimulatedEpoch(
-            k,
-            now_s,
-            float(of_epoch.ravel().cumsum()[-1]),  # as the sensors' time line, to the last digit
-            of_epoch[:, :3],
-            float(fetch_s[k]),
-            float(preprocess_s[k]),
-            setting.n_samples,
-            0.0 if setting.cold and reads else cached_pct,
-            cached_pct,
-            read_sensors(setting, mean, of_epoch, now_s, power_factor, random, p),
+            epoch=k,
+            t_start_s=now_s,
+            # as the sensors' time line, to the last digit
+            e2e_s=float(epoch_times_s.ravel().cumsum()[-1]),
+            times_s=epoch_times_s[:, :3],
+            fetch_s=float(fetch_s[k]),
+            preprocess_s=float(preprocess_s[k]),
+            n_samples=setting.n_samples,
+            cached_before_pct=0.0 if setting.cold and reads else cached_pct,
+            cached_after_pct=cached_pct,
+            sources=sources,
         )
         epochs.append(simulated)
         now_s += simulated.e2e_s + IDLE_BETWEEN_S
@@ -145,22 +160,22 @@ def simulate(factors: Factors, n_epochs: int, twin: Twin) -> list[SimulatedEpoch
 
 
 def _seeds(factors: Factors) -> list[int]:
-    """Return seeds of a run: the same run is always the same."""
+    """Return 16 seeds made of a run's factors, so that the same run is always the same."""
     defaults = {name: columns.FACTOR_DEFAULTS[name] for name in YOUNGER}
     seeding = {k: v for k, v in factors.items() if k not in YOUNGER or v != defaults[k]}
     return list(hashlib.sha256(json.dumps(seeding, sort_keys=True).encode()).digest()[:16])
 
 
-def _play(
+def _draw_minibatches(
     means: list[Mean],
     time_factors: NDArray[np.floating],
     prefetch_factor: int,
     random: np.random.Generator,
     p: Values,
 ) -> tuple[Stages, NDArray[np.floating]]:
-    """Return the stages of every mini-batch, drawn, and the loop's waits for it, s.
+    """Draw the stages of every mini-batch and play the loader; return stages and waits, s.
 
-    Each of shape (mini-batches, epochs).
+    Each has shape (mini-batches, epochs).
     """
     setting = means[0].setting
     n, workers = setting.n_minibatches, int(setting.num_workers)
@@ -206,7 +221,7 @@ class Timeline(NamedTuple):
 def timeline(
     setting: Setting, mean: Epoch, times_s: NDArray[np.floating], factor: float, p: Values
 ) -> Timeline:
-    """Return the power of an epoch over time.
+    """Return the power of an epoch over time as a step function.
 
     `times_s`: wait, copy, compute and the rest, shape (mini-batches, 4); `factor`: the power's, of
     this board and epoch.
@@ -233,7 +248,7 @@ def read_sensors(
     random: np.random.Generator,
     p: Values,
 ) -> tuple[Samples, ...]:
-    """Return the rows of the power, host and board sources of an epoch that begins at `start_s`.
+    """Sample the power, host and board sources of an epoch that begins at `start_s`.
 
     Loads, utilisations and reads are means of the epoch; the host's are missing in the first row,
     as a real one's.

@@ -77,10 +77,10 @@ def mode_by_mode(
     twin: Twin,
     values: Callable[[Setting], tuple[Array, ...]],
 ) -> tuple[Numbers, ...]:
-    """Return values of a workload in each mode, each of shape (n,).
+    """Return `values` of a workload in n modes, `AT_ONCE` modes at a time: arrays of shape (n,).
 
-    `values`: of a setting with some of the modes, each a number or of their shape; the others as
-    `simulate_sweep` takes them, with all factors that count. Raises as `simulate_sweep`.
+    `values`: setting of some modes -> values, each a number or one per mode; `factors`: complete.
+    The rest, and what is raised, as of `simulate_sweep`.
     """
     rows = np.asarray(modes, float)
     if rows.ndim != 2 or rows.shape[1] != N_PARTS or not rows.size:
@@ -91,9 +91,9 @@ def mode_by_mode(
         )
     cold = factors["cache_policy"] == "dropped"
     parts: list[tuple[Numbers, ...]] = []
-    for part in np.array_split(rows, -(-len(rows) // AT_ONCE)):
-        setting = setting_of(factors, twin, cold, Clocks(*part[:, :-1].T))
-        parts.append(tuple(np.broadcast_to(value, len(part)) for value in values(setting)))
+    for chunk in np.array_split(rows, -(-len(rows) // AT_ONCE)):
+        setting = setting_of(factors, twin, cold, Clocks(*chunk[:, :-1].T))
+        parts.append(tuple(np.broadcast_to(value, len(chunk)) for value in values(setting)))
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
@@ -110,7 +110,7 @@ def write_simulated_sweep(facts: Document, config: Path, workload: str, table: P
 
 
 def simulated_rows(sweep: SweepFacts, twin: Twin) -> list[SweepRow]:
-    """Return the rows of a simulated sweep, of whose network the twin has the counts."""
+    """Return a row per mode of a simulated sweep; `twin`: with the counts of its network."""
     factors = columns.with_defaults(json.loads(sweep.factors))
     modes = [SweepMode(*mode) for mode in sweep.modes]
     time_s, power_w = simulate_sweep(mode_rows(modes), factors, twin, twin.parameters)

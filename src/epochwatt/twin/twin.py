@@ -32,7 +32,7 @@ class Twin:
     def find(
         self, device: str, model: str, dataset: str, task: str = "train"
     ) -> tuple[Board, KernelCounts, SampleFacts]:
-        """Return board, network and data set; EpochwattError names what there is instead."""
+        """Return board, network and data set by name; EpochwattError: one is not simulated."""
         works = self.inferred if task == "infer" else self.works
         try:
             return self.boards[device], works[model], self.samples[dataset]
@@ -46,11 +46,11 @@ class Twin:
 
     def clocks(self, device: str, power_mode: str) -> Clocks:
         """Return the clocks of a power mode; EpochwattError names those there are."""
-        of_device = self.modes.get(device, {})
-        if power_mode not in of_device:
+        modes = self.modes.get(device, {})
+        if power_mode not in modes:
             problem = f"{device} has no power mode {power_mode!r} with numbers"
-            raise EpochwattError(problem, allowed=list(of_device) or "none")
-        return of_device[power_mode]
+            raise EpochwattError(problem, allowed=list(modes) or "none")
+        return modes[power_mode]
 
 
 def load_twin(config: Path, counts: Iterable[str]) -> Twin:

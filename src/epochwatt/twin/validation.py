@@ -63,7 +63,7 @@ def validate(
     refits: Refits,
     groups: Mapping[str, Mapping[str, str]],
 ) -> pd.DataFrame:
-    """Return a row for each number that the simulation says something to, in the papers' order.
+    """Return `validation.csv`: a row per published number that can be predicted, in their order.
 
     `rows`: how each published number is judged
     `refits`: fitted values by what is held out
@@ -86,7 +86,8 @@ def validate(
     seen |= {fact.id for fact in seen_by_setups(published, rows)}
     fitted = predict(facts, twin, twin.parameters)
 
-    def held_out_with(names: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+    def predict_held_out(names: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+        """Predict each number with the refit `names` gives it, which did not see it."""
         by_name = defaultdict(list)
         for fact in facts:
             if fact.id in names:
@@ -96,8 +97,8 @@ def validate(
             predictions |= predict(members, twin, held_out(twin.parameters, refits, name))
         return predictions
 
-    without = held_out_with({fact.id: fact.takeaway for fact in facts})
-    others = {name: held_out_with(members) for name, members in groups.items()}
+    without = predict_held_out({fact.id: fact.takeaway for fact in facts})
+    more_left_out = {name: predict_held_out(members) for name, members in groups.items()}
     groupings = ("section", "board", "network", "board_network", "near")
     table = []
     for fact in facts:
@@ -125,8 +126,9 @@ def validate(
             "met": is_met if judged_as == "bound" else "",
         }
         for name in groupings:
-            other = others.get(name, {}).get(fact.id)
-            row[f"{name}_error_pct"] = error_pct(fact, judged_as, other) if other else None
+            predicted = more_left_out.get(name, {}).get(fact.id)
+            error = error_pct(fact, judged_as, predicted) if predicted else None
+            row[f"{name}_error_pct"] = error
         table.append(row)
     frame = pd.DataFrame(table)
     errors = [name for name in frame.columns if name.endswith("_pct")]
@@ -154,11 +156,11 @@ def _joined(values: Iterable[float]) -> str:
 
 
 def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    """Return the errors of each grouping and class that has any number: `groupings.csv`.
+    """Return `groupings.csv`: median, interval and worst error by grouping and class.
 
     `rows`: as of `validate`; `groups`: grouping -> published id -> what it is left out with.
     """
-    is_other = rows["class"].str.startswith(CONTRADICTS)
+    is_hipcw = rows["class"].str.startswith(CONTRADICTS)
     plain = rows["class"].str.removeprefix(CONTRADICTS)
     stalls = (plain == "time") & rows["metric"].str.startswith("stall")
     tails_pct = [(100.0 - INTERVAL_PCT) / 2.0, (100.0 + INTERVAL_PCT) / 2.0]
@@ -169,9 +171,10 @@ def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> p
         column = f"{grouping}_error_pct"
         column = column if column in rows else "held_out_error_pct"
         names = defaultdict(str, groups.get(grouping, {}))
+        in_paper = is_hipcw if grouping == TRANSFER else ~is_hipcw
         for class_ in SUMMED_UP:
             is_in_class = stalls if class_ == "stall" else plain == class_
-            counted = is_in_class & (is_other == (grouping == TRANSFER)) & rows[column].notna()
+            counted = is_in_class & in_paper & rows[column].notna()
             errors = rows[counted].set_index("published_id")[column]
             if errors.empty:
                 continue
@@ -201,14 +204,14 @@ def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> p
 
 
 def write_errors(path: str, content: str, frame: pd.DataFrame, digits: int) -> None:
-    """Write a table whose errors, in per cent, have so many digits after the point."""
+    """Write a table, its columns `*_pct` with `digits` digits after the point."""
     names = [name for name in frame.columns if name.endswith("_pct")]
     text = {name: frame[name].map(f"{{:.{digits}f}}".format, na_action="ignore") for name in names}
     write_frame(path, content, frame.assign(**{str(name): text[name] for name in names}))
 
 
 def headline(accuracy: pd.DataFrame) -> str:
-    """Return the range of the medians over all groupings: the accuracy in a sentence."""
+    """Return the accuracy in a sentence: the range of medians over all groupings."""
     parts = []
     for class_ in GOAL_CLASSES:
         medians = accuracy.loc[accuracy["class"] == class_, "median_error_pct"]

@@ -71,7 +71,7 @@ def what_if_lines(
     run: str | None = None,
     root: Path = Path(),
 ) -> list[str]:
-    """Return the answer to a question.
+    """Answer a what-if question: simulate one epoch and return the lines for the terminal.
 
     Parameters
     ----------
@@ -111,13 +111,14 @@ def what_if_lines(
     question = question._replace(power_mode=mode)
     twin = replace(twin, modes={**twin.modes, name: {**twin.modes[name], mode: clocks}})
     with np.errstate(over="ignore"):  # an endless epoch is refused below
-        request, usually = (_simulate(q, twin, network) for q in (question, default))
+        request = _simulate(question, twin, network)
+        usually = _simulate(default, twin, network)
         changes: dict[str, tuple[Side, Side]] = {}
         for key in Question._fields:
-            given, value = getattr(question, key), getattr(default, key)
-            if given != value:
-                alone = _simulate(default._replace(**{key: given}), twin, network)
-                without = _simulate(question._replace(**{key: value}), twin, network)
+            asked, usual_value = getattr(question, key), getattr(default, key)
+            if asked != usual_value:
+                alone = _simulate(default._replace(**{key: asked}), twin, network)
+                without = _simulate(question._replace(**{key: usual_value}), twin, network)
                 changes[key] = (alone, without)
         listed = [
             _simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
@@ -127,7 +128,7 @@ def what_if_lines(
     if loop is not None:
         free = _simulate(question, twin, loop.without_loading)
         answer = Answer(request, request, {}, least, twin, network.source, False, root)
-        return _own_lines(answer, free, loop)
+        return _own_loop_lines(answer, free, loop)
     too_large = model in file.out_of_memory
     return answer_lines(
         Answer(request, usually, changes, least, twin, network.source, too_large, root)
@@ -135,9 +136,11 @@ def what_if_lines(
 
 
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
-    """Return label and clocks of a power mode; a new one is called by its numbers.
+    """Return label and clocks of a power mode; one without a label is called by its numbers.
 
-    `mode`: a label, or cores, CPU, GPU and memory clock in MHz, separated by commas.
+    `mode`: a label, or cores, CPU, GPU and memory clock in MHz, separated by commas
+
+    Raises EpochwattError: neither of these, or clocks that the board does not have.
     """
     board, modes = twin.boards[device], twin.modes[device]
     if mode in modes:
@@ -162,7 +165,7 @@ def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
 
 
 def _simulate(q: Question, twin: Twin, network: Network) -> Side:
-    """Return a configuration with its simulated epoch."""
+    """Simulate a configuration; return it with its epoch."""
     clocks = Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode)))
     parts = (twin.boards[q.device], network.work, network.samples)
     setting = q.setting(parts, clocks, q.num_workers)
@@ -170,7 +173,7 @@ def _simulate(q: Question, twin: Twin, network: Network) -> Side:
 
 
 def _check_sizes(side: Side, p: Parameters) -> None:
-    """Refuse more samples than an epoch has, more memory than the board has, and endless epochs."""
+    """Raise EpochwattError: a batch beyond the epoch, too little memory, or an endless epoch."""
     q, setting, e2e_s = side.question, side.setting, number(side.epoch.e2e_s)
     if q.batch_size > setting.n_samples:
         raise EpochwattError(
@@ -195,13 +198,13 @@ def _check_sizes(side: Side, p: Parameters) -> None:
         )
 
 
-def _own_lines(answer: Answer, free: Side, loop: "OwnLoop") -> list[str]:
-    """Return the answer on somebody's own loop, beside what was measured of it."""
-    published, seen, setting = (
-        nearest.published_questions(answer.root),
-        loop.seen,
-        answer.request.setting,
-    )
+def _own_loop_lines(answer: Answer, free: Side, loop: "OwnLoop") -> list[str]:
+    """Return the answer on a user's own loop, beside what was measured of it.
+
+    `free`: the same with samples that cost the loader next to nothing
+    """
+    published, seen = nearest.published_questions(answer.root), loop.seen
+    setting = answer.request.setting
     measured = {
         "loader workers": str(seen.num_workers),
         "batch size": f"{seen.batch_size:g}",
@@ -231,17 +234,17 @@ def _own_lines(answer: Answer, free: Side, loop: "OwnLoop") -> list[str]:
         "not known of this loop:",
         *(f"  {line}" for line in loop.unknown),
         "",
-        *_bottleneck(answer.request, answer.twin.parameters),
+        *_bottleneck_lines(answer.request, answer.twin.parameters),
         "",
-        *_uncertainty(answer),
+        *_uncertainty_lines(answer),
         "",
-        *_evidence(answer, published),
-        *_assumed(answer),
+        *_evidence_lines(answer, published),
+        *_assumed_lines(answer),
     ]
 
 
 def answer_lines(answer: Answer) -> list[str]:
-    """Return the whole answer."""
+    """Return the whole answer on a configuration as lines for the terminal."""
     published = nearest.published_questions(answer.root)
     q, setting = answer.request.question, answer.request.setting
     return [
@@ -254,17 +257,17 @@ def answer_lines(answer: Answer) -> list[str]:
         _least_energy(answer),
         "",
         *_one_by_one(answer),
-        *_bottleneck(answer.request, answer.twin.parameters),
+        *_bottleneck_lines(answer.request, answer.twin.parameters),
         "",
-        *_uncertainty(answer),
+        *_uncertainty_lines(answer),
         "",
-        *_evidence(answer, published),
-        *_assumed(answer),
+        *_evidence_lines(answer, published),
+        *_assumed_lines(answer),
     ]
 
 
 def _warnings(answer: Answer, published: nearest.Published) -> list[str]:
-    """Return what makes the whole answer doubtful."""
+    """Return warnings: what makes the whole answer doubtful."""
     q, warnings = answer.request.question, []
     if answer.out_of_memory:
         warnings.append(f"{q.model} ran out of memory on this board in the papers")
@@ -388,7 +391,7 @@ def _signed(value: float) -> str:
 
 
 def _one_by_one(answer: Answer) -> list[str]:
-    """Return what each of several changes does: the sum may be the doing of one alone."""
+    """Return a table of what each of several changed settings does alone; empty: fewer than two."""
     if len(answer.changes) < 2:
         return []
     rows = [["one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it"]]
@@ -400,8 +403,8 @@ def _one_by_one(answer: Answer) -> list[str]:
     return [*aligned(rows), ""]
 
 
-def _bottleneck(request: Side, p: Parameters) -> list[str]:
-    """Say which resource would shorten the epoch most, were it 10 % faster."""
+def _bottleneck_lines(request: Side, p: Parameters) -> list[str]:
+    """Return lines on the bottleneck: which resource shortens the epoch most if 10 % faster."""
     shorter = resources.shorter_pct(request.setting, p)
     gains = [
         f"{name} {gain:.1f} %"
@@ -422,7 +425,7 @@ def _bottleneck(request: Side, p: Parameters) -> list[str]:
     return lines
 
 
-def _uncertainty(answer: Answer) -> list[str]:
+def _uncertainty_lines(answer: Answer) -> list[str]:
     """Return how far the answer moves if one take-away is left out of the fit."""
     p, setting = answer.twin.parameters, answer.request.setting
     if not _is_calibrated(p):
@@ -441,7 +444,7 @@ def _uncertainty(answer: Answer) -> list[str]:
     ]
 
 
-def _evidence(answer: Answer, published: nearest.Published) -> list[str]:
+def _evidence_lines(answer: Answer, published: nearest.Published) -> list[str]:
     """Return the published numbers near this configuration, and how far the simulation is off."""
     q, rows, twin = answer.request.question, nearest.validation(answer.root), answer.twin
     lines = [f"published numbers near this configuration ({nearest.MAIN_PAPER})"]
@@ -449,7 +452,7 @@ def _evidence(answer: Answer, published: nearest.Published) -> list[str]:
         missing = nearest.unpublished(q, published, device=q.device, model=q.model)
         lines += [f"  nothing of {q.model} on {q.device} with {text}" for text in missing]
     if near := nearest.nearest(q, published, twin):
-        lines += _near(near, published[near], answer, rows)
+        lines += _nearest_lines(near, published[near], answer, rows)
     if not rows:
         return [*lines, f"  held-out errors: no {nearest.VALIDATION} yet (make validate)"]
     medians = [
@@ -460,7 +463,7 @@ def _evidence(answer: Answer, published: nearest.Published) -> list[str]:
     return [*lines, f"  median held-out error on {q.device}: {error_words}"]
 
 
-def _near(
+def _nearest_lines(
     near: Question, facts: Sequence[Fact], answer: Answer, rows: Sequence[Mapping[str, str]]
 ) -> list[str]:
     """Return the numbers of the nearest published configuration, and how it differs."""
@@ -489,7 +492,7 @@ def _near(
     ]
 
 
-def _assumed(answer: Answer) -> list[str]:
+def _assumed_lines(answer: Answer) -> list[str]:
     """Return the assumed parameters that matter most here, and what is assumed of the board."""
     p, board = answer.twin.parameters, answer.request.setting.board
     moved = resources.assumed_in_play(answer.request.setting, p)
