@@ -1,4 +1,4 @@
-"""Draw a figure with the function that config/plotting.yaml names, and tell what it shows.
+"""Draw a figure with the function that config/plotting.yaml names, and write its captions.
 
 Beside each panel's picture and CSV lie its interactive spec, its caption, and a table of what of
 the paper does not hold here (`{panel}.claims.csv`), taken from results/tables/comparisons.csv.
@@ -48,80 +48,88 @@ CLAIM_COLUMNS = (
 
 
 def draw_figure(job: Job) -> None:
-    """Draw all panels of a figure.
+    """Draw all panels of a figure; write caption, failing claims and interactive spec of each.
 
-    Raises ConfigError: there is no such function, or it takes other parameters.
+    Raises ConfigError: the configured function does not exist, or takes other parameters.
     """
-    rows = [row for row in read_comparisons(job.comparisons) if row.backend == job.backend]
-    judged = {
-        name: [r for r in rows if r.form == PAPER and r.claim in settings.get("claims", [])]
-        for name, settings in job.panels.items()
-    }
-    failing = {name: [row for row in of_panel if row.fails] for name, of_panel in judged.items()}
-    verdicts = {name: verdict_words(of_panel) for name, of_panel in judged.items()}
-    wrong = {
-        name: [
+    rows = [
+        row for row in read_comparisons(job.comparisons)
+        if row.backend == job.backend and row.form == PAPER
+    ]  # fmt: skip
+    failing: dict[str, list[ComparisonRow]] = {}  # by panel
+    failures: dict[str, list[Failing]] = {}
+    verdicts: dict[str, str] = {}
+    for name, settings in job.panels.items():
+        judged = [row for row in rows if row.claim in settings.get("claims", [])]
+        verdicts[name] = verdict_words(judged)
+        failing[name] = [row for row in judged if row.fails]
+        failures[name] = [
             Failing(r.claim, frozenset(r.published_id.split()), r.device, r.model, r.metric)
-            for r in of_panel
+            for r in failing[name]
         ]
-        for name, of_panel in failing.items()
-    }
-    job = replace(job, failing=wrong, verdicts=verdicts)
-    _call(job)
+    job = replace(job, failing=failures, verdicts=verdicts)
+    _call_configured(job)
     for name, drawn in job.drawn.items():
         stem, title = f"{job.folder}/{name}", job.panels[name]["title"]
-        table = []
+        lines = []
         for row in failing[name]:
-            about = (row.claim, row.takeaway, row.claim_text, row.subject)
+            claim = (row.claim, row.takeaway, row.claim_text, row.subject)
             published = row.published.removeprefix("published ")  # as the column is called
-            table.append((*about, published, row.here, row.tolerance, row.published_id))
-        write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, table)
+            lines.append((*claim, published, row.here, row.tolerance, row.published_id))
+        write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, lines)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")
         write_spec(stem, title, job.backend, job.titles, job.palette, verdicts[name])
 
 
-def _call(job: Job) -> None:
-    """Call the function that draws; a module of your own lies in src/ of the working folder."""
+def _call_configured(job: Job) -> None:
+    """Import and call the function `job.draw` with the job and the configured parameters.
+
+    Adds src/ of the working folder, where users' own modules lie, to sys.path. Raises ConfigError:
+    there is no such function, or it does not take these parameters.
+    """
     if USER_MODULES not in sys.path:
         sys.path.append(USER_MODULES)
-    where, given = f"config/plotting.yaml: figures.{job.figure}", job.parameters
-    for name in REMOVED.keys() & given.keys():
+    where, parameters = f"config/plotting.yaml: figures.{job.figure}", job.parameters
+    for name in REMOVED.keys() & parameters.keys():
         problem = f"{job.draw} no longer takes {name}"
         raise ConfigError(problem, where=f"{where}.parameters", do=REMOVED[name])
-    if isinstance(change := given.get("change"), str) and " " in change:
+    if isinstance(change := parameters.get("change"), str) and " " in change:
         do = f"write change: [{', '.join(change.split())}]"
         raise ConfigError("change is a list of two", where=f"{where}.parameters", do=do)
     module, _, name = job.draw.rpartition(".")
     try:
         function = getattr(import_module(module), name)
-        arguments = signature(function).bind(job, **given)
+        arguments = signature(function).bind(job, **parameters)
     except (AttributeError, TypeError) as error:
         raise ConfigError(f"{job.draw}: {error}", where=where) from error
     function(*arguments.args, **arguments.kwargs)
 
 
 def verdict_words(rows: Sequence[ComparisonRow]) -> str:
-    """Return how many of a panel's take-aways do not hold, of those judged; empty: all hold.
+    """Say in a sentence how many of a panel's judged take-aways fail; empty where all hold.
 
-    A take-away is judged by its core claims, where the panel has any.
+    A take-away fails by its core claims, or by any claim where the panel has no core claim of it.
     """
     by_takeaway: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         if row.status in (HOLDS, FAILS) or row.fails:
             by_takeaway.setdefault(row.takeaway, []).append(row)
-    deciding = [[r for r in rows if r.role == "core"] or rows for rows in by_takeaway.values()]
-    n_wrong = sum(any(row.fails for row in rows) for rows in deciding)
-    if n_wrong:
-        which = f"{n_wrong} of {counted(len(deciding), 'take-aways')}"
-        return f"{which} {'does' if n_wrong == 1 else 'do'} not hold here: see the table beside it"
+    n_failing = 0
+    for claims in by_takeaway.values():
+        core = [row for row in claims if row.role == "core"]
+        n_failing += any(row.fails for row in core or claims)
+    if n_failing:
+        verb = "does" if n_failing == 1 else "do"
+        subject = f"{n_failing} of {counted(len(by_takeaway), 'take-aways')}"
+        return f"{subject} {verb} not hold here: see the table beside it"
     if any(row.fails for row in rows):
         return "Some printed numbers do not hold here: see the table beside it"
     return ""
 
 
 def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[ComparisonRow]) -> str:
-    """Return a panel's caption: what a reader of the picture alone has to know."""
+    """Compose a panel's caption: title, configured texts, marks, failing claims, origin, note."""
     title = job.panels[name]["title"]
     is_host = job.backend == "host"
     paragraphs = [f"{title}." if is_host else f"{name}: {title}."]
@@ -159,14 +167,18 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
 
 
 def inferred_words(job: Job, ids: Sequence[str]) -> str:
-    """Return which settings of marked numbers the paper does not say; else nothing."""
-    by_settings: dict[str, list[str]] = {}
-    for name in ids:
-        fact = job.facts.measurements.get(name)
+    """Say which settings of these published numbers were inferred; empty where none was.
+
+    `ids` are of config/published/measurements.csv.
+    """
+    numbers_by_settings: dict[str, list[str]] = {}
+    for published_id in ids:
+        fact = job.facts.measurements.get(published_id)
         if fact and fact.note.startswith(INFERRED):
             settings = fact.note.removeprefix(INFERRED).strip()
-            by_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
-    return " ".join(
-        f"Inferred, as the paper does not say it: {settings} of {' and '.join(dict.fromkeys(v))}."
-        for settings, v in by_settings.items()
-    )
+            numbers_by_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
+    sentences = []
+    for settings, numbers in numbers_by_settings.items():
+        whose = " and ".join(dict.fromkeys(numbers))
+        sentences.append(f"Inferred, as the paper does not say it: {settings} of {whose}.")
+    return " ".join(sentences)

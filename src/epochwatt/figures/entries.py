@@ -19,17 +19,16 @@ class FigureEntry(TypedDict):
 
 
 def study_entries(paper: str, section: str, titles: Mapping[str, str]) -> list[FigureEntry]:
-    """Return the figures of a study; `titles`: stem -> title."""
-    return [
-        FigureEntry(
-            stem=stem,
-            backend=(folder := Path(stem).parent.name),
-            paper=paper,
-            section=section,
-            title=title,
-            caption="",
-            claims=[],
-            words=[paper, folder],
-        )
-        for stem, title in titles.items()
-    ]
+    """Return gallery entries of a study's figures, without caption and claims.
+
+    `titles`: stem -> title; a stem's folder is its backend.
+    """
+    entries = []
+    for stem, title in titles.items():
+        backend = Path(stem).parent.name
+        entry = FigureEntry(
+            stem=stem, backend=backend, paper=paper, section=section, title=title, caption="",
+            claims=[], words=[paper, backend],
+        )  # fmt: skip
+        entries.append(entry)
+    return entries

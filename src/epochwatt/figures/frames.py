@@ -34,12 +34,12 @@ class Words(NamedTuple):
 
 
 def read_texts(path: str | Path) -> pd.DataFrame:
-    """Return a table as a frame of texts; a file that is not there has no row and no column."""
+    """Read a CSV table as a frame of texts; a missing file gives a frame without columns."""
     if not Path(path).is_file():
         return pd.DataFrame()
-    lines = read_cells(path)
-    names = list(lines[0]) if lines else next(csv.reader([table_text(Path(path))]), [])
-    return pd.DataFrame(lines, columns=names, dtype=object)
+    rows = read_cells(path)
+    names = list(rows[0]) if rows else next(csv.reader([table_text(Path(path))]), [])
+    return pd.DataFrame(rows, columns=names, dtype=object)
 
 
 def numbers(cells: "pd.Series[str]") -> "pd.Series[float]":
@@ -68,10 +68,10 @@ def study_figure(
     spec: Callable[[], Spec],
     columns: Sequence[str] = (),
 ) -> Iterator[tuple[Figure, Axes]]:
-    """Open a figure; afterwards write it: SVG, PNG, CSV, caption and interactive form at `stem`.
+    """Open a figure and axes; at the end write SVG, PNG, CSV, caption and Vega-Lite spec at `stem`.
 
-    The rows of the CSV may be filled in while it is open; it has `columns` also without a row.
-    `spec` gives the interactive form of the rows that were drawn.
+    `rows` are those of the CSV, which may be filled in while the figure is open; it has the columns
+    `columns` also without a row. `spec` is called at the end for the interactive form.
     """
     title = style.titled(words.title, words.origin) if words.origin else words.title
     settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}
@@ -83,8 +83,8 @@ def study_figure(
 
 
 def write_caption(stem: str, title: str, text: str, origin: str) -> None:
-    """Write `stem`.txt: what a reader of the picture alone has to know."""
-    whose = PROVENANCES.get(origin, origin)
-    paragraphs = [f"{title}.", text, f"{whose[0].upper()}{whose[1:]}."]
+    """Write a figure's caption to `stem`.txt: title, text, and the origin of its numbers."""
+    ending = PROVENANCES.get(origin, origin)
+    paragraphs = [f"{title}.", text, f"{ending[0].upper()}{ending[1:]}."]
     filled = (textwrap.fill(" ".join(p.split()), CAPTION_COLUMNS) for p in paragraphs)
     Path(f"{stem}.txt").write_text("\n\n".join(filled) + "\n", encoding="utf-8")

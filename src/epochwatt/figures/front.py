@@ -29,7 +29,10 @@ Rows = Sequence[Mapping[str, object]]  # of front.csv (`recommend.text.write_fro
 
 
 def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
-    """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
+    """Draw an advice's Pareto front and write it as SVG, PNG and CSV; return these paths.
+
+    `rows` are those of its front.csv; `root` is the folder of the checkout.
+    """
     palette = read_yaml(root / PLOTTING)["palette"]
     request, n_modes = advice.request, f"{advice.recommendation.n_modes:,}"
     title = f"{ORIGINS[request.backend].answer}: power modes of {advice.title} for {request.model}"
@@ -44,29 +47,27 @@ def draw_front(advice: Advice, rows: Rows, root: Path = Path()) -> list[str]:
 
 
 def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> None:
-    """Draw front, profiled modes, the recommended one and the budgets."""
+    """Draw front, profiled modes, the recommended one and budgets: epoch time over energy, log."""
     looks: dict[str, style.Look] = {
         "front": {"color": palette[FRONT], "linewidth": 2.5, "label": "Pareto front"},
         "profiled": {"color": palette[OTHER], "linestyle": "none", "marker": "o", "mfc": "white",
                      "label": "profiled modes"},
     }  # fmt: skip
-    for what, look in looks.items():
-        mine = [row for row in rows if row["what"] == what]
-        axes.plot(*([row[name] for row in mine] for name in ("energy_wh", "epoch_s")), **look)  # type: ignore[arg-type]
+    for kind, look in looks.items():
+        shown = [row for row in rows if row["what"] == kind]
+        x, y = ([row[name] for row in shown] for name in ("energy_wh", "epoch_s"))
+        axes.plot(x, y, **look)  # type: ignore[arg-type]
     time, energy = (advice.recommendation.estimates[name] for name in ("epoch_s", "energy_wh"))
     budgets = advice.request.budgets
-    # with a budget the mode may lie off the front
-    best = f": best within the budget{'s' * (len(budgets) > 1)}" if budgets else ""
+    label = "recommended"
+    if budgets:  # then the mode may lie off the front
+        label += ": best within the budget" if len(budgets) == 1 else ": best within the budgets"
+    if time.low is not None:
+        label += ", 90 % intervals"
     axes.errorbar(
-        energy.value,
-        time.value,
-        xerr=_bars(energy),
-        yerr=_bars(time),
-        fmt="D",
-        color=palette["published"],
-        capsize=2,
-        label=f"recommended{best}" + ("" if time.low is None else ", 90 % intervals"),
-    )
+        energy.value, time.value, xerr=_error_bars(energy), yerr=_error_bars(time), fmt="D",
+        color=palette["published"], capsize=2, label=label,
+    )  # fmt: skip
     axes.set(
         xscale="log",
         yscale="log",
@@ -74,27 +75,31 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
         ylabel=style.axis_title("e2e_s"),
     )
     axes.grid(visible=True, which="both", axis="both")
-    wh, s = axes.get_xlim(), axes.get_ylim()
-    for name, most in budgets.items():  # one of power is a straight line
-        line = {
-            "power_w": (wh, tuple(3600 * energy_wh / most for energy_wh in wh)),
-            "epoch_s": (wh, (most, most)),
-            "energy_wh": ((most, most), s),
+    x_limits, y_limits = axes.get_xlim(), axes.get_ylim()
+    for name, most in budgets.items():
+        x, y = {  # power: time = energy / power, a straight line in logarithmic axes
+            "power_w": (x_limits, tuple(3600 * energy_wh / most for energy_wh in x_limits)),
+            "epoch_s": (x_limits, (most, most)),
+            "energy_wh": ((most, most), y_limits),
         }[name]
-        ends = zip(line, (wh, s), strict=True)
-        is_there = all(min(drawn) <= high and max(drawn) >= low for drawn, (low, high) in ends)
-        label = f"budget: {most:g} {unit(name)}" + ("" if is_there else " (outside)")
-        axes.plot(*line, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
-    axes.set(xlim=wh, ylim=s)
+        label = f"budget: {most:g} {unit(name)}"
+        if not (_overlap(x, x_limits) and _overlap(y, y_limits)):
+            label += " (outside)"
+        axes.plot(x, y, label=label, color=palette[LIMIT], linestyle=(0, DASHES[name]), zorder=1)
+    axes.set(xlim=x_limits, ylim=y_limits)
     few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
-    for axis, (low, high) in ((axes.xaxis, wh), (axes.yaxis, s)):
+    for axis, (low, high) in ((axes.xaxis, x_limits), (axes.yaxis, y_limits)):
         style.label_log(axis, 1, 2, 3, 5)
         if high < 10 * low:
             axis.set_major_locator(few)
 
 
-def _bars(estimate: Estimate) -> list[list[float]] | None:
-    """Return the lengths of error bars; None without an interval."""
+def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
+    return min(a) <= max(b) and max(a) >= min(b)
+
+
+def _error_bars(estimate: Estimate) -> list[list[float]] | None:
+    """Return the lengths of error bars below and above an estimate; None without an interval."""
     value, low, high = estimate
     if low is None or high is None:
         return None

@@ -36,15 +36,15 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
     rows = rows[rows["difference_pct"].ne("")].reset_index(drop=True)
     words, margin, axis = NOTHING, 0.0, "difference (%)"
     if len(rows):
-        first = {str(name): cell for name, cell in rows.iloc[0].items()}
-        margin = float(first["margin_pct"])
-        axis = "how much more {b} takes than {a} (%)".format(**first)
+        study = {str(name): cell for name, cell in rows.iloc[0].items()}  # alike in all rows
+        margin = float(study["margin_pct"])
+        axis = "how much more {b} takes than {a} (%)".format(**study)
         words = Words(
-            "{factor}: {b} against {a}".format(**first),
-            str(first["provenance"]),
-            NOTE.format(**first),
-            CAPTION.format(**first, margin=margin),
-            "{provenance}: {device}".format(**first),
+            title="{factor}: {b} against {a}".format(**study),
+            origin=str(study["provenance"]),
+            note=NOTE.format(**study),
+            caption=CAPTION.format(**study, margin=margin),
+            ending="{provenance}: {device}".format(**study),
         )
     dots = dots[dots["differs"].eq("")] if len(dots) else dots
     named = rows.assign(name=_names(rows)) if len(rows) else rows
@@ -58,7 +58,7 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         handles: list[Artist] = []
         if len(rows):
             axes.axvspan(-margin, margin, color=MARGIN, zorder=0)
-            _draw(axes, named, dots)
+            _draw_differences(axes, named, dots)
             for verdict in rows["verdict"].unique():
                 colour, marker = VERDICTS[verdict]
                 line: style.Look = {"color": colour, "marker": marker, "linewidth": 2.5}
@@ -71,29 +71,30 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
-    """Return what each row is about: its metric, and what else differs between rows."""
+    """Return the label of each row: its metric, and the settings that differ between rows."""
     differing = [key for key in SETTING if rows[key].nunique() > 1]
     names = []
     for row in records(rows):
-        of_e2e = f", % of {columns.label('e2e_s')}" if row["relative_to"] != row["quantity"] else ""
-        words = [f"{METRICS[row['metric']].title}{of_e2e}"]
-        names.append(", ".join([*words, *(f"{key} {row[key]}" for key in differing)]))
+        name = METRICS[row["metric"]].title
+        if row["relative_to"] != row["quantity"]:
+            name += f", % of {columns.label('e2e_s')}"
+        names.append(", ".join([name, *(f"{key} {row[key]}" for key in differing)]))
     return names
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, dots: pd.DataFrame) -> None:
-    alike = ["metric", "storage", *SETTING]
-    for place, (_, row) in enumerate(rows.iterrows()):
+def _draw_differences(axes: Axes, rows: pd.DataFrame, dots: pd.DataFrame) -> None:
+    """Draw each verdict's mean and interval in a row of its own, above the dots of its pairs."""
+    key = ["metric", "storage", *SETTING]
+    for y, (_, row) in enumerate(rows.iterrows()):
         colour, marker = VERDICTS[row["verdict"]]
-        mine = dots[dots[alike].eq(row[alike]).all(axis=1)] if len(dots) else dots
-        if len(mine):
-            differences = numbers(mine["difference_pct"])
-            at = [place + DOTS_BELOW] * len(mine)
-            axes.plot(differences, at, ".", color=style.pale(colour))
+        pairs = dots[dots[key].eq(row[key]).all(axis=1)] if len(dots) else dots
+        if len(pairs):
+            dots_y = [y + DOTS_BELOW] * len(pairs)
+            axes.plot(numbers(pairs["difference_pct"]), dots_y, ".", color=style.pale(colour))
         if row["low_pct"]:
             ends = [float(row["low_pct"]), float(row["high_pct"])]
-            axes.plot(ends, [place, place], color=colour, linewidth=2.5)
-        axes.plot(float(row["difference_pct"]), place, marker, color=colour)
+            axes.plot(ends, [y, y], color=colour, linewidth=2.5)
+        axes.plot(float(row["difference_pct"]), y, marker, color=colour)
     axes.set_yticks(range(len(rows)), list(rows["name"]))
 
 

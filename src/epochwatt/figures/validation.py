@@ -102,7 +102,11 @@ def plot(
     titles: Mapping[str, str],
     stem: str,
 ) -> None:
-    """Draw the figure: SVG, PNG, CSV, caption and interactive form."""
+    """Draw the validation of the simulated boards: SVG, PNG, CSV, caption and spec at `stem`.
+
+    `table`, `groupings` and `priors` are paths of CSV tables of results/twin/, `published` is the
+    folder of the published numbers.
+    """
     points, medians = read_points(table), read_medians(groupings, priors)
     style.colours(palette, [*(field.colour for field in FIELDS.values()), "missing"])
     names = read_names(load_published(Path(published)), titles)
@@ -127,9 +131,9 @@ def plot(
 
 
 def read_points(path: str) -> pd.DataFrame:
-    """Return the numbers of `validation.csv` that are judged as a ratio, each in its field's unit.
+    """Read the numbers of `validation.csv` that are judged as a ratio, each in its field's unit.
 
-    A change in per cent is the ratio of its two sides.
+    ms become s; a change in per cent becomes the ratio of its two sides, 1 + change / 100.
     """
     table = read_texts(path)
     table = table[table["judged_as"].eq("ratio")]
@@ -155,7 +159,7 @@ def read_points(path: str) -> pd.DataFrame:
 
 
 def not_drawn(path: str) -> str:
-    """Return in words how many numbers of `validation.csv` are no ratios, and how near they are."""
+    """Say how many numbers of `validation.csv` are no ratios, and how far off these are."""
     table = read_texts(path)
     bounds = table[table["judged_as"].eq("bound")]["met"].eq("yes")
     points_pct = numbers(table[table["judged_as"].eq("points")]["held_out_error_pct"])
@@ -169,44 +173,54 @@ def not_drawn(path: str) -> str:
 
 
 def read_medians(groupings: str, priors: str) -> pd.DataFrame:
-    """Return the medians of `groupings.csv`, and of `priors.csv` those of other priors."""
-    grouped, other = read_texts(groupings), read_texts(priors)
+    """Read the median errors by what was left out (`groupings.csv`), then by priors (`priors.csv`).
+
+    Columns `left_out`, `class_`, `n`, and `median_error_pct`, `low_pct`, `high_pct` as numbers. Of
+    priors those of all other fields, as chosen and fitted, are left out.
+    """
+    grouped, by_priors = read_texts(groupings), read_texts(priors)
     grouped = grouped[grouped["class"].isin(list(MEDIANS))]
-    other = other[other["priors"].ne(CHOSEN) | other["fitted"].ne("yes")]
-    kind = other["fitted"].map({"no": NOT_FITTED, "yes": FITTED})
-    other = other.assign(left_out=kind + " " + other["priors"], low_pct="", high_pct="")
-    wanted = ["left_out", "class", "n", "median_error_pct", "low_pct", "high_pct"]
-    both = pd.concat([grouped[wanted], other[wanted]], ignore_index=True)
-    for name in wanted[3:]:
+    by_priors = by_priors[by_priors["priors"].ne(CHOSEN) | by_priors["fitted"].ne("yes")]
+    kind = by_priors["fitted"].map({"no": NOT_FITTED, "yes": FITTED})
+    left_out = kind + " " + by_priors["priors"]
+    by_priors = by_priors.assign(left_out=left_out, low_pct="", high_pct="")
+    numeric = ["median_error_pct", "low_pct", "high_pct"]
+    shown = ["left_out", "class", "n", *numeric]
+    both = pd.concat([grouped[shown], by_priors[shown]], ignore_index=True)
+    for name in numeric:
         both[name] = numbers(both[name])
     return both.rename(columns={"class": "class_"})
 
 
 def read_names(facts: Published, titles: Mapping[str, str]) -> dict[str, str]:
-    """Return in words what each published number is of, by its id."""
+    """Describe each published number in words, by id: its settings, sides of a change, metric."""
     shown = {**MEDIA, **titles}
 
-    def words(config: Mapping[str, Any], usual: tuple[Any, ...] = USUAL) -> str:
-        told = {name: config.get(name) for name in NAMED if config.get(name) not in (None, *usual)}
-        return ", ".join(NAMED[name].format(shown.get(str(v), v)) for name, v in told.items())
+    def words(config: Mapping[str, Any], unnamed: tuple[Any, ...]) -> str:
+        named = {n: config.get(n) for n in NAMED if config.get(n) not in (None, *unnamed)}
+        return ", ".join(NAMED[name].format(shown.get(str(v), v)) for name, v in named.items())
 
     names = {}
     for fact in facts.facts().values():
-        a, *others = fact.sides
+        a, *other_sides = fact.sides
         same = {
-            key: a[key] for key in NAMED if key in a and all(a[key] == b.get(key) for b in others)
-        }
-        apart = [{k: v for k, v in side.items() if k not in same} for side in fact.sides]
-        change = [words(side, ()) for side in (apart if fact.formula == "A/B" else apart[::-1])]
-        of = ", ".join(filter(None, (words(same), " against ".join(change) if others else "")))
-        names[fact.id] = f"{of}: {columns.label(fact.metric)}"
+            key: a[key] for key in NAMED
+            if key in a and all(a[key] == side.get(key) for side in other_sides)
+        }  # fmt: skip
+        description = words(same, USUAL)
+        if other_sides:
+            own = [{k: v for k, v in side.items() if k not in same} for side in fact.sides]
+            ordered = own if fact.formula == "A/B" else own[::-1]
+            change = " against ".join(words(side, ()) for side in ordered)
+            description = ", ".join(filter(None, (description, change)))
+        names[fact.id] = f"{description}: {columns.label(fact.metric)}"
     return names
 
 
 def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, str]) -> None:
-    """Draw prediction / published over the published value, the goal's band and median errors.
+    """Draw simulated / published over the published value, the goal's band and median errors.
 
-    Both axes are logarithmic: over five decades the ratio alone shows how far off a number is.
+    Both axes are logarithmic. The factor of an error is exp(error_pct / 100).
     """
     colour, ratio = palette[field.colour], points["ratio"]
     low, high = 0.6 * points["published"].min(), 1.9 * points["published"].max()

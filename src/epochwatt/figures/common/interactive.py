@@ -8,6 +8,7 @@ it does not copy is how the drawn panel looks: scales and groups may differ.
 """
 
 import csv
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -43,6 +44,7 @@ COLOURS = {"0": "epoch_0", "1+": "epoch_1_plus", "all": "epoch_1_plus"}  # cell 
 OTHERS = ("clock_class_1", "hdd", "disk", "above_baseload", "overhead", "ssd")
 SHAPES = {"less_than": "triangle-down", "at_most": "triangle-down", "at_least": "triangle-up"}
 WIDTH, HEIGHT, COLUMNS = 260, 200, 3  # of a small multiple; how many stand beside each other
+FLAT_LETTERS, STEEP = 24, -40  # of all labels below bars; the angle of more, degrees
 OURS = ("panel", "shape", "unit")  # columns that the CSV has not
 
 Row = dict[str, str]
@@ -56,7 +58,10 @@ def write_spec(
     palette: Mapping[str, str],
     verdict: str = "",
 ) -> None:
-    """Write `stem`.vl.json from the rows of `stem`.csv; a verdict stands red below the title."""
+    """Write `stem`.vl.json from the rows of `stem`.csv; the `verdict` stands red below the title.
+
+    `titles`: model or device -> name for people; `palette`: thing -> colour.
+    """
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         cells = list(csv.DictReader(handle))
     relations = [row for row in cells if row.get("is_relation") == "True"]
@@ -77,7 +82,7 @@ def write_spec(
 
 
 class Panel:
-    """The rows of a panel and what they differ in. Parameters as of `write_spec`."""
+    """Builds the spec of a panel from its rows and the factors that these differ in."""
 
     def __init__(
         self, rows: Sequence[Row], titles: Mapping[str, str], palette: Mapping[str, str]
@@ -98,20 +103,24 @@ class Panel:
                     self.differing.append(factor)
 
     def spec(self) -> Spec:
-        """Return the spec without its head."""
+        """Return the spec without its head; the columns decide which of the four kinds it is."""
         names = set(self.rows[0]) if self.rows else set()
         if not names >= {"quantity", "value"}:
             return dict(vega.NOTHING)
         if "on_front" in names:
             return self._plane()
-        if over := [column for column in OVER if column in names]:
-            return self._lines(over[0])
+        for time_column in OVER:
+            if time_column in names:
+                return self._lines(time_column)
         return self._strips() if "epoch" in names else self._bars()
 
     # -- the four kinds ---------------------------------------------------------------------------
 
     def _bars(self) -> Spec:
-        """Return bars: one factor below them, one beside, the others and the unit in panels."""
+        """Return bars: one factor on the x axis, one side by side, the others and units in panels.
+
+        The x axis has the factor of the most values, of several the first in `ACROSS`.
+        """
         is_stack = set(STACK) <= set(self.quantities)
         n_levels = {factor: len({row[factor] for row in self.rows}) for factor in self.differing}
         across = max(self.differing, key=lambda n: (n_levels[n], -ACROSS.index(n)), default="model")
@@ -121,53 +130,55 @@ class Panel:
             beside = "quantity"
         colour = "quantity" if is_stack else beside or ("model" if "model" in rest else across)
         values = self._values(across)
-        angle = 0 if max(map(len, values)) * len(values) <= 24 else -40
+        angle = 0 if max(map(len, values)) * len(values) <= FLAT_LETTERS else STEEP
         axis = {"labelAngle": angle, **self._labels(values)}
-        at: Spec = {"x": name(across, columns.label(across), sort=values, axis=axis)}
+        position: Spec = {"x": name(across, columns.label(across), sort=values, axis=axis)}
         if beside:
-            at["xOffset"] = {"field": beside, "sort": self._values(beside)}
+            position["xOffset"] = {"field": beside, "sort": self._values(beside)}
         drawn = json.dumps(STACK if is_stack else self.quantities)
 
         def layers(tooltip: list[Spec]) -> Iterable[Spec]:
-            kept = f"indexof({drawn}, datum.quantity) >= 0 && isValid(datum.value)"
-            y = number("value", "time of an epoch (s)" if is_stack else self._title())
-            shown = self._colour(colour, STACK if is_stack else None)
-            order = {"field": "place"}
-            bars = layer(
-                {"type": "bar"}, kept, **at, y=y, color=shown, order=order, tooltip=tooltip
-            )
+            is_bar = f"indexof({drawn}, datum.quantity) >= 0 && isValid(datum.value)"
+            encoding = {
+                **position,
+                "y": number("value", "time of an epoch (s)" if is_stack else self._title()),
+                "color": self._colour(colour, STACK if is_stack else None),
+                "order": {"field": "place"},
+            }
+            bars = layer({"type": "bar"}, is_bar, **encoding, tooltip=tooltip)
             place = {"calculate": f"indexof({drawn}, datum.quantity)", "as": "place"}
             bars["transform"].append(place)
             yield bars
-            yield from self._marks(at, tooltip)
+            yield from self._marks(position, tooltip)
             if any(row.get("missing") for row in self.rows):  # a cross says why there is no number
                 cross = {"type": "text", "text": "×", "dy": -8}
                 cross["color"] = self.palette.get("missing", "#555555")
-                kept = "isValid(datum.missing) && datum.missing != ''"
-                yield layer(cross, kept, x=at["x"], y={"datum": 0}, tooltip=tooltip)
+                is_missing = "isValid(datum.missing) && datum.missing != ''"
+                yield layer(cross, is_missing, x=position["x"], y={"datum": 0}, tooltip=tooltip)
 
         return self._panels([factor for factor in rest if factor != beside], layers)
 
     def _plane(self) -> Spec:
-        """Return points of two quantities, with the front of each network."""
+        """Return a point for each run in the plane of a quantity and E2E, with Pareto fronts.
+
+        Replaces `rows` by one row per run, which has a column for each quantity.
+        """
         axes = next(n for n in self.quantities if n != "e2e_s"), "e2e_s"
         points: list[Row] = []
         for run in ordered(row["run"] for row in self.rows):
             rows = {row["quantity"]: row for row in self.rows if row["run"] == run}
-            marked = next(
-                (r for r in rows.values() if r.get("published")), next(iter(rows.values()))
-            )
+            marked = [row for row in rows.values() if row.get("published")]
+            described = marked[0] if marked else next(iter(rows.values()))
             left_out = ("quantity", "value", "missing", "published_id", "published_qualifier")
-            point = {key: cell for key, cell in marked.items() if key not in left_out}
+            point = {key: cell for key, cell in described.items() if key not in left_out}
             for axis, row in rows.items():
                 printed = row.get("published", "")
                 point |= {axis: row["value"], f"published_{axis}": printed}
                 # where only one is published the other is ours
-                point[f"mark_{axis}"] = (printed or row["value"]) if marked.get("published") else ""
+                point[f"mark_{axis}"] = (printed or row["value"]) if marked else ""
             points.append(point)
         self.rows = points
-        plane = {"zero": False}
-        x, y = (number(n, columns.axis_title(n), scale=plane) for n in axes)
+        x, y = (number(n, columns.axis_title(n), scale={"zero": False}) for n in axes)
         colour, front = self._colour("model"), {"type": "line", "opacity": 0.6}
         point_mark = {"type": "point", "filled": True, "size": 60, "opacity": 1}
         letter = {"type": "text", "dy": -10, "fontSize": 10}
@@ -178,15 +189,18 @@ class Panel:
             yield layer(point_mark, x=x, y=y, color=colour, tooltip=tooltip)
             yield layer(letter, x=x, y=y, text={"field": "power_mode"})
             if any(row.get("published") for row in points):
-                at = {k: {**of, "field": f"mark_{of['field']}"} for k, of in (("x", x), ("y", y))}
-                yield self._mark_layer(at, f"isValid(datum.mark_{axes[0]})", tooltip)
+                marks = {
+                    "x": {**x, "field": f"mark_{axes[0]}"},
+                    "y": {**y, "field": f"mark_{axes[1]}"},
+                }
+                yield self._mark_layer(marks, f"isValid(datum.mark_{axes[0]})", tooltip)
 
-        numbers = [f"{a}{n}" for a in ("", "published_", "mark_") for n in axes]
+        numbers = [f"{prefix}{n}" for prefix in ("", "published_", "mark_") for n in axes]
         factors = [factor for factor in self.differing if factor != "power_mode"]
         return self._panels(factors, layers, numbers)
 
     def _lines(self, over: str) -> Spec:
-        """Return lines over time or mini-batches, broken between epochs, with their range."""
+        """Return lines over the column `over`, a colour for each epoch, with their range."""
         x, y = number(over, OVER[over]), number("value", self._title())
         colour = self._colour("epoch" if "epoch" in self.rows[0] else "model")
 
@@ -196,20 +210,19 @@ class Panel:
                 yield layer({"type": "area", "opacity": 0.3}, x=x, **ends, color=colour)
             line = {"type": "line", "strokeWidth": 1.2}
             yield layer(line, x=x, y=y, color=colour, tooltip=tooltip)
-            if self.has_marks:  # one line for the same of many rows
-                once = ["panel", "published", "published_id", "epoch_set", "seen_by_fit"]
+            if self.has_marks:  # one line for the many rows that repeat a published number
+                distinct = ["panel", "published", "published_id", "epoch_set", "seen_by_fit"]
                 rule = {"type": "rule", "strokeDash": [5, 3], "color": self.black}
-                shown = vega.tooltip(once[1:])
-                kept = "isValid(datum.published)"
-                marks = layer(rule, kept, y=number("published"), tooltip=shown)
-                marks["transform"].append({"aggregate": [], "groupby": once})
+                hover, is_marked = vega.tooltip(distinct[1:]), "isValid(datum.published)"
+                marks = layer(rule, is_marked, y=number("published"), tooltip=hover)
+                marks["transform"].append({"aggregate": [], "groupby": distinct})
                 yield marks
 
         factors = [factor for factor in self.differing if factor != "epoch_set"]
         return self._panels(factors, layers, (over, "low", "high"))
 
     def _strips(self) -> Spec:
-        """Return a stroke for each epoch, a strip for each unit, and the medians."""
+        """Return a tick for each epoch, a strip for each board, with a stroke at its median."""
         x = name("instance", columns.label("instance"), axis={"labelAngle": 0})
         y = number("value", self._title(), scale={"zero": False})
         median = {**y, "aggregate": "median"}
@@ -234,17 +247,18 @@ class Panel:
         layers: Callable[[list[Spec]], Iterable[Spec]],
         numbers: Iterable[str] = (),
     ) -> Spec:
-        """Return layers in small multiples of factors and the unit, or alone where there is one.
+        """Return layers with their data, in small multiples of factors and unit if these differ.
 
-        `layers` gives them for what hovering shows; `numbers` are further columns that hold some.
+        `layers` makes them, given the tooltip's encoding; `numbers` are further numeric columns.
+        Gives each row its `panel` and `shape`.
         """
-        first: dict[tuple[str, ...], str] = {}  # quantities of one unit share a multiple
+        titles: dict[tuple[str, ...], str] = {}  # quantities of one unit share a multiple
         for row in self.rows:
             words = [WORDS.get(n, "{}").format(self.titles.get(row[n], row[n])) for n in factors]
             if len(self.units) > 1 and "quantity" in row:
                 words.append(columns.axis_title(row["quantity"]).removeprefix("predicted "))
                 key = (*(row[n] for n in factors), unit_of(row["quantity"]))
-                row["panel"] = first.setdefault(key, " · ".join(words))
+                row["panel"] = titles.setdefault(key, " · ".join(words))
             else:
                 row["panel"] = " · ".join(words)
             row["shape"] = SHAPES.get(row.get("published_qualifier", ""), "diamond")
@@ -259,7 +273,7 @@ class Panel:
         return {"data": data, **multiples}
 
     def _title(self) -> str | None:
-        """Return the title of the axis; of several units each multiple says its own."""
+        """Return the title of the axis; None where multiples have several units in theirs."""
         return columns.axis_title(self.quantities[0]) if len(self.units) == 1 else None
 
     def _values(self, column: str) -> list[str]:
@@ -271,9 +285,12 @@ class Panel:
             return values
 
     def _colour(self, column: str, values: Sequence[str] | None = None) -> Spec:
-        """Return the encoding of colour by a column, in the colours of the palette."""
+        """Return the colour encoding of a column's `values`, by default all, from the palette.
+
+        Values without a colour of their own take those of `OTHERS` in turn.
+        """
         values = list(values or self._values(column))
-        spare = iter(OTHERS * (1 + len(values) // len(OTHERS)))
+        spare_keys = itertools.cycle(OTHERS)
         colours = []
         for value in values:
             key = COLOURS.get(value, value.removesuffix("_s"))
@@ -281,7 +298,7 @@ class Panel:
                 key = f"state_{value}"
             elif column == "epoch":
                 key = "epoch_0" if value == "0" else "epoch_1_plus"
-            colours.append(self.palette.get(key) or self.palette.get(next(spare), "#777777"))
+            colours.append(self.palette.get(key) or self.palette.get(next(spare_keys), "#777777"))
         if len(values) == 1:
             return {"value": colours[0]}
         legend: Spec = {"orient": "top", "title": None, **self._labels(values)}
@@ -292,30 +309,31 @@ class Panel:
         return name(column, columns.label(column), scale=scale, legend=legend)
 
     def _labels(self, values: Sequence[str]) -> Spec:
-        """Return how a column's cells are shown to people."""
+        """Return the label expression of an axis or legend that maps cells to titles."""
         shown = {value: self.titles.get(value, value) for value in values}
         shown |= {value: columns.axis_title(value) for value in values if value in self.quantities}
         shown |= {"": "–", "null": "–"}
         return {"labelExpr": f"{json.dumps(shown, ensure_ascii=False)}[datum.label] || datum.label"}
 
-    def _marks(self, at: Spec, tooltip: list[Spec]) -> Iterable[Spec]:
-        """Yield the published numbers as marks at their value; ranges as rods."""
-        at = {**at, "y": number("published")}
+    def _marks(self, position: Spec, tooltip: list[Spec]) -> Iterable[Spec]:
+        """Yield layers of published numbers: marks at their value, ranges as rules."""
+        encoding = {**position, "y": number("published")}
         if self.has_marks:
-            yield self._mark_layer(at, "isValid(datum.published)", tooltip)
+            yield self._mark_layer(encoding, "isValid(datum.published)", tooltip)
         if any(row.get("published_hi") for row in self.rows):
-            ends: Spec = {**at, "y2": {"field": "published_hi"}}
+            ends: Spec = {**encoding, "y2": {"field": "published_hi"}}
             rod = {"type": "rule", "color": self.black}
             yield layer(rod, "isValid(datum.published_hi)", **ends)
 
-    def _mark_layer(self, at: Spec, where: str, tooltip: list[Spec]) -> Spec:
-        seen = {"condition": {"test": "datum.seen_by_fit === 'True'", "value": self.black}}
+    def _mark_layer(self, position: Spec, condition: str, tooltip: list[Spec]) -> Spec:
+        """Return a layer of published marks, of the rows that meet a condition over `datum`."""
+        if_seen = {"test": "datum.seen_by_fit === 'True'", "value": self.black}
         return layer(
             {"type": "point", "size": 55, "strokeWidth": 1.6, "opacity": 1},
-            where,
-            **at,
+            condition,
+            **position,
             stroke={"value": self.black},
-            fill={**seen, "value": "white"},
+            fill={"condition": if_seen, "value": "white"},
             shape={"field": "shape", "type": "nominal", "scale": None},
             tooltip=tooltip,
         )

@@ -124,12 +124,15 @@ class Job:
         return paper.seen_ids(self.twin, self.backend)
 
     def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
-        """Return the relations of these metrics whose runs are drawn, with what they are here."""
-        find = number_of or paper.numbers_of(self.runs)
+        """Pair the paper's relations of these metrics with ours; those without runs are left out.
+
+        `number_of` gives our numbers: by default, means over the figure's runs.
+        """
+        number_of = number_of or paper.numbers_of(self.runs)
         return [
             Related(relation, here, relation.id in self.seen, self.ink(relation.id))
             for relation in self.relations
-            if relation.metric in metrics and (here := paper.here_of(relation, find))
+            if relation.metric in metrics and (here := paper.here_of(relation, number_of))
         ]
 
     def plotted(
@@ -140,9 +143,9 @@ class Job:
         number: Number | None = None,
         **more: Any,
     ) -> Plotted:
-        """Return a number of a run, else the mean of a column, with what is published of it.
+        """Pair a number of a run, by default the mean of a column, with the published one.
 
-        Of several measured epochs it has their lowest and highest, too. `more`: further columns.
+        Its CSV row has the columns `more`, and `lowest` and `highest` of several measured epochs.
         """
         is_column = bool(run.epochs) and quantity in run.epochs[0]
         if run.is_measured and is_column and (values := run.values(quantity, epoch_set)).size > 1:
@@ -173,13 +176,13 @@ class Job:
 
     @cached_property
     def _failing_ids(self) -> frozenset[str]:
-        return frozenset().union(*(one.ids for rows in self.failing.values() for one in rows))
+        return frozenset().union(*(row.ids for rows in self.failing.values() for row in rows))
 
     def fails(self, panel: str, **wanted: str) -> bool:
-        """Say whether a claim of a panel fails by a comparison of this claim, device, model, ..."""
+        """Say whether a claim of a panel fails by a comparison with these fields of `Failing`."""
         return any(
-            all(getattr(one, name) == value for name, value in wanted.items())
-            for one in self.failing.get(panel, ())
+            all(getattr(comparison, name) == value for name, value in wanted.items())
+            for comparison in self.failing.get(panel, ())
         )
 
     @contextmanager
@@ -190,9 +193,11 @@ class Job:
         corner_note: str = "",
         addition: str = "",
     ) -> Iterator[tuple[Figure, Axes]]:
-        """Open a panel, then close it; below it stands which runs it draws: all, or these.
+        """Open a panel of config/plotting.yaml as figure and axes, and close it at the end.
 
-        `corner_note` stands in their place where no runs are drawn, `addition` after the title.
+        Its note names `runs` (default: all of the figure), or is `corner_note` where no runs are
+        drawn; `addition` follows the title. Registers the panel in `drawn`. Raises ConfigError: the
+        configuration has no such panel.
         """
         if name not in self.panels:
             raise ConfigError(
@@ -203,10 +208,10 @@ class Job:
         drawn = self.runs if runs is None else runs
         words = corner_note or note(drawn, self.lacking)
         machine = "" if corner_note else measured_on(drawn, self.records)
-        shown = {**self.panels[name], "title": f"{self._title_of(name)}{addition}"}
+        settings = {**self.panels[name], "title": f"{self._title_of(name)}{addition}"}
         self.drawn[name] = Drawn((), words, machine)
-        with style.panel(self.style, shown, "") as opened:
-            yield opened
+        with style.panel(self.style, settings, "") as figure_and_axes:
+            yield figure_and_axes
 
     def _title_of(self, panel: str) -> str:
         return style.titled(self.panels[panel]["title"], label(self.backend).split(",")[0])
@@ -226,10 +231,11 @@ class Job:
         change: str = CHANGE,
         red: bool = False,
     ) -> None:
-        """Draw a legend of at most six entries: what was drawn, what is published, what is red.
+        """Draw the figure's legend: `drawn`, published marks of `rows`, `lines`, the red.
 
-        `rows` are those of the CSV, `lines` further entries. `change` is the entry of published
-        relations; empty: they have another one. `red`: something besides the rows is red.
+        The marks share one entry where there would be more than `MOST_ENTRIES`. `change` is the
+        label of published relations; empty: they get no entry. `red`: something besides the rows
+        is red.
         """
         black = self.palette["published"]
         marked = [row for row in rows if isinstance(row, Plotted) and row.mark]
@@ -237,7 +243,7 @@ class Job:
         inks = [row.ink for row in marked] + [row.ink for row in changes]
         is_red = red or any(ink != black for ink in inks)
         if changes and change:
-            dash: Any = "-" if any(one.seen_by_fit for one in changes) else DASHES
+            dash: Any = "-" if any(row.seen_by_fit for row in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
         if is_red:
@@ -248,10 +254,9 @@ class Job:
         style.legend(figure, [*drawn, *marks, *lines])
 
     def save(self, figure: Figure, name: str, rows: Sequence[Row]) -> None:
-        """Write a panel and the numbers in it: SVG, PNG and CSV.
+        """Write an open panel as SVG, PNG and CSV, with its note below, and keep its rows.
 
-        At most two lines below say what it is and how many take-aways do not hold. A panel without
-        a number is not drawn: its picture says why.
+        Of a panel without a number the picture says why in one sentence.
         """
         cells = [
             row.cells() if isinstance(row, Plotted | Related) else {**row, "deviation_pct": None}
@@ -279,5 +284,5 @@ class Job:
             return ""
         if self.backend != TWIN:
             return "; black: published"
-        words = {True: "filled: used in the fit", False: "open: not"}
-        return "".join(f"; {words[one]}" for one in words if one in seen)
+        filled = "; filled: used in the fit" if True in seen else ""
+        return filled + ("; open: not" if False in seen else "")

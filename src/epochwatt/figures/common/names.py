@@ -1,4 +1,4 @@
-"""Put names beside the marks of a plane: each clear of marks, lines and other names."""
+"""Label the marks of a plane: each label clear of marks, lines and other labels."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,9 @@ FAR_PT = 8.0  # a name as far as that is tied to its mark by a line
 NEARER = 1.4  # a name without a line is that many times as far from other marks
 MARK_PT, LINE_PT, STEP_PT = 7.0, 4.0, 3.0  # width of a mark, of a line, steps along a line
 EDGE_PT = 2.0  # from the frame of the axes
+LETTER_WIDTH, LINE_HEIGHT = 0.6, 1.05  # of the size of the font
+SAME_PT = 0.01  # marks this near are one
+CLEAR_PT = -0.01  # a gap of this is no overlap, but for rounding
 TIE = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0.5, "shrinkB": 2.5}
 AROUND = np.array([(r, 2 * math.pi * n / TURNS) for r in NEAR_PT for n in range(TURNS)])
 
@@ -22,12 +25,12 @@ Place = tuple[float, float]
 
 
 class Names:
-    """The names of one plane, whose limits no longer change, and what they keep clear of."""
+    """Places labels on axes whose limits no longer change, and remembers what is taken."""
 
     def __init__(self, axes: Axes, marks: Iterable[Place]) -> None:
         self.axes = axes
-        self.marks = [on_page(axes, mark) for mark in marks]  # a name could be taken to be theirs
-        self.taken = [(*place, MARK_PT, MARK_PT) for place in self.marks]  # x, y, width, height
+        self.marks = [on_page(axes, mark) for mark in marks]
+        self.taken = [(*place, MARK_PT, MARK_PT) for place in self.marks]  # x, y, width, height; pt
 
     def avoid(self, points: Iterable[Place], size_pt: float = MARK_PT) -> None:
         """Keep clear of points of the plane."""
@@ -41,34 +44,40 @@ class Names:
     def write(
         self, point: Place, words: str, colour: str, size_pt: float = 7.5, **look: Any
     ) -> None:
-        """Write a name beside a point of the plane, where it is clear of all else."""
-        at, frame, per_px = on_page(self.axes, point), self.axes.bbox, 72.0 / self.axes.figure.dpi
+        """Draw a label near `point`, in the clearest place, and reserve that place.
+
+        A label that is `FAR_PT` or more away is tied to the point by a line, reserved too.
+        """
+        mark_pt, frame, pt_per_px = (
+            on_page(self.axes, point), self.axes.bbox, 72.0 / self.axes.figure.dpi,
+        )  # fmt: skip
         lines = words.split("\n")
-        size = 0.6 * size_pt * max(map(len, lines)), 1.05 * size_pt * len(lines)
-        room = [per_px * end for end in (frame.x0, frame.y0, frame.x1, frame.y1)]
-        rivals = [mark for mark in self.marks if math.dist(mark, at) > 0.01]
-        distance, offset = free_place(at, size, self.taken, room, rivals)
-        end = (at[0] + offset[0], at[1] + offset[1])
-        self.taken.append((*end, *size))
+        size = LETTER_WIDTH * size_pt * max(map(len, lines)), LINE_HEIGHT * size_pt * len(lines)
+        room = [pt_per_px * end for end in (frame.x0, frame.y0, frame.x1, frame.y1)]
+        other_marks = [mark for mark in self.marks if math.dist(mark, mark_pt) > SAME_PT]
+        distance, offset = free_place(mark_pt, size, self.taken, room, other_marks)
+        label_pt = (mark_pt[0] + offset[0], mark_pt[1] + offset[1])
+        self.taken.append((*label_pt, *size))
         is_tied = distance >= FAR_PT
         self.axes.annotate(
             words, point, offset, textcoords="offset points", ha="center", va="center",
             color=colour, fontsize=size_pt, zorder=5, **look,
             arrowprops=TIE | {"color": colour} if is_tied else None,
         )  # fmt: skip
-        if is_tied:  # neither names nor their lines come near it
-            self.taken += [(*place, LINE_PT, LINE_PT) for place in along([at, end])[2:]]
+        if is_tied:
+            tie = along([mark_pt, label_pt])[2:]
+            self.taken += [(*place, LINE_PT, LINE_PT) for place in tie]
 
 
 def on_page(plane: Axes, point: Place) -> Place:
-    """Return a place of the plane in points of the page."""
+    """Convert data coordinates to points (1/72 in) of the page."""
     to_points = plane.transData + plane.figure.dpi_scale_trans.inverted()
     x, y = 72.0 * to_points.transform(point)
     return float(x), float(y)
 
 
 def along(line: Sequence[Place]) -> list[Place]:
-    """Return places on a line, `STEP_PT` apart."""
+    """Sample a polyline every `STEP_PT`, without its last point."""
     places: list[Place] = []
     for start, end in pairwise(line):
         n = max(int(math.dist(start, end) / STEP_PT), 1)
@@ -77,40 +86,44 @@ def along(line: Sequence[Place]) -> list[Place]:
 
 
 def free_place(
-    at: Place,
+    mark: Place,
     size: tuple[float, float],
     taken: Sequence[tuple[float, float, float, float]],
     room: Sequence[float] = (-math.inf, -math.inf, math.inf, math.inf),
-    rivals: Sequence[Place] = (),
+    other_marks: Sequence[Place] = (),
 ) -> tuple[float, Place]:
-    """Return how far from its mark a name stands, and where its middle is from there; points.
+    """Choose where the label of a mark stands: its distance, and the offset (x, y) of its middle.
 
-    The first of the places around that is clear of the boxes that are taken (middle, size), in the
-    room (x and y from, x and y to), and not to be taken for the name of a rival; else the clearest.
+    All in points. Of the candidates `AROUND` the mark, nearest first, it is the first that overlaps
+    no `taken` box (x and y of the middle, width, height), lies in `room` (x and y from, x and y
+    to), and cannot be taken for the label of another mark; where none is clear, the clearest.
     """
-    distance, turn = AROUND.T
-    away = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (distance[:, None] + np.array(size) / 2)
-    middles, half = at + away, np.array(size) / 2
+    distance, angle = AROUND.T
+    half = np.array(size) / 2
+    offset = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (distance[:, None] + half)
+    middles = mark + offset
     boxes = np.array([*taken, (math.inf, math.inf, 0.0, 0.0)])
-    clear = _gaps(middles, half, boxes[:, :2], boxes[:, 2:] / 2).max(axis=2).min(axis=1)
+    clearance = _gaps(middles, half, boxes[:, :2], boxes[:, 2:] / 2).max(axis=2).min(axis=1)
     inside = np.minimum(middles - half - room[:2], np.array(room[2:]) - middles - half)
-    clear = np.minimum(clear, inside.min(axis=1) - EDGE_PT)
-    if rivals:
-        others = np.array(rivals)
-        apart = np.hypot(*np.moveaxis(_gaps(middles, half, others, 0.0).clip(0.0), -1, 0)).min(
-            axis=1
-        )
-        untied = apart - NEARER * distance
-        # a line to a far name comes near no rival
-        steps = np.linspace(0.0, 1.0, 9)[None, :, None] * away[:, None, :] + at
-        tied = np.hypot(*np.moveaxis(steps[:, :, None] - others, -1, 0)).min(axis=(1, 2)) - LINE_PT
-        clear = np.minimum(clear, np.where(distance < FAR_PT, untied, tied))
-    best = int(np.argmax(np.minimum(clear, -0.01)))
-    return float(distance[best]), (float(away[best, 0]), float(away[best, 1]))
+    clearance = np.minimum(clearance, inside.min(axis=1) - EDGE_PT)
+    if other_marks:
+        others = np.array(other_marks)
+        across, up = np.moveaxis(_gaps(middles, half, others, 0.0).clip(0.0), -1, 0)
+        untied = np.hypot(across, up).min(axis=1) - NEARER * distance
+        # a line to a far label comes near no other mark
+        on_tie = np.linspace(0.0, 1.0, 9)[None, :, None] * offset[:, None, :] + mark
+        across, up = np.moveaxis(on_tie[:, :, None] - others, -1, 0)
+        tied = np.hypot(across, up).min(axis=(1, 2)) - LINE_PT
+        clearance = np.minimum(clearance, np.where(distance < FAR_PT, untied, tied))
+    best = int(np.argmax(np.minimum(clearance, CLEAR_PT)))  # all clear ones are equal: the nearest
+    return float(distance[best]), (float(offset[best, 0]), float(offset[best, 1]))
 
 
 def _gaps(
     a: NDArray[np.floating], half_a: Any, b: NDArray[np.floating], half_b: Any
 ) -> NDArray[np.floating]:
-    """Return gaps between boxes, (n, 2) and (m, 2), across and up: (n, m, 2); below 0: none."""
+    """Return the gaps between boxes of middles `a` (n, 2) and `b` (m, 2), across and up: (n, m, 2).
+
+    A negative gap is an overlap.
+    """
     return np.asarray(np.abs(a[:, None] - b) - half_a - half_b)

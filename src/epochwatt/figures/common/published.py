@@ -82,15 +82,17 @@ class Mark(NamedTuple):
     seen_by_fit: bool  # whether the simulated boards were fitted to it
 
     def deviation_pct(self, value: float | None) -> float | None:
-        """Return by how much a value is beside it, % of it; of a bound or a range from its end.
+        """Return how far our value is off the published number, % of it; 0 where a bound is kept.
 
-        0: it is met. None: there is no value, or the published number is 0.
+        Of a bound or a range it is off the nearest end. None: no value, or 0 is published.
         """
         if value is None:
             return None
         low = -math.inf if self.qualifier in ("less_than", "at_most") else self.value
         high = math.inf if self.qualifier == "at_least" else self.value
-        nearest = min(max(value, low), high if self.value_hi is None else self.value_hi)
+        if self.value_hi is not None:
+            high = self.value_hi
+        nearest = min(max(value, low), high)
         if value == nearest:
             return 0.0
         return 100.0 * (value - nearest) / nearest if nearest else None
@@ -100,24 +102,25 @@ Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> 
 
 
 def published_marks(published: str, twin: str, paper: str, backend: str) -> Marks:
-    """Return the published numbers of one paper, to be found with `mark`.
+    """Load one paper's numbers of runs and idle boards by run key and metric, for `mark`.
 
-    `published` and `twin` are folders of config/; nothing was fitted to what another backend has.
+    `published` and `twin` are the folders config/published and config/twin. Of one key a value
+    replaces bounds, and a lower with an upper bound is a range.
     """
-    facts = load_published(Path(published))
     seen = seen_ids(twin, backend)
+    facts = [
+        fact for fact in load_published(Path(published)).measurements.values()
+        if fact.paper == paper and fact.kind in ("run", "idle")
+    ]  # fmt: skip
     marks: dict[tuple[Any, ...], Mark] = {}
-    for bounds in (False, True):  # a value counts more than a bound
-        for fact in facts.measurements.values():
-            if fact.paper != paper or fact.is_bound != bounds or fact.kind not in ("run", "idle"):
-                continue
-            for config in single(fact.config):
-                key = (*run_key(config), fact.metric)
-                new = Mark(fact.value, None, fact.id, fact.qualifier, fact.id in seen)
-                old = marks.setdefault(key, new)
-                if (old.qualifier, new.qualifier) == ("at_least", "at_most"):
-                    ids, is_seen = f"{old.id} {new.id}", old.seen_by_fit and new.seen_by_fit
-                    marks[key] = Mark(old.value, new.value, ids, RANGE, is_seen)
+    for fact in sorted(facts, key=lambda fact: fact.is_bound):  # values first
+        for config in single(fact.config):
+            key = (*run_key(config), fact.metric)
+            new = Mark(fact.value, None, fact.id, fact.qualifier, fact.id in seen)
+            old = marks.setdefault(key, new)
+            if (old.qualifier, new.qualifier) == ("at_least", "at_most"):
+                ids, is_seen = f"{old.id} {new.id}", old.seen_by_fit and new.seen_by_fit
+                marks[key] = Mark(old.value, new.value, ids, RANGE, is_seen)
     return marks
 
 
@@ -140,7 +143,10 @@ def _key(factors: Cells, epoch_set: str | None) -> tuple[Any, ...]:
 
 
 def idle_mark(marks: Marks, device: str, power_mode: str, state: str, scope: str) -> Mark | None:
-    """Return what is published of an idle board: state i by its sensors, the others at the plug."""
+    """Return the published idle power, W, of a board in a state; None: there is none.
+
+    State i is published by the board's own sensors (`scope` module), the others at the plug.
+    """
     if (scope == "module") != (state == ON_BOARD):
         return None
     config = {"device": device, "power_mode": power_mode, "state": state}
@@ -184,7 +190,7 @@ class Plotted:
         return self.mark is not None and self.mark.seen_by_fit
 
     def ends(self) -> list[tuple[float, str]]:
-        """Return value and marker of the published number, of a range those of both ends."""
+        """Return value and marker of the published number: of a range two, of none nothing."""
         if self.mark is None:
             return []
         if self.kind in (BESIDE_STACK, IN_STACK):
@@ -206,16 +212,16 @@ class Plotted:
 def draw_mark(
     axes: Axes, x: float, plotted: Plotted, width: float = 0.0, side: int = 1, *, line: bool = True
 ) -> None:
-    """Draw what is published of a number, at its value; nothing where nothing is.
+    """Draw the published number of a bar or point at `x`, at its value; nothing without one.
 
-    Over a bar it is a line of the bar's width with a small marker at its end, in the gap beside the
-    bar; of a point, which has no width, it is a marker at its side. A bound is an arrow, a range
-    two. The marker is at the right (side 1), at the left (-1), or on the bar (0).
+    Over a bar, `width` wide, it is a line (unless `line` is False) with a marker at its right end
+    (`side` 1), its left (-1) or its middle (0). A point has no width, and a marker beside it. A
+    bound is an arrow, a range two.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
-    aside = side * (AT_BAR_PT if width else AT_POINT_PT)
-    moved = axes.transData + ScaledTranslation(aside / 72.0, 0.0, figure.dpi_scale_trans)
+    gap_in = side * (AT_BAR_PT if width else AT_POINT_PT) / 72.0
+    shifted = axes.transData + ScaledTranslation(gap_in, 0.0, figure.dpi_scale_trans)
     for value, marker in plotted.ends():
         if width and line:
             is_on_dark = plotted.row["quantity"] in ON_DARK and value < plotted.height
@@ -225,8 +231,8 @@ def draw_mark(
                 solid_capstyle="butt", zorder=4.5, path_effects=[halo(2.2)] if is_on_dark else [],
             )  # fmt: skip
         look = mark_look(marker, plotted.seen_by_fit, plotted.ink)
-        at = x + side * width / 2
-        (drawn,) = axes.plot(at, value, **look, zorder=5, clip_on=False, transform=moved)
+        marker_x = x + side * width / 2
+        (drawn,) = axes.plot(marker_x, value, **look, zorder=5, clip_on=False, transform=shifted)
         drawn.set_in_layout(False)
 
 
@@ -236,7 +242,7 @@ def halo(width_pt: float) -> withStroke:
 
 
 def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
-    """Return the look of a published number."""
+    """Return matplotlib's keywords of a published marker, filled where the fit has seen it."""
     return {
         "marker": marker,
         "markersize": {"d": 5.0, "*": 6.0}.get(marker, 3.8),
@@ -249,22 +255,22 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
 
 
 def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> list[Artist]:
-    """Return a legend's entry for each kind of mark, filled where the fit has seen all of it.
+    """Make a legend entry for each kind of published mark, filled where the fit has seen them all.
 
-    Together they are one entry, which has a sign for each kind.
+    With `together` they are one text entry with a glyph for each kind.
     """
-    kinds: dict[tuple[str, str], list[bool]] = {}
+    seen_by_kind: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
         name = row.kind or row.row["quantity"]
         for _, marker in row.ends():
             words = WORDS.get(marker) or WORDS.get(name) or columns.label(name)
-            kinds.setdefault((words, marker), []).append(row.seen_by_fit)
+            seen_by_kind.setdefault((words, marker), []).append(row.seen_by_fit)
     if together:
-        signs = [f"{GLYPHS[marker]} {words}" for words, marker in kinds if marker]
-        signs += [f"thin bar: {words}" for words, marker in kinds if not marker]
-        return [Line2D([], [], linestyle="none", label=f"published: {', '.join(signs)}")]
+        kinds = [f"{GLYPHS[marker]} {words}" for words, marker in seen_by_kind if marker]
+        kinds += [f"thin bar: {words}" for words, marker in seen_by_kind if not marker]
+        return [Line2D([], [], linestyle="none", label=f"published: {', '.join(kinds)}")]
     entries: list[Artist] = []
-    for (words, marker), seen in kinds.items():
+    for (words, marker), seen in seen_by_kind.items():
         look, label = mark_look(marker, all(seen), colour), f"published {words}"
         if marker:
             entries.append(Line2D([], [], label=label, **look))
@@ -298,17 +304,23 @@ class Related:
         return "-" if self.seen_by_fit else DASHES
 
     def reading(self, *, a_is_left: bool = True) -> str:
-        """Return what is printed and what it is here; a factor leads from the left bar on."""
+        """Return the published number, then ours, as text: `÷1.4, here ÷1.52`, `+30 %, here +28 %`.
+
+        A factor leads from the left bar to the right one; the left one is A or B.
+        """
         r = self.relation
         is_change = r.formula.endswith("(B-A)/A") and r.qualifier not in BOUNDS
-        sign, factor = "+" if is_change else "", ""
+        plus, factor = "+" if is_change else "", ""
         if r.unit == "x":
-            factor = "÷" if (r.formula == "A/B") == a_is_left else "×"
+            right_is_smaller = (r.formula == "A/B") == a_is_left
+            factor = "÷" if right_is_smaller else "×"
         ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
-        published = " to ".join(f"{end:{sign}g}" for end in ends)
-        forms = [".3g" if factor else ".1f" if abs(end) < 100 else ".0f" for end in self.here]
-        texts = [f"{end:{sign}{form}}" for end, form in zip(self.here, forms, strict=True)]
-        here, unit = " to ".join(dict.fromkeys(texts)), UNITS.get(r.unit, f" {r.unit}")
+        published = " to ".join(f"{end:{plus}g}" for end in ends)
+        ours = []
+        for end in self.here:
+            digits = ".3g" if factor else ".1f" if abs(end) < 100 else ".0f"
+            ours.append(f"{end:{plus}{digits}}")
+        here, unit = " to ".join(dict.fromkeys(ours)), UNITS.get(r.unit, f" {r.unit}")
         return f"{SIGNS.get(r.qualifier, '')}{factor}{published}{unit}, here {factor}{here}{unit}"
 
     def cells(self) -> dict[str, Any]:
@@ -328,32 +340,36 @@ class Related:
 
 
 def numbers_of(runs: Iterable[RunData], statistic: str = "mean") -> NumberOf:
-    """Return the function that finds mean or median of a metric in runs, as a relation names both.
+    """Return a function from a published config and metric to our mean or median; None: no run.
 
-    It knows columns of `epochs.csv`, times of a mini-batch, and shares such as `stall_s/e2e_s`.
+    Metrics are as in `metric_of`.
     """
-    by_key = {key_of(run): run for run in runs if run.epochs}
+    runs_by_key = {key_of(run): run for run in runs if run.epochs}
 
     def number_of(config: Config, metric: str) -> float | None:
-        run = by_key.get(run_key({**config, "epoch": None}))
+        run = runs_by_key.get(run_key({**config, "epoch": None}))
         return None if run is None else metric_of(run, metric, config["epoch"], statistic)
 
     return number_of
 
 
 def key_of(run: RunData) -> tuple[Any, ...]:
-    """Return what tells a run from others, whatever the epochs; no relation names inference."""
+    """Return the key that published configs find a run by, less epochs; its id if none can."""
     return _key(run.factors, None) if trains_as_published(run.factors) else (run.id,)
 
 
 def metric_of(run: RunData, metric: str, epoch_set: str, statistic: str = "mean") -> float | None:
-    """Return mean or median (of `median_` the median) of a metric over a run's valid epochs."""
-    whole, share, part = metric.partition("/")
-    if share:
-        parts = [metric_of(run, name, epoch_set) for name in whole.strip("()").split("+")]
-        total = metric_of(run, part, epoch_set)
-        values = [number for number in parts if number is not None]
-        return 100.0 * sum(values) / total if total and len(values) == len(parts) else None
+    """Compute the mean or median of a metric over a run's valid epochs; None: it is not known.
+
+    A metric is a column of epochs.csv, `median_` and a column, a time `..._ms_per_minibatch`, or a
+    share in % of one or more columns in another, `(stall_s+compute_s)/e2e_s`.
+    """
+    numerator, slash, denominator = metric.partition("/")
+    if slash:
+        parts = [metric_of(run, name, epoch_set) for name in numerator.strip("()").split("+")]
+        total = metric_of(run, denominator, epoch_set)
+        known = [part for part in parts if part is not None]
+        return 100.0 * sum(known) / total if total and len(known) == len(parts) else None
     if metric.endswith(PER_MINIBATCH):
         seconds = run.number(metric.replace(PER_MINIBATCH, "_s"), epoch_set).value
         count = run.number("n_minibatches", epoch_set).value
@@ -365,13 +381,18 @@ def metric_of(run: RunData, metric: str, epoch_set: str, statistic: str = "mean"
 
 
 def here_of(relation: Relation, number_of: NumberOf) -> tuple[float, ...]:
-    """Return what a relation is here; nothing where a run or a number of it is missing."""
-    sides = [
-        [number_of(config, relation.metric) for config in single(side)] for side in relation.sides
-    ]
-    values = [np.array([v for v in side if v is not None]) for side in sides]
-    if not all(v.size and v.size == len(side) for side, v in zip(sides, values, strict=True)):
-        return ()
+    """Evaluate a published relation on our numbers: one value, or the lowest and the highest.
+
+    The unit is the relation's. Empty where a run or number of it is missing, or it would divide by
+    zero.
+    """
+    values = []  # an array for each side
+    for side in relation.sides:
+        numbers = [number_of(config, relation.metric) for config in single(side)]
+        known = np.array([number for number in numbers if number is not None])
+        if not known.size or known.size < len(numbers):
+            return ()
+        values.append(known)
     formula = relation.formula
     if len(values) == 1:
         low, high = float(values[0].min()), float(values[0].max())
@@ -392,19 +413,20 @@ def here_of(relation: Relation, number_of: NumberOf) -> tuple[float, ...]:
     return tuple(ends) if all(map(math.isfinite, ends)) else ()
 
 
-def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """Return a spread of section 5.4, %: of all values together, or of the worst board's epochs.
+def spread_pct(formula: str, values_by_board: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """Compute a spread of SIGMETRICS 2023, section 5.4, %; empty if a median is 0 or unknown.
 
-    There is none about a median of zero.
+    `max|x-median|`: the farthest value from its board's median, of the worst board. Else range over
+    median of the values of all boards together.
     """
-    boards = [values for values in of_boards if values.size]
-    if not boards:
+    boards = [values for values in values_by_board if values.size]
+    is_farthest = "max|x-median|" in formula
+    groups = boards if is_farthest or not boards else [np.concatenate(boards)]
+    medians = [np.median(values) for values in groups]
+    if not groups or not all(medians):
         return ()
-    if "max|x-median|" in formula:
-        spreads = [(np.abs(v - np.median(v)).max(), np.median(v)) for v in boards]
-    else:
-        together = np.concatenate(boards)
-        spreads = [(np.ptp(together), np.median(together))]
-    if not all(median for _, median in spreads):
-        return ()
-    return (100.0 * max(float(spread / median) for spread, median in spreads),)
+    widths = [
+        np.abs(values - median).max() if is_farthest else np.ptp(values)
+        for values, median in zip(groups, medians, strict=True)
+    ]
+    return (100.0 * max(float(w / median) for w, median in zip(widths, medians, strict=True)),)

@@ -62,8 +62,8 @@ class RunData:
 
     def valid(self, epoch_set: str) -> list[Cells]:
         """Return the valid epochs of a set: `0` the first, `1+` those after it, `all`."""
-        inside = {"0": lambda k: k == 0, "1+": lambda k: k >= 1, "all": lambda k: True}[epoch_set]
-        return [row for row in self.epochs if row["valid"] and inside(row["epoch"])]
+        in_set = {"0": lambda k: k == 0, "1+": lambda k: k >= 1, "all": lambda k: True}[epoch_set]
+        return [row for row in self.epochs if row["valid"] and in_set(row["epoch"])]
 
     def values(self, column: str, epoch_set: str = "1+") -> NDArray[np.floating]:
         """Return a column over the valid epochs of a set; what was not measured is left out."""
@@ -82,13 +82,14 @@ class RunData:
 def read_runs(paths: Iterable[str], missing: Iterable[Cells]) -> list[RunData]:
     """Read the runs of a figure: those with epochs, in order, then those that are not available.
 
-    `paths` has one `epochs.csv` per run, `missing` factors, `run` and `reason` of others.
-    Raises EpochwattError: runs of several backends.
+    `paths` has one `epochs.csv` per run; `missing` has the factors, `run` and `reason` of each run
+    that is not available. Raises EpochwattError: runs are of several backends.
     """
-    tables = [rows for rows in map(read_rows, paths) if rows]
-    runs = [
-        RunData(t[0]["run"], {name: t[0][name] for name in columns.FACTOR_NAMES}, t) for t in tables
-    ]
+    runs = []
+    for epochs in map(read_rows, paths):
+        if epochs:
+            factors = {name: epochs[0][name] for name in columns.FACTOR_NAMES}
+            runs.append(RunData(epochs[0]["run"], factors, epochs))
     runs += [RunData(row["run"], row, (), row["reason"]) for row in missing]
     if len(backends := {run.factors["backend"] for run in runs}) > 1:
         raise EpochwattError(f"a figure of several backends: {', '.join(sorted(backends))}")
@@ -98,7 +99,7 @@ def read_runs(paths: Iterable[str], missing: Iterable[Cells]) -> list[RunData]:
 def csv_row(
     run: RunData, quantity: str, number: Number, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
-    """Return a plotted number as a row of the CSV beside its panel."""
+    """Return a plotted number as a row of the panel's CSV: run, factors, `more` columns, value."""
     return {
         "run": run.id,
         **{name: run.factors[name] for name in SHOWN},
@@ -112,23 +113,26 @@ def csv_row(
 
 
 def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
-    """Say where runs are from: which boards, how many epochs, which studies are not selected."""
+    """Write a panel's note: backend, boards, numbers of runs and epochs, and what whiskers are.
+
+    `lacking`: studies that belong to the figure and are not selected.
+    """
     drawn = [run for run in runs if run.epochs]
     if not drawn:
         return "no epochs"
-    boards: dict[str, set[str]] = {}
+    instances_by_device: dict[str, set[str]] = {}
     for run in drawn:
-        boards.setdefault(run.factors["device"], set()).add(run.factors["instance"])
-    places = []
-    for device, instances in boards.items():
+        instances_by_device.setdefault(run.factors["device"], set()).add(run.factors["instance"])
+    boards = []
+    for device, instances in instances_by_device.items():
         names = sorted(instances)
         span = "+".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"
-        places.append(f"{device}/{span}")
+        boards.append(f"{device}/{span}")
     n_epochs = sum(len(run.epochs) for run in drawn)
-    left_out = n_epochs - sum(len(run.valid("all")) for run in drawn)
-    text = f"{origin([drawn[0].factors['backend']])} {', '.join(places)}; "
+    n_invalid = n_epochs - sum(len(run.valid("all")) for run in drawn)
+    text = f"{origin([drawn[0].factors['backend']])} {', '.join(boards)}; "
     text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
-    text += f", {left_out} not valid and left out" if left_out else ""
+    text += f", {n_invalid} not valid and left out" if n_invalid else ""
     measured = [run for run in drawn if run.is_measured]
     if any(run.values("e2e_s", "all").size > 1 for run in measured):
         text += "; whiskers: lowest to highest epoch"
@@ -138,7 +142,10 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
 
 
 def measured_on(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
-    """Say what measured runs ran on; nothing of simulated ones."""
+    """Describe the machines of measured runs: CPU, PyTorch, no GPU, cold processes.
+
+    `records`: run -> folder of its epochs. Empty where all runs are simulated.
+    """
     drawn = [run for run in runs if run.epochs and run.is_measured]
     words = machines_of(records[run.id] for run in drawn if records.get(run.id))
     clocks = {row["timing_method"] for run in drawn for row in run.valid("all")}
@@ -149,7 +156,10 @@ def measured_on(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
 
 
 def machines_of(folders: Iterable[str]) -> list[str]:
-    """Return CPU and version of PyTorch of the machines that folders of records name, each once."""
+    """Describe each machine of run folders once: CPU, number of CPUs, PyTorch's version.
+
+    Read from the first epoch's record.json of each folder; one without epochs is skipped.
+    """
     machines = []
     for folder in folders:
         paths = sorted(str(path) for path in Path(folder).glob("epoch-*/record.json"))
@@ -163,7 +173,10 @@ def machines_of(folders: Iterable[str]) -> list[str]:
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
-    """Return cores or a clock of a run's power mode, from its records; None: none has it."""
+    """Read a setting (`cores`, `gpu_mhz`, ...) of a run's power mode from the records in `folder`.
+
+    None: there is no record of a valid epoch, or it does not tell.
+    """
     for row in run.valid("all"):
         path = Path(folder, f"epoch-{row['epoch']}", "record.json")
         if folder and path.exists():
@@ -173,15 +186,15 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
 
 
 def data_words(runs: Iterable[RunData]) -> str:
-    """Return which data measured runs read, and how much; nothing where these differ."""
-    words = set()
+    """Describe the data set that all measured runs read, with its samples; empty if they differ."""
+    descriptions = set()
     for run in runs:
         if run.epochs and run.is_measured:
             row = run.epochs[0]
             n_samples = row["n_samples"]
             samples = "" if n_samples is None else f", {counted(n_samples, 'samples')}"
-            words.add(f"{row['dataset']} {row['dataset_source']}{samples}")
-    return words.pop() if len(words) == 1 else ""
+            descriptions.add(f"{row['dataset']} {row['dataset_source']}{samples}")
+    return descriptions.pop() if len(descriptions) == 1 else ""
 
 
 def why_empty(rows: Sequence[Cells]) -> str:

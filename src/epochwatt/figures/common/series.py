@@ -1,6 +1,7 @@
 """Telemetry of a run over time, one epoch after the other."""
 
 import os
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,25 +29,24 @@ class Series(NamedTuple):
 
 
 def series(run: RunData, folder: str, source: str, column: str) -> Series:
-    """Return a column of a source's samples.
+    """Read a telemetry column over all valid epochs of a run, from the records in `folder`.
 
-    Of several columns (`cpu*_mhz`) it is the mean. A mean since the sample before, as a rate is,
-    counts where all of its time is in the epoch.
+    `source` is the telemetry's (`host`, ...). A `*` in `column` (`cpu*_mhz`) means over all columns
+    that match. A rate is a mean since the sample before: it counts where all of its time is in the
+    epoch. Epochs without samples of the source are skipped.
     """
     times, values, epochs, bounds = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=int)], [0.0]
-    head, star, tail = column.partition("*")
     for row in run.valid("all"):
-        place = os.path.join(folder, f"epoch-{row['epoch']}")
-        telemetry = os.path.join(place, TELEMETRY)
-        written: dict[str, Any] = {source: {}}
+        epoch_folder = os.path.join(folder, f"epoch-{row['epoch']}")
+        telemetry = os.path.join(epoch_folder, TELEMETRY)
+        sources: dict[str, Any] = {source: {}}
         if os.path.exists(telemetry):
-            written = files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {})
-        if source not in written or not os.path.exists(samples_path(place, source)):
+            sources = files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {})
+        if source not in sources or not os.path.exists(samples_path(epoch_folder, source)):
             continue
-        record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
-        table = read_source(place, source, written[source])
-        names = [n for n in table if n.startswith(head) and n.endswith(tail)] if star else [column]
-        columns = [table[name] for name in names if name in table]
+        record = files.read_json(os.path.join(epoch_folder, "record.json"), _WINDOW)
+        table = read_source(epoch_folder, source, sources[source])
+        columns = [table[name] for name in table if fnmatchcase(name, column)]
         t_s = table["t_mono_s"]
         sampled = np.mean(columns, axis=0) if columns else np.full(t_s.shape, np.nan)
         inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])

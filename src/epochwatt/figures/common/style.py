@@ -1,6 +1,7 @@
 """The one way to open and to save a figure: style file in, SVG + PNG + CSV out, byte-stable."""
 
 import csv
+import math
 import re
 import textwrap
 import warnings
@@ -48,9 +49,9 @@ Look = dict[str, Any]  # keyword arguments of what matplotlib draws
 
 @contextmanager
 def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[Figure, Axes]]:
-    """Open a panel in a style file, with title and note; close it afterwards.
+    """Open a figure with one axes in a style file, with title and note; close it at the end.
 
-    Its settings are `title`, `width_in` and `height_in`.
+    `settings`: `title`, `width_in`, `height_in`.
     """
     with plt.style.context(style):
         size = (settings["width_in"], settings["height_in"])
@@ -64,19 +65,20 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
 
 
 def titled(title: str, origin: str) -> str:
-    """Return a title that begins with where the numbers are from: it is read before a note."""
+    """Put the origin of the numbers before a title: `Simulated · Stall`."""
     return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
 def axis_title(name: str, *more: str, unit: str = "", width: int = AXIS_LETTERS) -> str:
-    """Return label and unit of a column, with what else is said of it, in lines for small axes."""
+    """Return the axis title of a column, `label, more (unit)`, wrapped to `width` letters."""
     words = ", ".join([columns.label(name), *more])
-    kept = f"{words} ({unit or columns.unit(name)})".replace("epochs 1+", "epochs\u00a01+")
-    return textwrap.fill(kept.replace(" (", "\u00a0("), width).replace("\u00a0", " ")
+    title = f"{words} ({unit or columns.unit(name)})"
+    unbroken = title.replace("epochs 1+", "epochs\u00a01+").replace(" (", "\u00a0(")
+    return textwrap.fill(unbroken, width).replace("\u00a0", " ")
 
 
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Draw a legend between the panel's title and its axes, in as few rows as it needs."""
+    """Draw a legend below the panel's title, which it takes over, in place of any earlier one."""
     title = ""
     for old in list(figure.legends):
         title = old.get_title().get_text()
@@ -85,7 +87,7 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
-    """Draw title and legend as one, for which the layout makes room."""
+    """Draw the title as that of the figure's legend: the layout then makes room for both."""
     widths = [ENTRY_IN + LETTER_IN * len(str(handle.get_label())) for handle in handles]
     figure.legend(
         handles=handles, ncols=columns_that_fit(widths, figure.get_figwidth()), title=title,
@@ -94,7 +96,7 @@ def _head(figure: Figure, title: str, handles: Sequence[Artist]) -> None:
 
 
 def legend_above(axes: Axes, title: str, handles: Sequence[Artist], **look: Any) -> None:
-    """Draw a legend of one field's own above it, with its title."""
+    """Draw axes' own legend above them, with `title` as theirs."""
     axes.legend(
         handles=handles, title=title, fontsize="x-small", title_fontsize="small", alignment="left",
         loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, **look,
@@ -102,44 +104,45 @@ def legend_above(axes: Axes, title: str, handles: Sequence[Artist], **look: Any)
 
 
 def columns_that_fit(widths: Sequence[float], available: float) -> int:
-    """Return in how many columns entries fit, filled from top to bottom; at least one.
+    """Return the number of a legend's columns, at least 1: the least that makes the fewest rows.
 
-    As many as make the fewest rows, and no more: no row is left with one entry under several.
+    `widths` of entries, filled column by column, and the `available` width are in inches.
     """
-    fits = [
+    n_entries = len(widths)
+    fitting = [
         n
-        for n in range(len(widths), 0, -1)
+        for n in range(1, n_entries + 1)
         if n == 1 or sum(float(c.max()) for c in np.array_split(widths, n)) <= available
     ]
-    rows = -(-len(widths) // fits[0]) if fits else 0
-    return next((n for n in reversed(fits) if n * rows >= len(widths)), 1)
+    fewest_rows = math.ceil(n_entries / fitting[-1]) if fitting else 0
+    return next((n for n in fitting if n * fewest_rows >= n_entries), 1)
 
 
 def side_by_side(
     figure: Figure, axes: Axes, n: int, widths: Sequence[float] | None = None
 ) -> list[Axes]:
-    """Return `n` axes in a row, of these relative widths, instead of the panel's one."""
+    """Replace the panel's axes by `n` in a row, of these relative widths; return them."""
     axes.remove()
     return list(figure.subplots(1, n, squeeze=False, width_ratios=widths)[0])
 
 
 def facets(figure: Figure, axes: Axes, n: int, n_columns: int = COLUMNS) -> list[Axes]:
-    """Return `n` axes in rows of `n_columns` instead of the panel's one, empty places left out.
+    """Replace the panel's axes by `n` in rows of `n_columns`; return them.
 
-    The panel's height in config/plotting.yaml is that of two rows; it follows their number.
+    Sets the figure's height by the number of rows: as it comes, it is that of two rows.
     """
     n_columns = min(n_columns, n)
-    rows = -(-n // n_columns)
+    rows = math.ceil(n / n_columns)
     figure.set_figheight(HEAD_IN + (figure.get_figheight() - HEAD_IN) * rows / 2)
     axes.remove()
-    places = figure.subplots(rows, n_columns, squeeze=False).flatten()
-    for empty in places[n:]:
+    grid = figure.subplots(rows, n_columns, squeeze=False).flatten()
+    for empty in grid[n:]:
         empty.remove()
-    return list(places[:n])
+    return list(grid[:n])
 
 
 def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Write small titles over axes, in lines no wider than these; the panel grows for them."""
+    """Set small titles of axes, wrapped to their width; the figure grows by the added lines."""
     n_more = n_rows = 0
     for axes, title in zip(places, titles, strict=True):
         spec = axes.get_subplotspec()
@@ -158,7 +161,10 @@ def pale(colour: str) -> str:
 
 
 def set_notes(figure: Figure, note: str, below: str, colour: str) -> None:
-    """Write a line below a panel, and below it one in a colour; a long one is cut: see captions."""
+    """Write the line `note` below a panel, and below it `below` in a colour; both are shortened.
+
+    Captions have them in full.
+    """
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
     first, second = (textwrap.shorten(line, width, placeholder=" …") for line in (note, below))
     drawn = _write_note(figure, f"{first}\n " if second else first)
@@ -172,14 +178,14 @@ def _write_note(figure: Figure, text: str) -> Any:
 
 
 def _filled(figure: Figure, text: str) -> str:
-    """Return a text in lines that fit below a panel; ids and percentages stay whole."""
+    """Wrap a text to the width of a panel; ids and percentages stay whole."""
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    kept = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
-    return kept.replace("\u00a0", " ")
+    filled = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
+    return filled.replace("\u00a0", " ")
 
 
 def notice(figure: Figure, sentence: str) -> None:
-    """Replace a panel by one sentence, in a strip as high as it."""
+    """Clear a figure and write one sentence instead; its height shrinks to that of the sentence."""
     figure.clear()
     figure.set_layout_engine("none")
     width = figure.get_figwidth()
@@ -211,10 +217,10 @@ def save(
 
 
 def lay_out(figure: Figure) -> None:
-    """Give axes the places that they will have: texts have their size and place from here on.
+    """Run the figure's layout engine, so that axes and texts have their final size and place.
 
-    `Figure.draw_without_rendering` would go through everything that is drawn besides. A panel whose
-    names leave no room for its axes grows.
+    Quicker than `Figure.draw_without_rendering`, which visits every artist. Logarithmic axes get
+    plain labels first. A figure whose texts leave no room for its axes grows until they have some.
     """
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         if type(axis.get_major_formatter()) is LogFormatterSciNotation:
@@ -243,14 +249,14 @@ class Powers(LogFormatterSciNotation):
 
 
 def label_log(axis: Axis, *subs: float) -> None:
-    """Label a logarithmic axis with plain numbers at 1, 2 and 5, or at other multiples."""
+    """Label a logarithmic axis with plain numbers, at `subs` times powers of ten: 1, 2 and 5."""
     axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 
 
 def set_log(axes: Axes, *names: str) -> None:
-    """Make axes logarithmic, after all is drawn; one without a number above zero shows 0.1 to 1."""
+    """Make the axes `x`, `y` logarithmic, after all is drawn; 0.1 to 1 where nothing is above 0."""
     for name in names:
         if not np.isfinite(getattr(axes.dataLim, f"minpos{name}")):
             axes.set(**{f"{name}lim": (0.1, 1.0)})
@@ -258,7 +264,7 @@ def set_log(axes: Axes, *names: str) -> None:
 
 
 def colours(palette: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
-    """Return the colours of `keys`; ConfigError lists the ones the palette lacks."""
+    """Return the colours of `keys` in the palette. Raises ConfigError: it lacks some of them."""
     if missing := [key for key in keys if key not in palette]:
         raise ConfigError(
             f"palette has no colour for {', '.join(missing)}",

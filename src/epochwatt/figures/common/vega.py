@@ -42,7 +42,10 @@ def layer(mark: str | Spec, *where: str, **encoding: Any) -> Spec:
 def multiples(
     by: Spec, layers: Sequence[Spec], width: int, height: int, columns: int, *independent: str
 ) -> Spec:
-    """Return layers as small multiples of a column; `independent` scales differ between them."""
+    """Return layers as small multiples by the column of encoding `by`, in rows of `columns`.
+
+    `independent` names the scales (`x`, `y`) that each multiple has for itself.
+    """
     spec: Spec = {
         "facet": by,
         "columns": columns,
@@ -65,29 +68,29 @@ def plane(
     columns: int = 2,
     behind: Sequence[Spec] = (),
 ) -> Spec:
-    """Return rows as points in a plane, with small multiples of the column `field`.
+    """Return a scatter plot of rows: encodings `x`, `y` and `colour`, multiples by column `field`.
 
-    Rows with one cell in the column `line` are joined; `rod` names the columns of an interval's
-    ends; layers may lie behind. Hovering shows every column.
+    Rows that share a value of the column `line` are joined. `rod` names the columns of both ends of
+    an interval, drawn along the quantitative axis. Layers `behind` come first. Hovering shows every
+    column. Without rows: `NOTHING`.
     """
-    told = {way["field"] for way in (x, y) if way["type"] == "quantitative"} | set(rod or ())
+    numeric = {axis["field"] for axis in (x, y) if axis["type"] == "quantitative"} | set(rod or ())
     filled = [{k: v for k, v in row.items() if v is not None and v != ""} for row in rows]
-    shown = [{k: float(v) if k in told else v for k, v in row.items()} for row in filled]
+    shown = [{k: float(v) if k in numeric else v for k, v in row.items()} for row in filled]
     if not shown:
         return dict(NOTHING)
-    at: Spec = {"x": x, "y": y} | ({"color": colour} if colour else {})
+    encoding: Spec = {"x": x, "y": y} | ({"color": colour} if colour else {})
     layers = list(behind)
     if rod:
-        along = "x" if x["type"] == "quantitative" and y["type"] == "nominal" else "y"
-        ends = {along: {**at[along], "field": rod[0]}, f"{along}2": {"field": rod[1]}}
-        layers.append(
-            layer({"type": "rule", "size": 2}, f"isValid(datum.{rod[0]})", **{**at, **ends})
-        )
+        axis = "x" if x["type"] == "quantitative" and y["type"] == "nominal" else "y"
+        ends = {axis: {**encoding[axis], "field": rod[0]}, f"{axis}2": {"field": rod[1]}}
+        rule = {"type": "rule", "size": 2}
+        layers.append(layer(rule, f"isValid(datum.{rod[0]})", **{**encoding, **ends}))
     if line:
-        layers.append(layer("line", f"isValid(datum.{line})", **at, detail={"field": line}))
+        layers.append(layer("line", f"isValid(datum.{line})", **encoding, detail={"field": line}))
     point = {"type": "point", "filled": True, "size": 60, "opacity": 0.9}
     hover = tooltip(dict.fromkeys(column for row in shown for column in row))
-    layers.append(layer(point, **at, tooltip=hover))
+    layers.append(layer(point, **encoding, tooltip=hover))
     data: Spec = {"data": {"values": shown}}
     if not field:
         return {**data, "width": "container", "height": HEIGHT, "layer": layers}
@@ -95,7 +98,7 @@ def plane(
 
 
 def csv_data(rows: Sequence[Mapping[str, object]], numbers: Iterable[str]) -> Spec:
-    """Return rows as data in CSV, which is a third of them in JSON."""
+    """Return rows as inline CSV data, a third of the size of JSON; columns `numbers` are parsed."""
     names = list(dict.fromkeys(column for row in rows for column in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", lineterminator="\n")

@@ -37,9 +37,9 @@ def draw(job: Job) -> None:
         runs = [run for run in job.runs if run.factors["storage"] == storage]
         bars = []
         for bar in bars_of(runs, "dataset_scale", "num_workers"):
-            first, *others = bar.group.split("\n")
-            size = SIZES.get(first, f"{first} times")
-            bars.append(replace(bar, group="\n".join([size, *others])))
+            scale, *other_lines = bar.group.split("\n")
+            size = SIZES.get(scale, f"{scale} times")
+            bars.append(replace(bar, group="\n".join([size, *other_lines])))
         is_time = quantity == "e2e_s"
         with job.panel(panel, runs) as (figure, axes):
             rows: list[Row] = [*draw_medians(bars, axes, job, quantity, ALONG)]
@@ -58,7 +58,10 @@ def draw(job: Job) -> None:
 
 
 def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[Row]:
-    """Draw what time would take that grows with the data set; return the CSV's rows."""
+    """Draw E2E as it would be if it grew linearly with the data set's size; return the CSV's rows.
+
+    A bar's dotted line is the median E2E at scale 1, same workers, times its scale.
+    """
     base = {bar.tick: bar.run for bar in bars if bar.run.factors["dataset_scale"] == 1}
     grown = [bar for bar in bars if bar.tick in base and bar.run.factors["dataset_scale"] != 1]
     x_by_run = {bar.run.id: at for bar, at in zip(bars, x_of(bars), strict=True)}

@@ -53,8 +53,8 @@ LATER = "1+"  # epochs that have no mark of their own
 def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False) -> None:
     """Draw a quantity by number of workers and storage medium: figures 2 to 5, of one panel each.
 
-    On a logarithmic scale they are dots, with the factors that more workers make. The axis is named
-    like the quantity, or has a label of its own.
+    With `is_log` they are dots on a logarithmic scale, with the published factors between numbers
+    of workers. `label` replaces the y axis's title.
     """
     bars = bars_of(job.runs, "num_workers", "storage")
     changes = changes_of(bars, job, quantity) if is_log else []
@@ -64,26 +64,25 @@ def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False)
             bars, axes, job, quantity, columns.label("num_workers"),
             has_first=True, is_log=is_log, not_marked=[fact.id for fact in placeless],
         )  # fmt: skip
-        more = ["logarithmic"] if is_log else []
-        axes.set_ylabel(label or style.axis_title(quantity, *more))
+        scale_words = ["logarithmic"] if is_log else []
+        axes.set_ylabel(label or style.axis_title(quantity, *scale_words))
         grey = job.palette["missing"]
-        names = {"first epoch": True, "median of all epochs": False}
         entries: list[Artist] = []
-        for name, is_first in names.items():
-            fill = style.pale(grey) if is_first else grey
-            look = _dot(grey, is_first=is_first)
-            dot = Line2D([], [], label=name, **look)
-            entries.append(dot if is_log else Patch(color=fill, label=name))
+        for name, is_first in (("first epoch", True), ("median of all epochs", False)):
+            if is_log:
+                entries.append(Line2D([], [], label=name, **_dot(grey, is_first=is_first)))
+            else:
+                entries.append(Patch(color=style.pale(grey) if is_first else grey, label=name))
         if is_log:
             _scale_log(axes)
         job.legend(figure, entries, [*rows, *changes])
         place = places(bars, BESIDE)
         brackets = []
         for medium, tick in MEDIA.items():
-            of_medium = [one for one in changes if one.relation.config_a["storage"] == medium]
-            brackets += brackets_of(of_medium, place, job, {quantity: tick})
+            on_medium = [c for c in changes if c.relation.config_a["storage"] == medium]
+            brackets += brackets_of(on_medium, place, job, {quantity: tick})
         draw_brackets([(axes, brackets)])
-        if any("(A-B)/B is printed" in one.relation.note for one in changes):
+        if any("(A-B)/B is printed" in change.relation.note for change in changes):
             job.remark(job.figure, PRINTED_FACTORS)
         if placeless:
             words = [
@@ -97,23 +96,23 @@ def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False)
 
 
 def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
-    """Return a bar for each run, in order of two factors: those of its group and of its tick.
+    """Make a bar of each run, sorted and labelled by the factors `group` and `tick`.
 
-    Further factors that differ are named with the group.
+    Further factors that differ are lines of the group's label. Media have the papers' order.
     """
-    grouping = {"id", group, tick, *ALONG.get(group, ()), *ALONG.get(tick, ())}
-    others = [
-        f for f in FACTOR_NAMES if f not in grouping and len({run.factors[f] for run in runs}) > 1
+    named = {"id", group, tick, *ALONG.get(group, ()), *ALONG.get(tick, ())}
+    further = [
+        f for f in FACTOR_NAMES if f not in named and len({run.factors[f] for run in runs}) > 1
     ]
 
     def order(run: RunData) -> tuple[Any, ...]:
-        last = run.factors[tick]
-        place = list(MEDIA).index(last) if last in MEDIA else len(MEDIA)
-        return run.factors[group], *(str(run.factors[f]) for f in others), place, last
+        value = run.factors[tick]
+        rank = list(MEDIA).index(value) if value in MEDIA else len(MEDIA)
+        return run.factors[group], *(str(run.factors[f]) for f in further), rank, value
 
     bars = []
     for run in sorted(runs, key=order):
-        words = [f"{run.factors[group]:g}", *(f"{f} {run.factors[f]}" for f in others)]
+        words = [f"{run.factors[group]:g}", *(f"{f} {run.factors[f]}" for f in further)]
         name = MEDIA.get(run.factors[tick], str(run.factors[tick]))
         bars.append(Bar(run, "\n".join(words), name))
     return bars
@@ -132,24 +131,24 @@ def draw_medians(
 ) -> list[Plotted]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
-    `label` is what the groups are, `not_marked` ids of published numbers without a place here. The
-    first epoch may stand beside it, pale: its rows follow those of all medians.
+    With `has_first` a run's first epoch stands beside it, pale; these rows follow all medians.
+    `label` stands below the groups. Published numbers with an id in `not_marked` get no mark.
     """
     colours = [job.colour(bar.run.factors["storage"]) for bar in bars]
     sets = (("all", BESIDE, 1), ("0", -BESIDE, -1)) if has_first else (("all", 0.0, 1),)
     rows: list[Plotted] = []
     missing: list[tuple[float, str]] = []
-    for epoch_set, beside, side in sets:
+    for epoch_set, offset, side in sets:
         is_first = epoch_set == "0"
-        of_set = []
+        set_rows = []
         for bar in bars:
             number = bar.run.number(quantity, epoch_set, "median")
             row = job.plotted(bar.run, quantity, epoch_set, number, statistic="median")
             row = replace(row, mark=None) if row.published_id in not_marked else row
-            of_set.append(replace(row, kind=FIRST_EPOCH) if is_first else row)
-        x = (x_of(bars) + beside).tolist()
+            set_rows.append(replace(row, kind=FIRST_EPOCH) if is_first else row)
+        x = (x_of(bars) + offset).tolist()
         if is_log:
-            for at, row, colour in zip(x, of_set, colours, strict=True):
+            for at, row, colour in zip(x, set_rows, colours, strict=True):
                 axes.plot([at], [row.value or np.nan], **_dot(colour, is_first=is_first))
                 draw_whisker(axes, at, row, job)
                 draw_mark(axes, at, row, 0.0, side)
@@ -157,13 +156,14 @@ def draw_medians(
         else:
             fills = [style.pale(colour) for colour in colours] if is_first else colours
             width = BAR if has_first else LONE_BAR
-            missing += draw_bars(axes, x, of_set, job, width, side, color=fills)
-            for at in (at for at, row in zip(x, of_set, strict=True) if row.value == 0):
-                axes.annotate(  # told from what is missing
-                    "0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
-                    fontsize="small",
-                )  # fmt: skip
-        rows += of_set
+            missing += draw_bars(axes, x, set_rows, job, width, side, color=fills)
+            for at, row in zip(x, set_rows, strict=True):
+                if row.value == 0:  # told from what is missing
+                    axes.annotate(
+                        "0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
+                        fontsize="small",
+                    )  # fmt: skip
+        rows += set_rows
     if is_log:
         style.set_log(axes, "y")
     draw_missing(missing, axes, job.colour("missing"))
@@ -172,14 +172,14 @@ def draw_medians(
 
 
 def _dot(colour: str, *, is_first: bool) -> style.Look:
-    """Return the look of a median, and of a first epoch: hollow."""
+    """Return matplotlib's keywords of a median's dot; a first epoch's is hollow."""
     look: style.Look = {"marker": "o", "markersize": 5.5, "linestyle": "none"}
     look |= {"markeredgewidth": 1.3, "markeredgecolor": colour}
     return look | {"markerfacecolor": "white" if is_first else colour}
 
 
 def _scale_log(axes: Axes) -> None:
-    """Give a logarithmic axis plain numbers and lines at 1, 2 and 5, and some room."""
+    """Widen the logarithmic y axis by `ROOM` at both ends; label it at 1, 2 and 5."""
     low, high = axes.dataLim.intervaly
     if np.isfinite([low, high]).all() and low > 0.0:
         axes.set_ylim(low / ROOM, high * ROOM)
@@ -196,11 +196,11 @@ def changes_of(bars: Sequence[Bar], job: Job, metric: str) -> list[Related]:
 
 def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measurement]:
     """Return the published numbers of bars whose number of workers the paper does not say."""
-    wanted, place = (job.paper, METRICS.get(quantity, quantity)), places(bars)
+    metric, place = METRICS.get(quantity, quantity), places(bars)
     return [
         fact
         for fact in job.facts.measurements.values()
-        if (fact.paper, fact.metric) == wanted
+        if (fact.paper, fact.metric) == (job.paper, metric)
         and fact.note.startswith(INFERRED)
         and WORKERS in fact.note
         and any(place(config) is not None for config in single(fact.config))

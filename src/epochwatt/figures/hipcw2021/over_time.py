@@ -77,7 +77,7 @@ class Bin(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Axes of a figure: names in the CSV, and how to get them of a run."""
+    """A figure's quantity: its columns in the CSV, and how to read it from a run's records."""
 
     quantity: str
     along: str
@@ -91,21 +91,21 @@ class Kind(NamedTuple):
 
 
 def reads(run: RunData, folder: str) -> Points:
-    """Return the rate of reads over the training time, s."""
+    """Read a run's rate of disk reads, 1/s, over the training time, s; `folder`: its records."""
     samples = series(run, folder, "host", "read_iops")
     epochs = list(dict.fromkeys(samples.epoch.tolist()))
     return Points(samples.t_s, samples.values, samples.bounds_s, epochs, samples.missing)
 
 
 def stalls(run: RunData, folder: str) -> Points:
-    """Return the stall of each mini-batch, ms, over their number."""
+    """Read the stall of each mini-batch, ms, over their number; `folder`: the run's records."""
     records = RunFolder(*os.path.split(folder))
     epochs = [row["epoch"] for row in run.valid("all") if records.has(row["epoch"])]
-    values = [1e3 * records.read(k).minibatch_s[:, STALL].sum(axis=1) for k in epochs]
-    all_ms = np.concatenate([np.zeros(0), *values])
-    bounds = np.cumsum([len(part) for part in values]).tolist()
+    epoch_ms = [1e3 * records.read(k).minibatch_s[:, STALL].sum(axis=1) for k in epochs]
+    stall_ms = np.concatenate([np.zeros(0), *epoch_ms])
+    bounds = np.cumsum([len(epoch) for epoch in epoch_ms]).tolist()
     missing = "" if epochs else run.reason or "no record of a valid epoch"
-    return Points(np.arange(all_ms.size) + 0.5, all_ms, bounds, epochs, missing)
+    return Points(np.arange(stall_ms.size) + 0.5, stall_ms, bounds, epochs, missing)
 
 
 READS = Kind("read_iops", "t_s", "training time (s)", reads)
@@ -123,10 +123,12 @@ def draw_stalls(job: Job) -> None:
 
 
 def draw_series(job: Job, kind: Kind) -> None:
-    """Draw the panels of a figure: one medium and size of the data set each."""
+    """Draw the panels of a figure, one per medium and data set size, with axes for each run."""
     for letter, (storage, scale) in PANELS:
-        f = {"storage": storage, "dataset_scale": scale}
-        runs = [run for run in job.runs if all(run.factors[name] == f[name] for name in f)]
+        runs = [
+            run for run in job.runs
+            if (run.factors["storage"], run.factors["dataset_scale"]) == (storage, scale)
+        ]  # fmt: skip
         runs.sort(key=lambda run: run.factors["num_workers"])
         panel = f"{job.figure}{letter}"
         with job.panel(panel, runs) as (figure, axes):
@@ -146,35 +148,36 @@ def draw_series(job: Job, kind: Kind) -> None:
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
                 job.save(figure, panel, rows)
                 continue
-            plain = [row for row in rows if isinstance(row, dict)]
+            cells = [row for row in rows if isinstance(row, dict)]  # all but published marks
             job.drawn[panel].note += "" if kind.is_rate else "; each field has its own scale"
             job.remark(panel, REMARKS)
             is_cut = any(STARTS in facet.get_title() for facet in facets)
             job.remark(panel, WITH_STARTS if is_cut else "")
-            job.remark(panel, ONE_RATE if job.backend == TWIN and not has_range(plain) else "")
-            job.remark(panel, NO_NUMBER if kind.is_rate and len(plain) == len(rows) else "")
+            job.remark(panel, ONE_RATE if job.backend == TWIN and not has_range(cells) else "")
+            job.remark(panel, NO_NUMBER if kind.is_rate and len(cells) == len(rows) else "")
             medium, bound = job.colour(storage), job.colour("epoch_bound")
             step = f"of 1/{N_BINS} of an epoch"
-            drawn: list[Artist] = [Line2D([], [], color=medium, label=f"mean {step}", **LINE)]
-            drawn += (
-                [Patch(color=style.pale(medium), label="lowest to highest in it")]
-                if has_range(plain)
-                else []
-            )
-            drawn.append(Line2D([], [], color=bound, label="end of an epoch", **BOUND_LINE))
-            for by in [row["implied_by"] for row in plain if "implied_by" in row][:1]:
+            entries: list[Artist] = [Line2D([], [], color=medium, label=f"mean {step}", **LINE)]
+            if has_range(cells):
+                entries.append(Patch(color=style.pale(medium), label="lowest to highest in it"))
+            entries.append(Line2D([], [], color=bound, label="end of an epoch", **BOUND_LINE))
+            implied = next((row for row in cells if "implied_by" in row), None)
+            if implied:
+                label = f"implied by the published {implied['implied_by']}"
                 look = {"color": job.colour("published"), **IMPLIED_LINE}
-                drawn.append(Line2D([], [], label=f"implied by the published {by}", **look))
-            job.legend(figure, drawn, rows)
+                entries.append(Line2D([], [], label=label, **look))
+            job.legend(figure, entries, rows)
             job.save(figure, panel, rows)
 
 
 def draw_run(run: RunData, axes: Axes, job: Job, kind: Kind) -> list[Row]:
-    """Draw mean and range of a run's points, step by step; return the CSV's rows."""
-    points, colour = (
-        kind.points_of(run, job.records.get(run.id, "")),
-        job.colour(run.factors["storage"]),
-    )
+    """Draw a run over time on its axes; return the CSV's rows.
+
+    Mean and range of each step, ends of epochs, each epoch's mean, and its published mark, or else
+    what the published times of whole epochs imply.
+    """
+    points = kind.points_of(run, job.records.get(run.id, ""))
+    colour = job.colour(run.factors["storage"])
     bins = list(binned(points))
     scale = {"dataset_scale": run.factors["dataset_scale"]}
     steps = [
@@ -230,68 +233,71 @@ def draw_run(run: RunData, axes: Axes, job: Job, kind: Kind) -> list[Row]:
 
 
 def binned(points: Points, n_bins: int = N_BINS) -> Iterator[Bin]:
-    """Yield an epoch's points in equal steps of x; a step without a point gives none.
+    """Yield the points of each epoch, summarised in `n_bins` equal steps of x; none of empty steps.
 
-    A point where one epoch ends and the next begins is of the first.
+    A point where one epoch ends and the next begins belongs to the earlier one.
     """
     for epoch, (start, end) in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
-        cuts = np.searchsorted(points.x, np.linspace(start, end, n_bins + 1))
-        cuts[0] = np.searchsorted(points.x, start, side="right" if start else "left")
-        cuts[-1] = np.searchsorted(points.x, end, side="right")
-        for left, right in pairwise(cuts.tolist()):
+        edges = np.searchsorted(points.x, np.linspace(start, end, n_bins + 1))
+        edges[0] = np.searchsorted(points.x, start, side="right" if start else "left")
+        edges[-1] = np.searchsorted(points.x, end, side="right")
+        for left, right in pairwise(edges.tolist()):
             v, x = points.values[left:right], points.x[left:right]
             if v.size:
-                ends = float(v.min()), float(v.mean()), float(v.max())
-                yield Bin(epoch, float(x.mean()), v.size, *ends)
+                low, mean, high = float(v.min()), float(v.mean()), float(v.max())
+                yield Bin(epoch, float(x.mean()), v.size, low, mean, high)
 
 
 def has_range(rows: Sequence[Cells]) -> bool:
-    """Say whether values differ within most of the steps that are drawn as one."""
-    steps = [row["high"] - row["low"] > SAME * row["value"] for row in rows if "high" in row]
-    return sum(steps) > len(steps) / 2
+    """Return whether values differ within most steps (the rows with `low` and `high`)."""
+    differs = [row["high"] - row["low"] > SAME * row["value"] for row in rows if "high" in row]
+    return sum(differs) > len(differs) / 2
 
 
 def implied_rows(run: RunData, job: Job, scale: Cells) -> list[Cells]:
-    """Return what published times of an epoch imply for a mini-batch, as rows of the CSV.
+    """Compute the stall per mini-batch, ms, that published epoch times imply: a row or none.
 
-    The published stall over the number of mini-batches; without one, and without workers, the
-    published E2E less what is not stall here.
+    implied = published stall / mini-batches; where no stall is published and there are no workers,
+    (published E2E - our E2E + our stall) / mini-batches. `off_pct`: ours against it. `scale`:
+    further columns.
     """
-    count = run.number("n_minibatches", "all").value
-    whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
-    ours_s = {name: run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")}
-    source, words, other_s = whole, "median stall", 0.0
-    if whole is None and not run.factors["num_workers"]:
-        source, words = (
-            e2e,
-            "median E2E less our compute",
-        )
-        other_s = (ours_s["e2e_s"] or math.inf) - (ours_s["stall_s"] or 0.0)
-    if source is None or not count or source.value <= other_s:
+    n_minibatches = run.number("n_minibatches", "all").value
+    e2e_s = run.number("e2e_s", "all", "median").value or math.inf
+    stall_s = run.number("stall_s", "all", "median").value or 0.0
+    source = mark(job.marks, run.factors, "stall_s", "all")
+    words, other_s = "median stall", 0.0
+    if source is None and not run.factors["num_workers"]:
+        source = mark(job.marks, run.factors, "e2e_s", "all")
+        words, other_s = "median E2E less our compute", e2e_s - stall_s
+    if source is None or not n_minibatches or source.value <= other_s:
         return []
-    implied_ms = 1e3 * (source.value - other_s) / count
-    off_pct = 100.0 * (1e3 * (ours_s["stall_s"] or 0.0) / count / implied_ms - 1.0)
+    implied_ms = 1e3 * (source.value - other_s) / n_minibatches
+    off_pct = 100.0 * (1e3 * stall_s / n_minibatches / implied_ms - 1.0)
     words += f", {SEEN[source.seen_by_fit]}" if job.backend == TWIN else ""
     more = {**scale, "implied_by": words, "off_pct": off_pct}
     return [csv_row(run, IMPLIED, Number(implied_ms, 0), "all", **more)]
 
 
 def limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -> str:
-    """Show the axis up to the highest value; return in words what is cut off, or nothing.
+    """Set the y limits to the highest value, less outliers; return in words what is cut off.
 
-    Cut off are starts of epochs, and single peaks elsewhere, far above all else.
+    Cut off are starts of epochs far above all else, and then single peaks elsewhere. `marks` are
+    published values, which stay.
     """
-    epochs = [None] * START_BINS + [b.epoch for b in bins]
-    starts = [b.high for n, b in enumerate(bins) if b.epoch != epochs[n]]
-    highs = [b.high for n, b in enumerate(bins) if b.epoch == epochs[n]]
-    start, few = max(starts, default=0.0), PEAK * float(np.median(highs)) if highs else 0.0
-    peaks = [high for high in highs if high > few]
+    earlier_epochs = [None] * START_BINS + [b.epoch for b in bins]  # of the bin START_BINS before
+    starts = [
+        b.high for b, earlier in zip(bins, earlier_epochs, strict=False) if b.epoch != earlier
+    ]
+    highs = [b.high for b, earlier in zip(bins, earlier_epochs, strict=False) if b.epoch == earlier]
+    start = max(starts, default=0.0)
+    peak_from = PEAK * float(np.median(highs)) if highs else 0.0
+    peaks = [high for high in highs if high > peak_from]
     if not 0 < len(peaks) <= MOST_PEAKS * len(highs):
         peaks = []
-    rest = max((*(high for high in highs if not peaks or high <= few), *marks), default=0.0)
+    rest = max((*(high for high in highs if not peaks or high <= peak_from), *marks), default=0.0)
     is_cut = start > CUT * rest > 0
     axes.set_ylim(0, HEAD * (rest if is_cut else max(rest, start)) or 1.0)
     if not is_cut:
         return ""
-    further = f"; elsewhere {max(peaks):.0f} {unit}" if peaks else ""
-    return f"{STARTS} cut off: up to {start:.0f} {unit}{further}"
+    elsewhere = f"; elsewhere {max(peaks):.0f} {unit}" if peaks else ""
+    return f"{STARTS} cut off: up to {start:.0f} {unit}{elsewhere}"

@@ -47,7 +47,7 @@ def test_a_name_without_a_line_is_clearly_nearer_to_its_own_mark(others):
     own = (100.0, 100.0)
     apart = [other for other in others if math.dist(own, other) > MARK_PT]
     taken = [(*other, MARK_PT, MARK_PT) for other in apart]
-    distance, (x, y) = free_place(own, SIZE, taken, rivals=apart)
+    distance, (x, y) = free_place(own, SIZE, taken, other_marks=apart)
     if distance < FAR_PT:
         at = (100.0 + x, 100.0 + y)
         beside = [[max(abs(at[k] - o[k]) - SIZE[k] / 2, 0.0) for k in (0, 1)] for o in apart]
