@@ -45,7 +45,7 @@ _NOT_KNOWN = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
 
 
 def check_folder(folder: Path) -> list[DataError]:
-    """Return what is wrong with a package; nothing: it may be relied upon.
+    """Check a package; return all problems, empty if it may be relied upon.
 
     A problem says file, line, column, what was there and what is allowed. The name of the folder
     has to say what is not measured, like the name inside it.
@@ -81,7 +81,7 @@ def check_folder(folder: Path) -> list[DataError]:
 
 
 def _check_readable(folder: Path) -> Iterator[DataError]:
-    """Yield files that must not be read: pipes, which never end, and what fills the memory."""
+    """Yield a problem for each pipe, socket or device, and for each file too large to read."""
     for path in sorted(folder.iterdir()):
         if path.is_fifo() or path.is_socket() or path.is_char_device() or path.is_block_device():
             yield DataError("a package has plain files only", where=path.name, do="remove it")
@@ -91,7 +91,7 @@ def _check_readable(folder: Path) -> Iterator[DataError]:
 
 
 def _check_files(folder: Path) -> Iterator[DataError]:
-    """Yield what is wrong with the files as such; of wrong cells `_check_table` tells."""
+    """Yield missing files, folders, and files that are not as SHA256SUMS has them."""
     present = {path.name for path in folder.iterdir()}
     for name in package.NEEDED:
         if name not in present:
@@ -113,7 +113,10 @@ def _check_files(folder: Path) -> Iterator[DataError]:
 def _check_statements(
     folder: Path, descriptor: Document, provenances: set[str]
 ) -> Iterator[DataError]:
-    """Yield what name, provenance, licence and both files of metadata disagree on."""
+    """Yield where name, description, licence and croissant.json contradict the tables.
+
+    `provenances`: of the tables
+    """
     where = package.DESCRIPTOR
     stated = descriptor["epochwatt"]["provenances"]
     if set(stated) != provenances:
@@ -141,23 +144,24 @@ def _check_statements(
     except DataError as error:
         yield error
         return
-    ours = {key: (croissant[key], descriptor[key]) for key in ("name", "description")}
+    # what it is -> value in croissant.json, and in datapackage.json
+    pairs = {key: (croissant[key], descriptor[key]) for key in ("name", "description")}
     if licences and croissant["license"] not in map(package.licence_url, licences):
-        ours["license"] = (croissant["license"], licences[0])
+        pairs["license"] = (croissant["license"], licences[0])
     hashes = {file["contentUrl"]: f"sha256:{file['sha256']}" for file in croissant["distribution"]}
     expected = {r["path"]: r.get("hash") for r in descriptor["resources"] if "schema" in r}
     for path in expected.keys() | hashes.keys():
-        ours[f"checksum of {path}"] = (hashes.get(path), expected.get(path))
-    for what, (value, other) in ours.items():
+        pairs[f"checksum of {path}"] = (hashes.get(path), expected.get(path))
+    for what, (value, other) in pairs.items():
         if value != other:
             allowed = [f"{other}, as in {package.DESCRIPTOR}"]
             yield wrong_at(package.CROISSANT, f"another {what}", str(value), allowed)
 
 
 def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[DataError]:
-    """Return what is wrong with a table and with its entry in `datapackage.json`.
+    """Check a table, cell by cell, and its entry in `datapackage.json`; return all problems.
 
-    `altered` files are not as SHA256SUMS has them, which is told already.
+    `altered`: files that are not as SHA256SUMS has them, which is reported already
     """
     stated, path = resource["epochwatt"], resource["path"]
     table = TABLES.get(stated["table"])
@@ -191,7 +195,7 @@ def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[Da
 
 
 def _check_entry(resource: Document, table: Table) -> Iterator[DataError]:
-    """Yield where the entry of a table has another schema than ours, or another name."""
+    """Yield where the entry of a table has other columns, types, units or names than ours."""
     stated = resource["schema"]["fields"]
     where = f"{package.DESCRIPTOR}: {resource['name']}"
     expected = {column.name: column.descriptor() for column in table.columns}
@@ -204,17 +208,17 @@ def _check_entry(resource: Document, table: Table) -> Iterator[DataError]:
                 problem = f"{key} of column {field['name']}"
                 yield wrong_at(where, problem, field.get(key, ""), [ours.get(key, "none")])
     provenance = resource["epochwatt"]["provenance"]
-    for key, text in (("name", ""), ("path", ".csv")):
-        text = f"{table.name}-{provenance}{text}"
-        if resource[key] != text:
+    for key, ending in (("name", ""), ("path", ".csv")):
+        allowed = f"{table.name}-{provenance}{ending}"
+        if resource[key] != allowed:
             problem = f"the {key} of a table with provenance {provenance}"
-            yield wrong_at(where, problem, resource[key], [text])
+            yield wrong_at(where, problem, resource[key], [allowed])
 
 
 def read_lines(text: str, path: str) -> pd.DataFrame:
-    """Return the cells of a table as text, each row under the line of the file that it ends in.
+    """Parse a CSV table into a frame of text, whose index is the line that each row ends in.
 
-    Raises DataError: a line is not as long as the first, or there is none.
+    Raises DataError: a line has more or fewer cells than the first, or there is no row.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: dict[int, list[str]] = {}
@@ -240,7 +244,7 @@ def read_lines(text: str, path: str) -> pd.DataFrame:
 
 
 def _header_problem(path: str, header: Sequence[str], table: Table) -> DataError:
-    """Return how the first line of a table differs from what it has to be."""
+    """Return the first difference between the columns of a file and those of `table`."""
     where = f"{path}, line 1"
     for name in table.header:
         if name not in header:
@@ -267,7 +271,7 @@ def check_cells(path: str, lines: pd.DataFrame, columns: Sequence[Column]) -> It
 
 
 def _advice(column: Column, cell: str) -> str | None:
-    """Return what to do about a cell that is not allowed."""
+    """Return advice on a cell that is not allowed; None: there is none."""
     if not cell:
         return "leave the row out, as of a mode that failed, or fill the cell in"
     if column.field.kind not in ("int", "float"):
@@ -286,6 +290,7 @@ def _check_origin(path: str, lines: pd.DataFrame, stated: str) -> Iterator[DataE
     """Yield cells that contradict the provenance that the package states of their table."""
 
     def cells(name: str, is_wrong: Any) -> Iterator[tuple[str, str]]:
+        """Yield place and text of the cells of a column where a mask is true."""
         for line, cell in lines.loc[is_wrong, name].items():
             yield f"{path}, line {line}, column {name}", cell
 
@@ -300,14 +305,14 @@ def _check_origin(path: str, lines: pd.DataFrame, stated: str) -> Iterator[DataE
             for where, cell in cells("backend", actual == other):
                 yield wrong_at(where, f"a backend whose rows are {other}, not {stated}", cell)
     if "run" in lines:
-        is_other = lines["run"].str.startswith("twin-") != (stated == "simulated")
-        for where, cell in cells("run", is_other):
+        is_simulated = lines["run"].str.startswith("twin-")
+        for where, cell in cells("run", is_simulated != (stated == "simulated")):
             problem = "the id of a simulated run begins with twin-, and no other"
             yield wrong_at(where, problem, cell)
 
 
 def _check_records(folder: Path, path: str, lines: pd.DataFrame) -> Iterator[DataError]:
-    """Yield sweeps and runs that are called measured, and for which no record is listed."""
+    """Yield sweeps and runs of a measured table that records.json lists no record of."""
     records: Document = {}
     if (folder / package.RECORDS).is_file():
         try:
@@ -323,7 +328,7 @@ def _check_records(folder: Path, path: str, lines: pd.DataFrame) -> Iterator[Dat
 
 
 def check_keys(path: str, lines: pd.DataFrame, table: Table) -> Iterator[DataError]:
-    """Yield lines that cannot be told from an earlier one by those columns that the file has."""
+    """Yield lines that repeat the key of an earlier line, by the key columns that the file has."""
     names = [name for name in table.key if name in lines]
     seen: dict[tuple[str, ...], object] = {}
     for line, *key in lines[names].itertuples(name=None):
@@ -339,7 +344,7 @@ def check_keys(path: str, lines: pd.DataFrame, table: Table) -> Iterator[DataErr
 
 
 def _read_metadata(folder: Path, name: str, shape: Any) -> Any:
-    """Return a JSON file of a package; DataError where it is missing or of another shape."""
+    """Read a JSON file of a package; DataError where it is missing or of another shape."""
     try:
         return files.read_json(str(folder / name), shape)
     except (DamagedError, RecordError) as error:
@@ -349,6 +354,6 @@ def _read_metadata(folder: Path, name: str, shape: Any) -> Any:
 
 
 def wrong_at(where: str, problem: str, value: str, allowed: Sequence[str] = ()) -> DataError:
-    """Return a problem with what was there, as it is printable, and what is allowed."""
+    """Build a problem with a value that was found, made printable, and what is allowed."""
     shown = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return DataError(problem, where=where, found=shown or "nothing", allowed=list(allowed) or None)

@@ -53,7 +53,7 @@ def export(
     results: Path = RESULTS,
     measured: Path = MEASURED,
 ) -> list[str]:
-    """Write a package; return what was written, as lines of text.
+    """Write a package of sweeps, studies and runs; return lines that say what was written.
 
     Raises ConfigError, DataError: no such name, no licence, or a cell that may not be passed on;
     RecordWriteError: it cannot be written.
@@ -87,22 +87,28 @@ def export(
 def gather(
     names: Sequence[str], results: Path = RESULTS, measured: Path = MEASURED
 ) -> tuple[list[Part], Document]:
-    """Return the tables of sweeps and runs, one per provenance, and facts about where from.
+    """Collect the tables of sweeps and runs, split by provenance, and facts for further files.
 
-    Raises ConfigError for a name that is neither.
+    The facts are devices.json, and records.json where something is measured. Raises ConfigError: a
+    name is neither a sweep nor a study, run or pattern of runs.
     """
     epochs = _read_rows(results / "tables/epochs.csv")
     tables: list[ModeTable] = []
     chosen: list[pd.DataFrame] = []  # the first epoch of each run of that id, pattern or study
     for name in dict.fromkeys(names):
-        in_study = [name in studies.split() for studies in epochs["studies"]]
-        named = [fnmatch.fnmatchcase(run, name) for run in epochs["run"]]
-        if any(in_study) or any(named):
-            is_chosen = [a or b for a, b in zip(in_study, named, strict=True)]
+        is_chosen = [
+            name in studies.split() or fnmatch.fnmatchcase(run, name)
+            for studies, run in zip(epochs["studies"], epochs["run"], strict=True)
+        ]
+        if any(is_chosen):
             chosen.append(epochs[is_chosen])
         else:
             tables += _find_sweep(name, sorted(set(epochs["run"])))
-    cells = [["" if c is None else str(c) for c in row_cells(r)] for t in tables for r in t.rows]
+    cells = [
+        ["" if cell is None else str(cell) for cell in row_cells(row)]
+        for table in tables
+        for row in table.rows
+    ]
     parts = _split("sweeps", pd.DataFrame(cells, columns=TABLES["sweeps"].header))
     runs = pd.concat([epochs[:0], *chosen]).drop_duplicates("run").set_index("run")
     runs["provenance"] = [
@@ -116,8 +122,9 @@ def gather(
             "energy": pd.concat(energy),
         }
         for name, rows in sources.items():
-            ours = rows[rows["run"].isin(runs.index)]
-            parts += _split(name, ours.assign(provenance=ours["run"].map(runs["provenance"])))
+            selected = rows[rows["run"].isin(runs.index)]
+            provenance = selected["run"].map(runs["provenance"])
+            parts += _split(name, selected.assign(provenance=provenance))
     records = find_records(tables, runs["provenance"], measured)
     boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
     for table in tables:
@@ -129,7 +136,7 @@ def gather(
 
 
 def _read_rows(path: Path) -> pd.DataFrame:
-    """Return a table of runs as text; a factor that is younger than it had its default."""
+    """Read a table of runs as text; a factor that is younger than the table gets its default."""
     frame = pd.DataFrame(read_cells(path) if path.is_file() else [], dtype=object)
     needed = ("run", "studies", *columns.FACTOR_NAMES)
     missing = {k: str(columns.FACTOR_DEFAULTS.get(k, "")) for k in needed if k not in frame}
@@ -137,6 +144,7 @@ def _read_rows(path: Path) -> pd.DataFrame:
 
 
 def _find_sweep(name: str, runs: Sequence[str]) -> list[ModeTable]:
+    """Read the tables of a sweep; ConfigError names sweeps and `runs` where it is none."""
     try:
         return find_tables(name)
     except ConfigError as error:
@@ -151,7 +159,10 @@ def _find_sweep(name: str, runs: Sequence[str]) -> list[ModeTable]:
 
 
 def _split(name: str, rows: pd.DataFrame) -> list[Part]:
-    """Return a table per provenance, in the order of `columns.PROVENANCES`."""
+    """Split rows into a table per provenance, with the columns and empty cells of open data.
+
+    In the order of `columns.PROVENANCES`. `name`: of the table, a key of `TABLES`
+    """
     if rows.empty:
         return []
     table = TABLES[name]
@@ -163,13 +174,13 @@ def _split(name: str, rows: pd.DataFrame) -> list[Part]:
         elif column.field.kind == "float":
             rows[column.name] = cells.mask(cells.str.lower().isin(_NO_NUMBER), "")
     by_provenance = {p: rows[rows["provenance"] == p] for p in columns.PROVENANCES}
-    return [Part(table, p, own) for p, own in by_provenance.items() if len(own)]
+    return [Part(table, p, its_rows) for p, its_rows in by_provenance.items() if len(its_rows)]
 
 
 def _describe_devices(
     boards: Mapping[str, Iterable[str]], records: Records, measured: Path
 ) -> Document:
-    """Return device -> its description, with the machines on which it was measured.
+    """Describe each device: title, power modes, clocks, and the machines that measured.
 
     `boards`: device -> names of its sweeps and runs; `records`: of these.
     """
@@ -214,7 +225,7 @@ def _describe_devices(
 def find_records(
     tables: Sequence[ModeTable], runs: Mapping[str, str] | pd.Series, measured: Path = MEASURED
 ) -> Records:
-    """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
+    """Find the record folders of measured sweeps and runs, with the SHA-256 of their checksums.
 
     `runs`: id -> provenance. Raises DataError: something is measured, and its records are not in
     this checkout.
@@ -222,6 +233,7 @@ def find_records(
     records: Records = {}
 
     def add(name: str, folders: Sequence[Path], is_measured: bool) -> None:
+        """Add the folders of a sweep or run to `records`; DataError if measured without any."""
         if is_measured and not folders:
             raise DataError(
                 f"no record of {name} is in {measured}/, and it is called measured",
@@ -243,21 +255,21 @@ def find_records(
 
 
 def _find_mode_folders(workload: Workload) -> list[Path]:
-    """Return the records of the modes of a workload: those of its factors."""
+    """Find the record folders of a workload's modes in all sweeps whose factors are its own."""
     folders: list[Path] = []
     for path in sorted(MEASURED.glob("*")):
         here = [path / name for name in SweepFolder(str(MEASURED), path.name).measured()]
         if here:
             factors = files.read_json(str(here[0] / MODE)).get("factors", {})
             recorded = {**columns.FACTOR_DEFAULTS, **factors}
-            ours = {
+            wanted = {
                 "model": workload.workload,
                 "instance": workload.instance,
                 "batch_size": workload.batch_size,
                 "task": workload.task,
                 "precision": workload.precision or recorded["precision"],
             }
-            if all(recorded.get(name) == value for name, value in ours.items()):
+            if all(recorded.get(name) == value for name, value in wanted.items()):
                 folders += here
     return folders
 
@@ -266,9 +278,9 @@ def _find_mode_folders(workload: Workload) -> list[Path]:
 
 
 def terms_of(names: Iterable[str], given: Terms) -> Terms:
-    """Return the terms of a package of these names; what is not given comes from the names.
+    """Complete the given terms of a package by those of the public sweeps and packages in it.
 
-    Raises ConfigError: no licence, one that SPDX does not list, or another than the names have.
+    Raises ConfigError: no licence, one that SPDX does not list, or another than theirs.
     """
     theirs = {name: terms for name in names if (terms := _known_terms(name))}
     for name, terms in theirs.items():
@@ -297,14 +309,14 @@ def terms_of(names: Iterable[str], given: Terms) -> Terms:
     texts = {}
     for field in fields(Terms):
         known = dict.fromkeys(filter(None, (getattr(t, field.name) for t in theirs.values())))
-        between = "\n\n" if field.name == "text" else "; "
-        texts[field.name] = getattr(given, field.name) or between.join(known)
+        separator = "\n\n" if field.name == "text" else "; "
+        texts[field.name] = getattr(given, field.name) or separator.join(known)
     texts["title"] = texts["title"] or ", ".join(names)
     return Terms(**texts)
 
 
 def _known_terms(name: str) -> Terms | None:
-    """Return the terms of a public sweep or of a package; None: it is neither."""
+    """Read the terms of a public sweep or of a package; None: `name` is neither."""
     registry = load_registry()
     if sweep := registry.sweeps.get(name):
         source, path = registry.source(name), licence_path(sweep.source)
@@ -341,7 +353,7 @@ def _known_terms(name: str) -> Terms | None:
 
 
 def _write(output: Path, made: Package, facts: Document) -> None:
-    """Write a package whole or not at all, checked.
+    """Write a package to a scratch folder, check it, and rename it to `output`.
 
     `facts`: name of a further JSON file -> what it holds.
 

@@ -41,7 +41,7 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 
 
 def provenance_of(backend: str, imported: str) -> str:
-    """Return the provenance of a run from two of its factors; logs of other programs are public."""
+    """Derive the provenance of a run from two of its factors; logs of other programs are public."""
     if backend in ("host", "jetson"):
         return "measured" if imported in ("", OWN_LOOP) else "public"
     return {"twin": "simulated"}.get(backend, "fake")
@@ -60,7 +60,7 @@ def describe(provenances: Collection[str], title: str) -> str:
 
 
 def marked(name: str, provenances: Collection[str]) -> str:
-    """Return a name that says what in the package is not measured.
+    """Append to a package's name what in it is not measured.
 
     `tx2` becomes `tx2-simulated`, or `tx2-partly-simulated` where other rows are there, too; a name
     that says so already stays.
@@ -72,13 +72,13 @@ def marked(name: str, provenances: Collection[str]) -> str:
 
 
 def unmarked(name: str, provenances: Collection[str]) -> list[str]:
-    """Return the words that a name has to say of the provenances, and does not."""
+    """Return the provenances that a name has to say and does not: fake, simulated."""
     present = _WORDS.split(name.lower())
     return [word for word in NOT_MEASURED if word in provenances and word not in present]
 
 
 def licence_problem(licence: str) -> str:
-    """Return what is wrong with the name of a licence; empty: nothing."""
+    """Check a licence against the SPDX list; return what is wrong with it, empty if nothing."""
     try:
         return "" if canonicalize_license_expression(licence) == licence else "is written otherwise"
     except InvalidLicenseExpression as error:
@@ -86,7 +86,7 @@ def licence_problem(licence: str) -> str:
 
 
 def licence_url(licence: str) -> str:
-    """Return the page of a licence; of an expression of several, the page of the list."""
+    """Return the SPDX page of a licence; of an expression of several, the page of the list."""
     single = re.fullmatch(r"[\w.+-]+", licence) and not licence.startswith("LicenseRef-")
     return f"https://spdx.org/licenses/{licence}.html" if single else "https://spdx.org/licenses/"
 
@@ -154,10 +154,13 @@ class Package:
         return describe(self.provenances, self.terms.title)
 
     def frictionless(self, others: Sequence[str], files: Mapping[str, File]) -> Document:
-        """Return `datapackage.json`: Data Package 2.0, one resource per table and further file."""
+        """Build `datapackage.json`: Data Package 2.0, one resource per table and further file.
+
+        `others`: names of further JSON files; `files`: every written file by name
+        """
         terms = self.terms
 
-        def written(name: str) -> Document:
+        def size_and_hash(name: str) -> Document:
             return {"bytes": files[name].size, "hash": f"sha256:{files[name].sha256}"}
 
         source = {"title": terms.source}
@@ -195,7 +198,7 @@ class Package:
                         "format": "csv",
                         "mediatype": "text/csv",
                         "encoding": "utf-8",
-                        **written(part.path),
+                        **size_and_hash(part.path),
                         "epochwatt": {"table": part.table.name, "provenance": part.provenance},
                         "schema": part.table.descriptor(),
                     }
@@ -207,7 +210,7 @@ class Package:
                         "path": name,
                         "mediatype": "application/json",
                         "format": "json",
-                        **written(name),
+                        **size_and_hash(name),
                     }
                     for name in others
                 ),
@@ -215,7 +218,7 @@ class Package:
         }
 
     def croissant(self, files: Mapping[str, File]) -> Document:
-        """Return `croissant.json`: Croissant 1.0, one record set per table."""
+        """Build `croissant.json`: Croissant 1.0, one record set per table; `files`: by name."""
         terms = self.terms
         creator = {"@type": "sc:Organization", "name": terms.creator}
         return {
@@ -271,7 +274,7 @@ class Package:
         }
 
     def readme(self) -> str:
-        """Return the page that a reader opens first."""
+        """Write README.md: where the rows come from, terms, and a table of the tables."""
         terms = self.terms
         facts = {
             "Licence": f"{terms.licence}, {licence_url(terms.licence)}",

@@ -51,10 +51,9 @@ _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
 
 
 def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
-    """Return tables of modes, wherever they come from.
+    """Read tables of modes from a package, a CSV file, or a sweep by name.
 
-    Raises ConfigError, DataError: there is none, or it is not as it has to be: where, what is
-    allowed.
+    Raises ConfigError, DataError: there is none, or it is not valid.
 
     `what`: a package (a folder or .zip file), a CSV file of modes, or the name of a sweep;
     `public_data`: folder of others' repositories (`sweeps.find.find_tables`)
@@ -74,11 +73,12 @@ def is_package(what: str) -> bool:
 
 
 def read_package(path: Path) -> list[ModeTable]:
-    """Return the tables of modes of a package; what is `measured` in it becomes `public`.
+    """Check a package and read its tables of modes; what is `measured` in it becomes `public`.
 
-    Raises DataError: it is not whole, altered, or holds no table of modes.
+    Raises DataError: it is not whole, was altered, or holds no table of modes.
     """
     with unpacked(path) as folder:
+        # the folder's name is not judged: whoever reads may have renamed it
         problems = [p for p in check_folder(folder) if p.where != package.FOLDER]
         if problems:
             raise problems[0]
@@ -95,7 +95,7 @@ def _modes_in(folder: Path) -> list[ModeTable]:
 
 
 def _as_others(rows: Iterator[SweepRow]) -> list[ModeTable]:
-    """Return tables in which nothing is measured by us."""
+    """Group rows into tables, in which `measured` rows become `public`: others measured them."""
     return tables_of(
         replace(row, provenance="public") if row.provenance == "measured" else row for row in rows
     )
@@ -103,9 +103,9 @@ def _as_others(rows: Iterator[SweepRow]) -> list[ModeTable]:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
-    """Give the folder of a package, of a .zip file for as long as the block lasts.
+    """Give the folder of a package; a .zip file is unpacked for as long as the block lasts.
 
-    Raises DataError: there is none, or the file is damaged.
+    Raises DataError: there is no such file, or it is damaged, too large, or has folders.
     """
     if path.is_dir():
         yield path
@@ -135,13 +135,12 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 
 def read_plain(path: Path) -> list[ModeTable]:
-    """Return the tables of somebody's CSV file of modes, in which optional columns may be missing.
+    """Check and read somebody's CSV file of modes, in which optional columns may be missing.
 
-    Where it does not say so, its rows are `public`, its sweep is named after the file, and lines of
-    one mode are its repeats.
+    By default its rows are `public`, its sweep has the name of the file, and lines of one mode are
+    its repeats.
 
-    Raises ConfigError, DataError: a column is missing or misspelt, or a cell wrong: line, column,
-    allowed.
+    Raises ConfigError, DataError: a column is missing or misspelt, or a cell is not allowed.
     """
     problems = check_plain(path)
     if problems:
@@ -154,13 +153,17 @@ def read_plain(path: Path) -> list[ModeTable]:
 
 
 def _plain_rows(path: Path) -> Iterator[tuple[str, dict[str, str], SweepRow]]:
+    """Yield place, cells and row of each line, with sweep and provenance by default."""
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    given = {"sweep": stem, "provenance": "public"}
-    return checked_rows(SweepRow, path, lambda cells: {**given, **filled(cells)})
+    defaults = {"sweep": stem, "provenance": "public"}
+    return checked_rows(SweepRow, path, lambda cells: {**defaults, **filled(cells)})
 
 
 def check_plain(path: Path) -> list[DataError]:
-    """Return what is wrong with somebody's CSV file of modes: its columns, or cells, or units."""
+    """Check somebody's CSV file of modes: its separator, columns, cells, keys, then units.
+
+    Returns the problems of the first of these that has any.
+    """
     name = str(path)
     try:
         text = table_text(path, LARGEST_TABLE)
@@ -185,7 +188,7 @@ def check_plain(path: Path) -> list[DataError]:
 
 
 def _other_separator(path: str, text: str) -> DataError | None:
-    """Return what is wrong with a first line that is no names of columns with commas between."""
+    """Return the problem if the first line has another separator than a comma, else None."""
     first, _, _ = text.partition("\n")
     separator = next((name for sign, name in _SEPARATORS.items() if sign in first), None)
     commas = first.removeprefix("sep=,").count(",")
@@ -203,7 +206,7 @@ def _other_separator(path: str, text: str) -> DataError | None:
 
 
 def _check_header(where: str, header: Sequence[str]) -> Iterator[DataError]:
-    """Yield columns that are missing, misspelt by a few letters, or there twice."""
+    """Yield columns that are missing, nearly of a name of ours, or there twice."""
     for name, column in _COLUMNS.items():
         if column.required and name not in (*_OPTIONAL, *header):
             near = difflib.get_close_matches(name, header, 1, 0.5) or None
@@ -233,7 +236,7 @@ def _check_header(where: str, header: Sequence[str]) -> Iterator[DataError]:
 
 
 def report_lines(path: Path) -> tuple[list[str], bool]:
-    """Return the lines to print of a folder, .zip or .csv file, and whether it is valid."""
+    """Check a folder of records, a package or a CSV file; return lines, and whether it is valid."""
     if path.is_dir() and not (path / package.DESCRIPTOR).is_file():
         folder, runs = find_own_runs(path)
         if runs:
@@ -259,12 +262,12 @@ def report_lines(path: Path) -> tuple[list[str], bool]:
             *([f"... and {more} more"] if more > 0 else []),
         ], False
     # a line for all workloads of a sweep on a device in which the same was varied
-    alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
     for table in tables:
         knobs = ", ".join(table.varied()) or "nothing"
-        alike[table.key.sweep, table.key.device, knobs, table.key.provenance].append(table)
+        groups[table.key.sweep, table.key.device, knobs, table.key.provenance].append(table)
     lines = [f"{path}: valid"]
-    for (sweep, device, knobs, provenance), members in alike.items():
+    for (sweep, device, knobs, provenance), members in groups.items():
         work = members[0].key.workload if len(members) == 1 else counted(len(members), "workloads")
         rows = counted(sum(len(table.rows) for table in members), "rows")
         state = package.STATEMENTS[provenance]
@@ -275,7 +278,7 @@ def report_lines(path: Path) -> tuple[list[str], bool]:
 
 
 def _record_lines(path: Path, folder: Path, runs: Iterable[Run]) -> tuple[list[str], bool]:
-    """Return what is to be said of the records of runs, every file of them, as `report_lines`."""
+    """Verify every file of the records of runs; results as of `report_lines`."""
     lines, problems = [], []
     for run in runs:
         records = RunFolder(str(folder), run.id)
@@ -291,7 +294,7 @@ def _record_lines(path: Path, folder: Path, runs: Iterable[Run]) -> tuple[list[s
 
 
 def _ends(tables: Sequence[ModeTable]) -> str:
-    """Return from where to where the numbers go that vary, with units: are these what was meant?"""
+    """Write the ranges of the columns that vary, and of time and power, with their units."""
     units = {field.name: field.unit for field in columns.SWEEP_COLUMNS}
     names = dict.fromkeys(name for table in tables for name in table.varied())
     texts = []

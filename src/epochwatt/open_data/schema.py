@@ -65,7 +65,7 @@ class Column:
         return re.compile(_FORMS[self.field.kind][0])
 
     def problem(self, cell: str) -> str:
-        """Return what is allowed instead of a cell; empty: the cell is allowed."""
+        """Check a cell; return what is allowed instead, empty if the cell is allowed."""
         if cell == "":
             return self.allowed() if self.required else ""
         if self.choices:
@@ -74,9 +74,9 @@ class Column:
             return self.allowed()
         if self.least is not None and float(cell) < self.least:
             return self.allowed()
-        # a number that is too large is infinite
-        too_low = self.above is not None and not self.above < float(cell) < float("inf")
-        return self.allowed() if too_low else ""
+        # a number that is too large for a float is infinite
+        is_outside = self.above is not None and not self.above < float(cell) < float("inf")
+        return self.allowed() if is_outside else ""
 
     def allowed(self) -> str:
         """Return in words what a cell may be."""
@@ -130,28 +130,28 @@ class Table:
 
 
 def _sweep_columns() -> tuple[Column, ...]:
-    """Return the columns of a table of modes, as the types of `SweepRow` have them."""
+    """Build the columns of a table of modes from the types and defaults of `SweepRow`."""
     types = typing.get_type_hints(SweepRow)
     defaults = {a.name: a.default for a in attributes(SweepRow)}
     columns = []
     for field in SWEEP_COLUMNS:
         default = defaults[field.name]
-        number = field.kind in ("int", "float")
-        positive = field.name in POSITIVE
+        is_number = field.kind in ("int", "float")
+        is_positive = field.name in POSITIVE
         columns.append(
             Column(
                 field,
                 required=default is MISSING or default not in (None, ""),
                 choices=_choices(types[field.name]),
-                least=0 if number and not positive else None,
-                above=0 if positive else None,
+                least=0 if is_number and not is_positive else None,
+                above=0 if is_positive else None,
             )
         )
     return tuple(columns)
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:
-    """Return the texts of a Literal, or of one that may be None; none for other types."""
+    """Return the texts of a Literal type, also inside a union; empty for other types."""
     parts = typing.get_args(annotation)
     if typing.get_origin(annotation) is typing.Literal:
         return tuple(word for word in parts if word)
@@ -177,7 +177,7 @@ _REQUIRED = (
 
 
 def _run_columns(columns: Iterable[OurColumn], optional: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Return the columns of a table of runs, with the provenance in front."""
+    """Build the columns of a table of runs, provenance first; cells of `optional` may be empty."""
     return tuple(
         Column(
             field,

@@ -146,9 +146,9 @@ IdSet = TypeVar("IdSet", Leak, NumbersRead)
 
 
 def folds(folder: Path) -> dict[str, Fold]:
-    """Return the folds by take-away, in the order of the papers.
+    """Read the folds by take-away, in the order of the papers.
 
-    Raises ConfigError: a file is missing, or a line cannot be: file, line, what is allowed.
+    Raises ConfigError: a file is missing, or a line is malformed.
     """
     rows = judged(folder)
     leaks = load_leaks(folder, rows)
@@ -162,7 +162,7 @@ def folds(folder: Path) -> dict[str, Fold]:
 
 
 def claim_folds(folder: Path) -> dict[str, Fold]:
-    """Return the folds of take-aways that claims alone judge. Errors as of `folds`.
+    """Read the folds of take-aways that claims alone judge. Errors as of `folds`.
 
     Where nothing that the claims read is published, the fold removes nothing.
     """
@@ -177,7 +177,7 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
 
 
 def power_mode_fold(published: Published) -> Fold:
-    """Return the fold without any number that tells what a power mode does.
+    """Build the fold that leaves out every number that tells what a power mode does.
 
     It loses the numbers of which a run is in another mode than its board's default, or with DVFS,
     which lets the clocks go below the mode's, and the take-aways on modes (`OF_POWER_MODES`). No
@@ -198,7 +198,7 @@ def power_mode_fold(published: Published) -> Fold:
 
 
 def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
-    """Return folds by board, network or section instead of by take-away, for each of `GROUPINGS`.
+    """Build folds by board, network or section instead of by take-away, for each of `GROUPINGS`.
 
     A take-away left out is still beside numbers of the same board and network. How well a board, a
     network or a section of the paper is predicted of which a fit has seen nothing is another
@@ -232,10 +232,10 @@ def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
 
 
 def judged(folder: Path) -> dict[str, Judged]:
-    """Return for each published id how it is judged. Errors as of `folds`."""
+    """Read how a simulation is judged on each published number, by its id. Errors as of `folds`."""
     rows: dict[str, Judged] = {}
-    for where, row, how in checked_rows(Judged, folder / FOLDS):
-        name, simulable = row[ID], row["simulable"]
+    for where, cells, how in checked_rows(Judged, folder / FOLDS):
+        name, simulable = cells[ID], cells["simulable"]
         if name in rows:
             raise ConfigError(f"{name} is there twice", where=where)
         if simulable != ("yes" if how.is_simulable else "no"):
@@ -253,7 +253,7 @@ def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:
 def _sets_of_ids(
     kind: type[IdSet], path: Path, published_ids: Collection[str]
 ) -> Iterator[tuple[str, IdSet]]:
-    """Yield each row with its place; ConfigError where one of its ids is none."""
+    """Yield the file and line of each row, and the row; ConfigError where an id is unknown."""
     for where, _, row in checked_rows(kind, path):
         for name in sorted(row.ids - set(published_ids)):
             raise ConfigError(f"{name} is not in {FOLDS}", where=where)
@@ -263,17 +263,18 @@ def _sets_of_ids(
 def giving_away(
     ids: Iterable[str], leaks: Iterable[Leak], rows: Mapping[str, Judged]
 ) -> frozenset[str]:
-    """Return published numbers with all that give them away, that give those away, and so on.
+    """Return ids of published numbers, and of all that give them away, directly or not.
 
-    A bound that was reached leads no further; `rows` say which numbers are bounds.
+    The closure of `ids` over the sets of leaks. A bound that was reached leads no further; `rows`
+    say which numbers are bounds.
     """
-    beside: dict[str, set[str]] = defaultdict(set)
+    neighbours: dict[str, set[str]] = defaultdict(set)
     for leak in leaks:
         for name in leak.ids:
-            beside[name] |= leak.ids
+            neighbours[name] |= leak.ids
     reached, todo = set(ids), list(ids)
     while todo:
-        new = beside[todo.pop()] - reached
+        new = neighbours[todo.pop()] - reached
         reached |= new
         todo += [name for name in new if rows[name].judged_as != "bound"]
     return frozenset(reached)
@@ -290,19 +291,19 @@ def points(fact: Fact) -> Iterator[Point]:
 
 
 def point(paper: str, config: Config, metric: str) -> Point:
-    """Return what tells a metric of one run from others; `config` by the keys of `KEYS`."""
+    """Return the key of a metric of one run: paper, factors, metric; `config` by `KEYS`."""
+    # `all` epochs of the main paper are those of a run of 15 hours; HiPCW has a median of three
     if config.get("epoch") == "all" and paper == PAPERS[0]:
-        config = {**config, "epoch": "1+"}  # of 15 hours; of HiPCW it is the median of three epochs
+        config = {**config, "epoch": "1+"}
     return (paper, *run_key(config), SAME_AS.get(metric, metric))
 
 
-def components_of(at: Point) -> set[Point]:
-    """Return a point and those that it follows from: an epoch's time from stall and compute."""
-    return {at}.union(
-        *(
-            components_of((*at[:-1], part))
-            for *parts, whole in IDENTITIES
-            if whole == at[-1]
-            for part in parts
-        )
-    )
+def components_of(target: Point) -> set[Point]:
+    """Return a point and all that it follows from: an epoch's time from stall and compute."""
+    *run, metric = target
+    found = {target}
+    for *parts, whole in IDENTITIES:
+        if whole == metric:
+            for part in parts:
+                found |= components_of((*run, part))
+    return found

@@ -67,13 +67,16 @@ def run_key(config: Config) -> tuple[Any, ...]:
 
 
 def single(config: Config) -> list[Config]:
-    """Return the configurations of one run each that a configuration with tuples stands for."""
+    """Expand a configuration with tuples into the configurations of one run each."""
     values = [v if isinstance(v, tuple) else (v,) for v in config.values()]
-    return [_filled(dict(zip(config, of_one, strict=True))) for of_one in product(*values)]
+    return [_filled(dict(zip(config, choice, strict=True))) for choice in product(*values)]
 
 
 def parse_config(text: str) -> Config:
-    """Read `key=value;key=value`; `a|b` is a tuple. Raises ValueError that says what is wrong."""
+    """Parse `key=value;key=value`, in which `a|b` is a tuple, and fill in the papers' defaults.
+
+    Raises ValueError: a part is no known key and value, a key is there twice, or no number.
+    """
     config: dict[str, object] = {}
     for part in filter(None, text.split(";")):
         key, equals, words = part.partition("=")
@@ -94,8 +97,8 @@ def _filled(config: Config) -> Config:
     if "device" not in config or "model" not in config:
         return config
     device = config["device"]
-    of_device = {} if isinstance(device, tuple) else DEVICE_DEFAULTS.get(device, {})
-    return {**DEFAULTS, **of_device, **config}
+    device_defaults = {} if isinstance(device, tuple) else DEVICE_DEFAULTS.get(device, {})
+    return {**DEFAULTS, **device_defaults, **config}
 
 
 Filled = Annotated[str, Field(min_length=1)]
@@ -214,12 +217,13 @@ class Published:
 
 
 def load_published(folder: Path) -> Published:
-    """Read both tables.
+    """Read the papers' measurements and relations.
 
-    Raises ConfigError: a table is missing, or a row cannot be: file, line, column, what is allowed.
+    Raises ConfigError: a table is missing, or a row is malformed.
     """
 
-    def with_config(row: Cells) -> dict[str, str]:  # as one cell
+    def with_config(row: Cells) -> dict[str, str]:
+        """Join the columns of `KEYS` into one cell, as relations have it."""
         return {**row, "config": ";".join(f"{key}={row[key]}" for key in KEYS if row.get(key))}
 
     measurements = checked_rows(Measurement, folder / MEASUREMENTS, with_config)

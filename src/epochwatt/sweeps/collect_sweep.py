@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 def collect_sweep(
     measured: str, facts: Document, flag_effects: Mapping[str, str], table: Path
 ) -> None:
-    """Write the row of each mode of a sweep; those whose flags say so are not valid.
+    """Make the table of a sweep from its records below `measured`; logs modes that are not valid.
 
-    Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
-    table cannot be written.
+    Moves a damaged record to the trash. Raises RecordError: a record is missing, damaged or
+    contradicts itself; RecordWriteError: the table cannot be written.
 
-    `facts`: `SweepFacts` as plain values; without modes all that are there count
+    `facts`: `SweepFacts` as plain values; without modes all recorded ones count
     `flag_effects`: flag -> "invalidates", "voids_energy" or "informs"
     """
     sweep = SweepFacts(**facts)
@@ -52,7 +52,7 @@ def recorded_modes(folder: SweepFolder) -> list[dict[str, float]]:
 
 
 def _whole_record(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord:
-    """Return a mode's record; a damaged one goes to the trash, and the next start measures it."""
+    """Read and verify a mode's record; moves a damaged one to the trash and raises RecordError."""
     try:
         return folder.verify(mode)
     except DamagedError as error:
@@ -67,9 +67,10 @@ def _whole_record(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord
 
 
 def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]) -> SweepRow:
-    """Return the row of one mode; its power is that of the widest scope, unless a flag voids it.
+    """Compute the row of one mode from its record: time, power of the widest scope, flags.
 
-    Raises RecordError: the record contradicts itself, or a flag is unknown.
+    Without power where a flag voids it. Raises RecordError: the record contradicts itself, or a
+    flag is unknown.
     """
     meta = record.meta
     samples = telemetry.read_all(record)
@@ -79,7 +80,7 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
         flags = set(meta["flags"]) | derived_flags(meta, overhead_s)
         flags |= telemetry.telemetry_flags(record) | telemetry.disturbances(record, samples)
         flags |= board_flags(record, samples)
-        for widest in telemetry.energies(record, samples)[:1]:
+        for widest in telemetry.energies(record, samples)[:1]:  # none without a power sensor
             flags |= widest["flags"]
             is_void = any(flag_effects.get(flag) == "voids_energy" for flag in widest["flags"])
             if widest["power_mean_w"] is not None and not is_void:
@@ -101,7 +102,7 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
 
 
 def mode_columns(meta: Document) -> Document:
-    """Return the parts of a mode: as they were set, and as read where they were left alone."""
+    """Return the cells of a mode's parts: as set, or as read back where they were left alone."""
     board = meta.get("board")
     if not board:
         return {part: meta["mode"].get(part) for part in CLOCKS}

@@ -17,11 +17,12 @@ TABLES = Path("results/sweeps")
 
 
 def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
-    """Move the modes of a sweep to the trash, with the receipts that name them; return where.
+    """Move measured modes of a sweep to the trash, and delete the receipts that name them.
 
-    Nothing is moved where there is no such sweep. Raises EpochwattError: nothing is measured of it,
-    or it has no such mode. `name`: of the sweep in config/sweeps.yaml, or its id; of one mode
-    `SWEEP/MODE`.
+    Returns the folder in the trash; empty where `name` is no sweep. Raises EpochwattError: nothing
+    is measured of the sweep, or it has no such mode.
+
+    `name`: of the sweep in config/sweeps.yaml, or its id; of one mode `SWEEP/MODE`
     """
     sweep, _, mode = name.partition("/")
     if sweep in sweep_names(root):
@@ -37,19 +38,19 @@ def discard_modes(measured: str, name: str, root: Path = Path()) -> list[str]:
         sweep_id = sweep
     else:
         return []
-    there = SweepFolder(measured, sweep_id).measured()
-    if not there:
-        if sweep_id == sweep:  # a run
+    modes = SweepFolder(measured, sweep_id).measured()
+    if not modes:
+        if sweep_id == sweep:  # the id of a run
             return []
         raise EpochwattError(f"nothing is measured of sweep {sweep!r}", where=measured)
-    if mode and mode not in there:
-        raise EpochwattError(f"mode {mode!r} of {sweep} is not measured", allowed=first_of(there))
-    gone = {mode} if mode else set(there)
+    if mode and mode not in modes:
+        raise EpochwattError(f"mode {mode!r} of {sweep} is not measured", allowed=first_of(modes))
+    discarded = {mode} if mode else set(modes)
     for listed in (TABLES / sweep_id).glob("*/modes.json"):
         names = [mode_name(settings) for settings in json.loads(listed.read_text("utf-8"))]
         for receipt in listed.parent.glob("[0-9]*-[0-9]*.json"):
             first, last = map(int, receipt.stem.split("-"))
-            if gone.intersection(names[first : last + 1]):
+            if discarded.intersection(names[first : last + 1]):
                 receipt.unlink()
     trash = Path(new_trash(measured, sweep_id), mode)
     trash.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ class _Swept(Protocol):
 
 
 def forget_lost_modes(sweeps: Iterable[_Swept]) -> list[str]:
-    """Remove the receipts of modes that are gone from `measured/`; return what to say.
+    """Delete the receipts of modes that are gone from `measured/`; return lines that say so.
 
     As `epochwatt.study.discard.forget_lost` does for epochs.
     """

@@ -39,9 +39,9 @@ KNOBS = dict(
 def find_tables(
     name: str | Path, root: Path = Path(), public_data: Path | None = None
 ) -> list[ModeTable]:
-    """Return the mode tables of a public sweep, of one in results/sweeps/, or of a file.
+    """Read the mode tables of a public sweep, of one in results/sweeps/, or of a file.
 
-    Raises ConfigError: nothing has this name; what it stands for is not here, or cannot be read.
+    Raises ConfigError: nothing has this name, or its files are not here or cannot be read.
     `public_data`: folder of others' repositories (`public_folder`).
     """
     registry = load_registry(root)
@@ -72,7 +72,7 @@ def names(root: Path = Path()) -> list[str]:
 
 
 def listing(root: Path, public_data: Path | None) -> list[str]:
-    """Return a line per sweep, aligned, and below them where the missing ones come from.
+    """Write the table of sweeps for a terminal, and below it how to get the missing ones.
 
     `public_data`: folder of others' repositories, else the one that the environment names.
     """
@@ -127,7 +127,7 @@ def _distinct(words: Iterable[str]) -> list[str]:
 
 
 def details(name: str, root: Path, public_data: Path | None) -> list[str]:
-    """Return who measured a sweep, on which terms, what to know of it, and a line per workload.
+    """Write lines for a terminal: a sweep's authors, licence, caveats, and each of its workloads.
 
     Raises ConfigError: there is no such sweep.
     """
@@ -154,9 +154,9 @@ def details(name: str, root: Path, public_data: Path | None) -> list[str]:
 
 
 def _without_power(tables: Sequence[ModeTable]) -> list[str]:
-    """Return of how many rows the power was left out, and why."""
-    dark = [row for table in tables for row in table.rows if row.power_w is None]
-    flags = Counter(flag for row in dark for flag in row.flags.split() if "power" in flag)
+    """Write a line for each flag of rows without power: how many, and what the flag means."""
+    powerless = [row for table in tables for row in table.rows if row.power_w is None]
+    flags = Counter(flag for row in powerless for flag in row.flags.split() if "power" in flag)
     known = {flag: columns.FLAGS[flag].meaning for flag in flags if flag in columns.FLAGS}
     return [
         f"no power of {counted(n, 'rows')}: {flag} ({known.get(flag, 'not known')})"
@@ -165,7 +165,7 @@ def _without_power(tables: Sequence[ModeTable]) -> list[str]:
 
 
 def _workloads(tables: Sequence[ModeTable]) -> list[str]:
-    """Return a line per workload."""
+    """Write a table with a line per workload: modes, rows, and the ranges of time and power."""
     rows = [
         ["device", "workload", "batch", "task", "modes", "rows", "valid", "work", "time", "power"]
     ]
@@ -189,14 +189,17 @@ def _from_to(values: Numbers, unit: str) -> str:
 
 
 def conversion_lines(tables: Sequence[ModeTable], left_out: Sequence[str], path: Path) -> list[str]:
-    """Return what was converted, what was not and why, and which rows do not count."""
+    """Write lines: what was converted to `path`, what was left out and why, what is not valid."""
     rows = [row for table in tables for row in table.rows]
     lines = [f"{path}: {counted(len(tables), 'workloads')}, {counted(len(rows), 'rows')}"]
     if invalid := [row for row in rows if not row.valid]:
         flags = first_of(_distinct(flag for row in invalid for flag in row.flags.split()))
         lines.append(f"{counted(len(invalid), 'rows')} do not count: {flags}")
     if left_out:
-        lines += [f"{counted(len(left_out), 'lines')} left out:", *(f"  {r}" for r in left_out[:5])]
+        lines += [
+            f"{counted(len(left_out), 'lines')} left out:",
+            *(f"  {reason}" for reason in left_out[:5]),
+        ]
         lines += ["  ..."] if len(left_out) > 5 else []
     lines += [*_without_power(tables), *_workloads(tables[:20])]
     return [*lines, "..."] if len(tables) > 20 else lines

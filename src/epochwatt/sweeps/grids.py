@@ -86,16 +86,17 @@ NAMED: Mapping[str, NamedGrid] = {
 
 def steps_of_kind(kind: str) -> Steps:
     """Return the steps of a kind of board, as `epochwatt.board.device.kinds` has them."""
-    row = KINDS[kind]
-    return _board_steps(row.title, row.cores, Tables(row.cpu_khz, row.gpu_hz, row.emc_hz))
+    board = KINDS[kind]
+    return _board_steps(board.title, board.cores, Tables(board.cpu_khz, board.gpu_hz, board.emc_hz))
 
 
 def steps_of_board(title: str, root: str) -> Steps:
-    """Return the steps of the board whose files lie in `root`: its own tables, which count."""
+    """Read the steps of the board whose system files lie below `root`."""
     return _board_steps(title, len(cpus(root)), tables(root))
 
 
 def _board_steps(title: str, n_cores: int, clocks: Tables) -> Steps:
+    """Build the steps of a board, in MHz, from its tables of clocks in kHz and Hz."""
     return Steps(
         title,
         tuple(range(1, n_cores + 1)),
@@ -106,10 +107,9 @@ def _board_steps(title: str, n_cores: int, clocks: Tables) -> Steps:
 
 
 def steps_of_host(root: str = "/") -> Steps:
-    """Return what can be set on the machine at hand, whose files lie in `root`.
+    """Read the steps of the machine at hand, whose system files lie below `root`.
 
-    These are the threads that train, 1 to its CPUs, and the CPU clocks where cpufreq lets this user
-    set them.
+    Threads that train, 1 to its CPUs, and the CPU clocks where cpufreq lets this user set them.
     """
     threads = tuple(range(1, len(os.sched_getaffinity(0)) + 1))
     cpu_mhz = tuple(CpuClocks(root).steps_mhz())
@@ -117,22 +117,23 @@ def steps_of_host(root: str = "/") -> Steps:
 
 
 def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
-    """Return the modes of a grid on a machine's steps, none twice; those of a draw as drawn.
+    """List the distinct modes of a grid on a machine's steps; random ones in the order drawn.
 
-    Else cores go slowest, the memory clock fastest. The first modes of a larger draw of the same
-    seed are those of a smaller one, so it can be enlarged later, and what is measured counts on.
+    Else cores vary slowest, the memory clock fastest. A larger draw of the same seed begins with
+    the smaller one, so that it can be enlarged later and what is measured counts.
 
-    Raises ConfigError: a name, a clock (to 2 %) or a number of cores that cannot be, or more random
-    modes than there are. `board`: its kind; empty for a host.
+    Raises ConfigError: unknown grid; a clock that is no step to 2 %, or a number of cores that is
+    none; more random modes than there are. `board`: its kind; empty for a host.
     """
     if grid.modes:
         listed = ({part: _step(part, v, steps) for part, v in mode.items()} for mode in grid.modes)
         modes = list(dict.fromkeys(SweepMode(**mode) for mode in listed))  # type: ignore[arg-type]
     elif grid.parts:
-        values = grid.parts.items()
-        modes = _product(
-            steps, {str(part): [_step(part, v, steps) for v in vs] for part, vs in values}
-        )
+        chosen = {
+            str(part): [_step(part, value, steps) for value in values]
+            for part, values in grid.parts.items()
+        }
+        modes = _product(steps, chosen)
     elif grid.name == ALL:
         modes = _product(steps, {})
     else:
@@ -149,10 +150,10 @@ def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
 
 
 def named_grid(name: str, board: str, steps: Steps, *, any_size: bool = False) -> list[SweepMode]:
-    """Return the modes of a grid of `NAMED` on a board's own steps.
+    """List the modes of a grid of `NAMED` on a board's own steps.
 
-    Raises ConfigError: no such grid; a grid of another kind of board; other steps than those of the
-    printed grid, unless the rule counts, whatever number of modes it gives (`any_size`).
+    Raises ConfigError: unknown grid; a grid of another kind of board; another number of modes than
+    was printed, unless `any_size`.
     """
     if name not in NAMED:
         raise ConfigError(f"unknown grid {name!r}", allowed=[ALL, *NAMED])
@@ -173,16 +174,16 @@ def named_grid(name: str, board: str, steps: Steps, *, any_size: bool = False) -
         f"the rule of grid {name} gives {len(modes):,} modes on the clocks of this board, and "
         f"{grid.size:,} were printed",
         found=", ".join(
-            f"{here} steps of {part}, {there} in the printed grid's tables"
-            for part, (here, there) in counts.items()
-            if here != there
+            f"{n_here} steps of {part}, {n_printed} in the printed grid's tables"
+            for part, (n_here, n_printed) in counts.items()
+            if n_here != n_printed
         ),
         do="add `any_size: true` to the grid: the same rule on this board's own clocks",
     )
 
 
 def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepMode]:
-    """Return all combinations of the chosen steps, and of all steps of each part not chosen.
+    """Combine the chosen steps of each part, and all steps of each part that is not chosen.
 
     A part whose list is empty is left as it is. Raises ConfigError: a clock has no known steps.
     """
@@ -200,7 +201,10 @@ def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepM
 
 
 def _step(part: str, value: float, steps: Steps) -> float:
-    """Return the step that a nominal value stands for."""
+    """Return the step that a nominal value stands for: a clock to 2 %, cores exactly.
+
+    Raises ConfigError: there is no such step.
+    """
     allowed: Sequence[float] = getattr(steps, part)
     if not allowed:
         raise ConfigError(

@@ -120,9 +120,9 @@ class ModeTable:
 
 
 def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
-    """Return a table per workload, in the order of their first rows.
+    """Group rows into a table per workload, in the order of their first rows.
 
-    Raises ConfigError: a workload with power of several scopes, which are never mixed.
+    Raises ConfigError: a workload has power of several scopes, which are never mixed.
     """
     grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
     for row in rows:
@@ -140,10 +140,9 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
 
 
 def read_mode_tables(path: Path) -> list[ModeTable]:
-    """Return the tables of a file, one per workload.
+    """Read the mode tables of a file, one per workload.
 
-    Raises ConfigError: it cannot be read, holds no row, or a cell is wrong: file, line, column,
-    allowed.
+    Raises ConfigError: it cannot be read, holds no row, or a cell is not allowed.
     """
     rows = [row for _, _, row in checked_rows(SweepRow, path, filled)]
     if not rows:

@@ -24,8 +24,8 @@ SLOWER = 1.5  # ASSUME: a first guess of a network's speed is of the strongest m
 
 
 def sweep_lines(table: SweepTable, settings: Settings) -> list[str]:
-    """Return the selected sweeps as lines, and what they may take; none where none is selected."""
-    rows, why_threads, total_s = [("sweep", "modes", "measured", "s per mode", "left")], [], 0.0
+    """Write the plan of the selected sweeps as lines: modes, those measured, time that is left."""
+    rows, fixed_clocks, total_s = [("sweep", "modes", "measured", "s per mode", "left")], [], 0.0
     for sweep in table.sweeps.values():
         if sweep.is_simulated:
             rows.append((sweep.name, str(len(sweep.modes)), "-", "simulated", "seconds"))
@@ -40,12 +40,12 @@ def sweep_lines(table: SweepTable, settings: Settings) -> list[str]:
         is_host_here = sweep.run.factors["backend"] == "host" and sweep.run.here
         root = json.loads(sweep.run.machine)["root"] if is_host_here else ""
         if is_host_here and (why := CpuClocks(root).why_fixed()):
-            fixed = "modes are threads alone; CPU clocks cannot be set here"
-            why_threads.append(f"sweep {sweep.name}: {fixed}: {why}")
+            note = "modes are threads alone; CPU clocks cannot be set here"
+            fixed_clocks.append(f"sweep {sweep.name}: {note}: {why}")
     return [
         *(aligned(rows) if table.sweeps else []),
         *(f"left alone: sweep {sweep.name}: {why}" for sweep, why in table.elsewhere),
-        *why_threads,
+        *fixed_clocks,
         *([f"sweeps: the rest takes about {duration(total_s)}"] if total_s else []),
     ]
 
@@ -57,9 +57,9 @@ def modes_left(sweep: Sweep) -> list[SweepMode]:
 
 
 def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], str]:
-    """Return the seconds that the rest of each chunk takes, and where they come from.
+    """Estimate the seconds that the unmeasured modes of each chunk take, and name the basis.
 
-    0: nothing is left of it. What a job takes besides its modes is not in them.
+    0: nothing is left of the chunk. What a job takes besides its modes is not counted.
     """
     left = set(modes_left(sweep))
     expected = _measured_mode_time(sweep) or guessed_mode_time(sweep, settings)
@@ -67,10 +67,10 @@ def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], st
     seconds = [
         sum(
             expected.around_s + expected.training_s * slower[mode]
-            for mode in sweep.modes[a : b + 1]
+            for mode in sweep.modes[first : last + 1]
             if mode in left
         )
-        for a, b in sweep.chunks
+        for first, last in sweep.chunks
     ]
     return seconds, expected.basis
 
@@ -84,7 +84,7 @@ class ModeTime(NamedTuple):
 
 
 def guessed_mode_time(sweep: Sweep, settings: Settings) -> ModeTime:
-    """Return what a mode may take before any is measured."""
+    """Guess how long a mode takes, before any is measured, from the speed that files state."""
     f, procedure = sweep.run.factors, procedure_of(sweep.run.factors)
     usual = settings.workloads[f["model"]].guess_samples_per_s
     guesses = settings.devices.get(f["device"], "the sweep").guess_samples_per_s
@@ -95,7 +95,10 @@ def guessed_mode_time(sweep: Sweep, settings: Settings) -> ModeTime:
 
 
 def _measured_mode_time(sweep: Sweep) -> ModeTime | None:
-    """Return what the sweep's modes took so far; None: none is measured."""
+    """Average how long the sweep's measured modes took; None where none can be read.
+
+    At most some `MOST_READ` records, spread over the sweep, are read.
+    """
     folder = SweepFolder(MEASURED, sweep.id)
     slower = clock_ratios(sweep)
     modes = [mode for mode in sweep.modes if folder.has(mode.settings())]
@@ -111,9 +114,9 @@ def _measured_mode_time(sweep: Sweep) -> ModeTime | None:
 
 
 def clock_ratios(sweep: Sweep) -> dict[SweepMode, float]:
-    """Return how much slower each mode trains than with the highest GPU clock of its sweep.
+    """Estimate how much slower each mode trains than at the highest GPU clock of its sweep.
 
-    ASSUME: as the clock goes, which is the worst that it can do.
+    ASSUME: in proportion to the clock, which is the worst case.
     """
     highest_mhz = max((mode.gpu_mhz or 0.0 for mode in sweep.modes), default=0.0)
     return {mode: highest_mhz / mode.gpu_mhz if mode.gpu_mhz else 1.0 for mode in sweep.modes}

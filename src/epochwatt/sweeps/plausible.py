@@ -60,10 +60,17 @@ MOST_SD = 50.0  # median standard deviation over the median time
 
 
 def implausible(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[DataError]:
-    """Yield columns that hold what no device can be or do; `lines`: where each row stands."""
+    """Yield an error for each column with numbers that no device reaches: a wrong unit.
+
+    `lines`: file and line of each row, and the row; `path`: of the file, for messages
+    """
     for name in (*RANGES, "power_w"):
         cells = [(where, getattr(row, name), _range(name, row)) for where, row in lines]
-        bad = [cell for cell in cells if cell[1] is not None and not cell[2].holds(cell[1])]
+        bad = [
+            (where, value, allowed)
+            for where, value, allowed in cells
+            if value is not None and not allowed.holds(value)
+        ]
         if bad:
             where, _, allowed = bad[0]
             values = [value for _, value, _ in bad]
@@ -109,6 +116,7 @@ def implausible(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[Da
 
 
 def _range(name: str, row: SweepRow) -> Range:
+    """Return the range of a column in a row; that of power depends on its scope and device."""
     if name != "power_w":
         return RANGES[name]
     usual = POWERS.get(row.power_scope, POWERS["gpu"])
@@ -119,7 +127,7 @@ def _range(name: str, row: SweepRow) -> Range:
 
 
 def _advice(name: str, values: Sequence[float], allowed: Range) -> str:
-    """Return which unit is meant, where one would make all numbers plausible."""
+    """Return advice on a unit: the one that would make all numbers plausible, if there is one."""
     for unit, factor in allowed.others.items():
         if all(allowed.holds(value / factor) for value in values):
             change = f"divide it by {factor:.0f}"

@@ -140,7 +140,7 @@ class SweepTable:
     _others: dict[str, Sweep] = field(default_factory=dict)
 
     def named(self, name: str, root: Path = Path()) -> Sweep:
-        """Return a selected sweep, or one that a study simulates; that is read when needed."""
+        """Return a selected sweep by name, or load and keep one that a study simulates."""
         if name in self.sweeps:
             return self.sweeps[name]
         if name not in self._others:
@@ -156,7 +156,7 @@ class SweepTable:
         return next(s for s in self.sweeps.values() if (s.id, s.digest) == (sweep_id, digest))
 
     def priority(self, sweep_id: str, first: int) -> int:
-        """Return the priority of a job: sweeps in order, below all runs, their modes in order."""
+        """Return the priority of the job that starts at mode `first`: below all runs, in order."""
         n_before = 0
         for sweep in self.sweeps.values():
             if sweep.id == sweep_id:
@@ -172,9 +172,11 @@ def sweep_names(root: Path = Path()) -> list[str]:
 
 
 def load_sweeps(config: Document, root: Path = Path()) -> SweepTable:
-    """Return the sweeps that the configuration selects.
+    """Load the sweeps that the configuration selects.
 
-    Raises ConfigError: file, key and value that cannot be, and what is allowed.
+    A sweep of another machine is left alone, unless it has records here: then its modes are those.
+
+    Raises ConfigError: a key or value is not allowed.
     """
     wanted = validated(Config, config, "config/config.yaml").sweeps
     table = SweepTable()
@@ -191,7 +193,7 @@ def load_sweeps(config: Document, root: Path = Path()) -> SweepTable:
 
 
 def _selected(names: Sequence[str], root: Path) -> dict[str, SweepEntry]:
-    """Return the entries of these names; a name that ends in .yaml is a file, all of its entries.
+    """Read the entries of sweeps by name; a name that ends in .yaml is a file, all of its entries.
 
     `epochwatt profile` writes such files.
     """
@@ -213,9 +215,10 @@ def _selected(names: Sequence[str], root: Path) -> dict[str, SweepEntry]:
 
 
 def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep, str | None]:
-    """Return one sweep, and why it cannot be measured here; None: it can, or it is simulated.
+    """Build a sweep from its entry, and say why it cannot be measured here.
 
-    Raises ConfigError: file, key and value that cannot be, and what is allowed.
+    The reason is None where it can, or where it is simulated. Raises ConfigError: a key or value of
+    the entry is not allowed.
     """
     from epochwatt.sweeps.public.registry import load_registry  # with all readers of others' files
 
@@ -260,7 +263,10 @@ def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep
 
 
 def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]) -> Run:
-    """Return id, factors, data and machine of a sweep."""
+    """Build the run of a sweep, without epochs: its id, factors, data and machine.
+
+    Raises ConfigError: a key of its workload is unknown, or a value not allowed.
+    """
     is_host = entry.backend == "host"
     not_ours = (*NOT_OURS, "torch_threads") if is_host else NOT_OURS
     allowed = [key for key in FactorValues.model_fields if key not in not_ours]
@@ -314,7 +320,10 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
 
 @contextmanager
 def _about(key: str, instead_of: str = "") -> Iterator[None]:
-    """Say of errors that they are about a key of config/sweeps.yaml."""
+    """Raise ConfigErrors of the block again, as errors about a key of config/sweeps.yaml.
+
+    `instead_of`: text of the problem that the key replaces
+    """
     try:
         yield
     except ConfigError as error:

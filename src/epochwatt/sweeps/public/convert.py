@@ -39,11 +39,11 @@ class Converted(NamedTuple):
 
 
 def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
-    """Return the mode tables of the authors' own files, all of one format, a key of `FORMATS`.
+    """Convert the authors' own files, of one format (a key of `FORMATS`), to mode tables.
 
     A mode that is there again is its next repeat. Raises ConfigError: no such format; a file of
-    another form; a cell that cannot be, with file, line and column; a table that depends on no part
-    of the mode, or is a copy of another one.
+    another form; a cell that is not allowed; no table with times that depend on the mode and are no
+    copy of another table's.
     """
     if name not in FORMATS:
         raise ConfigError("no such format", found=name, allowed=FORMATS)
@@ -51,9 +51,9 @@ def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
     left_out = [reason for _, reasons in per_file for reason in reasons]
     found_tables = []
     for rows, _ in per_file:
-        tables, reasons = without_copies(tables_of(rows))
+        own_tables, reasons = without_copies(tables_of(rows))
         left_out += reasons
-        found_tables.append(tables)
+        found_tables.append(own_tables)
     if not any(found_tables):
         raise ConfigError(
             "no line of use", where=", ".join(map(str, paths)), found=left_out[:1] or "no line"
@@ -75,7 +75,7 @@ def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
 
 
 def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
-    """Return rows with the repeats of each mode of a workload numbered from 0, in their order."""
+    """Number the repeats of each mode of a workload from 0, in the order of the rows."""
     seen: dict[tuple[object, ...], int] = defaultdict(int)
     result = []
     for row in rows:
@@ -89,7 +89,7 @@ def numbered(rows: Iterable[SweepRow]) -> list[SweepRow]:
 
 
 def dependence(table: ModeTable) -> float:
-    """Return the largest |rank correlation| * sqrt(n - 1) of time or power with a part of the mode.
+    """Compute the largest |Spearman correlation| * sqrt(n - 1) of time or power with a mode's part.
 
     About 1 where nothing depends on the mode; nan with fewer than three rows or no varied part.
     """
@@ -98,12 +98,13 @@ def dependence(table: ModeTable) -> float:
 
 
 def without_uninformative(table: ModeTable) -> ModeTable:
-    """Return the table; rows whose time and power do not depend on the mode are not valid.
+    """Mark rows whose time and power do not depend on the mode as not valid.
 
-    They get the flag `no_dependence_on_mode`. Judged are whole tables of at least `FEWEST` rows,
-    and blocks of `BLOCK` rows: a block must follow the knob that the rest of the table follows
-    most, where that knob and the times vary in it as they do elsewhere. Times that hardly vary
-    are no fault: what waits for memory does not follow a core's clock.
+    They get the flag `no_dependence_on_mode`; the table itself is not changed. Judged are whole
+    tables of at least `FEWEST` rows, and blocks of `BLOCK` rows: a block must follow the knob that
+    the rest of the table follows most, where that knob and the times vary in it as they do
+    elsewhere. Times that hardly vary are no fault: what waits for memory does not follow a core's
+    clock.
 
     Raises ConfigError: the whole table depends on no part of the mode.
     """
@@ -124,10 +125,11 @@ def without_uninformative(table: ModeTable) -> ModeTable:
         return table
     knobs, targets = _ranked(table)
     blocks = np.array_split(np.arange(n), n // BLOCK)
-    judged = [_follows(block, knobs, targets) for block in blocks]
-    bad = {i for i, score in enumerate(judged) if score < CHANCE_OF_BLOCK}
-    usual = np.median([score for i, score in enumerate(judged) if i not in bad] or [0])
-    bad |= {i for i, score in enumerate(judged) if {i - 1, i + 1} & bad and score < usual / 2}
+    scores = [_follows(block, knobs, targets) for block in blocks]
+    bad = {i for i, score in enumerate(scores) if score < CHANCE_OF_BLOCK}
+    usual = np.median([score for i, score in enumerate(scores) if i not in bad] or [0])
+    # beside a bad block, half of the usual score is bad, too: it may begin or end there
+    bad |= {i for i, score in enumerate(scores) if {i - 1, i + 1} & bad and score < usual / 2}
     rows = list(table.rows)
     for index in (int(index) for i in bad for index in blocks[i]):
         flags = f"{rows[index].flags} {FLAG}".strip()
@@ -136,7 +138,7 @@ def without_uninformative(table: ModeTable) -> ModeTable:
 
 
 def _ranked(table: ModeTable) -> tuple[Numbers, Numbers]:
-    """Return ranks of the parts that vary, (n, k), and of time, and power if all rows have it."""
+    """Rank n rows by the parts that vary, (n, k), and by time, and power if all rows have it."""
     knobs = [table.column(name) for name in table.varied()]
     targets = [table.column(name) for name in ("time_s", "power_w")]
     targets = [column for column in targets if not np.isnan(column).any()]
@@ -150,7 +152,7 @@ def _ranks(values: Numbers) -> Numbers:
 
 
 def _scores(knobs: Numbers, targets: Numbers) -> Numbers:
-    """Return |correlation| * sqrt(n - 1), shape (knobs, targets); nan for what does not vary."""
+    """Compute |correlation| * sqrt(n - 1) of n ranks, (knobs, targets); nan: no variation."""
     knobs, targets = knobs - knobs.mean(axis=0), targets - targets.mean(axis=0)
     norms = np.outer(np.linalg.norm(knobs, axis=0), np.linalg.norm(targets, axis=0))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -158,7 +160,10 @@ def _scores(knobs: Numbers, targets: Numbers) -> Numbers:
 
 
 def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> float:
-    """Return how rows of a block follow the knob that the rest follows most; inf: not known.
+    """Score how rows of a block follow the knob that the rest follows most, as `dependence`.
+
+    Infinite where the block cannot be judged: the knob or the times hardly vary in it, the rest
+    follows no knob, or the block follows another one.
 
     `knobs` and `targets` are ranks in the whole table, shapes (n, parts) and (n, 1 or 2).
     """
@@ -179,7 +184,7 @@ def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> floa
 
 
 def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[str]]:
-    """Return the tables of one file whose times are their own, and why the others are left out.
+    """Drop tables of one file that have the times of another; return the rest, and reasons.
 
     Where several workloads have the same times, rescaled or not, nothing says whose they are.
     """
@@ -209,9 +214,9 @@ def refuse_copies(first: Sequence[ModeTable], second: Sequence[ModeTable]) -> No
 
 
 def ratio_of_copies(first: ModeTable, second: ModeTable) -> float | None:
-    """Return time of the second over the first where it is one number, mode by mode; else None.
+    """Return the ratio of times, second over first, if it is the same in all modes; else None.
 
-    Tables of fewer than `FEWEST` rows, or of different modes, are no copies.
+    None, too, for tables of fewer than `FEWEST` rows, or of different modes.
     """
     if len(first.rows) != len(second.rows) or len(first.rows) < FEWEST:
         return None

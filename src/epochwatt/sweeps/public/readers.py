@@ -77,7 +77,10 @@ class Line:
         return next((self.cells[name] for name in TABLE_NAMES if name in self.cells), self.stem)
 
     def text(self, *names: str, default: str | None = None) -> str:
-        """Return the cell of the first of these columns that is there, else the default."""
+        """Return the cell of the first of these columns that is there, else the default.
+
+        Raises ConfigError: neither column nor default.
+        """
         for name in names:
             if name in self.cells:
                 return self.cells[name].strip()
@@ -91,19 +94,20 @@ class Line:
         )
 
     def number(self, kind: str, *names: str, unit: str = "") -> Any:
-        """Return a number in our unit, whose column is the first of some names.
+        """Read a number from the first of these columns that is there, and convert it to our unit.
 
-        Raises ConfigError: no such column, or a cell that cannot be. `kind`: as in formats.yaml.
+        None where the kind is `measured` and the cell holds no number above zero. Raises
+        ConfigError: no such column, or a cell that is not allowed. `kind`: as in formats.yaml.
         """
-        cell, per_ours = self.text(*names), PER_OUR_UNIT.get(unit, 1.0)
+        cell, factor = self.text(*names), PER_OUR_UNIT.get(unit, 1.0)
         try:
             value = float(cell) if cell else math.nan
         except ValueError:
             raise self._wrong(names, "a number") from None
         is_positive = math.isfinite(value) and value > 0
         if kind == "measured":
-            return value / per_ours if is_positive else None
-        low, high = (mhz * per_ours for mhz in CLOCKS_MHZ)
+            return value / factor if is_positive else None
+        low, high = (mhz * factor for mhz in CLOCKS_MHZ)
         allowed, is_allowed = {
             "finite": ("a finite number", math.isfinite(value)),
             "positive": ("a finite number above zero", is_positive),
@@ -112,24 +116,24 @@ class Line:
         }[kind]
         if not is_allowed:
             raise self._wrong(names, allowed)
-        return int(value) if kind == "whole" else value / per_ours
+        return int(value) if kind == "whole" else value / factor
 
     def _wrong(self, names: Iterable[str], allowed: str) -> ConfigError:
         name = next(name for name in names if name in self.cells)
         return ConfigError(f"{name} is {self.cells[name]!r}", where=self.where, allowed=allowed)
 
     def read(self, column: Column) -> Any:
-        """Return the cell of a column of formats.yaml; None: it is optional and not there."""
+        """Read the cell of a column of formats.yaml; None: it is optional and not there."""
         for unit, names in column.units.items():
-            if there := [name for name in names if name in self.cells]:
+            if present := [name for name in names if name in self.cells]:
                 if column.kind == "text":
-                    return self.text(*there)
-                return self.number(column.kind, *there, unit=unit)
+                    return self.text(*present)
+                return self.number(column.kind, *present, unit=unit)
         return None if column.optional else self.text(*chain(*column.units.values()))
 
 
 def table_lines(path: Path, delimiter: str = ",") -> Iterator[Line]:
-    """Yield the lines of a table, compressed or not."""
+    """Yield the lines of a table, compressed or not; column names lose spaces around them."""
     for number, row in read_table(path, delimiter):
         cells = {name.lstrip("\ufeff").strip(): cell for name, cell in row.items()}
         yield Line(f"{path}, line {number}", cells, path.name.partition(".")[0])
@@ -139,6 +143,7 @@ def table_lines(path: Path, delimiter: str = ",") -> Iterator[Line]:
 
 
 def _translucence(line: Line) -> Cells:
+    """Read board, workload and inputs from the table's name, power from time and energy."""
     named = re.match(r"([A-Za-z]\w*?)_(?:(\d+)_)?([a-z]+)(?:_|$)", line.table)
     board, inputs, workload = named.groups() if named else ("", None, line.table)
     time_s = line.number("measured", "inference_time")
@@ -153,7 +158,7 @@ def _translucence(line: Line) -> Cells:
 
 
 def _without_partial_power(rows: list[SweepRow]) -> list[SweepRow]:
-    """Return rows whose power is empty where it cannot be all of a module's."""
+    """Empty the power of all rows where its median is below a module's: some rails are missing."""
     known = [row.power_w for row in rows if row.power_w is not None]
     if not known or median(known) >= LEAST_MODULE_W:
         return rows
@@ -162,6 +167,7 @@ def _without_partial_power(rows: list[SweepRow]) -> list[SweepRow]:
 
 
 def _zeus(line: Line) -> Cells | str:
+    """Read a summary of epochs, or a measurement window, under a power limit of the GPU."""
     if "window_name" not in line.cells:
         in_name = re.match("summary_power_(.*)", line.stem)
         return {
@@ -191,6 +197,7 @@ def _zeus(line: Line) -> Cells | str:
 
 
 def _fairness(line: Line) -> Cells:
+    """Read a profile of a kernel, or of a whole network's inference."""
     network, kernel = line.text("network"), line.text("kernel")
     if kernel == WHOLE_NETWORK:
         return {"workload": network, "work": "inference"}
@@ -203,6 +210,7 @@ def _ali(line: Line) -> Cells:
 
 
 def _opml19(line: Line) -> Cells:
+    """Read board, network with its image size, and the number of cores online."""
     size = line.text("size", "image_size")
     network = line.text("model_name", default="xception")
     online = [name for name in line.cells if re.fullmatch(r"core\d+_status", name)]
@@ -250,6 +258,7 @@ def _hkbu(line: Line) -> Cells | str:
 
 
 def _ellis(line: Line) -> Cells | str:
+    """Read an operator at a locked clock; not valid where the mean clock fell below it."""
     locked = ("clock_applied_mhz", "locked_core_mhz")
     if line.text(*locked) == "none":
         return "the clock was not locked"
@@ -264,6 +273,7 @@ def _ellis(line: Line) -> Cells | str:
 
 
 def _broncospace(line: Line) -> Cells | str:
+    """Read a training run; the power mode in its name says clocks and the share of the GPU."""
     run = line.text("run")
     end = run.rpartition("_")[2].upper()
     name = "MAXN" if end in ("MAXN", "MAXNS", "TRAINING") else f"MODE_{end}"
@@ -295,7 +305,7 @@ REST: dict[str, Callable[[Line], Cells | str]] = {
 
 
 def _profile_lines(path: Path) -> Iterator[Line]:
-    """Yield clock, time and power of a network and of each kernel as lines of a table."""
+    """Yield lines of clock, time and power of a network and each kernel, of JSON or of a table."""
     if path.suffix != ".json":
         yield from table_lines(path)
         return
@@ -319,7 +329,7 @@ def _profile_lines(path: Path) -> Iterator[Line]:
 
 
 def _log_lines(path: Path) -> Iterator[Line]:
-    """Yield a line for each run of a 1 Hz log: its duration, means and extremes."""
+    """Yield a line for each run of a 1 Hz log: cores, highest CPU clock, time, mean power."""
     rows = csv.reader(io.StringIO(table_text(path), newline=""))
     header = next((row for row in rows if LOG_CLOCK in row), None)
     if header is None:
@@ -372,9 +382,9 @@ class Format(NamedTuple):
     columns: Mapping[str, Column]  # ours -> theirs
 
     def read(self, path: Path, wanted: Wanted) -> tuple[list[SweepRow], list[str]]:
-        """Return the rows of a file, and a sentence for each line that has none.
+        """Read the rows of a file, and the reason for each line that gives none.
 
-        Raises ConfigError: it cannot be read, a column is missing, or a cell cannot be.
+        Raises ConfigError: it cannot be read, a column is missing, or a cell is not allowed.
         """
         rows, left_out = [], []
         for line in LINES.get(self.name, table_lines)(path):
@@ -387,7 +397,7 @@ class Format(NamedTuple):
         return _without_partial_power(rows) if self.name == "translucence" else rows, left_out
 
     def _row(self, line: Line, wanted: Wanted) -> SweepRow | str:
-        """Return the row of a line, or why there is none; power is the GPU's by default."""
+        """Convert a line to a row, or return why it gives none; power is the GPU's by default."""
         rest = REST[self.name](line)
         if isinstance(rest, str):
             return rest
@@ -410,6 +420,7 @@ class Format(NamedTuple):
 
 
 def _read_formats() -> dict[str, Format]:
+    """Read formats.yaml, by name of the format."""
     formats = {}
     for name, entry in read_yaml(Path(__file__).with_name("formats.yaml")).items():
         columns = {}

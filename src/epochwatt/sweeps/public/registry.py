@@ -54,7 +54,7 @@ class Sweep(Entry):
     caveats: list[str] = Field([], description="what to know before the numbers are used")
 
     @model_validator(mode="after")
-    def _known(self) -> "Sweep":
+    def _check_format(self) -> "Sweep":
         if self.format not in FORMATS:
             raise ValueError(f"format: one of {', '.join(FORMATS)}")
         return self
@@ -67,7 +67,8 @@ class Registry(Entry):
     sweeps: dict[str, Sweep] = Field(description="name of the sweep -> where and what it is")
 
     @model_validator(mode="after")
-    def _complete(self) -> "Registry":
+    def _check_sources(self) -> "Registry":
+        """Refuse sweeps whose source is not described."""
         for name, sweep in self.sweeps.items():
             if sweep.source not in self.sources:
                 raise ValueError(f"sweeps.{name}.source: one of {', '.join(self.sources)}")
@@ -83,7 +84,7 @@ class Registry(Entry):
 
 
 def load_registry(root: Path = Path()) -> Registry:
-    """Return the registry of a checkout; an empty one where it has none. Raises ConfigError."""
+    """Read the registry of a checkout; an empty one where it has none. Raises ConfigError."""
     path = root / REGISTRY
     if not path.exists():
         return Registry(sources={}, sweeps={})
@@ -112,19 +113,19 @@ def public_folder(option: Path | None, environment: Mapping[str, str] = os.envir
 
 
 def originals(sweep: Sweep, folder: Path) -> list[Path]:
-    """Return the authors' files of a sweep in a folder, or in those in it (clones, archives)."""
+    """Find the authors' files of a sweep in a folder, or one level below it; empty: none."""
     for patterns in (sweep.files, sweep.also):
-        globs = [below + pattern for pattern in patterns for below in ("", "*/")]
-        hits = {path for pattern in globs for path in folder.glob(pattern) if path.is_file()}
-        if hits:
-            return sorted(hits)
+        globs = [*patterns, *(f"*/{pattern}" for pattern in patterns)]  # clones, archives
+        found = {path for pattern in globs for path in folder.glob(pattern) if path.is_file()}
+        if found:
+            return sorted(found)
     return []
 
 
 def converted(name: str, registry: Registry, folder: Path | None) -> Converted:
-    """Return the tables of a sweep, made from the authors' files below `public_folder`.
+    """Convert the authors' files of a sweep, in the folder of `public_folder`, to mode tables.
 
-    Raises ConfigError: the files are not there, with where to get them; or they cannot be read.
+    Raises ConfigError: the files are not there, and where to get them; they cannot be read.
     """
     sweep, source = registry.sweeps[name], registry.source(name)
     paths = originals(sweep, folder) if folder else []
