@@ -46,7 +46,7 @@ def identity(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
 
 
 def unit(subject: Subject, names: list[str]) -> Iterator[Finding]:
-    """Check whether this machine is one of the units that the device file names."""
+    """Check whether this machine, by one of its `names`, is a unit that the device file names."""
     units = subject.device.units
     here = " or ".join(names)
     bound = [instance for instance, name in units.items() if name in names]
@@ -90,18 +90,20 @@ def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         listed = ", ".join(f"{mode.name} ({mode.id})" for mode in conf.modes)
         yield ok(_MODES, f"nvpmodel: {listed}")
     except ValueError as error:
-        missing = "install NVIDIA's package nvidia-l4t-nvpmodel"
-        odd = "correct it; if it is NVIDIA's own, open an issue with that line"
-        yield problem(_MODES, f"{path}: {error}", odd if path.exists() else missing)
-    refused = list(_refused(subject, board))
-    for name, why in refused:
+        do = "install NVIDIA's package nvidia-l4t-nvpmodel"
+        if path.exists():
+            do = "correct it; if it is NVIDIA's own, open an issue with that line"
+        yield problem(_MODES, f"{path}: {error}", do)
+    impossible = list(_impossible_modes(subject, board))
+    for name, why in impossible:
         yield warning(_MODES, f"{name} of {subject.file}: {why}", "correct it there")
-    n_good = len(subject.device.power_modes) - len(refused)
-    if n_good:
-        yield ok(_MODES, f"possible on this board: {counted(n_good, 'modes')} of {subject.file}")
+    n_possible = len(subject.device.power_modes) - len(impossible)
+    if n_possible:
+        modes_here = counted(n_possible, "modes")
+        yield ok(_MODES, f"possible on this board: {modes_here} of {subject.file}")
 
 
-def _refused(subject: Subject, board: JetsonBoard) -> Iterator[tuple[str, str]]:
+def _impossible_modes(subject: Subject, board: JetsonBoard) -> Iterator[tuple[str, str]]:
     """Yield each mode of the device file that this board does not have, and why."""
     for name, mode in subject.device.power_modes.items():
         try:
@@ -116,7 +118,9 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         status = board.ask_helper("status")
     except BoardError as error:
         yield problem(_HELPER, error.problem, str(error.do or _SETUP))
-        yield from _readable(clocks.summary(board_files.read_clocks(board.root)), by_helper=False)
+        yield from _read_clocks(
+            clocks.summary(board_files.read_clocks(board.root)), by_helper=False
+        )
         return
     yield ok(_HELPER, "it answers without a password: modes, clocks and fan can be set")
     if status["version"] != VERSION:
@@ -127,10 +131,10 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         )
     mode = status["nvpmodel"]
     yield info(_MODES, f"the board is in mode {mode['name']} ({mode['id']})")
-    yield from _readable(clocks.summary(board.ask_helper("read-clocks")), by_helper=True)
+    yield from _read_clocks(clocks.summary(board.ask_helper("read-clocks")), by_helper=True)
 
 
-def _readable(values: dict[str, object], by_helper: bool) -> Iterator[Finding]:
+def _read_clocks(values: dict[str, object], by_helper: bool) -> Iterator[Finding]:
     """List the clocks that can be read, and those that the root helper or this user cannot."""
     how = "through the helper" if by_helper else "by this user"
     now = ", ".join(f"{key} {values[key]:g}" for key in CLOCKS if values[key] is not None)

@@ -58,7 +58,7 @@ def make_bundle(
     seconds: float = SECONDS,
     checkout: Path = Path(),
 ) -> list[str]:
-    """Write the archive; return lines that describe it.
+    """Write the archive of a bug report; return lines that describe it.
 
     Raises EpochwattError: the file exists already or cannot be written; LockedError: something is
     measured on this machine.
@@ -104,7 +104,7 @@ def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[st
         for file in sorted(recording.folder.iterdir()):
             texts[f"recording/{file.name}"] = file.read_text("utf-8")
 
-    findings = examine(subject, seconds, and_then=keep)
+    findings = examine(subject, seconds, on_recording=keep)
     root = subject.machine.root
     readings = read_all(root)
     texts["doctor.txt"] = "\n".join([*report_lines(subject, findings), ""])
@@ -171,38 +171,43 @@ def _tegrastats(root: str) -> str:
     return b"".join(lines).decode("utf-8", "replace")
 
 
-_WITH_NAMES = ("serial-number", "cpuinfo", "version", "boot_id")  # readings that may hold names
+_MAY_HOLD_NAMES = ("serial-number", "cpuinfo", "version", "boot_id")  # readings that may hold names
 _NO_BOOT = "00000000-0000-0000-0000-000000000000"
 # mount points that every system has; any other, and those below a folder of labels, are names
-_PLAIN = re.compile(r"/((boot|dev|home|mnt|media|proc|run|sys|tmp|usr|var|etc|opt|srv)(?=/|$).*)?$")
+_STANDARD_MOUNTS = re.compile(
+    r"/((boot|dev|home|mnt|media|proc|run|sys|tmp|usr|var|etc|opt|srv)(?=/|$).*)?$"
+)
 _LABELS = re.compile(r"/(media|mnt|run/media|home|run/user|srv)/.")
 
 
 def names_of(root: str) -> dict[str, str]:
-    """Return each name of the machine at `root` -> its replacement in a bug report."""
+    """Find the names to hide in a bug report: serial, host, user, mount points, servers, boot.
+
+    Returns name -> replacement, paths first and the longest of them first.
+    """
     identity = identify(root)
     serial = "" if identity is None else identity.serial
     replacements = {
-        **_mounts(text(root, "proc/self/mountinfo")),  # the longest names first: paths
+        **_mounts(text(root, "proc/self/mountinfo")),
         serial: "0" * len(serial),
         platform.node(): "host-name",
         getpass.getuser(): "user-name",
         text(root, "proc/sys/kernel/random/boot_id"): _NO_BOOT,
     }
-    return {
-        name: other for name, other in replacements.items() if name not in ("", "root", "localhost")
-    }
+    for harmless in ("", "root", "localhost"):
+        replacements.pop(harmless, None)
+    return replacements
 
 
 def _mounts(mountinfo: str) -> dict[str, str]:
-    """Return mount points that somebody named, their labels, and servers, with replacements."""
+    """Return user-named mount points, their labels, and servers -> replacement, longest first."""
     replacements: dict[str, str] = {}
     for n, line in enumerate(mountinfo.splitlines()):
         mount_point, source = _cells(line)
         if not source:
             continue
         for point in (mount_point[4], mount_point[4].replace("\\040", " ")):
-            if _is_named(point):
+            if _is_user_named(point):
                 replacements[point] = f"/mount-{n}"
             if _LABELS.match(point):
                 replacements[point.rpartition("/")[2]] = f"mount-{n}"
@@ -219,30 +224,30 @@ def _cells(line: str) -> tuple[list[str], list[str]]:
     return (fields, source) if len(fields) > 5 and len(source) > 1 else ([], [])
 
 
-def _is_named(point: str) -> bool:
-    return bool(_LABELS.match(point)) or not _PLAIN.match(point)
+def _is_user_named(point: str) -> bool:
+    return bool(_LABELS.match(point)) or not _STANDARD_MOUNTS.match(point)
 
 
 def disguised(text: str, names: dict[str, str]) -> str:
-    """Return a text with each name replaced where it is a whole word."""
-    for name, other in names.items():
-        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", other, text)
+    """Replace each name (name -> replacement) where it is a whole word of a text."""
+    for name, replacement in names.items():
+        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", replacement, text)
     return text
 
 
 def disguised_value(name: str, value: bytes, names: dict[str, str]) -> bytes:
-    """Return a reading without names; readings that cannot contain any are left alone."""
+    """Replace names in the content of a file `name`; files that cannot hold any are unchanged."""
     kind = name.rpartition("/")[2]
-    if not names or kind not in (*_WITH_NAMES, "mountinfo"):
+    if not names or kind not in (*_MAY_HOLD_NAMES, "mountinfo"):
         return value
     text = value.decode("utf-8", "replace")
     if kind == "mountinfo":
-        text = "".join(_bare_mount(line, n) for n, line in enumerate(text.splitlines()))
+        text = "".join(_anonymous_mount(line, n) for n, line in enumerate(text.splitlines()))
     return disguised(text, names).encode()
 
 
-def _bare_mount(line: str, n: int) -> str:
-    """Return the parts of a line of mountinfo that our code reads: numbers, place, kind, device.
+def _anonymous_mount(line: str, n: int) -> str:
+    """Reduce line `n` of mountinfo to what our code reads: numbers, mount point, type, device.
 
     The folder that was mounted, sources other than devices, and the options can contain labels,
     servers, addresses and users.
@@ -261,6 +266,7 @@ def _bare_mount(line: str, n: int) -> str:
 
 
 LIMIT_BYTES = 65536  # read of a file; none of these is longer
+MAX_LINKS = 40  # in a chain, as in Linux
 
 _CPU = "sys/devices/system/cpu/"
 _FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
@@ -343,10 +349,10 @@ def _read(root: str, name: str, readings: Readings) -> None:
     real = _real_name(root, name, readings)
     if real is None or real in readings.values or real in readings.errors:
         return
-    at = "open"
+    step = "open"
     try:
         with open(os.path.join(root, real), "rb") as handle:
-            at = "read"
+            step = "read"
             content = handle.read(LIMIT_BYTES)
             if content is None:  # what Python makes of EAGAIN
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -354,7 +360,7 @@ def _read(root: str, name: str, readings: Readings) -> None:
     except IsADirectoryError:
         return  # a link to another device; only the link counts
     except OSError as error:
-        readings.errors[real] = {"errno": error.errno, "at": at, "text": str(error.strerror)}
+        readings.errors[real] = {"errno": error.errno, "at": step, "text": str(error.strerror)}
 
 
 def _note_hidden(root: str, pattern: str, readings: Readings) -> None:
@@ -370,30 +376,28 @@ def _note_hidden(root: str, pattern: str, readings: Readings) -> None:
 
 
 def _real_name(root: str, name: str, readings: Readings) -> str | None:
-    """Return a file's name without links, all below the root; keep the links on the way.
+    """Resolve the links in a file's name below the root, and note each in `readings.links`.
 
     A link that leads out of the root counts as the file itself. None: an endless chain of links.
     """
-    parts, real, n_links = name.split("/"), "", 0
+    parts, resolved, n_links = name.split("/"), "", 0
     while parts:
-        here = os.path.join(real, parts.pop(0))
-        path = os.path.join(root, here)
-        target = os.readlink(path) if os.path.islink(path) else None
-        aim = None if target is None else _below(root, real, target)
-        if aim is None:
-            real = here
+        candidate = os.path.join(resolved, parts.pop(0))
+        path = os.path.join(root, candidate)
+        target = _link_target(root, resolved, os.readlink(path)) if os.path.islink(path) else None
+        if target is None:
+            resolved = candidate
             continue
         n_links += 1
-        if n_links > 40:
+        if n_links > MAX_LINKS:
             return None
-        readings.links[here] = aim
-        parts, real = aim.split("/") + parts, ""
-    return real
+        readings.links[candidate] = target
+        parts, resolved = target.split("/") + parts, ""  # the target may hold links, too
+    return resolved
 
 
-def _below(root: str, folder: str, target: str) -> str | None:
+def _link_target(root: str, folder: str, target: str) -> str | None:
     """Return the target of a link in a folder, relative to the root; None: outside of it."""
-    aim = os.path.normpath(os.path.join("/", folder, target))
     if os.path.isabs(target) and root != "/":
         return None
-    return aim.lstrip("/") or None
+    return os.path.normpath(os.path.join("/", folder, target)).lstrip("/") or None

@@ -42,14 +42,10 @@ Check = Callable[[], Iterator[Finding]]
 def doctor_lines(
     device: str | None = None, seconds: float = SECONDS, checkout: Path = Path()
 ) -> tuple[list[str], int]:
-    """Check a device on this machine.
+    """Check a device on this machine; return report lines and exit status, 1: there is a problem.
 
     `device`: a file of config/devices/; None: the board at hand, else `host`
-
-    Returns
-    -------
-    list of str : the findings, each with what to do
-    int : exit status, 1 where there is a problem
+    `seconds`: how long the sampler runs
     """
     subject = choose(checkout, device)
     findings = examine(subject, seconds)
@@ -57,15 +53,20 @@ def doctor_lines(
 
 
 def report_lines(subject: Subject, findings: list[Finding]) -> list[str]:
-    """Return the findings under a line that names version and device."""
+    """Format the findings as lines, under one that names version and device."""
     head = f"epochwatt {__version__} doctor: device {subject.name}, {subject.device.title}"
     return [head, "", *finding_lines(findings)]
 
 
 def examine(
-    subject: Subject, seconds: float, and_then: Callable[[Recording], None] = lambda recorded: None
+    subject: Subject,
+    seconds: float,
+    on_recording: Callable[[Recording], None] = lambda recorded: None,
 ) -> list[Finding]:
-    """Return all findings, in order."""
+    """Run all checks of a device; return their findings in order.
+
+    `on_recording` is called with the samples of `seconds`, before their files are removed.
+    """
     findings: list[Finding] = []
 
     def helper_answers() -> bool:
@@ -76,11 +77,11 @@ def examine(
             yield from sensors.sampler(recorded)
             yield from sensors.power(subject, recorded)
             yield from sensors.other_sources(subject, recorded)
-            and_then(recorded)
+            on_recording(recorded)
 
     checks: list[tuple[str, Check]] = [
         ("machine", lambda: _machine(subject)),
-        *_of_the_board(subject),
+        *_board_checks(subject),
         ("user", lambda: user(subject)),
         ("cache", home),
         ("desktop", desktop),
@@ -97,11 +98,11 @@ def examine(
         ("temperature", lambda: sensors.temperatures(subject)),
     ]
     for topic, check in checks:
-        findings += _run(topic, check)
+        findings += _run_check(topic, check)
     return findings
 
 
-def _of_the_board(subject: Subject) -> list[tuple[str, Check]]:
+def _board_checks(subject: Subject) -> list[tuple[str, Check]]:
     """Return the checks of a Jetson board; only the first where none is described."""
     board = subject.machine
     if not isinstance(board, JetsonBoard):
@@ -118,8 +119,8 @@ def _of_the_board(subject: Subject) -> list[tuple[str, Check]]:
     return checks if board.identity is not None else checks[:1]
 
 
-def _run(topic: str, check: Check) -> list[Finding]:
-    """Return the findings of a check; its own failure is a finding, and the other checks go on."""
+def _run_check(topic: str, check: Check) -> list[Finding]:
+    """Run a check; an error that it raises becomes a finding, so that the other checks go on."""
     try:
         return list(check())
     except LockedError:
@@ -173,12 +174,16 @@ def user(subject: Subject) -> Iterator[Finding]:
 def home() -> Iterator[Finding]:
     """Check that Snakemake can keep its cache, without which it does not start."""
     top = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    cache = top / "snakemake/snakemake/source-cache/snakemake-runtime-cache"
-    there = next(p for p in (cache, *cache.absolute().parents) if p.exists())
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+    existing = _existing(top / "snakemake/snakemake/source-cache/snakemake-runtime-cache")
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         yield ok("cache", f"Snakemake keeps its cache below {top}")
     else:
-        yield problem("cache", f"Snakemake cannot write its cache at {there}", CACHE_ELSEWHERE)
+        yield problem("cache", f"Snakemake cannot write its cache at {existing}", CACHE_ELSEWHERE)
+
+
+def _existing(path: Path) -> Path:
+    """Return a path, or the innermost folder above it that exists."""
+    return next(p for p in (path, *path.absolute().parents) if p.exists())
 
 
 def desktop(proc: Path = Path("/proc")) -> Iterator[Finding]:
@@ -258,9 +263,9 @@ def shared_memory() -> Iterator[Finding]:
 def swap(subject: Subject) -> Iterator[Finding]:
     """Check that memory is not swapped, above all not into zram, which costs CPU time."""
     rows = text(subject.machine.root, "proc/swaps").splitlines()[1:]
-    areas = [(row.split()[0], int(row.split()[2]), int(row.split()[3])) for row in rows]
-    used_mib = sum(used for *_, used in areas) / 1024
-    zram = [name for name, *_ in areas if "zram" in name]
+    used_kib = {row.split()[0]: int(row.split()[3]) for row in rows}  # by swap area
+    used_mib = sum(used_kib.values()) / 1024
+    zram = [name for name in used_kib if "zram" in name]
     if zram:
         n_areas = counted(len(zram), "areas")
         yield warning(
@@ -269,10 +274,9 @@ def swap(subject: Subject) -> Iterator[Finding]:
             "sudo systemctl disable --now nvzramconfig, then reboot; if memory is short, use a "
             "swap file on a disk that is not measured",
         )
-    elif areas:
-        names = ", ".join(name for name, *_ in areas)
+    elif used_kib:
         finding = warning if used_mib >= 1 else ok
-        yield finding("swap", f"{names}: {used_mib:.0f} MiB in use")
+        yield finding("swap", f"{', '.join(used_kib)}: {used_mib:.0f} MiB in use")
     else:
         yield ok("swap", "none")
 
@@ -286,7 +290,7 @@ def interpreter(subject: Subject, installed: Document) -> Iterator[Finding]:
     failed = [name for name in ("numpy", "PIL", "torch", "torchvision") if name in errors]
     if failed:
         not_tried = [n for n in names if not installed[n] and n not in errors]
-        message, do = _explained(subject, installed, failed[0])
+        message, do = _explain_failure(subject, installed, failed[0])
         message = f"{python}, without {', '.join(failed)} ({message})"
         if not_tried:
             message += f"; not tried: {', '.join(not_tried)}"
@@ -300,12 +304,12 @@ def interpreter(subject: Subject, installed: Document) -> Iterator[Finding]:
     else:
         yield ok("interpreter", f"{python}, {versions}")
     if "together" in errors:
-        message, do = _explained(subject, installed, "together")
+        message, do = _explain_failure(subject, installed, "together")
         yield problem("interpreter", f"torch and numpy do not work together: {message}", do)
     if installed["gpu"]:
         yield ok("GPU", f"{installed['gpu']}, CUDA {installed['cuda']}: torch computes on it")
     elif installed["torch"] and subject.machine.backend == "jetson":
-        message, do = _explained(subject, installed, "gpu")
+        message, do = _explain_failure(subject, installed, "gpu")
         yield problem(
             "GPU",
             f"torch cannot use it: {message}",
@@ -318,10 +322,10 @@ def interpreter(subject: Subject, installed: Document) -> Iterator[Finding]:
         yield info("jtop", f"jetson-stats {installed['jtop']}")
 
 
-def _explained(subject: Subject, installed: Document, step: str) -> tuple[str, str]:
-    """Return why a step of the interpreter's trial failed, and what to do, as jobs say it."""
+def _explain_failure(subject: Subject, installed: Document, step: str) -> tuple[str, str]:
+    """Explain why a step of the interpreter's trial failed: cause, and what to do, or empty."""
     why = installed["errors"].get(step) or installed.get("no_gpu") or "unknown"
-    if step in installed.get("remedies", {}):  # it ended the process
+    if step in installed.get("remedies", {}):  # the step ended the process
         return why, installed["remedies"][step]
     remedy = remedies.remedy_of(why, " ".join(subject.python), installed["python"])
     return (why, "") if remedy is None else (f"{remedy.cause}: {why}", remedy.do)
@@ -329,72 +333,72 @@ def _explained(subject: Subject, installed: Document, step: str) -> tuple[str, s
 
 def media(subject: Subject) -> Iterator[Finding]:
     """Check that each storage medium is mounted and has space."""
-    named = set()
-    for n, (name, medium) in enumerate(subject.device.storage.items()):
+    configured = set()
+    first = next(iter(subject.device.storage), "")
+    for name, medium in subject.device.storage.items():
         root = subject.checkout / medium.root
         if why := no_medium(medium):
             yield Finding(
-                "problem" if n == 0 else "info",
+                "problem" if name == first else "info",
                 "storage",
                 f"{name} ({medium.title}): {why}",
                 f"mount it, or correct {subject.file}; until then its runs are skipped",
             )
             continue
         disk = storage.medium_of(str(root))
-        named.add(disk_of(disk))
-        yield _space("storage", f"{name}: {root}", disk, root, LOW_SPACE_GIB["data"])
+        configured.add(disk_of(disk))
+        yield _free_space("storage", f"{name}: {root}", disk, root, LOW_SPACE_GIB["data"])
     for mounted in storage.media("/"):
-        if disk_of(mounted.medium) not in named:
+        if disk_of(mounted.medium) not in configured:
             yield info(
                 "storage",
-                f"also here: {_place(mounted.medium)}, {mounted.free_gib:.0f} GiB free",
+                f"also here: {_describe_medium(mounted.medium)}, {mounted.free_gib:.0f} GiB free",
                 f"to measure it, add it to `storage` in {subject.file}",
             )
 
 
 def results_place(subject: Subject) -> Iterator[Finding]:
     """Check that records are not written to a medium that is measured."""
-    tested: dict[tuple[str, str], list[str]] = {}
+    measured: dict[tuple[str, str], list[str]] = {}  # disk -> names of the storage on it
     for name, medium in subject.device.storage.items():
         if medium_is_here(medium):
             disk = disk_of(storage.medium_of(str(subject.checkout / medium.root)))
-            tested.setdefault(disk, []).append(name)
-    places: dict[Medium, list[str]] = {}
+            measured.setdefault(disk, []).append(name)
+    folders_on: dict[Medium, list[str]] = {}
     for folder in RESULTS:
-        lies_on = storage.medium_of(str((subject.checkout / folder).absolute()))
-        places.setdefault(lies_on, []).append(folder)
-    for lies_on, folders in places.items():
-        what, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
-        yield _space("results", what, lies_on, path, LOW_SPACE_GIB[MEASURED])
-        if names := tested.get(disk_of(lies_on)):
+        target = storage.medium_of(str((subject.checkout / folder).absolute()))
+        folders_on.setdefault(target, []).append(folder)
+    for target, folders in folders_on.items():
+        names, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
+        yield _free_space("results", names, target, path, LOW_SPACE_GIB[MEASURED])
+        if storage_names := measured.get(disk_of(target)):
             yield warning(
                 "results",
-                f"{what} share a disk with storage that is measured: {', '.join(names)}",
+                f"{names} share a disk with storage that is measured: {', '.join(storage_names)}",
                 "records and checkpoints are written to it between epochs; to avoid that, "
                 f"give `storage` in {subject.file} a root on another disk",
             )
 
 
 def disk_of(medium: Medium) -> tuple[str, str]:
-    """Return an identity of the disk below a medium: partitions of one disk have the same."""
+    """Return the identity of the disk below a medium, which its partitions share."""
     if not medium.device:
         return medium.mount, medium.source
     disk = re.sub(r"^((?:sd|vd|hd|xvd)[a-z]+)\d+$|^(\w+\d)p\d+$", r"\1\2", medium.device)
     return disk, ""
 
 
-def _place(medium: Medium) -> str:
+def _describe_medium(medium: Medium) -> str:
     turns = medium.rotational and medium.transport != "virtual"  # virtio claims it of any disk
     kind = f"{medium.transport}, rotating" if turns else medium.transport
     return f"{medium.device or medium.source} ({kind}) at {medium.mount}"
 
 
-def _space(topic: str, what: str, medium: Medium, path: Path, low_gib: float) -> Finding:
-    """Return where something is stored and how much space is left there."""
-    there = next(p for p in (path, *path.absolute().parents) if p.exists())
-    free = os.statvfs(there)
+def _free_space(topic: str, what: str, medium: Medium, path: Path, low_gib: float) -> Finding:
+    """Report the medium of a path and its free space; a warning below `low_gib`."""
+    free = os.statvfs(_existing(path))
     gib = free.f_bavail * free.f_frsize / 2**30
-    message = f"{what} on {_place(medium)}, {gib:.1f} GiB free"
+    message = f"{what} on {_describe_medium(medium)}, {gib:.1f} GiB free"
     if gib < low_gib:
         return warning(topic, message, f"free some space: at least {low_gib:g} GiB")
     return ok(topic, message)

@@ -27,13 +27,14 @@ problem = partial(Finding, "problem")  # nothing can be measured
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return the findings as a table, with what to do below each, and their number."""
+    """Format findings as a table, with what to do below each, and the number of problems last."""
     rows: list[tuple[str, str, str]] = []
     for finding in findings:
         texts = textwrap.wrap(finding.message, WIDTH)
         if finding.do:
             texts += textwrap.wrap(f"do: {finding.do}", WIDTH, subsequent_indent="    ")
-        heads = [(finding.level, finding.topic)] + [("", "")] * (len(texts) - 1)
-        rows += [(*head, text) for head, text in zip(heads, texts, strict=True)]
-    n = {level: sum(f.level == level for f in findings) for level in ("problem", "warning")}
-    return [*aligned(rows), f"problems: {n['problem']}, warnings: {n['warning']}"]
+        rows.append((finding.level, finding.topic, texts[0]))
+        rows += [("", "", text) for text in texts[1:]]
+    levels = [finding.level for finding in findings]
+    counts = f"problems: {levels.count('problem')}, warnings: {levels.count('warning')}"
+    return [*aligned(rows), counts]

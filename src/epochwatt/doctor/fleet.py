@@ -26,7 +26,7 @@ from epochwatt.board.device.node import HEAD, leave_file, workflow_of
 from epochwatt.board.device.root_helper import VERSION
 from epochwatt.board.records.shapes import Document
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
-from epochwatt.doctor.subject import IMPORTS_S, settings_of, tried
+from epochwatt.doctor.subject import IMPORTS_S, run_trial, settings_of
 from epochwatt.errors import EpochwattError
 from epochwatt.study.config import Device
 from epochwatt.study.devices import DEVICES
@@ -86,27 +86,30 @@ def nodes_and_partitions() -> tuple[list[Node], list[Partition]]:
 
 
 def read_sinfo(lines: Sequence[str]) -> tuple[list[Node], list[Partition]]:
-    """Return the nodes and partitions of sinfo's lines; a node has one for each partition."""
+    """Parse sinfo's lines, one for each node and partition, to nodes and partitions."""
     nodes: dict[str, Node] = {}
     partitions: dict[str, Partition] = {}
     for line in lines:
-        name, state, features, partition, most, default, sharing, reason = line.split("|", 7)
-        has = frozenset(features.split(",")) - {"(null)"}
-        nodes[name] = Node(name, re.sub(r"[~#!%$@^+-]+", "", state), has, partition, reason)
-        limits = [s for s in map(seconds, (default, most)) if s is not None]
-        partitions[partition] = Partition(partition, next(iter(limits), None), sharing.upper())
+        name, state, features, partition, max_time, default_time, sharing, reason = line.split(
+            "|", 7
+        )
+        feature_set = frozenset(features.split(",")) - {"(null)"}
+        state = re.sub(r"[~#!%$@^+-]+", "", state)
+        nodes[name] = Node(name, state, feature_set, partition, reason)
+        limit_s = seconds(default_time)
+        limit_s = seconds(max_time) if limit_s is None else limit_s
+        partitions[partition] = Partition(partition, limit_s, sharing.upper())
     return list(nodes.values()), list(partitions.values())
 
 
 def seconds(time: str) -> float | None:
-    """Return a time limit in seconds; None: there is none, or it is not set."""
+    """Parse a time limit of Slurm to seconds; None: there is none, or it is not set."""
     days, _, clock = time.rpartition("-")
     if not re.fullmatch(r"[\d:]+", clock):
         return None
     parts = [int(word) for word in reversed(clock.split(":"))]
-    return sum(n * step for n, step in zip(parts, _STEPS_S, strict=False)) + 86400.0 * int(
-        days or 0
-    )
+    clock_s = sum(n * step_s for n, step_s in zip(parts, _STEPS_S, strict=False))
+    return 86400.0 * int(days or 0) + clock_s
 
 
 def on_node(node: Node) -> list[str]:
@@ -154,7 +157,7 @@ class Board:
 
 
 def ask(boards: Sequence[Board], checkout: Path) -> Document:
-    """Ask all boards, some at a time, and keep what they answer; return the same of this machine.
+    """Look at all boards in parallel and set their `answer`; return that of this machine.
 
     Raises EpochwattError: the folder of records cannot be written here.
     """
@@ -175,11 +178,11 @@ def ask(boards: Sequence[Board], checkout: Path) -> Document:
 
 
 def _ask(board: Board, folder: Path, checkout: Path) -> None:
-    """Ask a board how it is, and wait for the file that it writes into the shared folder."""
+    """Look at a board, set its `answer` or `error`, and time when its file is seen: `seen_s`."""
     workflow = "" if board.node is None else sys.executable
     words = ["node", str(folder.absolute()), board.name, json.dumps(board.settings), workflow]
     try:
-        board.answer = tried(board.python, words, ANSWER_S, checkout)
+        board.answer = run_trial(board.python, words, ANSWER_S, checkout)
     except EpochwattError as error:
         board.error = str(error)
         return
@@ -270,12 +273,16 @@ def partition_findings(partition: Partition, longest_s: float) -> Iterator[Findi
 
 
 def board_findings(board: Board, head: Document) -> Iterator[Finding]:
-    """Check what a board answered; one line if all is well."""
+    """Check the answer of a board; one finding with its summary if all is well."""
     if board.error:
         do = f"try it by hand: {' '.join(board.python)} -V"
         yield problem(board.name, board.error, do)
         return
-    wrong = [*_machine(board), *_shared(board, head), *_workflow(board, head)]
+    wrong = [
+        *_board_problems(board),
+        *_disk_and_clock_problems(board, head),
+        *_workflow_problems(board, head),
+    ]
     yield from wrong
     if not wrong:
         yield ok(board.name, summary(board, head))
@@ -296,7 +303,7 @@ def clock_offset_s(board: Board, head: Document) -> float:
     return float(board.answer["ahead_s"] - head["ahead_s"])
 
 
-def _machine(board: Board) -> Iterator[Finding]:
+def _board_problems(board: Board) -> Iterator[Finding]:
     """Check kind of board, medium, interpreter, helper and space."""
     answer, name = board.answer, board.name
     if answer["refused"]:
@@ -318,7 +325,7 @@ def _machine(board: Board) -> Iterator[Finding]:
         )
 
 
-def _shared(board: Board, head: Document) -> Iterator[Finding]:
+def _disk_and_clock_problems(board: Board, head: Document) -> Iterator[Finding]:
     """Check that the board sees our files and we see its, and that the clocks agree."""
     answer, name = board.answer, board.name
     if answer["seen"] != head["seen"]:
@@ -352,7 +359,7 @@ def _shared(board: Board, head: Document) -> Iterator[Finding]:
         )
 
 
-def _workflow(board: Board, head: Document) -> Iterator[Finding]:
+def _workflow_problems(board: Board, head: Document) -> Iterator[Finding]:
     """Check that jobs of the workflow can start on the board, with the same software as here."""
     if why := board.answer.get("no_workflow"):
         yield problem(
@@ -360,40 +367,36 @@ def _workflow(board: Board, head: Document) -> Iterator[Finding]:
             f"jobs cannot start: {why}",
             f"make this checkout's .venv for it at the same path: {_PAGE}",
         )
-    theirs, ours = board.answer.get("workflow"), head.get("workflow")
-    if theirs and ours and theirs != ours:
-        other = ", ".join(f"{k} {v} (here {ours[k]})" for k, v in theirs.items() if v != ours[k])
-        yield problem(board.name, f"other versions: {other}", "set both up from the same locks")
+    versions, here = board.answer.get("workflow"), head.get("workflow")
+    if versions and here and versions != here:
+        other = [f"{k} {v} (here {here[k]})" for k, v in versions.items() if v != here[k]]
+        do = "set both up from the same locks"
+        yield problem(board.name, f"other versions: {', '.join(other)}", do)
 
 
-def differences(boards: Sequence[Board]) -> Iterator[Finding]:
+def software_differences(boards: Sequence[Board]) -> Iterator[Finding]:
     """Check that the units of a device have the same software; other devices may have another."""
     units = defaultdict(list)
     for board in boards:
         if board.answer:
             units[board.device_name].append(board)
-    for device_name, alike in units.items():
+    for device_name, boards_of_device in units.items():
         for key in _ALIKE:
-            values = {board.name: board.answer.get(key) for board in alike}
-            usual = Counter(values.values()).most_common(1)[0][0]
-            for name, value in values.items():
-                if value != usual:
+            versions = {board.name: board.answer.get(key) for board in boards_of_device}
+            most_common = Counter(versions.values()).most_common(1)[0][0]
+            for name, version in versions.items():
+                if version != most_common:
                     yield warning(
                         name,
-                        f"{key} {value}; other units of {device_name} have {usual}",
+                        f"{key} {version}; other units of {device_name} have {most_common}",
                         "install the same: units with other software are not comparable",
                     )
 
 
 def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
-    """Look at every board of the fleet.
+    """Look at every board of the fleet; return report lines and exit status, 1: a problem.
 
     `checkout`: the folder that holds config/, at the path where the boards see it
-
-    Returns
-    -------
-    list of str : the findings, each with what to do
-    int : exit status, 1 where there is a problem
 
     Raises EpochwattError: no device file speaks of a fleet, or Slurm does not answer.
     """
@@ -426,7 +429,7 @@ def fleet_lines(checkout: Path = Path()) -> tuple[list[str], int]:
     head = ask(boards, checkout)
     findings += head_findings(head) if wanted else []
     findings += [f for board in boards for f in board_findings(board, head)]
-    findings += differences(boards)
+    findings += software_differences(boards)
     looked_at = {board.name for board in boards}
     n_boards = counted(len(looked_at | {node.name for node in nodes}), "boards")
     wrong = {finding.topic for finding in findings if finding.level == "problem"}

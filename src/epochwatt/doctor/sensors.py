@@ -10,7 +10,7 @@ from epochwatt.board.device import board_files, remedies
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.ina3221 import Ina3221Source
-from epochwatt.board.telemetry.source import READ_ERRORS, Source
+from epochwatt.board.telemetry.source import OFFLINE_C, READ_ERRORS, Source
 from epochwatt.board.telemetry.tegrastats import TegrastatsSource
 from epochwatt.doctor.finding import Finding, info, ok, warning
 from epochwatt.doctor.subject import Recording, Subject
@@ -33,8 +33,9 @@ def sampler(recording: Recording) -> Iterator[Finding]:
     statistics = recording.statistics
     sources: dict[str, Document] = statistics["sources"]
     children_s = sum(row["settings"].get("child_cpu_s") or 0 for row in sources.values())
-    seconds = (statistics["cpu_s"], children_s, recording.jtop_cpu_s)
-    process, child, jtop = (s / (statistics["wall_s"] / 60) for s in seconds)
+    minutes = statistics["wall_s"] / 60
+    process, child = statistics["cpu_s"] / minutes, children_s / minutes
+    jtop = recording.jtop_cpu_s / minutes
     parts = [f"{process:.2f} s of CPU a minute"]
     parts += [f"tegrastats {child:.2f} s"] if child else []
     parts += [f"jtop's service {jtop:.2f} s"] if jtop else []
@@ -85,7 +86,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
     sources: dict[str, Document] = recording.statistics["sources"]
     with_power = {name: row for name, row in sources.items() if row["scope"]}
     for name, row in with_power.items():
-        yield from _fallback(subject, name, row["settings"])
+        yield from _replaced_source(subject, name, row["settings"])
         if row["total"] is None:
             yield warning(
                 "power",
@@ -98,7 +99,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
             rule = row["settings"].get("total_rule") or row["settings"].get("power")
             total = f"{row['scope']}: {mean_w:.2f} W on average, from {name}: {rule}"
             yield Finding("ok" if mean_w == mean_w else "warning", "power", total)
-        yield from _limits(row["settings"])
+        yield from _limitations(row["settings"])
     if not with_power:
         yield warning(
             "power",
@@ -107,7 +108,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
         )
 
 
-def _fallback(subject: Subject, name: str, settings: Document) -> Iterator[Finding]:
+def _replaced_source(subject: Subject, name: str, settings: Document) -> Iterator[Finding]:
     """Report why the power source is not the configured one."""
     if settings.get("not_sysfs"):
         do = "let your user read those files: ten readings a second bound energies more tightly"
@@ -120,7 +121,7 @@ def _fallback(subject: Subject, name: str, settings: Document) -> Iterator[Findi
     yield warning("power", why, f"{do}; or power_source: {name} in the device file")
 
 
-def _limits(settings: Document) -> Iterator[Finding]:
+def _limitations(settings: Document) -> Iterator[Finding]:
     """Report what the total does not include, and what contradicts it."""
     for key in ("cannot_be_opened", "errors"):
         for label, why in (settings.get(key) or {}).items():
@@ -133,11 +134,11 @@ def _limits(settings: Document) -> Iterator[Finding]:
             settings["contradiction"],
             "do not trust the total: compare it with a meter, and send `epochwatt bug-report`",
         )
-    ours, theirs = settings.get("interval_s"), settings.get("service_interval_s")
-    if theirs is not None and theirs != ours:
+    wanted_s, actual_s = settings.get("interval_s"), settings.get("service_interval_s")
+    if actual_s is not None and actual_s != wanted_s:
         yield warning(
             "power",
-            f"jtop's service samples every {theirs:g} s, not every {ours:g} s",
+            f"jtop's service samples every {actual_s:g} s, not every {wanted_s:g} s",
             "its first client decides: close other jtop windows and restart jtop.service",
         )
 
@@ -161,7 +162,7 @@ def _no_power(subject: Subject) -> str:
 
 
 def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:
-    """Report which other power sources of the board would work."""
+    """Try the board's power sources that were not recorded; report which would work."""
     root = subject.machine.root
     kind = board_files.board_kind(root)
     for make in (Ina3221Source, TegrastatsSource):
@@ -182,9 +183,9 @@ def temperatures(subject: Subject) -> Iterator[Finding]:
     """Report the temperature of each thermal zone."""
     zones = []
     for folder in sorted(Path(subject.machine.root, "sys/class/thermal").glob("thermal_zone*")):
-        temp = board_files.text(str(folder), "temp")
-        if temp.lstrip("-").isdigit() and int(temp) > -200_000:
-            zones.append(f"{board_files.text(str(folder), 'type')} {int(temp) / 1e3:.1f}")
+        millidegrees = board_files.text(str(folder), "temp")
+        if millidegrees.lstrip("-").isdigit() and int(millidegrees) / 1e3 > OFFLINE_C:
+            zones.append(f"{board_files.text(str(folder), 'type')} {int(millidegrees) / 1e3:.1f}")
     if zones:
         yield ok("temperature", f"{', '.join(zones)} °C")
     else:

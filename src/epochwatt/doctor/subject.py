@@ -63,20 +63,20 @@ def choose(checkout: Path, name: str | None) -> Subject:
 
 
 def settings_of(device: Device, instance: str) -> Document:
-    """Return what the jobs of a unit, with its first medium, are told of the machine."""
+    """Return the machine's settings for jobs of a unit that use its first storage medium."""
     backend = ("jetson" if device.sysroot == "/" else "fake") if device.board else "host"
     factors = {"backend": backend, "instance": instance, "storage": next(iter(device.storage))}
     return machine_settings(factors, device)
 
 
 def libraries(subject: Subject) -> Document:
-    """Return what the device's interpreter can import.
+    """Try which libraries and GPU the device's interpreter has; return the answer of the trial.
 
     Raises LockedError: something is measured on this machine, which this would disturb;
     EpochwattError: the interpreter cannot be started, fails or does not answer.
     """
     with machine_lock().acquire({"self-test in": str(subject.checkout)}):
-        return tried(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
+        return run_trial(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,17 @@ def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
 
 
 def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
+    """Sample into a folder for some seconds; raises EpochwattError: the sampler was lost."""
     before_s = cpu_s_of("jtop")
     words = ["sampler", str(folder.absolute()), str(folder.absolute())]
     words += [subject.machine.root, subject.power, str(seconds)]
-    statistics = tried(subject.python, words, START_S + seconds, subject.checkout)
+    statistics = run_trial(subject.python, words, START_S + seconds, subject.checkout)
     if statistics.get("lost"):
         raise EpochwattError(f"the sampler was lost: {statistics['reason']}")
     return Recording(folder, statistics, max(0.0, cpu_s_of("jtop") - before_s))
 
 
-def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> Document:
+def run_trial(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> Document:
     """Run a part of `epochwatt.board.training.trial` and return its answer.
 
     Where a library ended the process or took too long, the answer is what was known before that.

@@ -44,13 +44,13 @@ def setup_jetson(root: str = "/") -> list[str]:
     Raises BoardError: no Jetson, no ordinary user who called sudo, or a file that cannot be as it
     must.
     """
-    user = _user(root)
+    user = _calling_user(root)
     if not board_kind(root):
         raise BoardError(
             "this is no Jetson board, and other machines need no helper: nothing was installed",
             where=f"{root.rstrip('/')}/proc/device-tree",
         )
-    helper, rules, link = _places(root, user)
+    helper, rules, link = _paths(root, user)
     _install(rules, sudoers(user.pw_name).encode(), 0o440)
     _install(helper, helper_file(), 0o755)
     target = CHECKOUT / "profiles/jetson"
@@ -73,8 +73,8 @@ def remove_jetson(root: str = "/") -> list[str]:
 
     Raises BoardError where the settings cannot be put back; then everything is left as it is.
     """
-    user = _user(root)
-    helper, rules, link = _places(root, user)
+    user = _calling_user(root)
+    helper, rules, link = _paths(root, user)
     folder = Path(root, FOLDER)
     if (folder / STATE).exists():
         command = [sys.executable, "-I", str(helper), "restore"]
@@ -115,14 +115,17 @@ def sudoers(user: str) -> str:
     )
 
 
-def _places(root: str, user: pwd.struct_passwd) -> tuple[Path, Path, Path]:
+def _paths(root: str, user: pwd.struct_passwd) -> tuple[Path, Path, Path]:
     """Return where helper, sudoers file and link to the profile are."""
     home = Path(root, user.pw_dir.lstrip("/"))
     return Path(root, INSTALLED), Path(root, SUDOERS), home / PROFILE
 
 
-def _user(root: str) -> pwd.struct_passwd:
-    """Return who is to call the helper: on a real board the user who called sudo."""
+def _calling_user(root: str) -> pwd.struct_passwd:
+    """Return the user who is to call the helper: on a real board the one who called sudo.
+
+    Raises BoardError: this is not root, or no ordinary user called sudo.
+    """
     if root != "/":
         return pwd.getpwuid(os.geteuid())
     name = os.environ.get("SUDO_USER", "root")
@@ -137,20 +140,20 @@ def _user(root: str) -> pwd.struct_passwd:
 
 @contextmanager
 def _acting_as(user: pwd.struct_passwd) -> Iterator[None]:
-    """Have only a user's own rights: a link in a home must not be made with root's."""
-    before = os.geteuid(), os.getegid()
-    if before[0] == 0:
+    """Take on a user's rights for the block: a link in a home must not be made with root's."""
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
         os.setegid(user.pw_gid)
         os.seteuid(user.pw_uid)
     try:
         yield
     finally:
-        os.seteuid(before[0])
-        os.setegid(before[1])
+        os.seteuid(uid)
+        os.setegid(gid)
 
 
 def _install(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that belongs to who we are; a sudoers file is checked before it counts."""
+    """Write a file of the effective user, whole or not; a sudoers file is checked before that."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")  # sudo reads no name with a dot in it
     new.unlink(missing_ok=True)
@@ -167,7 +170,7 @@ def _install(path: Path, content: bytes, mode: int) -> None:
 
 
 def _check_sudoers(path: Path) -> None:
-    """Let visudo read a sudoers file: one that is wrong can lock everybody out of sudo."""
+    """Check a sudoers file with visudo: a wrong one can lock everybody out; raises BoardError."""
     visudo = shutil.which("visudo", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if visudo is None:
         raise BoardError("visudo is missing: nothing was installed", do="apt install sudo")
@@ -177,10 +180,11 @@ def _check_sudoers(path: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Do `setup` or `remove`, say what was done; return the exit status."""
+    """Run `setup` or `remove`, print what was done; return the exit status."""
+    is_setup = words[0] == "setup"
     try:
-        for line in {"setup": setup_jetson, "remove": remove_jetson}[words[0]]():
-            print(("installed " if words[0] == "setup" else "removed ") + line)
+        for line in setup_jetson() if is_setup else remove_jetson():
+            print(("installed " if is_setup else "removed ") + line)
     except EpochwattError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -23,7 +23,7 @@ OWN = Path("src")  # modules of the user, in the working folder
 
 
 def fingerprint(*modules: str, script: str = "") -> str:
-    """Return 16 hex digits that stand for code and for all that it imports of this package.
+    """Hash code and all modules of this package that it imports; return 16 hex digits.
 
     `modules`: names of modules, of this package or of the user's own; `script`: path of a file that
     imports some; where it lies does not count
@@ -90,7 +90,10 @@ def _is_covered(module: str) -> bool:
 
 @functools.cache
 def _parsed(path: Path) -> _Parsed:
-    """Parse a file, once; the start of each workflow waits for some 250 of them."""
+    """Return imports and hash of a module's code, without docstrings and comments; cached.
+
+    The start of each workflow waits for some 250 files.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     modules: set[str] = set()
     for statement in list(_statements(tree)):
@@ -125,7 +128,7 @@ def _statements(node: Any) -> Iterator[Any]:
 
 
 def _columns_without_descriptions(folder: Path) -> str:
-    """Return columns and names of flags; only docs/reference/columns.md shows the descriptions.
+    """Return columns and flags without descriptions, which only docs/reference/columns.md shows.
 
     What flags do is a parameter of the rules that read it.
     """

@@ -23,7 +23,7 @@ def shown_files() -> list[Path]:
 
 
 def make_report() -> str:
-    """Make the report unless it is up to date; return what was done, in words."""
+    """Make results/report.html unless it is up to date; return a sentence that says which."""
     if not PAGE.exists() and not not_made.FILE.exists():
         raise EpochwattError(
             f"there is nothing to report yet: no {PAGE}",

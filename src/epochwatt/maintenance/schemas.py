@@ -49,20 +49,20 @@ KINDS: Document = {  # name of the schema -> what a file holds
 def schema_files() -> dict[str, str]:
     """Return path (below the checkout) and text of every schema."""
     schemas = {name: TypeAdapter(kind).json_schema() for name, kind in KINDS.items()}
-    schemas["studies"]["$defs"]["Study"]["properties"]["sweep"]["items"] = _block()
+    schemas["studies"]["$defs"]["Study"]["properties"]["sweep"]["items"] = _sweep_block_schema()
     entry = schemas["sweeps"]["$defs"]["SweepEntry"]["properties"]
-    entry["workload"] = _workload()
+    entry["workload"] = _workload_schema()
     grid = {"$ref": entry["grid"].pop("$ref")}
     entry["grid"]["anyOf"] = [{"type": "string", "enum": [ALL, *NAMED]}, grid]
     schemas["flags"]["propertyNames"] = {"enum": list(columns.FLAGS)}
-    for name in ("Board", "Parameter", "SampleFacts"):  # rows that a kind or a group completes
+    for name in ("Board", "Parameter", "SampleFacts"):  # keys left out are their group's
         (schema,) = (s["$defs"][name] for s in schemas.values() if name in s.get("$defs", {}))
         schema.pop("required")
         schema["additionalProperties"] = False
     return {f"{FOLDER}/{name}.json": _text(schema) for name, schema in schemas.items()}
 
 
-def _block() -> Document:
+def _sweep_block_schema() -> Document:
     """Return the schema of a block of a sweep: for each factor a value or a list of values."""
     block = config.FactorValues.model_json_schema()
     meanings = {field.name: field.description for field in columns.FACTORS}
@@ -74,7 +74,7 @@ def _block() -> Document:
     return block
 
 
-def _workload() -> Document:
+def _workload_schema() -> Document:
     """Return the schema of a sweep's workload: for each of its factors a value."""
     factors = config.FactorValues.model_json_schema()
     meanings = {field.name: field.description for field in columns.FACTORS}

@@ -39,11 +39,11 @@ class Shared(NamedTuple):
 def discard_shared(
     within_s: float | None = None, on_wait: Callable[[str], None] | None = None
 ) -> list[str]:
-    """Discard what was measured here while others used the machine; return what to say.
+    """Discard what was measured here while others used the machine; return messages for the user.
 
-    `within_s`: only while nobody uses the machine, and what takes no longer to measure again, the
-    shortest first; None: all of it, whatever it takes
-    `on_wait`: takes who is measuring on this machine, while that is waited for
+    `within_s`: discard the shortest first, as much as is measured again within that time, and only
+    while nobody uses the machine; None: discard all of it
+    `on_wait`: called with the holder of the machine's lock before it is waited for
     """
     shared = sorted(find_shared(), key=lambda entry: entry.seconds)
     if not shared:
@@ -55,7 +55,7 @@ def discard_shared(
         if entry.seconds <= left_s:
             chosen.append(entry)
             left_s -= entry.seconds
-    names = _named(shared)
+    names = _count_shared(shared)
     if within_s is not None:
         busy_pct = open_machine(json.loads(shared[0].machine)).busy_pct(LOOK_S)
         if busy_pct is None or busy_pct > BUSY_PCT:
@@ -76,13 +76,14 @@ def discard_shared(
         rest = [entry for entry in shared if entry not in chosen]
         took = duration(sum(entry.seconds for entry in rest))
         lines.append(
-            f"{_named(rest)} measured while others used the machine; to measure again, which takes "
-            f"about {took}: epochwatt discard --shared"
+            f"{_count_shared(rest)} measured while others used the machine; to measure again, "
+            f"which takes about {took}: epochwatt discard --shared"
         )
     return lines
 
 
-def _named(shared: list[Shared]) -> str:
+def _count_shared(shared: list[Shared]) -> str:
+    """Return the subject of a sentence, such as `2 runs and ceilings were`."""
     n_runs = sum(entry.is_run for entry in shared)
     parts = [counted(n_runs, "runs")] if n_runs else []
     parts += ["ceilings"] if n_runs < len(shared) else []
@@ -90,7 +91,7 @@ def _named(shared: list[Shared]) -> str:
 
 
 def find_shared() -> list[Shared]:
-    """Return what the selected studies have of this kind."""
+    """Find what the selected studies measured here while others used the machine."""
     config = read_yaml(Path(CONFIG))
     settings = load_settings(config)
     result = []
@@ -114,7 +115,7 @@ def find_shared() -> list[Shared]:
 
 
 def _seconds(run: Run) -> float:
-    """Return how long a run takes to measure again; 0: nobody else used the machine."""
+    """Return how long a run takes to measure again, s; 0: nobody else used the machine."""
     rows = read_rows(run.epochs_csv)
     if not any(SHARED_FLAGS & {*row["flags"].split()} for row in rows):
         return 0.0
