@@ -304,7 +304,7 @@ def answer(bench: Bench, world: World, seed: int) -> dict[str, Any]:
     own = worlds.observed(world, bench.named, N_EPOCHS + 1, seed).after_first(N_EPOCHS)
     budget_w = float(np.median(own.power_w))
     models = fit_physical_time(own), fit_power(own)
-    told = recommend(bench.board, *models, "time", {"power_w": budget_w})
+    told = recommend(bench.board, *models, "time", {"power_w": budget_w}, max_risk=0.5)
     (true_s,), (true_w,) = world.time(as_rows([told.mode])), world.power(as_rows([told.mode]))
     expected = told.estimates["epoch_s"]
     grid = np.log(models[0].predict(bench.board.all_modes()))

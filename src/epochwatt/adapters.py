@@ -22,10 +22,10 @@ class _Lines(logging.Formatter):
 
 @contextmanager
 def job_log(path: str) -> Iterator[None]:
-    """Send logging to the rule's log file and to the screen; explain known errors in a line.
+    """Send logging to a rule's log file and, unless `QUIET_JOBS` is set, to stderr.
 
-    A `log:` of a script rule captures nothing by itself. The traceback goes into the file; the
-    screen shows it only for an error that nobody expected.
+    An error is written to the file with its traceback. An EpochwattError ends the process with
+    status 1 and its message; others are raised again, or end it where stderr is to stay quiet.
     """
     with open(path, "w", encoding="utf-8") as handle:
         is_quiet = bool(os.environ.get(QUIET_JOBS))

@@ -64,7 +64,7 @@ _WRITTEN = {
 
 
 def _label_from(name: str) -> str:
-    """Make a label for a name that is no column: its words, without the unit at its end."""
+    """Return a label for a name that is no column: its words, without `n_` and unit."""
     words = name.split("_")
     if len(words) > 1 and words[-1] in UNIT_OF_ENDING:
         words = words[:-1]
@@ -74,12 +74,13 @@ def _label_from(name: str) -> str:
 
 
 def _rows(name: str) -> List[Dict[str, str]]:
-    """Read a table that lies beside this module."""
+    """Return the rows of a CSV file beside this module, column -> text."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as handle:
         return list(csv.DictReader(handle))
 
 
 def _column(row: Dict[str, str]) -> Column:
+    """Return a column from its row of columns.csv; only factors have a default."""
     default: Any = REQUIRED
     if row["table"] == "factors" and row["default"] != "required":
         is_number = row["kind"] in ("int", "float")
@@ -255,7 +256,7 @@ _SCHEMA_1 = {
 
 
 def current_names(header: Iterable[str]) -> List[str]:
-    """Return today's names of the columns of a table of epochs, whatever version wrote it."""
+    """Return the columns of a table of epochs by today's names; schema 1 had others."""
     header = list(header)
     if not {"energy_wh_missing_pct", "energy_trapezoid_wh"} & set(header):
         return header

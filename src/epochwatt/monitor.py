@@ -56,7 +56,7 @@ J_PER_WH = 3600.0
 ANSWER_S = 10.0  # of the sampler to a command; what takes longer is given up
 # Columns that this loop does not tell, and factors that only the workflow knows.
 _UNKNOWN = ("fetch_s", "preprocess_s", "loss", "cache_policy", "seed", "torch_threads")
-_OF_A_ROW = (  # of what `Epoch` tells, under the same names
+_ROW_COLUMNS = (  # of what `Epoch` tells, under the same names
     *("e2e_s", "wait_s", "copy_s", "compute_s", "overhead_s"),
     *("energy_wh", "energy_error_pct", "power_scope"),
 )
@@ -183,7 +183,7 @@ class EpochMonitor:
         self._name, self._folder, self._resume = str(name), os.path.abspath(str(folder)), resume
         self._power, self._settings = power, settings
         self._pid = os.getpid()
-        self._rank, self._local_rank = (_number(n) for n in ("RANK", "LOCAL_RANK"))
+        self._rank, self._local_rank = (_environment_int(n) for n in ("RANK", "LOCAL_RANK"))
         self._observer: Any = None
         self._runs: Any = None  # RunFolder
         self._first_meta: Optional[Dict[str, Any]] = None
@@ -192,7 +192,7 @@ class EpochMonitor:
         self._count = 0  # epoch of the loop: one whose record is lost leaves no gap
         self._loop: Optional["_Loop"] = None
         self._windows: Dict[str, Tuple[float, str]] = {}  # name -> begin, s, and folder
-        self._told: Dict[str, None] = {}
+        self._warned: Dict[str, None] = {}
         self._log_to = [log_to] if isinstance(log_to, str) else list(log_to or ())
         self._sinks: List[Callable[[Epoch], Any]] = []
         self._gpu_timing = gpu_timing
@@ -201,13 +201,13 @@ class EpochMonitor:
             self._gpu_timing = "pooled"
         self._begins = threading.Lock()
         self._running: List[Any] = []  # the sampler; ended with this object or the process
-        weakref.finalize(self, _stop, self._running, self._pid)
+        weakref.finalize(self, _stop_samplers, self._running, self._pid)
 
     def __deepcopy__(self, memo: Any) -> "EpochMonitor":
         return self  # of a module that has it: there is one process to measure
 
     def __reduce__(self) -> Any:
-        return _elsewhere, (self._name,)
+        return _unpickled, (self._name,)
 
     def count(self, model: Any, minibatch: Any, **how: Any) -> None:
         """Count what a mini-batch asks of a GPU; kept with the run, for `epochwatt what-if --run`.
@@ -223,7 +223,7 @@ class EpochMonitor:
         """
         if os.getpid() != self._pid or self._rank:
             return
-        with self._harmless("the network is not counted"):
+        with self._log_errors("the network is not counted"):
             from epochwatt.counting.count_workload import count_network
 
             self._counts = count_network(model, minibatch, self._name, **how)
@@ -248,58 +248,62 @@ class EpochMonitor:
 
     def copy(self) -> ContextManager[None]:
         """Tell the block's time, moving a mini-batch to the device, apart as `copy_s`."""
-        return self._within(COPY, BODY)
+        return self._stamp_block(COPY, BODY)
 
     def step(self) -> ContextManager[None]:
         """Tell the block's time as `compute_s`; what else the loop does is overhead then."""
-        return self._within(STEP, DONE)
+        return self._stamp_block(STEP, DONE)
 
     @contextmanager
-    def _within(self, begin: int, end: int) -> Iterator[None]:
-        """Stamp the block, unless it lies in another, in another thread or outside of a loop."""
+    def _stamp_block(self, begin: int, end: int) -> Iterator[None]:
+        """Stamp begin and end of a block; one within another, another thread or no loop is not."""
         loop = self._loop
         is_own = loop is not None and os.getpid() == self._pid and loop.is_own()
-        if loop is None or not is_own or loop.is_within:
+        if loop is None or not is_own or loop.is_in_block:
             yield
             return
-        loop.is_within = True
+        loop.is_in_block = True
         loop.stamp(begin)
         try:
             yield
         finally:
             loop.stamp(end)
-            loop.is_within = False
+            loop.is_in_block = False
 
     def _begin(self, loader: Iterable[Any]) -> Optional["_Loop"]:
-        """Start to measure a loop; None: it is not measured."""
+        """Start to measure a loop; None: a fork, or another loop is measured."""
         if os.getpid() != self._pid:
             return None  # a fork of the process that measures
         if not self._begins.acquire(blocking=False):
             self._warn("a loop that begins while another does is not measured")
             return None
         try:
-            return self._begun(loader)
+            return self._start_loop(loader)
         finally:
             self._begins.release()
 
-    def _begun(self, loader: Iterable[Any]) -> Optional["_Loop"]:
+    def _start_loop(self, loader: Iterable[Any]) -> Optional["_Loop"]:
+        """Start sampler and timer of a loop and return it; sets `_loop`, resets `last`."""
         if self._loop is not None:
             self._warn("a loop within a measured loop is not measured by itself")
             return None
         self.last = None
-        with self._harmless("this epoch is not measured"):
+        with self._log_errors("this epoch is not measured"):
             from epochwatt.board.training.timing import make_timer
 
             self._start()
-            folder = self._attempt(loader)
-            cuda, device, gpu = _gpu()
+            folder = self._new_sample_folder(loader)
+            cuda, device, gpu = _current_gpu()
             timer = make_timer(self._gpu_timing, cuda)
             self._observer.begin(folder)
             self._loop = _Loop(folder, timer, device, gpu)
         return self._loop
 
-    def _attempt(self, loader: Iterable[Any]) -> str:
-        """Return a folder for the samples of the next epoch."""
+    def _new_sample_folder(self, loader: Iterable[Any]) -> str:
+        """Make a folder for the samples of the next epoch: its record's, or else a temporary one.
+
+        The first time it opens the run; a number that another process took is skipped.
+        """
         from epochwatt.errors import EpochwattError
 
         if self._runs is None:
@@ -314,7 +318,11 @@ class EpochMonitor:
             return tempfile.mkdtemp(prefix="epochwatt-")
 
     def _open_run(self, loader: Iterable[Any]) -> None:
-        """Choose the run's folder and number of its next epoch."""
+        """Choose the run's id and folder, and the number of its next epoch.
+
+        The id is `name-digest` of the factors; where it is taken `name.2-digest`, ... unless the
+        run is resumed.
+        """
         from epochwatt.board.records.run_folder import RunFolder
 
         factors, unknown = self._factors(loader)
@@ -326,7 +334,7 @@ class EpochMonitor:
             rank = f".rank{self._rank}" if self._rank else ""
             self.run = f"{slug}{'' if n == 1 else f'.{n}'}-{digest}{rank}"
             runs = RunFolder(self._folder, self.run)
-            if self._resume or self._claims(runs.path):
+            if self._resume or self._claim(runs.path):
                 break
             n += 1
         measured = runs.measured()
@@ -336,7 +344,7 @@ class EpochMonitor:
         if measured:
             log.info("the run %s goes on with epoch %d", self.run, self._next)
         self._runs = runs
-        self._told_of_run = {
+        self._run_document = {
             "run": self.run,
             "schema_version": columns.SCHEMA_VERSION,
             "study": OWN,
@@ -346,8 +354,11 @@ class EpochMonitor:
         self._unknown = unknown
 
     @staticmethod
-    def _claims(folder: str) -> bool:
-        """Return whether a run's folder is ours, or cannot be made at all."""
+    def _claim(folder: str) -> bool:
+        """Make a run's folder; False: it exists, so the run is another start's.
+
+        True where it cannot be made at all: then records are lost, which is logged later.
+        """
         try:
             os.makedirs(folder)
         except FileExistsError:
@@ -357,10 +368,14 @@ class EpochMonitor:
         return True
 
     def _factors(self, loader: Iterable[Any]) -> Tuple[Dict[str, Any], List[str]]:
-        """Return the run's factors, and which of them are not known."""
-        kinds: Dict[str, str] = {factor.name: factor.kind for factor in columns.FACTORS}
+        """Return the run's factors, with other settings under `settings`, and unknown columns.
+
+        Numbers that are not among the settings are taken from the loader's attributes.
+        """
+        types_of_kind = {"str": (str,), "int": (int,), "float": (int, float)}
+        types = {factor.name: types_of_kind.get(factor.kind, ()) for factor in columns.FACTORS}
         machine = self._observer.machine
-        told: Dict[str, Any] = {
+        known: Dict[str, Any] = {
             "setup": OWN,
             "backend": machine.backend,
             "device": machine.settings["kind"] or "host",
@@ -376,67 +391,69 @@ class EpochMonitor:
         }
         unknown = set(_UNKNOWN)
         for name in ("num_workers", "batch_size", "prefetch_factor"):
-            value = self._settings.get(name, getattr(loader, name, None))
-            value = _plain(value)
+            value = _json_value(self._settings.get(name, getattr(loader, name, None)))
             if type(value) is int:
-                told[name] = value
+                known[name] = value
             else:
                 unknown.add(name)
-        others = {}
+        other_settings = {}
         for name, value in self._settings.items():
-            value = _plain(value)
-            fits = {"str": (str,), "int": (int,), "float": (int, float)}
-            if type(value) in fits.get(kinds.get(name, ""), ()):
-                told[name] = value
+            value = _json_value(value)
+            if type(value) in types.get(name, ()):
+                known[name] = value
                 unknown.discard(name)
             else:
-                others[name] = value
-        factors = columns.with_defaults(told)
-        if others:
-            factors["settings"] = others
+                other_settings[name] = value
+        factors = columns.with_defaults(known)
+        if other_settings:
+            factors["settings"] = other_settings
         return factors, sorted(unknown)
 
     def _end(self, loop: "_Loop", is_whole: bool) -> None:
-        """Measure the end of a loop, keep its record, and make `last` of it."""
+        """End a loop: write its record, set `last` and tell the sinks.
+
+        `is_whole`: it ran to its end. One without a whole mini-batch is dropped with a warning.
+        """
         if os.getpid() != self._pid:
             return  # a fork of the process that measures
         self._loop = None
-        with self._harmless("an epoch's record is lost"):
+        with self._log_errors("an epoch's record is lost"):
             from epochwatt.board.training.timing import timed
 
             loop.timer.finish()
             bounds = Bounds(loop.start_s, time.perf_counter(), loop.start_unix_s, time.time())
             observed = self._observer.end()
-            found = timed(loop.timer, bounds, is_whole)
-            if len(found.minibatch_s) == 0:
+            times = timed(loop.timer, bounds, is_whole)
+            if len(times.minibatch_s) == 0:
                 shutil.rmtree(loop.folder, ignore_errors=True)
                 self._warn("a loop without a whole mini-batch is no epoch")
                 return
-            meta = self._meta(loop, found, observed, is_whole)
-            folder = self._keep(meta, found.minibatch_s)
-            self.last = self._reduced(meta, found.minibatch_s, folder or loop.folder, folder)
+            meta = self._make_record(loop, times, observed, is_whole)
+            record_folder = self._write_record(meta, times.minibatch_s)
+            self.last = self._make_epoch(meta, times.minibatch_s, loop.folder, record_folder)
             self._count += 1
-            self._next += folder is not None
-            if folder is None:
+            if record_folder is None:
                 shutil.rmtree(loop.folder, ignore_errors=True)
-            self._tell(self.last)
+            else:
+                self._next += 1
+            self._log_epoch(self.last)
 
-    def _tell(self, epoch: Epoch) -> None:
-        """Give an epoch to those who asked for it."""
+    def _log_epoch(self, epoch: Epoch) -> None:
+        """Pass an epoch to the sinks of `log_to`; the first time open them."""
         from epochwatt.sinks import open_sink
 
-        wanted, self._log_to = self._log_to, []
-        for sink in wanted:
-            with self._harmless(f"nothing is logged to {sink}"):
+        unopened, self._log_to = self._log_to, []
+        for sink in unopened:
+            with self._log_errors(f"nothing is logged to {sink}"):
                 self._sinks.append(open_sink(sink, self.run))
-        for tell in self._sinks:
-            with self._harmless("an epoch is not logged"):
+        for log_to_sink in self._sinks:
+            with self._log_errors("an epoch is not logged"):
                 try:
-                    tell(epoch)
+                    log_to_sink(epoch)
                 except SystemExit as error:
                     raise RuntimeError("a sink wants to end the program") from error
 
-    def _keep(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
+    def _write_record(self, meta: Dict[str, Any], minibatch_s: Any) -> Optional[str]:
         """Write the record of an epoch; return its folder, None: it cannot be written."""
         from epochwatt.board.records import files
         from epochwatt.errors import EpochwattError
@@ -444,7 +461,7 @@ class EpochMonitor:
         try:
             path = os.path.join(self._runs.path, RECORDED_BY)
             if not os.path.exists(path):
-                files.write_json(path, json.loads(json.dumps(self._told_of_run, default=repr)))
+                files.write_json(path, json.loads(json.dumps(self._run_document, default=repr)))
             self._keep_counts()
             self._runs.finish(self._next, meta, minibatch_s)
             return str(self._runs.epoch_path(self._next))
@@ -452,22 +469,22 @@ class EpochMonitor:
             self._warn(f"records cannot be written: {error}")
             return None
 
-    def _meta(
-        self, loop: "_Loop", found: Any, observed: Dict[str, Any], is_whole: bool
+    def _make_record(
+        self, loop: "_Loop", times: Any, observed: Dict[str, Any], is_whole: bool
     ) -> Dict[str, Any]:
-        """Return what the record says of an epoch."""
+        """Return the record of an epoch: machine, sensors, times, factors and flags."""
         from epochwatt.board.training.observation import circumstances, raised
         from epochwatt.board.training.timing import times_of
 
         is_first, is_elsewhere = self._count == 0, self._local_rank > 0
         meta: Dict[str, Any] = circumstances(self._observer.machine, loop.device, loop.gpu)
-        meta.update(observed, **self._observer.sensors(), **times_of(found))
+        meta.update(observed, **self._observer.sensors(), **times_of(times))
         meta.update(
             run=self.run,
             rank=self._rank,
             epoch=self._next,
             measurement_id=uuid.uuid4().hex,
-            factors=self._told_of_run["factors"],
+            factors=self._run_document["factors"],
             cold_process=is_first,
             n_samples=None,
             loss=None,
@@ -485,17 +502,21 @@ class EpochMonitor:
         )
         return meta
 
-    def _reduced(
-        self, meta: Dict[str, Any], minibatch_s: Any, samples_in: str, folder: Optional[str]
+    def _make_epoch(
+        self, meta: Dict[str, Any], minibatch_s: Any, loop_folder: str, folder: Optional[str]
     ) -> Epoch:
-        """Return an epoch as the workflow's tables have it."""
+        """Compute time, energy and flags of an epoch as the workflow's tables have them.
+
+        The samples lie in the record's `folder`; where it was not written, in `loop_folder`.
+        """
         from epochwatt.board.records.run_folder import EpochRecord
         from epochwatt.epochs.collect import epoch_row
         from epochwatt.epochs.telemetry import read_all
 
         self._first_meta = self._first_meta or meta
         statistics = self._observer.statistics
-        record = EpochRecord(meta, minibatch_s.astype("float32"), statistics, samples_in)
+        minibatch_s = minibatch_s.astype("float32")
+        record = EpochRecord(meta, minibatch_s, statistics, folder or loop_folder)
         row, _ = epoch_row(record, read_all(record), self._first_meta, columns.FLAG_EFFECTS)
         return Epoch(
             epoch=self._count,
@@ -503,7 +524,7 @@ class EpochMonitor:
             power_w=row["power_mean_w"],
             flags=tuple(sorted(row["flags"])),
             folder=folder,
-            **{name: row[name] for name in _OF_A_ROW},
+            **{name: row[name] for name in _ROW_COLUMNS},
         )
 
     # -- windows -----------------------------------------------------------------------------------
@@ -517,7 +538,7 @@ class EpochMonitor:
             self._warn(f"the window {name} is begun again before it was ended")
             self._drop_window(name)
         folder = ""
-        with self._harmless(f"the window {name} has no energy"):
+        with self._log_errors(f"the window {name} has no energy"):
             self._start()
             folder = tempfile.mkdtemp(prefix="epochwatt-")
             self._observer.sampler.begin(folder)
@@ -533,35 +554,36 @@ class EpochMonitor:
             return Window(name, 0.0, None, None, None, None, ("not_begun",))
         start_s, folder = self._windows.pop(name)
         found = Window(name, end_s - start_s, None, None, None, None, ("sampler_lost",))
-        with self._harmless(f"the window {name} has no energy"):
+        with self._log_errors(f"the window {name} has no energy"):
             found = self._energy_of_window(name, start_s, end_s, folder)
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         return found
 
     def _energy_of_window(self, name: str, start_s: float, end_s: float, folder: str) -> Window:
+        """End the samples of a window and integrate the power of the widest scope over it."""
         import numpy as np
 
         from epochwatt.board.records.samples import read_source
         from epochwatt.epochs.telemetry import SCOPES, scope_energy
 
         sources = self._observer.sampler.end(folder)["sources"]
-        read = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
-        scope = next((scope for scope in SCOPES if scope in read), None)
+        names = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
+        scope = next((scope for scope in SCOPES if scope in names), None)
         length_s = end_s - start_s
         if scope is None:
-            why = "power_missing" if sources else "sampler_lost"
-            why = "power_elsewhere" if self._local_rank > 0 else why
-            return Window(name, length_s, None, None, None, None, (why,))
-        source = sources[read[scope]]
-        table = read_source(folder, read[scope], source)
+            flag = "power_missing" if sources else "sampler_lost"
+            flag = "power_elsewhere" if self._local_rank > 0 else flag
+            return Window(name, length_s, None, None, None, None, (flag,))
+        source = sources[names[scope]]
+        table = read_source(folder, names[scope], source)
         no_stalls = np.empty(0), np.empty(0)
         energy = scope_energy((start_s, end_s), table, source, no_stalls)
         effects = columns.FLAG_EFFECTS
         is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
-        # regular readings may be in step with what nobody tells of a window
+        # regular readings may be in step with the window's mini-batches, which are not known
         is_bounded = not np.isnan(energy.error_pct) and "power_sampling_regular" not in energy.flags
         if energy_j is not None and is_bounded:
             error_j = float(energy_j * energy.error_pct / 100.0)
@@ -572,7 +594,7 @@ class EpochMonitor:
     def _drop_window(self, name: str) -> None:
         _, folder = self._windows.pop(name)
         if folder:
-            with self._harmless(f"the window {name} cannot be forgotten"):
+            with self._log_errors(f"the window {name} cannot be forgotten"):
                 self._observer.sampler.drop(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -608,9 +630,11 @@ class EpochMonitor:
             if is_elsewhere:
                 running.append(Sampler(lost="another process measures this machine"))
             else:
-                running.append(Sampler.start(tree, os.getcwd(), 0, gpu=_gpu()[2], **options))
+                running.append(
+                    Sampler.start(tree, os.getcwd(), 0, gpu=_current_gpu()[2], **options)
+                )
 
-        _start_in_a_thread_that_stays(start)
+        _start_in_lasting_thread(start)
         self._observer = Observer(machine, sampler=running[-1])
 
     def close(self) -> None:
@@ -619,8 +643,8 @@ class EpochMonitor:
             return
         for name in list(self._windows):
             self._drop_window(name)
-        with self._harmless("the sampler cannot be ended"):
-            _stop(self._running, self._pid)
+        with self._log_errors("the sampler cannot be ended"):
+            _stop_samplers(self._running, self._pid)
         self._observer = None
 
     def __enter__(self) -> "EpochMonitor":
@@ -630,7 +654,7 @@ class EpochMonitor:
         self.close()
 
     @contextmanager
-    def _harmless(self, what: str) -> Iterator[None]:
+    def _log_errors(self, what: str) -> Iterator[None]:
         """Log what the block raises; the training goes on."""
         try:
             yield
@@ -640,8 +664,8 @@ class EpochMonitor:
 
     def _warn(self, message: str) -> None:
         """Log a warning, each once."""
-        if message not in self._told:
-            self._told[message] = None
+        if message not in self._warned:
+            self._warned[message] = None
             log.warning("%s", message)
 
 
@@ -659,14 +683,15 @@ class _Minibatches:
         if loop is None:
             yield from self._loader
             return
-        stamp, is_whole, given = loop.stamp, False, []
+        stamp, is_whole = loop.stamp, False
+        handed_over: List[Any] = []
         try:
             stamp(ASK)
             for minibatch in self._loader:
                 stamp(BODY)
-                given.append(minibatch)
-                del minibatch  # the loop's body may free it
-                yield given.pop()
+                handed_over.append(minibatch)
+                del minibatch  # no reference stays here: the loop's body may free it
+                yield handed_over.pop()
                 stamp(ASK)
             is_whole = True
         finally:
@@ -682,7 +707,7 @@ class _Loop:
     def __init__(self, folder: str, timer: Any, device: Any, gpu: str) -> None:
         self.folder, self.timer, self.device, self.gpu = folder, timer, device, gpu
         self.stamp: Callable[[int], None] = timer.stamp
-        self.is_within = False  # a block of `copy` or `step`
+        self.is_in_block = False  # a block of `copy` or `step`
         self._thread = threading.get_ident()
         self.start_unix_s, self.start_s = time.time(), time.perf_counter()
 
@@ -691,8 +716,8 @@ class _Loop:
         return self._thread == threading.get_ident()
 
 
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON holds it; what is no text and no finite number is told in words."""
+def _json_value(value: Any) -> Any:
+    """Return a setting as a bool, int, finite float or text that JSON holds; else its `repr`."""
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
@@ -708,21 +733,21 @@ def _plain(value: Any) -> Any:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _elsewhere(name: str) -> EpochMonitor:
+def _unpickled(name: str) -> EpochMonitor:
     """Return a monitor that measures nothing: it was sent to another process."""
     monitor = EpochMonitor(name)
     monitor._pid = -1
     return monitor
 
 
-def _stop(running: List[Any], pid: int) -> None:
+def _stop_samplers(running: List[Any], pid: int) -> None:
     """End the samplers of a process, unless this is a fork of it."""
     while running and os.getpid() == pid:
         running.pop().stop()
 
 
-def _start_in_a_thread_that_stays(start: Callable[[], None]) -> None:
-    """Start a sampler, which dies with the thread that started it."""
+def _start_in_lasting_thread(start: Callable[[], None]) -> None:
+    """Run `start` in a thread that never ends: a sampler dies with the thread that started it."""
     if threading.current_thread() is threading.main_thread():
         start()
         return
@@ -739,16 +764,16 @@ def _start_in_a_thread_that_stays(start: Callable[[], None]) -> None:
     started.wait()
 
 
-def _number(variable: str) -> int:
+def _environment_int(variable: str) -> int:
     """Return a number of the environment, 0 where there is none."""
     text = os.environ.get(variable, "")
     return int(text) if text.isdigit() else 0
 
 
-def _gpu() -> Tuple[Any, Any, str]:
-    """Return `torch.cuda`, torch's device and what the sampler has to know of the GPU.
+def _current_gpu() -> Tuple[Any, Any, str]:
+    """Return `torch.cuda`, the current device and the GPU's UUID (`which_gpu.gpu_of`).
 
-    None, None and `any` where this process does not compute on one.
+    None, None and `any` where this process does not compute on a GPU.
     """
     from epochwatt.board.telemetry.which_gpu import ANY, gpu_of
 

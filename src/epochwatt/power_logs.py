@@ -88,7 +88,7 @@ class Options:
 
 @dataclass
 class Power:
-    """Readings of power that a log holds."""
+    """Power readings of a log."""
 
     source: str
     scope: str
@@ -112,7 +112,7 @@ class Power:
         return max(self.resolution_s, self.averaging_s or 0.0)
 
     def sensor(self) -> Document:
-        """Return how the sensor reads, for the bound; nothing where nothing is known of it."""
+        """Return `sensor_facts` for the bound of the energy; empty: nothing is known."""
         if self.has_counter:  # each of the two ends may be off by half of a stamp's step
             return dict(sensor_facts("mean"), counter_update_s=self.resolution_s)
         if not self.hold_s:
@@ -125,18 +125,21 @@ class Power:
 
 
 def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
-    """Return the form of a log, its cells as text by line number, and warnings; RecordError."""
+    """Read a power log: its format, its cells (text, indexed by line number), and warnings.
+
+    Raises RecordError: no known format, a damaged line, or no reading.
+    """
     text = table_text(path)
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
-    known = [f"{form.tool}: {form.example}" for form in FORMATS]
-    first = next(iter(lines.values()), "")
-    form = next((form for form in FORMATS if form.mark.search(first)), None)
+    examples = [f"{form.tool}: {form.example}" for form in FORMATS]
+    first_line = next(iter(lines.values()), "")
+    form = next((form for form in FORMATS if form.mark.search(first_line)), None)
     if form is None:
         raise RecordError(
             "no power log of a known form" if lines else "the log is empty",
             where=f"{path}, line 1",
-            found=repr(first[:80]),
-            allowed="\n    ".join(["", *known]),
+            found=repr(first_line[:80]),
+            allowed="\n    ".join(["", *examples]),
             do="keep the line with the names of the columns; a log with other names can be renamed",
         )
     warnings = []
@@ -162,7 +165,7 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
                 do="take out what is no reading, or import the parts before and after it",
             )
     if not rows:
-        raise RecordError("the log has no reading", where=str(path), found=repr(first[:80]))
+        raise RecordError("the log has no reading", where=str(path), found=repr(first_line[:80]))
     return form, pd.DataFrame.from_dict(rows, orient="index", columns=header), warnings
 
 
@@ -171,14 +174,14 @@ def _csv_cells(line: str) -> list[str]:
 
 
 def _tegrastats_cells(line: str) -> list[str]:
-    """Return time and rails (JSON, mW) of a line."""
+    """Return stamp and rails (JSON, mW) of a line of tegrastats; empty: it has none."""
     stamp, has_ram, rest = line.partition("RAM ")
     rails = parse_line(rest).rails_mw if has_ram else {}
     return [stamp.strip(), json.dumps(rails)] if rails else []
 
 
 def _mlperf_cells(line: str) -> list[str] | None:
-    """Return time and power of a line; None where it tells something else."""
+    """Return time, s, and power of a line of MLPerf; None: another event; empty: damaged."""
     try:
         event = json.loads(line.partition(MLPERF)[2])
         is_reading = event["key"] == "power_reading"
@@ -188,22 +191,28 @@ def _mlperf_cells(line: str) -> list[str] | None:
 
 
 def numbers(cells: "pd.Series[str]", path: Path) -> Array:
-    """Return a column as numbers, float (n,), without their unit; NaN: no reading."""
+    """Parse a column of numbers with or without a unit, float (n,); NaN: no reading.
+
+    Raises RecordError: a cell is neither a number nor one of `NO_READING`.
+    """
     bare = cells.str.strip().str.lower()
     values = pd.to_numeric(bare.str.replace(r"\s*(mhz|mw|w|%)$", "", regex=True), errors="coerce")
-    odd = cells[values.isna() & ~bare.isin(NO_READING)]
-    if len(odd):
+    invalid = cells[values.isna() & ~bare.isin(NO_READING)]
+    if len(invalid):
         raise RecordError(
             f"{cells.name} is not a number",
-            where=f"{path}, line {odd.index[0]}",
-            found=repr(odd.iloc[0]),
+            where=f"{path}, line {invalid.index[0]}",
+            found=repr(invalid.iloc[0]),
             allowed="a number, or N/A where there was no reading",
         )
     return values.to_numpy(np.float64)
 
 
 def instants(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
-    """Return times of any form, float (n,), s: Unix time, or from a log's begin; RecordError."""
+    """Parse a column of times in any notation, float (n,), s: Unix time or since a log's begin.
+
+    Raises RecordError: a cell is no time.
+    """
     t_s = np.array([_instant(cell, zone) for cell in cells])
     wrong = np.flatnonzero(~((t_s >= 0) & (t_s < LATEST_S)))
     if wrong.size:
@@ -220,6 +229,7 @@ def instants(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
 
 
 def _instant(text: str, zone: tzinfo | None) -> float:
+    """Parse seconds, ISO 8601 or a tool's notation to s; NaN: none of these."""
     try:
         return float(text)
     except ValueError:
@@ -234,7 +244,7 @@ def _instant(text: str, zone: tzinfo | None) -> float:
 
 
 def stamps(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
-    """Return the times of readings; RecordError where they run backward."""
+    """Parse the times of readings, float (n,), s; RecordError: no time, or they run backward."""
     t_s = instants(cells, zone, path)
     back = np.flatnonzero(np.diff(t_s) < 0)
     if back.size:
@@ -252,18 +262,22 @@ def stamps(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
 # -- forms of logs --------------------------------------------------------------------------------
 
 
-def _module(
+def _module_power(
     t_s: Array, labels: Sequence[str], watts: Array, options: Options, source: str
 ) -> Power:
-    """Return the power of a module; ConfigError where it is not known what its rails add up to."""
+    """Add up a board's rails, `watts` (n, len(labels)), to the power of its module.
+
+    Without `--board` the rails' names tell the board. Raises ConfigError: they fit none or several,
+    or it is not known what they add up to.
+    """
     names = set(labels) - {""}
-    fits = [k for k, kind in KINDS.items() if names <= {rail.label for rail in kind.rails}]
-    kind = options.board or (fits[0] if len(fits) == 1 else "")
+    boards = [k for k, kind in KINDS.items() if names <= {rail.label for rail in kind.rails}]
+    kind = options.board or (boards[0] if len(boards) == 1 else "")
     if kind not in KINDS:
         raise ConfigError(
             f"no board is called {kind}" if kind else "the names of its rails fit no single board",
             found=labels,
-            allowed=fits or list(KINDS),
+            allowed=boards or list(KINDS),
             do="name the board, --board NAME: some rails hang below others, so they are not just "
             "added",
         )
@@ -281,23 +295,32 @@ def _module(
 def _tegrastats(frame: pd.DataFrame, options: Options, path: Path) -> Power:
     t_s = stamps(frame["time"], options.zone, path)
     table = pd.DataFrame(list(frame["rails"].map(json.loads)), dtype=np.float64)
-    return _module(t_s, list(table.columns), table.to_numpy() / 1000.0, options, "tegrastats")
+    return _module_power(t_s, list(table.columns), table.to_numpy() / 1000.0, options, "tegrastats")
 
 
 def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
-    """Read rails of any names, in mW or W as the names or else the numbers say."""
+    """Read a table of rails in mW or W.
+
+    A column's name may end in its unit; else it is mW where the median over the rows of the largest
+    rail is above `MOST_W`.
+    """
     t_s = stamps(frame.iloc[:, 0], options.zone, path)
     names = [str(name) for name in frame.columns[1:]]
-    ends = [re.search(r"[ _]*[\[(]?\b(m?W)[\])]?$|_(m?w)$", name) for name in names]
-    labels = [name[: end.start()] if end else name for name, end in zip(names, ends, strict=True)]
     raw = np.column_stack([numbers(frame[name], path) for name in names])
     is_large = bool(np.nanmedian(np.fmax.reduce(raw, axis=1)) > MOST_W)
-    in_mw = [(end[1] or end[2]).lower() == "mw" if end else is_large for end in ends]
-    return _module(t_s, labels, raw / np.where(in_mw, 1000.0, 1.0), options, "rails")
+    labels, is_mw = [], []
+    for name in names:
+        unit = re.search(r"[ _]*[\[(]?\b(m?W)[\])]?$|_(m?w)$", name)
+        labels.append(name[: unit.start()] if unit else name)
+        is_mw.append((unit[1] or unit[2]).lower() == "mw" if unit else is_large)
+    return _module_power(t_s, labels, raw / np.where(is_mw, 1000.0, 1.0), options, "rails")
 
 
 def _nvidia_smi(frame: pd.DataFrame, options: Options, path: Path) -> Power:
-    """Read the power of the GPUs that trained, added up."""
+    """Add up the power of the GPUs that trained (`--gpu`), reading by reading.
+
+    Raises ConfigError: it is not told which; RecordError: readings of one are missing.
+    """
     frame = frame.rename(columns=lambda name: str(name).partition(" [")[0])
     if "timestamp" not in frame:
         raise RecordError("no column timestamp", where=str(path), found=list(frame.columns))
@@ -306,30 +329,30 @@ def _nvidia_smi(frame: pd.DataFrame, options: Options, path: Path) -> Power:
     if "index" not in frame:
         frame["index"] = "0"
     gpus = sorted(set(frame["index"]))
-    wanted = [str(gpu) for gpu in options.gpus] or gpus
-    if (len(gpus) > 1 and not options.gpus) or not set(wanted) <= set(gpus):
+    trained = [str(gpu) for gpu in options.gpus] or gpus
+    if (len(gpus) > 1 and not options.gpus) or not set(trained) <= set(gpus):
         raise ConfigError(
             "which GPUs trained?", found=gpus, do="name each: --gpu 0 --gpu 1", where=str(path)
         )
-    ours = {power: "power_gpu_w"}
-    if len(wanted) == 1 and "utilization.gpu" in frame:
-        ours["utilization.gpu"] = "gpu_util_pct"
-    parts = [frame[frame["index"] == gpu] for gpu in wanted]
-    times = [stamps(part["timestamp"], options.zone, path) for part in parts]
+    new_names = {power: "power_gpu_w"}
+    if len(trained) == 1 and "utilization.gpu" in frame:
+        new_names["utilization.gpu"] = "gpu_util_pct"
+    tables = [frame[frame["index"] == gpu] for gpu in trained]
+    times = [stamps(table["timestamp"], options.zone, path) for table in tables]
     n = min(map(len, times))
     t_s = np.mean([t[:n] for t in times], axis=0)
     if np.ptp([t[:n] for t in times], axis=0).max() > typical_step_s(t_s) / 2:
         raise RecordError(
             "readings of the GPUs are missing: they cannot be added up",
             where=str(path),
-            found=[f"GPU {gpu}: {len(t)} readings" for gpu, t in zip(wanted, times, strict=True)],
+            found=[f"GPU {gpu}: {len(t)} readings" for gpu, t in zip(trained, times, strict=True)],
             do="import one GPU at a time",
         )
-    tables = [np.column_stack([numbers(part[name], path) for name in ours]) for part in parts]
-    values = np.sum([table[:n] for table in tables], axis=0)
-    told_s = NVIDIA_SMI_MEAN_S if power == mean else None
-    columns_ = tuple(ours.values())
-    return Power("nvml", "gpu", columns_, columns_[0], t_s, values, averaging_s=told_s)
+    readings = [np.column_stack([numbers(t[name], path) for name in new_names]) for t in tables]
+    values = np.sum([rows[:n] for rows in readings], axis=0)
+    averaging_s = NVIDIA_SMI_MEAN_S if power == mean else None
+    names = tuple(new_names.values())
+    return Power("nvml", "gpu", names, names[0], t_s, values, averaging_s=averaging_s)
 
 
 def _mlperf(frame: pd.DataFrame, options: Options, path: Path) -> Power:
@@ -339,11 +362,15 @@ def _mlperf(frame: pd.DataFrame, options: Options, path: Path) -> Power:
 
 
 def _codecarbon(frame: pd.DataFrame, options: Options, path: Path) -> Power:
-    """Read the energy that CodeCarbon had counted at each row, from its start at 0."""
+    """Read the energy, kWh, that CodeCarbon counted; power is its mean between two rows.
+
+    A row at the start of the log, at 0, is added. Raises RecordError: a column is missing, several
+    runs, or no energy.
+    """
     part, scope = ("cpu", "cpu_package") if options.cpu else ("gpu", "gpu")
-    needed = ["timestamp", "duration", f"{part}_energy"]
-    if missing := [name for name in needed if name not in frame]:
-        raise RecordError(f"no column {missing[0]}", where=str(path), found=list(frame.columns))
+    for name in ("timestamp", "duration", f"{part}_energy"):
+        if name not in frame:
+            raise RecordError(f"no column {name}", where=str(path), found=list(frame.columns))
     if "run_id" in frame and frame["run_id"].nunique() > 1:
         raise RecordError(
             "the log holds several runs",
@@ -363,7 +390,7 @@ def _codecarbon(frame: pd.DataFrame, options: Options, path: Path) -> Power:
             do="--cpu takes the CPU's; only where CodeCarbon says that it reads RAPL, else it is "
             "an estimate",
         )
-    is_last = np.append(np.diff(t_s) > 0, True)
+    is_last = np.append(np.diff(t_s) > 0, True)  # of rows with the same stamp
     t_s, energy_j = t_s[is_last], energy_j[is_last]
     power_w = np.diff(energy_j) / np.diff(t_s)
     values = np.column_stack([np.append(power_w[:1], power_w), energy_j])
@@ -425,26 +452,26 @@ FORMATS = (
 
 
 def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
-    """Return the epochs of a file: `epoch`, `start_s`, `end_s`, ascending; RecordError.
+    """Read the bounds of epochs from CSV, JSON lines or the log of an MLPerf training.
 
-    In the log of an MLPerf training they are its epochs, or else its blocks, from 0 on.
+    Returns columns `epoch`, `start_s`, `end_s`, ascending. Of an MLPerf log they are its epochs, or
+    else its blocks, from 0 on. Raises RecordError: no epochs, or they overlap or are not
+    consecutive.
     """
     lines = {n: t for n, t in enumerate(table_text(path).splitlines(), 1) if t.strip()}
     form = (
         'CSV with the columns epoch, start, end, lines {"epoch": 0, "start": ..., "end": ...}, '
         "or the log of an MLPerf training"
     )
-    first = next(iter(lines.values()), "")
     rows = _mlperf_epochs(lines)
-    if not rows:
-        is_json = first.lstrip().startswith("{")
-        header = _csv_cells(lines.pop(min(lines))) if lines and not is_json else []
+    if lines and not rows:
+        is_json = next(iter(lines.values())).lstrip().startswith("{")
+        header = [] if is_json else _csv_cells(lines.pop(min(lines)))
         for n, line in lines.items():
             try:
-                told = (
-                    dict(zip(header, _csv_cells(line), strict=True)) if header else json.loads(line)
-                )
-                rows.append((n, int(told["epoch"]), str(told["start"]), str(told["end"])))
+                cells = [] if is_json else _csv_cells(line)
+                row = json.loads(line) if is_json else dict(zip(header, cells, strict=True))
+                rows.append((n, int(row["epoch"]), str(row["start"]), str(row["end"])))
             except (ValueError, KeyError, TypeError) as error:
                 where, found = f"{path}, line {n}", repr(line[:80])
                 raise RecordError("no epoch", where=where, found=found, allowed=form) from error
@@ -454,12 +481,13 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
     epochs = pd.DataFrame(rows, columns=["line", "epoch", "start", "end"]).set_index("line")
     epochs["start_s"] = instants(epochs["start"], zone, path)
     epochs["end_s"] = instants(epochs["end"], zone, path)
-    for problem, holds in {
+    is_wrong = {
         "an epoch that ends before it starts": epochs["start_s"] >= epochs["end_s"],
         "an epoch is missing or there twice": epochs["epoch"].diff().fillna(1) != 1,
         "epochs overlap": epochs["start_s"] < epochs["end_s"].shift(),
-    }.items():
-        for line_number, row in epochs[holds].iterrows():
+    }
+    for problem, mask in is_wrong.items():
+        for line_number, row in epochs[mask].iterrows():
             raise RecordError(
                 problem,
                 where=f"{path}, line {line_number}",
@@ -470,13 +498,21 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
 
 
 def _mlperf_epochs(lines: dict[int, str]) -> list[tuple[int, int, str, str]]:
-    """Return line, number, begin and end, s, of the epochs of an MLPerf training, or its blocks."""
+    """Return (line, number; begin and end, text, s) of an MLPerf log's epochs, or else blocks.
+
+    Start and stop events are taken in turn. Empty: it is no such log.
+    """
     for kind in ("epoch", "block"):
         event = re.compile(rf'{MLPERF}.*"time_ms": *(\d+),.*"key": *"{kind}_st(?:art|op)"')
-        found = [(n, match[1]) for n, line in lines.items() if (match := event.search(line))]
-        if found:
-            pairs = enumerate(zip(found[::2], found[1::2], strict=False))
-            return [(n, k, f"{start}e-3", f"{stop}e-3") for k, ((n, start), (_, stop)) in pairs]
+        events = [(n, match[1]) for n, line in lines.items() if (match := event.search(line))]
+        starts, stops = events[::2], events[1::2]
+        if events:
+            return [
+                (n, epoch, f"{start_ms}e-3", f"{stop_ms}e-3")
+                for epoch, ((n, start_ms), (_, stop_ms)) in enumerate(
+                    zip(starts, stops, strict=False)
+                )
+            ]
     return []
 
 
@@ -486,10 +522,10 @@ def _mlperf_epochs(lines: dict[int, str]) -> list[tuple[int, int, str, str]]:
 def import_power_log(
     path: Path, epochs_path: Path, options: Options, root: Path = Path()
 ) -> list[str]:
-    """Import a log as a run of the study `own`, whole or not; return its lines for a person.
+    """Import a power log as a run of the study `own`; return lines that describe its epochs.
 
-    Raises RecordError: a file is damaged, or the two do not belong together; ConfigError: an option
-    is missing or wrong.
+    Written below `root`/measured, all epochs or none. Raises RecordError: a file is damaged, or the
+    two do not belong together; ConfigError: an option is missing or wrong.
     """
     epochs = read_epochs(epochs_path, options.zone)
     form, frame, warnings = read_rows(path)
@@ -512,7 +548,7 @@ def import_power_log(
         )
     if first := int(epochs["epoch"].iloc[0]):
         warnings.append(f"epoch {first} of {epochs_path} is epoch 0 here")
-    source = _source(path, epochs_path, options, form, power, warnings)
+    source = _run_document(path, epochs_path, options, form, power, warnings)
     target = root / MEASURED / source["run"]
     if (target / SOURCE).exists():
         before = files.read_json(str(target / SOURCE), {"files": ANY})
@@ -520,50 +556,51 @@ def import_power_log(
             raise RecordError(
                 f"{target} was imported from other files", do="give another --name, or remove it"
             )
-    lines = _write(target, source, power, epochs)
+    lines = _write_run(target, source, power, epochs)
     return [f"{target}:", *lines, *(f"  warning: {warning}" for warning in warnings)]
 
 
-def _source(
+def _run_document(
     path: Path, epochs_path: Path, options: Options, form: Format, power: Power, warnings: list[str]
 ) -> Document:
-    """Return what `source.json` says of the run; its factors are as `EpochMonitor` has them."""
+    """Return the content of `source.json`: run id, factors, hashes of both files, warnings."""
     name = options.name or path.stem
-    told = dict.fromkeys(("setup", "dataset", "dataset_source", "storage"), OWN)
-    told |= {"backend": "jetson" if power.rails else "host", "device": power.device}
-    told |= {"instance": "local", "model": name, "power_mode": "asis", "dvfs": "on"}
-    factors = columns.with_defaults({**told, "imported": form.tool})
+    known = dict.fromkeys(("setup", "dataset", "dataset_source", "storage"), OWN)
+    known |= {"backend": "jetson" if power.rails else "host", "device": power.device}
+    known |= {"instance": "local", "model": name, "power_mode": "asis", "dvfs": "on"}
+    factors = columns.with_defaults({**known, "imported": form.tool})
     canonical = json.dumps(factors, sort_keys=True)
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "run"
-    read = (path, epochs_path)
     return {
         "schema_version": columns.SCHEMA_VERSION,
         "run": f"{slug}-{hashlib.sha256(canonical.encode('utf-8')).hexdigest()[:8]}",
         "study": OWN,
         "factors": factors,
         "canonical": canonical,
-        "files": {part.name: hashlib.sha256(part.read_bytes()).hexdigest() for part in read},
+        "files": {
+            file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (path, epochs_path)
+        },
         "warnings": warnings,
     }
 
 
-def _write(target: Path, source: Document, power: Power, epochs: pd.DataFrame) -> list[str]:
-    """Write a run under another name and rename it; return a line for each epoch."""
+def _write_run(target: Path, source: Document, power: Power, epochs: pd.DataFrame) -> list[str]:
+    """Write all epochs to a temporary folder, rename it to `target`; return a line an epoch."""
     unfinished = target.parent / f".import-{target.name}"
     lines: list[str] = []
-    first: Document | None = None
+    first_meta: Document | None = None
     with files.writing("an imported run", str(target)):
         shutil.rmtree(unfinished, ignore_errors=True)
         folder = RunFolder(str(unfinished), target.name)
         for k, (start_s, end_s) in enumerate(zip(epochs["start_s"], epochs["end_s"], strict=True)):
             folder.begin(k)
             statistics = _write_power(folder.attempt_path(k), power, start_s, end_s)
-            meta = _meta(k, start_s, end_s, source, statistics["lost"])
+            meta = _epoch_record(k, start_s, end_s, source, statistics["lost"])
             folder.finish(k, meta, np.zeros((0, 3)))
             record: EpochRecord = folder.read(k)
-            first = first or record.meta
-            row, _ = epoch_row(record, read_all(record), first, columns.FLAG_EFFECTS)
-            lines.append("  " + str(_window(k, row)))
+            first_meta = first_meta or record.meta
+            row, _ = epoch_row(record, read_all(record), first_meta, columns.FLAG_EFFECTS)
+            lines.append("  " + str(_epoch_window(k, row)))
         files.write_json(os.path.join(folder.path, SOURCE), source)
         if target.exists():
             shutil.rmtree(target)
@@ -572,32 +609,41 @@ def _write(target: Path, source: Document, power: Power, epochs: pd.DataFrame) -
     return lines
 
 
-def _window(k: int, row: dict[str, Any]) -> Window:
-    """Return an epoch as `EpochMonitor` says windows."""
+def _epoch_window(k: int, row: dict[str, Any]) -> Window:
+    """Return time, energy and flags of an epoch's row, as a `Window` to print."""
     energy_j = None if row["energy_wh"] is None else row["energy_wh"] * J_PER_WH
-    error_pct, flags = row["energy_error_pct"], tuple(sorted(row["flags"] - {"imported"}))
-    error_j = None if energy_j is None or error_pct is None else energy_j * error_pct / 100.0
-    told = row["power_mean_w"], row["power_scope"], flags
-    return Window(f"epoch {k}", row["e2e_s"], energy_j, error_j, *told)
+    error_pct = row["energy_error_pct"]
+    return Window(
+        name=f"epoch {k}",
+        time=row["e2e_s"],
+        total_energy=energy_j,
+        energy_error=None if energy_j is None or error_pct is None else energy_j * error_pct / 100,
+        power=row["power_mean_w"],
+        scope=row["power_scope"],
+        flags=tuple(sorted(row["flags"] - {"imported"})),
+    )
 
 
 def _write_power(folder: str, power: Power, start_s: float, end_s: float) -> Document:
-    """Write the readings in and around an epoch, and the statistics that a sampler keeps of them.
+    """Write an epoch's readings and two around it, and statistics as the sampler's; return these.
 
-    A stamp that is cut to a second is of a reading up to a second later, and the reader takes a
-    value for as old as half of what it stands for.
+    Stamps are shifted: one that is cut to a second is of a reading up to a second later, and the
+    reader of samples takes a value for as old as half of what it stands for. `lost`: a counter does
+    not reach into the epoch, or fewer than two other readings lie in it.
     """
     sensor = power.sensor()
     shift_s = power.resolution_s / 2 + (0.0 if power.has_counter else power.hold_s / 2)
     t_s = power.t_s + (shift_s if sensor else 0.0)
-    reach_s = 2 * power.hold_s
+    last_s = end_s + 2 * power.hold_s
     low = max(int(np.searchsorted(t_s, start_s)) - 2, 0)
-    rows = slice(low, int(np.searchsorted(t_s, end_s + reach_s, side="right")) + 2)
+    rows = slice(low, int(np.searchsorted(t_s, last_s, side="right")) + 2)
     t_s, values = t_s[rows], power.values[rows]
     total = power.columns.index(power.total)
-    is_inside = (t_s >= start_s) & (t_s <= end_s + reach_s) & np.isfinite(values[:, total])
-    reaches = t_s.size > 1 and t_s[0] < end_s and t_s[-1] > start_s
-    if not (reaches if power.has_counter else is_inside.sum() > 1):
+    if power.has_counter:
+        is_read = t_s.size > 1 and t_s[0] < end_s and t_s[-1] > start_s
+    else:
+        is_read = np.sum((t_s >= start_s) & (t_s <= last_s) & np.isfinite(values[:, total])) > 1
+    if not is_read:
         statistics: Document = {"lost": True, "sources": {}}
     else:
         tally = Tally(power.columns, power.total)
@@ -606,7 +652,7 @@ def _write_power(folder: str, power: Power, start_s: float, end_s: float) -> Doc
             power.rails.start()
             n_rails = len(power.columns) - 1
             for row in values[:, :n_rails].tolist():
-                power.rails.row(row)
+                power.rails.row(row)  # only to count contradictions
             settings |= power.rails.settings()
         for t, row in zip(t_s.tolist(), values.tolist(), strict=True):
             tally.add(t, None, 0.0, 0.0, row)
@@ -628,10 +674,12 @@ def _write_power(folder: str, power: Power, start_s: float, end_s: float) -> Doc
     return statistics
 
 
-def _meta(k: int, start_s: float, end_s: float, source: Document, is_lost: bool) -> Document:
-    """Return the record of an epoch; the monotonic clock is that of the log."""
+def _epoch_record(
+    k: int, start_s: float, end_s: float, source: Document, is_lost: bool
+) -> Document:
+    """Return the record of an epoch; the log's clock stands for both clocks of a record."""
     factors = source["factors"]
-    parts = ("wait_s", "copy_s", "compute_s", "fetch_s", "preprocess_s", "tail_s")
+    unknown_times = ("wait_s", "copy_s", "compute_s", "fetch_s", "preprocess_s", "tail_s")
     return {
         "schema_version": columns.SCHEMA_VERSION,
         "protocol": columns.PROTOCOL,
@@ -643,7 +691,7 @@ def _meta(k: int, start_s: float, end_s: float, source: Document, is_lost: bool)
         **dict.fromkeys(("t_start_mono_s", "t_start_unix_s"), float(start_s)),
         **dict.fromkeys(("t_end_mono_s", "t_end_unix_s"), float(end_s)),
         "e2e_s": float(end_s - start_s),
-        **dict.fromkeys(parts, 0.0),
+        **dict.fromkeys(unknown_times, 0.0),
         "n_minibatches": 0,
         "n_samples": None,
         "loss": None,

@@ -1,4 +1,4 @@
-"""Tell of measured epochs where people look already: `log_to` of `EpochMonitor` (Python 3.8).
+"""Log measured epochs to TensorBoard, MLflow, W&B, ...: `log_to` of `EpochMonitor` (Python 3.8).
 
 Each library is imported when it is named.
 """
@@ -23,39 +23,42 @@ METRICS = (
 
 
 def open_sink(sink: Union[str, Sink], run: str) -> Sink:
-    """Return a function that is called with each epoch; raises ValueError, ImportError.
+    """Open a sink: return a function that logs an epoch to it.
 
-    `sink`: its name, with what it takes behind a colon, or such a function; `run`: id of the run
+    `sink`: `name` or `name:argument` (a folder, project, port or file), or such a function, which
+    is returned; `run`: id of the run. Raises ValueError: no such sink, or no good argument;
+    ImportError: its library is not installed.
     """
     if not isinstance(sink, str):
         return sink
-    name, _, rest = sink.partition(":")
+    name, _, argument = sink.partition(":")
     if name not in _SINKS:
         raise ValueError(f"no sink {name!r}; there are: {', '.join(_SINKS)}")
-    return _SINKS[name](rest, run)
+    return _SINKS[name](argument, run)
 
 
 def metrics(epoch: Epoch) -> Dict[str, float]:
-    """Return `epochwatt/energy_wh` and the like of what was measured."""
+    """Return the measured values of an epoch by name, such as `epochwatt/energy_wh`."""
     values = ((name, getattr(epoch, name)) for name in METRICS)
     return {f"epochwatt/{name}": value for name, value in values if value is not None}
 
 
 def _tensorboard(folder: str, run: str) -> Sink:
+    """Write to TensorBoard in `folder`; empty: runs/{run}."""
     from torch.utils.tensorboard import SummaryWriter
 
     writer = SummaryWriter(folder or f"runs/{run}")
 
-    def tell(epoch: Epoch) -> None:
+    def log_epoch(epoch: Epoch) -> None:
         for name, value in metrics(epoch).items():
             writer.add_scalar(name, value, epoch.epoch)
         writer.add_text("epochwatt/flags", " ".join(epoch.flags) or "none", epoch.epoch)
         writer.flush()
 
-    return tell
+    return log_epoch
 
 
-def _mlflow(rest: str, run: str) -> Sink:
+def _mlflow(unused: str, run: str) -> Sink:
     import mlflow
 
     return lambda epoch: mlflow.log_metrics(metrics(epoch), step=epoch.epoch)
@@ -71,6 +74,7 @@ def _wandb(project: str, run: str) -> Sink:
 
 
 def _prometheus(port: str, run: str) -> Sink:
+    """Serve gauges of the latest epoch on `port`; empty: 9105."""
     from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
     registry = CollectorRegistry()
@@ -80,23 +84,23 @@ def _prometheus(port: str, run: str) -> Sink:
     }
     start_http_server(int(port or 9105), registry=registry)
 
-    def tell(epoch: Epoch) -> None:
+    def log_epoch(epoch: Epoch) -> None:
         for name, gauge in gauges.items():
             value = getattr(epoch, name)
             gauge.labels(run=run).set(float("nan") if value is None else value)
 
-    return tell
+    return log_epoch
 
 
 def _jsonl(path: str, run: str) -> Sink:
     if not path:
         raise ValueError("jsonl needs a file: jsonl:PATH")
 
-    def tell(epoch: Epoch) -> None:
+    def log_epoch(epoch: Epoch) -> None:
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"run": run, **asdict(epoch)}) + "\n")
 
-    return tell
+    return log_epoch
 
 
 _SINKS: Dict[str, Callable[[str, str], Sink]] = {

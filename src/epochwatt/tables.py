@@ -31,8 +31,9 @@ Row = TypeVar("Row")
 Cells = Dict[str, str]  # of one line, by the names of their columns
 
 
-LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; what is larger fills the memory
-_BEGINNINGS = {  # of what is called .csv and is none
+LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; a larger one fills the memory
+GZIP_MAGIC = b"\x1f\x8b"
+_SIGNATURES = {  # first bytes of what is called .csv and is none
     b"PK\x03\x04": "a spreadsheet or another .zip file",
     b"\xd0\xcf\x11\xe0": "an old Excel file",
     b"\xff\xfe": "text in UTF-16",
@@ -41,7 +42,7 @@ _BEGINNINGS = {  # of what is called .csv and is none
 
 
 def table_text(path: Path, most: int = LARGEST) -> str:
-    """Return the text of a table, unpacked where it is compressed, without a byte order mark.
+    """Read the text of a table, decompressed if it is gzip, without a byte order mark.
 
     Raises ConfigError: it cannot be read, has more than `most` bytes, or is no text in UTF-8.
     """
@@ -52,7 +53,7 @@ def table_text(path: Path, most: int = LARGEST) -> str:
                 raise ConfigError(
                     f"{path} is a folder, a pipe or a device", do="save the table as a plain file"
                 )
-            is_packed = handle.peek(2)[:2] == b"\x1f\x8b"
+            is_packed = handle.peek(2)[:2] == GZIP_MAGIC
             unpacked = gzip.GzipFile(fileobj=handle) if is_packed else handle
             content = unpacked.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
@@ -66,8 +67,8 @@ def table_text(path: Path, most: int = LARGEST) -> str:
 
 
 def _decoded(content: bytes, path: Path) -> str:
-    """Return the text of a table; where it is none in UTF-8, say where and what it looks like."""
-    kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), None)
+    """Decode a table; ConfigError: it is not UTF-8, with the line and what it seems to be."""
+    kind = next((kind for start, kind in _SIGNATURES.items() if content.startswith(start)), None)
     offset = content.find(b"\0")
     try:
         if kind is None and offset < 0:
@@ -91,7 +92,7 @@ def _decoded(content: bytes, path: Path) -> str:
 
 
 def read_cells(path: str | Path) -> list[Cells]:
-    """Return the lines of a table as text; ConfigError when it cannot be read."""
+    """Return column -> text for each line of a table; ConfigError: it cannot be read."""
     return [cells for _, cells in read_table(Path(path))]
 
 
@@ -111,10 +112,11 @@ def read_frame(path: str | Path) -> "pd.DataFrame":
     frame = pd.DataFrame(lines, columns=names, dtype=object)
     for name in names:
         known = COLUMNS.get(name)
+        kind = known.kind if known else ""
         try:
-            frame[name] = _typed(frame[name], known.kind if known else "")
+            frame[name] = _typed(frame[name], kind)
         except ValueError as error:
-            allowed = f"{known.kind if known else ''}, or an empty cell"
+            allowed = f"{kind}, or an empty cell"
             raise ConfigError(
                 f"column {name}: {error}", where=str(path), allowed=allowed
             ) from error
@@ -125,7 +127,10 @@ _TRUTH = {"true": True, "false": False, "": None}
 
 
 def _typed(cells: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
-    """Return cells as values of a kind; ValueError where one is not; kind "": numbers if it can."""
+    """Convert a column of text to a kind of `columns.csv`; ValueError: a cell is of another kind.
+
+    Kind "": numbers if all cells are numbers or empty, else text.
+    """
     if kind == "str":
         return cells
     if kind == "bool":
@@ -145,9 +150,9 @@ def _typed(cells: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
 
 
 def read_table(path: Path, delimiter: str = ",", comment: str = "") -> Iterator[tuple[int, Cells]]:
-    """Yield number and cells of each line of a table; ConfigError when it cannot be read.
+    """Yield line number and column -> text of each line of a table; ConfigError: it is damaged.
 
-    `comment`: what lines begin with that are left out, and not counted; empty: there are none
+    `comment`: beginning of lines that are skipped and not counted; empty: there are none
     """
     lines = io.StringIO(table_text(path), newline="")
     kept = (line for line in lines if not comment or not line.startswith(comment))
@@ -166,10 +171,9 @@ def read_table(path: Path, delimiter: str = ",", comment: str = "") -> Iterator[
 def checked_rows(
     kind: type[Row], path: Path, prepared: Callable[[Cells], dict[str, Any]] = dict
 ) -> Iterator[tuple[str, Cells, Row]]:
-    """Yield where each line stands (file and number), its cells, and these as a `kind`.
+    """Yield for each line "FILE, line N", its cells as text, and the cells checked as a `kind`.
 
-    Raises ConfigError: the table cannot be read, or a cell is wrong: file, line, column, what is
-    allowed.
+    Raises ConfigError: the table cannot be read, or a cell is wrong.
 
     `kind`: a dataclass; its types say what a cell may be, and further columns are left out
     `prepared`: makes the cells of `kind` out of those of the file, where they differ
@@ -196,19 +200,20 @@ def rows_by_id(rows: Iterable[tuple[str, Cells, Row]]) -> dict[str, Row]:
 
 
 def filled(cells: Cells) -> Cells:
-    """Return the cells that are not empty: `prepared` of a dataclass whose defaults are None."""
+    """Return the cells that are not empty; a `prepared` for a dataclass with defaults."""
     return {name: cell for name, cell in cells.items() if cell != ""}
 
 
 def _explained(error: "ValidationError", where: str) -> ConfigError:
-    first = error.errors(include_url=False)[0]
-    column = ".".join(map(str, first["loc"]))
-    if first["type"] == "missing":
+    """Return a ConfigError for the first of pydantic's errors about a line."""
+    details = error.errors(include_url=False)[0]
+    column = ".".join(map(str, details["loc"]))
+    if details["type"] == "missing":
         return ConfigError(f"no column {column}", where=where)
-    message = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    message = details["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     if not column:
         return ConfigError(message, where=where)
-    return ConfigError(f"{column} is {first['input']!r}", where=where, allowed=message)
+    return ConfigError(f"{column} is {details['input']!r}", where=where, allowed=message)
 
 
 def write_table(
@@ -222,7 +227,7 @@ def write_table(
 
     `content`: what it holds, for the message of the RecordWriteError where it cannot be written
     `rows`: cells in the order of `columns`, or by their names; None, or a missing one, is empty
-    `durable`: else it is not waited for the disk: of tables that are soon made again
+    `durable`: wait for the disk (fsync); False for tables that are soon made again
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -244,6 +249,7 @@ def write_frame(
 
 
 def _write_text(path: Path, content: str, text: str, durable: bool = True) -> None:
+    """Write a text, compressed where its name ends in .gz, atomically; makes its folder."""
     encoded = text.encode()
     if path.suffix == ".gz":
         encoded = gzip.compress(encoded, mtime=0)
@@ -253,7 +259,7 @@ def _write_text(path: Path, content: str, text: str, durable: bool = True) -> No
 
 
 def cell_text(value: Any) -> Any:
-    """Return a value as a cell: true and false in lower case, numbers to nine digits."""
+    """Return a value as a cell: true, false, floats with nine digits, all else unchanged."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.9g}" if isinstance(value, float) else value
@@ -264,8 +270,7 @@ def write_entries(
 ) -> None:
     """Write a table of dataclasses or NamedTuples: a column per attribute, `class_` as `class`.
 
-    `content`: as of `write_table`; `number`: format of numbers that are not whole; empty: all their
-    digits
+    `content`: as of `write_table`; `number`: format of floats; empty: all their digits
     """
     attributes = getattr(kind, "_fields", None) or [f.name for f in fields(kind)]  # type: ignore[arg-type]
     rows = ([getattr(entry, name) for name in attributes] for entry in entries)

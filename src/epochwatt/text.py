@@ -18,7 +18,7 @@ CELL_TEXT_ADVICE = "give it a name in one line, which does not begin with = + - 
 
 
 def printable(text: str) -> str:
-    """Return a text as a terminal may get it: characters that control it become escapes."""
+    """Replace control characters, which a terminal would obey, by escapes."""
     return re.sub(f"[{CONTROLS}]", lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -28,20 +28,23 @@ def counted(n: float, nouns: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, followed by dots if there are more."""
+    """Return the first `most` names, joined by commas; ", ..." follows if there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Return names with the reason of each, as lines: names of one reason share a line."""
-    names: dict[str, list[str]] = {}
+    """Return a line for each reason with its name, or the number of names and the first of them.
+
+    `reasons`: pairs of name and reason
+    """
+    names_of: dict[str, list[str]] = {}
     for name, reason in reasons:
-        names.setdefault(reason, []).append(name)
+        names_of.setdefault(reason, []).append(name)
     return [
-        f"{alike[0]}: {reason}"
-        if len(alike) == 1
-        else f"{len(alike)} alike, such as {alike[0]}: {reason}"
-        for reason, alike in names.items()
+        f"{names[0]}: {reason}"
+        if len(names) == 1
+        else f"{len(names)} alike, such as {names[0]}: {reason}"
+        for reason, names in names_of.items()
     ]
 
 
@@ -104,7 +107,7 @@ def origin(backends: Iterable[str]) -> str:
 
 
 def answer_origin(provenance: str) -> str:
-    """Return where rows of a provenance come from, as an answer in a terminal begins."""
+    """Return the words that begin a terminal's answer from rows of a provenance."""
     return next(o.answer for o in ORIGINS.values() if o.provenance == provenance)
 
 

@@ -1,4 +1,4 @@
-"""The side to Snakemake: takes its log records, and lets no error of ours reach it."""
+"""Take Snakemake's log records for the screen, and let no error of ours reach Snakemake."""
 
 import errno
 import logging
@@ -37,7 +37,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 
 class LogHandler(LogHandlerBase):
-    """Shows a run by `RunScreen`; all that is not a run in Snakemake's words."""
+    """Shows a run of the workflow by `RunScreen`; all else, such as a dry run, as Snakemake."""
 
     writes_to_stream = True  # in place of Snakemake's own lines
     writes_to_file = has_filter = has_formatter = needs_rulegraph = False  # as Snakemake does it
@@ -47,10 +47,16 @@ class LogHandler(LogHandlerBase):
         if style not in STYLES:
             raise ValueError(f"--logger-epochwatt-style {style}: not one of {', '.join(STYLES)}")
         self._out = sys.stdout if common.stdout else sys.stderr
-        self._held: list[logging.LogRecord] = []  # what comes before it is clear what runs
-        self._run: RunScreen | None = None
-        wants = common.dryrun, common.quiet, common.verbose, common.debug_dag, common.printshellcmds
-        if style == "snakemake" or any(wants):
+        self._held: list[logging.LogRecord] = []  # records until it is known whether jobs will run
+        self._run: RunScreen | None = None  # None: Snakemake's own lines are written
+        is_dry = common.dryrun or common.debug_dag
+        if (
+            style == "snakemake"
+            or is_dry
+            or common.quiet
+            or common.verbose
+            or common.printshellcmds
+        ):
             return
         try:
             from snakemake_logger_plugin_epochwatt import run_screen
@@ -63,7 +69,7 @@ class LogHandler(LogHandlerBase):
             self._give_up(error)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record; called from one thread of Snakemake's."""
+        """Show a record on the screen, hold it back until a run begins, or write it as it is."""
         try:
             if self._run is None:
                 self._write(record)
@@ -75,30 +81,31 @@ class LogHandler(LogHandlerBase):
             else:
                 self._held.append(record)
                 if record.levelno >= logging.WARNING or "Building DAG" in record.getMessage():
-                    self._as_snakemake()  # an error before the start, or no run at all
+                    self._leave_screen()  # an error before the start, or no run at all
         except Exception as error:  # noqa: BLE001 - a screen must not break a run
             self._held.append(record)
             self._give_up(error)
 
     def close(self) -> None:
-        """Say how it ended."""
+        """Have the screen say how the run ended; write what was held back."""
         try:
             if self._run is not None and (self._run.has_begun or self._run.interrupted):
                 run, self._run = self._run, None
                 run.end()
-            self._as_snakemake()
+            self._leave_screen()
         except Exception as error:  # noqa: BLE001
             self._give_up(error)
         super().close()
 
     def _write(self, record: logging.LogRecord) -> None:
+        """Write a record in Snakemake's words; tracebacks of files in ours (`in_short`)."""
         text = self.format(record)
         if text and text != "None":
             self._out.write(in_short(text) + "\n")
             self._out.flush()
 
-    def _as_snakemake(self) -> None:
-        """From here on write Snakemake's lines, those first that were held back."""
+    def _leave_screen(self) -> None:
+        """Take the screen away and write records as Snakemake does, the held ones first."""
         run, self._run = self._run, None
         if run is not None:
             run.abandon()
@@ -111,12 +118,15 @@ class LogHandler(LogHandlerBase):
         why = f"{type(error).__name__}: {error}"
         print(f"the display failed ({why}); plain logging goes on", file=sys.stderr)
         try:
-            self._as_snakemake()
+            self._leave_screen()
         except Exception:  # noqa: BLE001
             self._run = None
 
     def _watch_interrupts(self) -> None:
-        """Note Ctrl-C before Snakemake sees it; where it is ignored, it stays so."""
+        """Install a SIGINT handler that marks the run as interrupted, then calls Snakemake's.
+
+        Where SIGINT is ignored, or this is not the main thread, nothing is installed.
+        """
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(before):
             return
@@ -132,7 +142,7 @@ class LogHandler(LogHandlerBase):
 
 
 def command_typed() -> str:
-    """Return what to type to go on: the command that was typed."""
+    """Return the command that was typed, quoted for a shell, by which the user goes on."""
     if command := os.environ.get("EPOCHWATT_COMMAND"):  # `make run`
         return command
     program = Path(sys.argv[0])
@@ -144,9 +154,9 @@ def command_typed() -> str:
 
 
 def in_short(text: str) -> str:
-    """Turn Snakemake's traceback of a file that cannot be written into a message with a remedy.
+    """Turn a traceback of Snakemake about a file that cannot be written into problem and remedy.
 
-    Whatever else it says is returned as it is. Snakemake's log, .snakemake/log, has the traceback.
+    Any other text is returned unchanged. The traceback stays in Snakemake's log, .snakemake/log.
     """
     match = _REFUSED.search(text)
     if match is None or not text.startswith("Traceback (most recent call last)"):
@@ -154,10 +164,10 @@ def in_short(text: str) -> str:
     from epochwatt.board.records.files import ADVICE  # not at every start of any workflow
     from epochwatt.study.place import CACHE_ELSEWHERE
 
-    what, do = "Snakemake cannot write a file", ADVICE.get(int(match[2]), "see `ulimit -a`")
+    problem, do = "Snakemake cannot write a file", ADVICE.get(int(match[2]), "see `ulimit -a`")
     if "snakemake/sourcecache.py" in text:
-        what, do = "Snakemake cannot write its cache in the home folder", CACHE_ELSEWHERE
+        problem, do = "Snakemake cannot write its cache in the home folder", CACHE_ELSEWHERE
     elif int(match[2]) in (errno.EACCES, errno.EPERM):
         is_here = Path(match[3]).absolute().is_relative_to(Path.cwd())
         do += ": sudo chown -R $USER ." if is_here else ""
-    return f"error: {what}\n  found: {match[1]}\n  do: {do}"
+    return f"error: {problem}\n  found: {match[1]}\n  do: {do}"

@@ -48,7 +48,10 @@ class Job:
 
 
 class RunScreen:
-    """One start of Snakemake that runs jobs; `command` is what to type to go on."""
+    """Shows one start of Snakemake that runs jobs: lines, and on a terminal a bar.
+
+    `plain`: lines only; `command`: what to type to go on
+    """
 
     def __init__(self, out: TextIO, no_colour: bool, plain: bool, command: str) -> None:
         self.has_begun = False  # Snakemake said that this is a run
@@ -74,13 +77,16 @@ class RunScreen:
         self._start_s, self._measuring_s = time.monotonic(), 0.0
 
     def say(self, text: str, style: str = "") -> None:
-        """Write a line, or several; above the bar, if there is one."""
+        """Print text, above the bar if there is one; control characters become escapes."""
         encoding = getattr(self._out, "encoding", None) or "utf-8"
         safe = printable(text).encode(encoding, "backslashreplace").decode(encoding)
         self.console.print(Text(safe, style=style), soft_wrap=True)
 
     def take(self, record: Any, form: Callable[[logging.LogRecord], str]) -> None:
-        """Show what a record says, if a person wants to see it."""
+        """Update jobs and bar by a record of Snakemake's, and print what a person needs of it.
+
+        `form`: formats the record as Snakemake does
+        """
         event, text = getattr(record, "event", None), record.getMessage()
         if self._stray is not None and not self.interrupted and (lines := self._stray.fresh()):
             self.say(lines)
@@ -90,9 +96,9 @@ class RunScreen:
             self._open(Outlook(), "")  # where the workflow did not tell its plan
             self._under_way[record.jobid] = Job(record)
         elif event == LogEvent.JOB_FINISHED:
-            self._finished(record.job_id)
+            self._finish_job(record.job_id)
         elif event == LogEvent.JOB_ERROR:
-            self._error(record)
+            self._fail_job(record)
         elif event not in (None, LogEvent.ERROR):
             return  # it is in the log file
         elif plan := getattr(record, "epochwatt_outlook", None):
@@ -110,7 +116,7 @@ class RunScreen:
             self._nothing_to_do = True
 
     def _open(self, plan: Outlook, text: str) -> None:
-        """Say what is planned, and put up the bar."""
+        """Print what is planned, once, show the bar, and make jobs quiet (`QUIET_JOBS`)."""
         if self.has_jobs:
             return
         self.has_jobs, self._plan = True, plan
@@ -130,8 +136,9 @@ class RunScreen:
             self._bar = Bar(self)
             self._bar.start()
 
-    def _finished(self, job_id: int) -> None:
-        if (job := self._ended(job_id)) is None:
+    def _finish_job(self, job_id: int) -> None:
+        """Count a finished job; print the run's line where the job completes one."""
+        if (job := self._remove_job(job_id)) is None:
             return
         self._n_done += 1
         if self._plan.jobs_s.pop(job.part, None) is None:
@@ -141,8 +148,9 @@ class RunScreen:
         if job.completes_run:
             self.say(run_line(self._plan.titles.get(job.run, job.run), job.run))
 
-    def _error(self, record: Any) -> None:
-        job = self._ended(record.jobid) or Job(record)
+    def _fail_job(self, record: Any) -> None:
+        """Note a failed job and print the end of its logs."""
+        job = self._remove_job(record.jobid) or Job(record)
         if self.interrupted:
             return
         self._plan.jobs_s.pop(job.part, None)
@@ -154,8 +162,8 @@ class RunScreen:
             lines.append(f"  log: {log}")
         self.say("\n".join(lines), "red")
 
-    def _ended(self, job_id: int) -> Job | None:
-        """Take a job off the list and show the warnings of its logs."""
+    def _remove_job(self, job_id: int) -> Job | None:
+        """Remove a job from those under way and print the warnings of its logs; None: unknown."""
         job = self._under_way.pop(job_id, None)
         for log in job.logs if job else ():
             for warning in _WARNING.findall(tail(log)):
@@ -163,32 +171,34 @@ class RunScreen:
         return job
 
     def left_s(self) -> float:
-        """Return the seconds that are left: the plan's; of other jobs each as those so far."""
+        """Estimate the seconds left: planned jobs by the plan, others by the mean of those done."""
         now_s, planned_s, measuring_s = time.monotonic(), dict(self._plan.jobs_s), self._measuring_s
         for job in list(self._under_way.values()):
             if job.part in planned_s:
                 measuring_s += now_s - job.start_s
                 planned_s[job.part] = max(0.0, planned_s[job.part] - (now_s - job.start_s))
         n_others = self._jobs.total() - sum(self._jobs[rule] for rule in PLANNED)
-        other_s = max(0.0, now_s - self._start_s - measuring_s) / max(1, self._n_other_done)
-        other_s = other_s if self._n_other_done else OTHER_JOB_S
+        other_s = OTHER_JOB_S
+        if self._n_other_done:
+            other_s = max(0.0, now_s - self._start_s - measuring_s) / self._n_other_done
         return sum(planned_s.values()) + max(0, n_others - self._n_other_done) * other_s
 
     def view(self) -> tuple[float, str, str]:
-        """Return the share of the time that is over, jobs and time left, and what is under way."""
+        """Return for the bar: share of the time that is over, numbers, and what is under way."""
         if self.interrupted:
             return 1.0, "", "Ctrl-C: ending the jobs under way ..."
         left_s, over_s = max(1.0, self.left_s()), time.monotonic() - self._start_s
         words = []
         for job in list(self._under_way.values()):
-            said = tail(job.logs[0], 4096).split("\n") if job.part in self._plan.jobs_s else []
-            last = next((line for line in reversed(said) if line.strip()), "")
+            is_planned = job.part in self._plan.jobs_s
+            log_lines = tail(job.logs[0], 4096).split("\n") if is_planned else []
+            last = next((line for line in reversed(log_lines) if line.strip()), "")
             words.append(f"{self._plan.titles[job.run]}: {last}" if last else job.label)
         numbers = f"{self._n_done}/{self._jobs.total()} jobs  {duration(left_s)} left"
         return over_s / (over_s + left_s), numbers, ", ".join(words)
 
     def abandon(self) -> None:
-        """Take the bar away and show nothing more."""
+        """Remove the bar, give standard error back, and let jobs write to it again."""
         bar, stray, self._bar, self._stray = self._bar, self._stray, None, None
         if bar is not None:
             bar.stop()
@@ -199,7 +209,7 @@ class RunScreen:
         os.environ.pop(QUIET_JOBS, None)
 
     def end(self) -> None:
-        """Say how it ended: done, failed, stopped, or nothing to do."""
+        """Remove the bar and print how the run ended, and the command to go on with."""
         self.abandon()
         took, n_jobs = duration(time.monotonic() - self._start_s), self._jobs.total()
         again = f"continue with: {self._command}"
@@ -234,7 +244,7 @@ class Bar(Progress):
         self.add_task("", total=1.0, numbers="")
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Draw anew, from a thread of rich."""
+        """Yield bar and line of what is under way, anew for each drawing, in rich's thread."""
         try:
             share, numbers, words = self._run.view()
         except Exception as error:  # noqa: BLE001 - the bar must not break a run
@@ -259,7 +269,7 @@ class StrayOutput:
         os.dup2(self._file.fileno(), 2)
 
     def fresh(self) -> str:
-        """Return the whole lines that were written since the last time."""
+        """Return the whole lines that were written since the last call."""
         new = os.pread(self._file.fileno(), TAIL_BYTES, self._read)
         lines, end, _ = new.rpartition(b"\n")
         self._read += len(lines) + len(end)
@@ -273,10 +283,10 @@ class StrayOutput:
 
 
 def run_line(title: str, run: str) -> str:
-    """Return what a run's `epochs.csv` says: "LeNet-5: 3 epochs, 2.9 s each, stall 28 %".
+    """Return a finished run's line: "LeNet-5: 3 epochs, 2.9 s each, stall 28 %".
 
-    Time, stall and energy are means over the valid epochs after the first, as in the summary; over
-    all of them where there is no such epoch.
+    Numbers are means over the valid epochs after the first of its `epochs.csv`, over all epochs
+    where there is none. A table that cannot be read makes it "LeNet-5: collected".
     """
     try:
         rows = read_frame(f"results/runs/{run}/epochs.csv")

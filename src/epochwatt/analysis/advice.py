@@ -67,19 +67,19 @@ class Advice:
 class _Run:
     """The valid epochs of a run after the first, and its factors."""
 
-    def __init__(self, first: "pd.Series[Any]", epochs: pd.DataFrame, settings: Settings) -> None:
-        self.run, self.epochs = str(first.run), epochs
+    def __init__(self, row: "pd.Series[Any]", epochs: pd.DataFrame, settings: Settings) -> None:
+        self.run, self.epochs = str(row.run), epochs
         own = {f"{OWN}{name}": value for name, value in settings.get(self.run, {}).items()}
-        self.factors: dict[str, Any] = {**first[[*FACTOR_NAMES]], **own}
+        self.factors: dict[str, Any] = {**row[[*FACTOR_NAMES]], **own}
         # a loop of one's own may not tell it
-        self.workers = 0 if pd.isna(first.num_workers) else int(first.num_workers)
+        self.workers = 0 if pd.isna(row.num_workers) else int(row.num_workers)
 
     def mean(self, *columns: str) -> float:
-        """Return the sum of the means of columns; nan where no epoch has one."""
+        """Return the sum of the columns' means over epochs; NaN: no epoch has one of them."""
         return float(self.epochs[[*columns]].mean().sum(skipna=False))
 
     def share_pct(self, *columns: str) -> float:
-        """Return what columns are of the epoch, in %."""
+        """Return the share of columns in the mean epoch time, %."""
         return 100.0 * self.mean(*columns) / self.mean("e2e_s")
 
 
@@ -110,13 +110,13 @@ def write_advice(paths: Iterable[str], path: str, settings: Settings = NO_SETTIN
 
 
 def advise(epochs: pd.DataFrame, settings: Settings = NO_SETTINGS) -> list[Advice]:
-    """Return what is said of each run, in their order.
+    """Return the advice on each run of a table of epochs, in the order of the runs.
 
-    `settings`: of own loops, what their epochs have no column for
+    `settings`: run -> settings of its own loop that have no column
     """
     valid = counted_epochs(epochs)
-    firsts = epochs.drop_duplicates("run")
-    runs = [_Run(first, valid[valid.run == first.run], settings) for _, first in firsts.iterrows()]
+    rows = epochs.drop_duplicates("run")
+    runs = [_Run(row, valid[valid.run == row.run], settings) for _, row in rows.iterrows()]
     return [_advice(run, runs) for run in runs]
 
 
@@ -131,12 +131,14 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
     if not bound.bound_by:
         reason = "Only start and end of its epochs are known."
         return Advice(run.run, "", NONE, "No part of its time is known.", reason)
-    siblings = [_sibling(run, other, lever) for other in runs if (lever := _lever(run, other))]
+    siblings = [
+        _sibling(run, other, lever) for other in runs if (lever := _differing_lever(run, other))
+    ]
     for is_learning in (False, True):
         if faster := [s for s in siblings if s.is_learning == is_learning and s.is_faster]:
-            return _measured(run, bound, min(faster, key=lambda s: s.ratio or 0.0))
+            return _measured_advice(run, bound, min(faster, key=lambda s: s.ratio or 0.0))
     if bound.bound_by == LOADER:
-        return _estimated(run, bound)
+        return _estimated_advice(run, bound)
     if bound.bound_by == OVERHEAD and run.workers:
         reason = (
             f"Starting and ending {counted(run.workers, 'workers')} and the rest of the overhead "
@@ -155,33 +157,36 @@ def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
     return Advice(run.run, bound.bound_by, NONE, f"{bound}: {_standing(siblings)}", reason)
 
 
-def _lever(run: _Run, other: _Run) -> str:
-    """Return the one setting in which two runs differ; empty where it is none, or several.
+def _differing_lever(run: _Run, other: _Run) -> str:
+    """Return the one lever in which two runs differ; empty: none, several, or another factor.
 
     Without workers there is no prefetch factor, so that one goes along with their number.
     """
     names = {**run.factors, **other.factors}
-    pairs = {name: (run.factors.get(name), other.factors.get(name)) for name in names}
+    values = {name: (run.factors.get(name), other.factors.get(name)) for name in names}
     differing = [
         name
-        for name, (a, b) in pairs.items()
+        for name, (a, b) in values.items()
         if pd.isna(a) != pd.isna(b) or (pd.notna(a) and a != b)
     ]
     if "num_workers" in differing and 0 in (run.workers, other.workers):
         differing = [name for name in differing if name != "prefetch_factor"]
-    is_lever = len(differing) == 1 and differing[0].startswith((*LEVERS, *LEARNING, OWN))
-    is_lever = is_lever and all(map(pd.notna, pairs[differing[0]]))
-    return differing[0] if is_lever else ""
+    if len(differing) != 1 or not differing[0].startswith((*LEVERS, *LEARNING, OWN)):
+        return ""
+    is_known = all(map(pd.notna, values[differing[0]]))
+    return differing[0] if is_known else ""
 
 
 def _sibling(run: _Run, other: _Run, lever: str) -> _Sibling:
-    here, there = (r.epochs.e2e_s.to_numpy(dtype=float) for r in (run, other))
-    if min(len(here), len(there)) < 2:
+    """Return the ratio of E2E times, other / run, with its interval; two epochs each are needed."""
+    e2e_s, other_e2e_s = (r.epochs.e2e_s.to_numpy(dtype=float) for r in (run, other))
+    if min(len(e2e_s), len(other_e2e_s)) < 2:
         return _Sibling(other, lever, None)
-    return _Sibling(other, lever, float(there.mean() / here.mean()), *interval(here, there))
+    low, high = interval(e2e_s, other_e2e_s)
+    return _Sibling(other, lever, float(other_e2e_s.mean() / e2e_s.mean()), low, high)
 
 
-def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
+def _measured_advice(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
     """Advise the setting of a sibling that was measured to be faster."""
     other, lever = sibling.run, sibling.lever
     assert sibling.ratio is not None
@@ -205,10 +210,10 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
         f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: "
         f"{saved_pct:.0f} % less, 95 % interval {low_pct:.0f} to {high_pct:.0f} %."
     )
-    here, there = run.mean("energy_wh"), other.mean("energy_wh")
+    energy_wh, other_wh = run.mean("energy_wh"), other.mean("energy_wh")
     same_sensor = set(run.epochs.power_scope) == set(other.epochs.power_scope)
-    if here > 0 and there > 0 and same_sensor:
-        change_pct = 100.0 * (there / here - 1.0)
+    if energy_wh > 0 and other_wh > 0 and same_sensor:
+        change_pct = 100.0 * (other_wh / energy_wh - 1.0)
         reason += f" Energy: {abs(change_pct):.0f} % {'less' if change_pct < 0 else 'more'}."
     if lever in LEARNING:
         reason += " Another batch size also changes what is learned."
@@ -229,7 +234,7 @@ def _measured(run: _Run, bound: Bottleneck, sibling: _Sibling) -> Advice:
 
 
 def _standing(siblings: Sequence[_Sibling]) -> str:
-    """Return how a run stands among those that differ in one setting."""
+    """Return in words why no sibling is recommended."""
     if not siblings:
         return "no run that differs in one setting was measured."
     if all(sibling.ratio is None for sibling in siblings):
@@ -240,12 +245,13 @@ def _standing(siblings: Sequence[_Sibling]) -> str:
     return "no neighbouring setting is faster beyond the spread of the epochs."
 
 
-def _estimated(run: _Run, bound: Bottleneck) -> Advice:
-    """Return how many workers would keep up on average, from what loading and training take.
+def _estimated_advice(run: _Run, bound: Bottleneck) -> Advice:
+    """Advise a number of workers that would keep up on average, from mean times of an epoch.
 
-    Loading that takes now longer, now shorter leaves a part of the wait, as two mini-batches of a
-    worker are all that is loaded ahead. And the CPU has the same work to do in a shorter epoch, so
-    none is shorter than that work takes.
+        workers = ceil(load / max(training, CPU)), where CPU = utilisation x E2E
+
+    An epoch cannot be shorter than the work of the CPU, which stays the same. Where loading times
+    vary, a part of the wait stays, since a worker loads only two mini-batches ahead.
     """
     load_s, work_s = run.mean("fetch_s", "preprocess_s"), run.mean("compute_s", "copy_s")
     row = Advice(run.run, bound.bound_by, NONE, f"{bound}.", "")

@@ -42,8 +42,8 @@ IdleRow = dict[str, Any]  # cells of idle.csv; what is not known is left out
 def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) -> None:
     """Write one row per idle power: measured ones, simulated ones, then those entered by hand.
 
-    Raises RecordError: a measurement is missing or damaged; ConfigError: a row of `plug_csv` cannot
-    be.
+    Raises RecordError: a measurement is missing or damaged; ConfigError: a row of `plug_csv` is
+    wrong.
 
     `idles`: `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`;
     `plug_csv`: config/idle_plug.csv
@@ -53,9 +53,10 @@ def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) 
 
 
 def recorded_row(root: str, idle: dict[str, Any]) -> IdleRow:
-    """Return the row of one record: mean power over its window, of the widest scope.
+    """Return the row of one record: mean power over its window, by the sensor of widest scope.
 
-    A board can be measured in state i only, so its `place` does not name the state.
+    `power_w` is left out where the board was busy or the power is in doubt. A `place` without a
+    state is of a board, which can be measured in state i only.
     """
     folder = os.path.join(root, idle["id"], "idle")
     record = _checked(folder, "record.json", _RECORD)
@@ -77,8 +78,8 @@ def recorded_row(root: str, idle: dict[str, Any]) -> IdleRow:
         minibatch_starts_s=NO_LOOP,
     )
     flags = power_flags(source, energy.flags) | event_flags(record["events"])
-    is_idle = (record["board"].get("busy_pct") or 0.0) <= BUSY_PCT and not flags & DOUBTFUL
-    if is_idle and not math.isnan(energy.energy_j):
+    is_idle = (record["board"].get("busy_pct") or 0.0) <= BUSY_PCT
+    if is_idle and not flags & DOUBTFUL and not math.isnan(energy.energy_j):
         row["power_w"] = energy.energy_j / (end_s - start_s)
     if not math.isnan(energy.error_pct):
         row["power_error_pct"] = energy.error_pct
@@ -86,12 +87,13 @@ def recorded_row(root: str, idle: dict[str, Any]) -> IdleRow:
 
 
 def _checked(folder: str, name: str, shape: Any) -> Any:
+    """Read a JSON file of a record; RecordError: its checksum or its shape is wrong."""
     path = os.path.join(folder, name)
     return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path, shape)
 
 
 def plug_rows(path: str) -> list[IdleRow]:
-    """Return what was entered by hand, checked; nothing where the file is missing."""
+    """Return the rows entered by hand; empty: no such file. Raises ConfigError as `_plug_row`."""
     if not os.path.exists(path):
         return []
     rows = read_table(Path(path), comment="#")
@@ -99,6 +101,7 @@ def plug_rows(path: str) -> list[IdleRow]:
 
 
 def _plug_row(row: Cells, where: str) -> IdleRow:
+    """Return a row of idle.csv from one entered by hand; ConfigError: a cell is wrong."""
     required = (*PLUG_PLACE, "power_w")
     missing = [key for key in required if not row.get(key)]
     if missing:

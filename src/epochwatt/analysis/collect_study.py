@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,49 +48,60 @@ _DAMAGED = (ValueError, TypeError, OverflowError, *_WARNINGS)  # pandas' own err
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
-    Columns are `RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Tables with the
-    same columns that follow each other are read as one: each by itself takes six times as long.
+    Columns are `RUN_EPOCH_COLUMNS`; empty text is "", an empty number NA or NaN. Adjacent tables of
+    one header are parsed together, six times as fast as one by one.
 
     Raises RecordError for a file that is damaged.
     """
     frames = []
-    for header, group in groupby(map(_text, paths), key=lambda text: text[1]):
-        alike = list(group)
+    for header, texts in groupby(map(_read_text, paths), key=lambda text: text.header):
+        same_header = list(texts)
         try:
-            frames.append(_parsed(header + "".join(body for _, _, body in alike)))
-        except _DAMAGED:
-            for path, _, body in alike:
-                with _named(path):
-                    frames.append(_parsed(header + body))
+            frames.append(_parsed(header + "".join(text.body for text in same_header)))
+        except _DAMAGED:  # one by one, to name the damaged file
+            for text in same_header:
+                with _naming_file(text.path):
+                    frames.append(_parsed(header + text.body))
     if not frames:
         frames = [pd.DataFrame({name: pd.Series(dtype=d) for name, d in _COLUMNS.items()})]
     table = pd.concat(frames, ignore_index=True)
-    texts = [name for name, dtype in _COLUMNS.items() if dtype == "string"]
-    table[texts] = table[texts].fillna("")
+    text_columns = [name for name, dtype in _COLUMNS.items() if dtype == "string"]
+    table[text_columns] = table[text_columns].fillna("")
     return table
 
 
 @contextmanager
-def _named(path: str | Path) -> Iterator[None]:
-    """Say of which file an error is, and what to do."""
+def _naming_file(path: str | Path) -> Iterator[None]:
+    """Turn an error of reading a table (`_DAMAGED`) into a RecordError that names the file."""
     try:
         yield
     except _DAMAGED as error:
         raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error
 
 
-def _text(path: str | Path) -> tuple[str | Path, str, str]:
-    """Return the path, the line with the names, and the others, each with its end."""
-    with _named(path):
+class _Text(NamedTuple):
+    path: str | Path
+    header: str  # both with the ends of their lines
+    body: str
+
+
+def _read_text(path: str | Path) -> _Text:
+    """Read a table as text; RecordError: a quotation mark without its counterpart."""
+    with _naming_file(path):
         text = Path(path).read_text("utf-8")
         if text.count('"') % 2:  # it would go on in the next file
             raise ValueError("a quotation mark without its counterpart")
     header, _, body = text.partition("\n")
-    return path, f"{header}\n", body if body.endswith("\n") or not body else f"{body}\n"
+    if body and not body.endswith("\n"):
+        body += "\n"
+    return _Text(path, f"{header}\n", body)
 
 
 def _parsed(text: str) -> pd.DataFrame:
-    """Return a table of epochs with today's columns; raises one of `_DAMAGED`."""
+    """Return a table of epochs with today's columns, younger ones filled with their defaults.
+
+    Raises one of `_DAMAGED`: it has no such columns, an unknown backend, or a wrong cell.
+    """
     with warnings.catch_warnings():
         for kind in _WARNINGS:
             warnings.simplefilter("error", kind)
@@ -116,29 +128,29 @@ def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
-    """Join the rows of the processes of one training: one row an epoch, named as the first.
+    """Join the rows of the processes (ranks) of one training into one row per epoch.
 
-    Times are means over the processes. Each machine's power is measured by its first process:
-    energy and power are sums over machines, and missing where they are of one of them.
+    Its run is that of the first process. Times are means over the processes. Each machine's power
+    is measured by its first process: energy and power are sums over machines, NaN where one lacks.
     """
-    whole = epochs.run.str.replace(RANK, "", regex=True)
-    of_several = whole.isin(whole[whole != epochs.run])
-    if not of_several.any():
+    training = epochs.run.str.replace(RANK, "", regex=True)  # its id
+    is_distributed = training.isin(training[training != epochs.run])
+    if not is_distributed.any():
         return epochs
-    joined = epochs[~of_several]
-    for _, rows in epochs[of_several].groupby([whole, "epoch"], sort=False):
+    joined = epochs[~is_distributed]
+    for _, rows in epochs[is_distributed].groupby([training, "epoch"], sort=False):
         row = rows.sort_values("run").iloc[:1].copy()
         row[[*_TIMES]] = rows[[*_TIMES]].mean().to_numpy()
         flags = set(" ".join(rows["flags"]).split()) - {"power_elsewhere"}
-        row["run"], row["flags"] = whole[row.index], " ".join(sorted(flags))
+        row["run"], row["flags"] = training[row.index], " ".join(sorted(flags))
         row["valid"] = bool(rows.valid.all())
-        seen = rows[~rows["flags"].str.contains("power_elsewhere")]
-        sums = seen[["energy_wh", "power_mean_w"]].sum(skipna=False)
-        if seen.instance.nunique() < rows.instance.nunique():
+        with_power = rows[~rows["flags"].str.contains("power_elsewhere")]
+        sums = with_power[["energy_wh", "power_mean_w"]].sum(skipna=False)
+        if with_power.instance.nunique() < rows.instance.nunique():
             sums[:] = np.nan
         row[["energy_wh", "power_mean_w"]] = sums.to_numpy()
-        off_wh = (seen.energy_wh * seen.energy_error_pct).sum(skipna=False)
-        row["energy_error_pct"] = off_wh / sums.energy_wh
+        weighted_errors = with_power.energy_wh * with_power.energy_error_pct
+        row["energy_error_pct"] = weighted_errors.sum(skipna=False) / sums.energy_wh
         joined = pd.concat([joined, row], ignore_index=True)
     return joined.sort_values(["run", "epoch"], ignore_index=True)
 
@@ -153,15 +165,18 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
 
     Epochs that are not valid are left out of the statistics and counted in `n_invalid`; a set
     without a valid epoch keeps its row, with empty values.
+
+    `studies`: run -> names of its studies, separated by spaces
     """
     rows = []
     factors = list(FACTOR_NAMES)
     numbers = epochs[list(STATISTIC_COLUMNS)].to_numpy(float)
-    for run, of_run in epochs.reset_index(drop=True).groupby("run", sort=False):
-        settings = of_run.iloc[0][factors].to_dict()
-        for name, of_set in epoch_sets(of_run).items():
-            valid = np.asfortranarray(numbers[of_set.index[of_set.valid]])  # sums go down columns
-            flags = sorted({flag for cell in of_set["flags"] for flag in cell.split()})
+    for run, run_epochs in epochs.reset_index(drop=True).groupby("run", sort=False):
+        settings = run_epochs.iloc[0][factors].to_dict()
+        for name, members in epoch_sets(run_epochs).items():
+            # (valid epochs, columns), in the order of memory in which sums go down columns
+            valid = np.asfortranarray(numbers[members.index[members.valid]])
+            flags = sorted({flag for cell in members["flags"] for flag in cell.split()})
             rows += [
                 {
                     "studies": studies.get(str(run), ""),
@@ -170,30 +185,33 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
                     "epoch_set": name,
                     "statistic": statistic,
                     "n_epochs": len(valid),
-                    "n_invalid": len(of_set) - len(valid),
-                    **dict(zip(STATISTIC_COLUMNS, of_columns(valid), strict=True)),
+                    "n_invalid": len(members) - len(valid),
+                    **dict(zip(STATISTIC_COLUMNS, statistic_of(valid), strict=True)),
                     "flags": " ".join(flags),
                 }
-                for statistic, of_columns in (("mean", _means), ("median", _medians))
+                for statistic, statistic_of in (("mean", _means), ("median", _medians))
             ]
-    # an own loop may not tell them; prefetch has always had decimals here
-    whole = [f.name for f in FACTORS if f.kind == "int" and f.name != "prefetch_factor"]
+    # nullable, as a user's own loop may leave them open; prefetch has always had decimals here
+    integers = [f.name for f in FACTORS if f.kind == "int" and f.name != "prefetch_factor"]
     table = pd.DataFrame(rows, columns=list(names(RUNS_COLUMNS)))
-    return table.astype(dict.fromkeys(whole, "Int64"))
+    return table.astype(dict.fromkeys(integers, "Int64"))
 
 
 def _means(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of each column's numbers; where there are none, NaN."""
+    """Return the mean of each column, shape (n, columns) -> (columns,); NaN: it has no number."""
     n = (~np.isnan(numbers)).sum(axis=0)
     return np.divide(np.nansum(numbers, axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)
 
 
 def _medians(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median of each column's numbers; where there are none, NaN."""
+    """Return the median of each column, shape (n, columns) -> (columns,); NaN: it has no number.
+
+    Of the n numbers of a column, in order, it is the mean of those at (n - 1) // 2 and n // 2.
+    """
     n = (~np.isnan(numbers)).sum(axis=0)
-    places, columns = np.array([np.maximum(n - 1, 0) // 2, n // 2]), np.arange(len(n))
+    middles, columns = np.array([np.maximum(n - 1, 0) // 2, n // 2]), np.arange(len(n))
     ordered = np.vstack([np.sort(numbers, axis=0), np.full(len(n), np.nan)])  # NaN stand last
-    return np.where(n > 0, ordered[places, columns].mean(axis=0), np.nan)
+    return np.where(n > 0, ordered[middles, columns].mean(axis=0), np.nan)
 
 
 def export_tables(

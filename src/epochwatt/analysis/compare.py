@@ -69,44 +69,44 @@ class Ratio:
 
 
 def find_runs(pattern: str) -> pd.DataFrame:
-    """Return the epochs of a set of runs.
+    """Return the epochs of a set of runs; of `EpochMonitor`'s with a column `OWN`.
 
     `pattern` is an id or a pattern of ids of this checkout (`twin-nx-*`), or a folder of results,
     such as that of another checkout or a copy; or runs of `EpochMonitor` (`find_own_runs`).
 
-    Raises EpochwattError: nothing is there.
+    Raises EpochwattError: no run matches.
     """
-    own = sorted(Path("results/runs").glob("*/epochs.csv"))
+    checkout_paths = sorted(Path("results/runs").glob("*/epochs.csv"))
     if Path(pattern).is_dir():
         paths = sorted(Path(pattern).glob("runs/*/epochs.csv"))
     else:
-        paths = [path for path in own if path.parent.match(pattern)]
+        paths = [path for path in checkout_paths if path.parent.match(pattern)]
     if paths:
         return join_ranks(read_epochs(paths))
     folder, runs = find_own_runs(pattern)
     if not runs:
-        ids = [path.parent.name for path in own] or sorted(find_own_runs(MEASURED)[1])
+        ids = [path.parent.name for path in checkout_paths] or sorted(find_own_runs(MEASURED)[1])
         raise EpochwattError(
             f"no run matches {pattern!r}",
             found=first_of(ids) or "no runs in results/runs, none of EpochMonitor in measured",
             allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), a folder of "
             "results with runs/RUN/epochs.csv, or one with the records of EpochMonitor",
         )
-    words = {
+    settings = {
         name: ", ".join(f"{k} {value}" for k, value in run.factors.get("settings", {}).items())
         for name, run in runs.items()
     }
     epochs = join_ranks(read_own_epochs(folder, runs.values()))
-    return epochs.assign(**{OWN: epochs.run.map(words)})
+    return epochs.assign(**{OWN: epochs.run.map(settings)})
 
 
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Return the factors in which all of A differ from all of B, with the two values."""
+    """Return factor -> (value in A, value in B), of factors with one value in each, unlike."""
     differing = {}
     for name in SETTINGS:
-        here, there = _values(a, name), _values(b, name)
-        if len(here) == len(there) == 1 and here != there:
-            differing[name] = (here.pop(), there.pop())
+        values_a, values_b = _values(a, name), _values(b, name)
+        if len(values_a) == len(values_b) == 1 and values_a != values_b:
+            differing[name] = (values_a.pop(), values_b.pop())
     return differing
 
 
@@ -122,7 +122,7 @@ class Side(NamedTuple):
     epochs: pd.DataFrame  # valid ones after the first
 
     def values(self, part: str) -> NDArray[np.floating]:
-        """Return a part of each epoch that has it."""
+        """Return a quantity (key of `QUANTITIES`) of each epoch that has it."""
         return self.epochs[QUANTITIES[part]].dropna().to_numpy(dtype=float)
 
 
@@ -164,10 +164,15 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
 
 
 def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
-    """Return what a part of two runs says; margin as for `compare`."""
-    here, there = a.values(part), b.values(part)
-    mean_a, mean_b = (float(v.mean()) if v.size else None for v in (here, there))
-    ratio = Ratio(a.run, b.run, part, QUANTITIES[part], mean_a, mean_b, here.size, there.size)
+    """Return the ratio B / A of a part of two runs with interval and verdict, or why there is none.
+
+    `part`: key of `QUANTITIES`; `margin`: as for `compare`
+    """
+    values_a, values_b = a.values(part), b.values(part)
+    mean_a, mean_b = (float(v.mean()) if v.size else None for v in (values_a, values_b))
+    ratio = Ratio(
+        a.run, b.run, part, QUANTITIES[part], mean_a, mean_b, values_a.size, values_b.size
+    )
     if a.epochs.empty or b.epochs.empty:
         return replace(ratio, verdict=SHORT, reason="no valid epoch after the first")
     if part == "energy":
@@ -179,47 +184,54 @@ def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
         if mean is None or mean <= 0:
             what = "no value in" if mean is None else "not above 0 in"
             return replace(ratio, reason=f"{what} {name}")
-    ratio = replace(ratio, ratio=float(there.mean() / here.mean()))
-    if min(here.size, there.size) < 2:
+    ratio = replace(ratio, ratio=float(values_b.mean() / values_a.mean()))
+    if min(values_a.size, values_b.size) < 2:
         return replace(ratio, verdict=SHORT, reason="one epoch has no spread")
-    low, high = interval(here, there)
+    low, high = interval(values_a, values_b)
     return replace(ratio, low=low, high=high, verdict=verdict_of(low, high, margin))
 
 
 def interval(a: NDArray[np.floating], b: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the interval of the ratio of two means, b / a: Welch's, of its logarithm.
+    """Return the 95 % interval of the ratio of two means, b / a: Welch's, of its logarithm.
+
+        v = s^2 / (n mean^2) of each;  freedom = (va + vb)^2 / (va^2 / (na - 1) + vb^2 / (nb - 1))
+        ratio * exp(-+ t(freedom) * sqrt(va + vb))
 
     `a` and `b` have at least two values each, and their means are above 0.
     """
     from scipy.special import stdtrit  # slow to import, and the landing page needs none of it
 
-    parts = [float(v.var(ddof=1)) / (v.size * float(v.mean()) ** 2) for v in (a, b)]
-    ratio, total = float(b.mean() / a.mean()), sum(parts)
-    if total == 0.0:
+    variance_a, variance_b = (
+        float(v.var(ddof=1)) / (v.size * float(v.mean()) ** 2) for v in (a, b)
+    )
+    ratio, variance = float(b.mean() / a.mean()), variance_a + variance_b
+    if variance == 0.0:
         return ratio, ratio
-    sizes = (a.size, b.size)
-    freedom = total**2 / sum(p**2 / (n - 1) for p, n in zip(parts, sizes, strict=True))
-    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(total)
+    freedom = variance**2 / (variance_a**2 / (a.size - 1) + variance_b**2 / (b.size - 1))
+    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(variance)
     return ratio * math.exp(-half), ratio * math.exp(half)
 
 
 def verdict_of(low: float, high: float, margin: float) -> str:
-    """Return what an interval of a ratio says."""
+    """Return the verdict on a ratio's interval: "equivalent", "different" or `SHORT`."""
     if low >= 1 / (1 + margin) and high <= 1 + margin:
         return "equivalent"
     return "different" if low > 1 + margin or high < 1 / (1 + margin) else SHORT
 
 
 def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -> list[str]:
-    """Compare two sets of runs; return the table as text, after writing it as CSV."""
-    here, there = find_runs(a), find_runs(b)
-    rows = compare(here, there, margin_pct / 100.0)
+    """Compare two sets of runs; return the table as text, and write it as CSV if `path` is set.
+
+    `a`, `b`: patterns as of `find_runs`. Raises EpochwattError as `find_runs` and `compare`.
+    """
+    table_a, table_b = find_runs(a), find_runs(b)
+    rows = compare(table_a, table_b, margin_pct / 100.0)
     if path is not None:
         write_entries(path, "ratios", Ratio, rows)
-    factors = compared_factors(here, there)
+    factors = compared_factors(table_a, table_b)
     changed = [f"{k} ({x}, {y})" for k, (x, y) in factors.items()]
     lines = [
-        f"A: {_set_text(here)}; B: {_set_text(there)}",
+        f"A: {_set_text(table_a)}; B: {_set_text(table_b)}",
         f"compared: {', '.join(changed) or 'the same factors'}",
         f"ratio: B / A of the means over epochs 1+; 95 %: its interval; margin: {margin_pct:g} %",
         *_table([row for row in rows if row.part]),
@@ -235,10 +247,11 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
     if not any(row.part for row in rows):
         disagreeing = []
         for name in SETTINGS:
-            values = [sorted(_values(table, name)) for table in (here, there)]
+            values = [sorted(_values(table, name)) for table in (table_a, table_b)]
             if name not in factors and not set(values[0]) & set(values[1]):
-                told = f"{first_of(values[0])} in A; {first_of(values[1])} in B"
-                disagreeing.append(f"  {name}: {told}")
+                disagreeing.append(
+                    f"  {name}: {first_of(values[0])} in A; {first_of(values[1])} in B"
+                )
         if disagreeing:
             lines.append("runs are pairs only if they agree in all other factors; none agrees in")
         lines += disagreeing

@@ -5,6 +5,7 @@ takes in the same mode over the same time, and the rest. `rails`: CPU, GPU and m
 of the board, or by the sensors of a host's CPU package and GPU, and what no rail of theirs tells.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -51,10 +52,10 @@ class Part(NamedTuple):
 def write_energy_parts(
     epochs: Iterable[str], scopes: Iterable[str], idle: str, records: Mapping[str, str], path: str
 ) -> None:
-    """Write the table; without a sensor it has no row.
+    """Write `energy_parts.csv`: two stacks of energy for each run that has energy.
 
     `epochs`, `scopes`: `epochs.csv` and `energy.csv` of the measured runs
-    `idle`: results/tables/idle.csv; empty: no idle power is there
+    `idle`: path of results/tables/idle.csv; empty: no idle power is there
     `records`: run -> folder of its records
     """
     counted = counted_epochs(read_epochs(epochs))
@@ -79,9 +80,9 @@ def write_energy_parts(
 
 
 def constant_parts(epochs: pd.DataFrame, idle: Sequence[Cells]) -> dict[str, float]:
-    """Return the energy that the idle board takes over the same time, and the rest, Wh.
+    """Return the energy of an epoch that the idle board would take, and the rest, Wh.
 
-    Nothing where the board was not measured idle in the run's mode, seen by the same sensor.
+    Empty where the board was not measured idle in the run's mode by the same sensor.
     """
     first = epochs.iloc[0]
     for row in idle:
@@ -94,7 +95,7 @@ def constant_parts(epochs: pd.DataFrame, idle: Sequence[Cells]) -> dict[str, flo
 
 
 def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> dict[str, float]:
-    """Return the energy of CPU, GPU and memory, as far as a sensor tells, and the rest, Wh.
+    """Return part (CPU, GPU, memory, rest) -> energy of an epoch, Wh, as far as sensors tell.
 
     `epochs`: of one run: valid ones after the first, with energy
     `folder`: of its records
@@ -102,9 +103,9 @@ def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> di
     """
     scope, numbers = epochs.iloc[0].power_scope, [int(number) for number in epochs.epoch]
     if scope == MODULE:
-        told = [_module_parts(folder, number) for number in numbers]
+        by_epoch = [_module_parts(folder, number) for number in numbers]
     else:
-        told = [
+        by_epoch = [
             {
                 OF_HOST[row["power_scope"]]: float(row["energy_wh"])
                 for row in scopes
@@ -112,16 +113,16 @@ def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> di
             }
             for n in numbers
         ]
-    if len({tuple(parts) for parts in told}) != 1:  # a rail was lost in between
-        told = [{} for _ in numbers]
-    means = {part: sum(parts[part] for parts in told) / len(numbers) for part in told[0]}
+    if len({tuple(parts) for parts in by_epoch}) != 1:  # a rail was lost in between
+        by_epoch = [{} for _ in numbers]
+    means = {part: sum(parts[part] for parts in by_epoch) / len(numbers) for part in by_epoch[0]}
     if scope not in OF_HOST:
         means["rest"] = max(float(epochs.energy_wh.mean()) - sum(means.values()), 0.0)
     return means
 
 
 def _module_parts(folder: str, epoch: int) -> dict[str, float]:
-    """Return part -> energy, Wh, of an epoch by the rails of its board."""
+    """Return part -> energy, Wh, of an epoch by its board's rails; empty: one has no energy."""
     path = Path(folder)
     record = RunFolder(str(path.parent), path.name).read(epoch)
     samples = read_all(record)
@@ -134,4 +135,4 @@ def _module_parts(folder: str, epoch: int) -> dict[str, float]:
                 if part := RAILS.get(column):
                     energy_j = trapezoid(table["t_mono_s"], table[column], *window).energy_j
                     parts[part] = parts.get(part, 0.0) + energy_j / J_PER_WH
-    return {} if any(value != value for value in parts.values()) else parts
+    return {} if any(map(math.isnan, parts.values())) else parts

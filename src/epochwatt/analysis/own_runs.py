@@ -23,7 +23,7 @@ def read_own_epochs(folder: Path, runs: Iterable[Run]) -> pd.DataFrame:
 
 @contextmanager
 def own_results(folder: Path, runs: Mapping[str, Run]) -> Iterator[Path]:
-    """Make `results/` of such runs for as long as the block lasts, as the workflow makes it."""
+    """Yield a temporary `results/` folder with the tables of these runs, as the workflow's."""
     with TemporaryDirectory(prefix="epochwatt-") as scratch:
         results = Path(scratch)
         paths = write_own_tables(folder, runs.values(), results / "runs")

@@ -83,7 +83,7 @@ class Outcome(NamedTuple):
 
 
 def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
-    """Test whether the mean of differences (n,) lies within a margin, both in %."""
+    """Test by TOST whether the mean of differences (n,) lies within +-margin, both in %."""
     n = differences_pct.size
     if n == 0:
         return Outcome(None, None, None, None, UNDECIDED, "not measured")
@@ -109,22 +109,24 @@ def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
 
 
 def pairs_needed(sd_pct: float, margin_pct: float) -> int:
-    """Return how many pairs show equal sides to be equivalent in 9 of 10 studies.
+    """Return how many pairs show equal sides to be equivalent in 9 of 10 studies (power 90 %).
 
-    That is so when half the interval, t * sd / sqrt(n), leaves room for 90 % of the means that come
-    by chance: 1.64 * sd / sqrt(n) on each side.
+        n = ((t + 1.64) * sd / margin)^2
+
+    t is that of the interval, half of which is t * sd / sqrt(n); 90 % of the means that come by
+    chance lie within 1.64 * sd / sqrt(n).
     """
     n = LEAST_PAIRS
-    for _ in range(10):  # t depends on n, hardly
+    for _ in range(10):  # as t depends on n, a little
         quantiles = float(stdtrit(n - 1, 1 - ALPHA)) + float(ndtri(1 - ALPHA))
         n = max(math.ceil((quantiles * sd_pct / margin_pct) ** 2), LEAST_PAIRS)
     return n
 
 
 def software_difference(a: Document, b: Document) -> str:
-    """Say how interpreter and libraries of two records differ; empty: they do not.
+    """Return in words how interpreter and libraries of two records differ; empty: they do not.
 
-    Builds, and the variables that make libraries faster or slower, count where both tell them.
+    `a`, `b`: `meta` of the records. Builds and environment variables count where both have them.
     """
     kinds = ["software", *(["environment"] if "environment" in a and "environment" in b else [])]
     differing = [
@@ -133,9 +135,9 @@ def software_difference(a: Document, b: Document) -> str:
         for name in sorted(a[kind].keys() | b[kind].keys())
         if a[kind].get(name) != b[kind].get(name)
     ]
-    here, there = a.get("builds", {}), b.get("builds", {})
-    both = sorted(here.keys() & there.keys())
-    differing += [f"build of {name}" for name in both if here[name] != there[name]]
+    builds_a, builds_b = a.get("builds", {}), b.get("builds", {})
+    in_both = sorted(builds_a.keys() & builds_b.keys())
+    differing += [f"build of {name}" for name in in_both if builds_a[name] != builds_b[name]]
     return "; ".join(differing)
 
 
@@ -148,9 +150,12 @@ def compare_pairs(
     pairs_csv: str,
     verdicts_csv: str,
 ) -> None:
-    """Write the differences of all pairs, and what they say together.
+    """Write the differences of all pairs to `pairs_csv`, their verdicts to `verdicts_csv`.
 
-    A pair whose sides have other software does not count: it would be taken for what is compared.
+    A pair whose sides ran with different software does not count, as its effect would be taken for
+    that of the factor. `epochs`: paths of tables; `pairs`: ids of A and B; `measured`: records
+
+    Raises RecordError: a table or a record is damaged.
     """
 
     def meta(run: str) -> Document:
@@ -165,9 +170,9 @@ def compare_pairs(
 
 
 def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
-    """Return a row per run: factors, flags, and the columns of `METRICS`.
+    """Return a row per run: factors, `all_flags`, `started_unix_s`, and the columns of `METRICS`.
 
-    These are over valid epochs after the first; a run without such an epoch has none.
+    The metrics are means over valid epochs after the first; NaN: the run has no such epoch.
     """
 
     def undisturbed_s(run: str, numbers: Iterable[int]) -> float:
@@ -193,7 +198,8 @@ def pair_rows(
 ) -> pd.DataFrame:
     """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
 
-    A difference is in % of the mean, over the pairs of its setting, of A.
+    A difference is in % of A's mean over the pairs of its setting (`GROUP`). `means`: as of
+    `run_means`; `differs`: pair -> how its software differs
     """
     rows = []
     for (run_a, run_b), difference in differs.items():
@@ -217,10 +223,11 @@ def pair_rows(
     pairs = pd.DataFrame(rows, columns=[*PAIR_COLUMNS], dtype=object)
     for _, group in pairs.groupby([*GROUP], sort=False):
         scales = means.loc[group.run_a.unique()].mean(numeric_only=True)
-        for metric, alike in group.groupby("metric", sort=False):
+        for metric, rows_of_metric in group.groupby("metric", sort=False):
             scale = float(scales[METRICS[str(metric)].relative_to])
-            pct = 100.0 * (alike.b - alike.a) / scale if scale else np.nan
-            pairs.loc[alike.index, "difference_pct"] = pct
+            delta = rows_of_metric.b - rows_of_metric.a
+            pct = 100.0 * delta / scale if scale else np.nan
+            pairs.loc[rows_of_metric.index, "difference_pct"] = pct
     return pairs
 
 
@@ -232,13 +239,13 @@ def verdict_rows(
     for setting, group in pairs.groupby([*GROUP], sort=False):
         sides = {side: means.loc[group[f"run_{side}"].iloc[0], factor] for side in ("a", "b")}
         for name, metric in METRICS.items():
-            alike = group[group.metric == name]
-            counted = alike[alike.differs == ""]
+            metric_pairs = group[group.metric == name]
+            counted = metric_pairs[metric_pairs.differs == ""]
             differences = counted.difference_pct.to_numpy(float)
             outcome = judged(differences[np.isfinite(differences)], margin_pct)
             is_decided = outcome.verdict != UNDECIDED
-            if len(alike) > len(counted) and not is_decided:
-                software = alike.differs.iloc[0] or "other software"
+            if len(metric_pairs) > len(counted) and not is_decided:
+                software = metric_pairs.differs.iloc[0] or "other software"
                 reason = f"{outcome.reason}; left out: {software}"
                 outcome = outcome._replace(reason=reason)
             verdicts.append(
@@ -250,7 +257,7 @@ def verdict_rows(
                     "quantity": metric.column,
                     "relative_to": metric.relative_to,
                     "n_pairs": len(counted),
-                    "n_left_out": len(alike) - len(counted),
+                    "n_left_out": len(metric_pairs) - len(counted),
                     "mean_a": counted.a.mean() if len(counted) else None,
                     "mean_b": counted.b.mean() if len(counted) else None,
                     **outcome._asdict(),

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 def pareto_front(
     first: NDArray[np.floating], second: NDArray[np.floating]
 ) -> NDArray[np.signedinteger]:
-    """Return the places that none beats in both costs, ascending in `first`.
+    """Return the indices of the points that no other beats in both costs, ascending in `first`.
 
-    The rule of SIGMETRICS 2023, section 5.6: from the least of `first` up, a place is added when
-    its `second` is below that of the last one added. Of equal points the first counts.
+    The rule of SIGMETRICS 2023, section 5.6: from the least of `first` up, a point is added when
+    its `second` is below that of all before it. Of equal points the first counts.
 
-    `first`, `second`: shape (n,), less is better
+    `first`, `second`: the two costs of each point, shape (n,)
     """
     order = np.lexsort((second, first))
     best_before = np.minimum.accumulate(np.concatenate([[np.inf], second[order][:-1]]))

@@ -55,7 +55,7 @@ class WorkloadSummary(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A setting that no other of its workload beats on its unit."""
+    """A setting on the Pareto front of its workload and unit."""
 
     group: Factors  # values of `WORKLOAD`, and `instance`
     setting: str  # what it is set to, of what differs between the runs
@@ -65,9 +65,9 @@ class Choice(NamedTuple):
 
 
 def setting_words(row: Mapping[str, str]) -> str:
-    """Return what a row of runs.csv is set to, in words: workers, batch, medium, mode.
+    """Return the settings of a row of runs.csv in words: workers, batch, medium, mode.
 
-    A loop of one's own may not tell workers and batch.
+    Workers and batch may be empty: a user's own loop need not tell them.
     """
     words = [counted(int(row["num_workers"]), "workers")] if row["num_workers"] else []
     if row["batch_size"]:
@@ -89,42 +89,49 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
 
 
 def workloads(means: pd.DataFrame) -> list[WorkloadSummary]:
-    """Return where time and energy go, for each workload."""
+    """Return the ranges of time and energy and the shares of time of each workload."""
     summaries = []
     for group, rows in means.groupby([*WORKLOAD], sort=False):
         shares = {part: float((rows[f"{part}_s"] / rows.e2e_s).mean()) for part in TIME_PARTS}
         e2e_s, energy_wh, power_w = (
-            (float(told.min()), float(told.max())) if len(told) else None
-            for told in (rows[name].dropna() for name in ("e2e_s", "energy_wh", "power_mean_w"))
+            (float(means.min()), float(means.max())) if len(means) else None
+            for means in (rows[name].dropna() for name in ("e2e_s", "energy_wh", "power_mean_w"))
         )
         assert e2e_s is not None
-        named = dict(zip(WORKLOAD, group, strict=True))
-        summaries.append(WorkloadSummary(named, len(rows), e2e_s, energy_wh, power_w, shares))
+        workload = dict(zip(WORKLOAD, group, strict=True))
+        summaries.append(WorkloadSummary(workload, len(rows), e2e_s, energy_wh, power_w, shares))
     return summaries
 
 
 def best_settings(means: pd.DataFrame) -> list[Choice]:
-    """Return the settings that none beats, for each workload and unit with two runs to compare.
+    """Return the Pareto front of time and energy of each workload and unit with two runs or more.
 
-    Time against energy (`pareto_front`) of the runs with energy; where there is none, time alone.
+    Only runs with energy are compared; where none has it, the fastest run is returned.
     """
     choices = []
     names = (*WORKLOAD, "instance")
     for group, rows in means.groupby([*names], sort=False):
-        rated = rows[rows.energy_wh.notna()]
-        compared = rows if rated.empty else rated
+        with_energy = rows[rows.energy_wh.notna()]
+        has_energy = not with_energy.empty
+        compared = with_energy if has_energy else rows
         if len(compared) < 2:
             continue
-        named = [factor for factor in SETTING if rows[factor].nunique() > 1]
-        energies = np.zeros(len(rows)) if rated.empty else rated.energy_wh.to_numpy(float)
-        for place in pareto_front(compared.e2e_s.to_numpy(float), energies):
-            run = compared.iloc[int(place)]
+        varied = [factor for factor in SETTING if rows[factor].nunique() > 1]
+        energies = compared.energy_wh.to_numpy(float) if has_energy else np.zeros(len(rows))
+        for index in pareto_front(compared.e2e_s.to_numpy(float), energies):
+            run = compared.iloc[int(index)]
             # there is no prefetch factor without workers
             words = [
-                SETTING[factor].format(run[factor]) for factor in named if pd.notna(run[factor])
+                SETTING[factor].format(run[factor]) for factor in varied if pd.notna(run[factor])
             ]
             setting = re.sub(r"\b1 (worker|torch thread|epoch)s\b", r"1 \1", ", ".join(words))
-            energy_wh = None if rated.empty else float(run.energy_wh)
-            told = (setting or "repeated", float(run.e2e_s), energy_wh, len(compared))
-            choices.append(Choice(dict(zip(names, group, strict=True)), *told))
+            choices.append(
+                Choice(
+                    group=dict(zip(names, group, strict=True)),
+                    setting=setting or "repeated",
+                    e2e_s=float(run.e2e_s),
+                    energy_wh=float(run.energy_wh) if has_energy else None,
+                    n_runs=len(compared),
+                )
+            )
     return choices

@@ -56,7 +56,7 @@ class Beside(NamedTuple):
 
 
 def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
-    """Write a paper's numbers with ours beside them.
+    """Write a table of a paper's numbers with the medians and quartiles of ours beside them.
 
     Raises ConfigError: a row of `numbers` is wrong.
 
@@ -70,7 +70,10 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
 
 
 def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Row]]) -> list[Beside]:
-    """Return a row for each number and each provenance that has one of ours, else one without."""
+    """Pair each published number with our median of each provenance.
+
+    A number that none of our rows has is one row, whose `missing` says why.
+    """
     pairs = []
     for number in numbers:
         wanted = {"workload": number.workload, "method": number.method}
@@ -80,19 +83,20 @@ def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Row]]) 
             wanted["n_profiled"] = number.n_profiled
         groups: dict[str, list[float]] = {}
         for row in each_draw_once(tables.get(TABLES.get(number.statistic, EXAMPLE), ())):
-            is_meant = all(row.get(name) == cell for name, cell in wanted.items())
+            matches = all(row.get(name) == cell for name, cell in wanted.items())
             # methods without a reference have none
-            is_meant &= not number.reference or row.get("reference") in (None, "", number.reference)
+            matches &= not number.reference or row.get("reference") in (None, "", number.reference)
             cell = row.get(number.statistic)
-            if number.workload and is_meant and cell not in (None, "", "nan"):
+            if number.workload and matches and cell not in (None, "", "nan"):
                 groups.setdefault(row["provenance"], []).append(float(cell))
         lacking = "no row of ours" if number.workload else "no workload of ours on this board"
         shared = {k: str(getattr(number, k)) for k in Beside._fields if hasattr(number, k)}
         shared["published"] = f"{number.value:g}"
         for provenance, values in groups.items():
-            low, middle, high = (f"{q:.5g}" for q in np.percentile(values, QUARTILES))
-            spread = (low, high) if len(values) > 1 else ("", "")
-            ours = dict(zip(("low", "high"), spread, strict=True), ours=middle, missing="")
+            low, median, high = (f"{q:.5g}" for q in np.percentile(values, QUARTILES))
+            if len(values) == 1:
+                low = high = ""
+            ours = {"ours": median, "low": low, "high": high, "missing": ""}
             pairs.append(Beside(**shared, provenance=provenance, **ours, n_draws=str(len(values))))
         if not groups:
             empty = dict.fromkeys(("provenance", "ours", "low", "high", "n_draws"), "")
@@ -101,7 +105,7 @@ def beside(numbers: Iterable[PaperNumber], tables: Mapping[str, Sequence[Row]]) 
 
 
 def each_draw_once(rows: Iterable[Row]) -> list[Row]:
-    """Return rows without those of the same draw in another group, such as of another reference."""
+    """Drop rows that repeat a draw in another group, such as of another reference."""
     kept: dict[tuple[str, ...], Row] = {}
     for row in rows:
         kept.setdefault(tuple(row.get(name, "") for name in DRAW), row)

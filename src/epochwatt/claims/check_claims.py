@@ -57,10 +57,10 @@ class Mechanisms(NamedTuple):
 
 
 def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
-    """Return what each claim rests on, by its id.
+    """Read what each claim rests on where boards are simulated, by the claim's id.
 
-    Raises ConfigError: the file is missing, a line cannot be, or is about no claim, or a claim has
-    none.
+    Raises ConfigError: the file is missing, a line is malformed or about no claim, or a claim has
+    no line.
     """
     path, lines = folder / MECHANISMS, dict[str, Mechanisms]()
     for line, row in read_table(path):
@@ -94,7 +94,7 @@ def check_claims(
     text: str,
     root: Path = Path(),
 ) -> None:
-    """Judge all claims on all backends, and write the table and the headline.
+    """Judge all claims on all backends; write claims.csv, comparisons.csv and the headline.
 
     Raises ConfigError, RecordError: a file of config/ is wrong; a record is missing or damaged.
 
@@ -147,7 +147,7 @@ def check_claims(
 
 
 def claim_row(verdict: Verdict, backend: str, words: str) -> ClaimRow:
-    """Return the row of a verdict; `words` say what it fails by."""
+    """Turn a verdict into its row of claims.csv; `words` say what it fails by."""
     margin = verdict.margin_pct
     return ClaimRow(
         **about(verdict, backend),
@@ -162,7 +162,7 @@ def claim_row(verdict: Verdict, backend: str, words: str) -> ClaimRow:
 
 
 def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
-    """Return the row of a verdict on simulated runs with what is known of those."""
+    """Add to the row of a verdict on simulated runs its second judgement and what it rests on."""
     reasons = [mechanisms.why] if FAILS in (row.status, again.held_out) else []
     reasons += [UNTOUCHED] if again.held_out == NOT_HELD_OUT else []
     holding, turned = again.holding_pct, again.turned_pct
@@ -178,8 +178,9 @@ def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mecha
 
 
 def rests_on(claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> str:
-    """Return what a simulated claim rests on: at best what its take-away does.
+    """Return the kind of evidence of a simulated claim, a key of `RESTING`.
 
+    At best that of its take-away.
     The size of an effect rests on fitted numbers; so does what turns within their spread.
     """
     fitted = claim.role == "quant" or again.is_fragile

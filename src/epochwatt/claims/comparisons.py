@@ -48,7 +48,7 @@ Reads = frozenset[Point]  # runs and metrics
 
 
 def about(verdict: Verdict, backend: str) -> dict[str, str]:
-    """Return the cells that say which claim was judged on what, and its status."""
+    """Return the cells of both tables that name a claim, its backend, board and status."""
     claim = verdict.claim
     return {
         "claim": claim.id,
@@ -70,7 +70,9 @@ def comparison_rows(
     titles: Mapping[str, str],
     terms: Terms,
 ) -> list[ComparisonRow]:
-    """Return the rows of a verdict.
+    """Turn each comparison of a verdict into a row of comparisons.csv.
+
+    A verdict without a comparison on data is one row, with its status.
 
     `facts`: `facts_by_reads`; `titles`: model or device -> name for people
     """
@@ -84,6 +86,7 @@ def comparison_rows(
         observed, sign, limit = made.left, made.operator, made.right
         if made.computed == (False, True) and sign in TURNED:
             observed, sign, limit = made.right, TURNED[sign], made.left
+        # one side is a number in the predicate, and no set that the other is held against
         has_number = not all(made.computed) and sign not in ("similar within", "in", "not in")
         printed = getattr(limit, "printed", limit) if has_number else None
         unit = _unit(observed, made)
@@ -120,12 +123,14 @@ def comparison_rows(
 
 
 def facts_by_reads(facts: Iterable[Fact]) -> dict[Reads, list[Fact]]:
-    """Return published numbers by the runs and metrics that they are of."""
+    """Group published numbers by the runs and metrics that they are of."""
     by_reads: dict[Reads, list[Fact]] = defaultdict(list)
     for fact in facts:
-        metrics = fact.metric.replace("median_", "").strip("()").replace(")/", "/")
-        parts = metrics.replace("+", "/").split("/")
-        by_reads[frozenset(_point(fact.paper, r, m) for r in fact.runs for m in parts)].append(fact)
+        # `(stall_s+compute_s)/e2e_s` is of three metrics, `median_power_w` of one
+        formula = fact.metric.replace("median_", "").strip("()").replace(")/", "/")
+        metrics = formula.replace("+", "/").split("/")
+        reads = frozenset(_point(fact.paper, run, name) for run in fact.runs for name in metrics)
+        by_reads[reads].append(fact)
     return by_reads
 
 
@@ -136,10 +141,10 @@ def _point(paper: str, config: Config, metric: str) -> Point:
 def _ids(
     made: Comparison, paper: str, printed: Any, facts: Mapping[Reads, Sequence[Fact]]
 ) -> Iterator[str]:
-    """Yield the ids of the printed numbers that a comparison is of.
+    """Yield the ids of the printed numbers that a comparison judges.
 
-    They are of the same runs and metrics, or of more of them; where the predicate has a number
-    it is theirs.
+    Where the predicate has a number, the facts that print it and are of the same runs and metrics
+    or of more; else all facts of exactly the same ones.
     """
     reads = frozenset(
         _point(paper, {PRINTED.get(k, k): v for k, v in factors.items()}, metric)
@@ -149,17 +154,19 @@ def _ids(
     for fact_reads, alike in facts.items() if reads else ():
         for fact in alike:
             ends = [abs(end) for end in (fact.value, fact.value_hi) if end is not None]
-            if reads <= fact_reads if number in ends else reads == fact_reads and printed is None:
+            prints_it = number in ends and reads <= fact_reads
+            if prints_it or (printed is None and reads == fact_reads):
                 yield fact.id
 
 
 def _only(made: Comparison, key: str) -> str:
+    """Return the value of a factor that all reads of a comparison share; empty: they differ."""
     values = {str(read.factors[key]) for read in made.reads}
     return values.pop() if len(values) == 1 else ""
 
 
 def _unit(observed: Any, made: Comparison) -> str:
-    """Return the unit of what is compared."""
+    """Return the unit of what is compared; empty for ratios, counts and words."""
     values = observed if isinstance(observed, list | tuple) else [observed]
     if any(isinstance(value, Percentage) for value in values):
         return "%"
@@ -171,15 +178,15 @@ def _unit(observed: Any, made: Comparison) -> str:
 
 
 def _subjects(comparisons: Sequence[Comparison], titles: Mapping[str, str]) -> list[str]:
-    """Return what tells each comparison from the others of a claim, in as few words as do."""
+    """Name each comparison of a claim by the factors and metrics that tell it from others."""
     names = {**MEDIA, **titles}
     subjects: list[list[str]] = [[] for _ in comparisons]
-    keys: list[tuple[Any, ...]] = [() for _ in comparisons]
+    keys: list[tuple[Any, ...]] = [() for _ in comparisons]  # values of the factors used so far
     for factor, form in APART.items():
         values = [_values(c, factor) for c in comparisons]
-        further = [(*key, v) for key, v in zip(keys, values, strict=True)]
-        if len(set(further)) > len(set(keys)):
-            keys = further
+        longer_keys = [(*key, v) for key, v in zip(keys, values, strict=True)]
+        if len(set(longer_keys)) > len(set(keys)):  # this factor tells more of them apart
+            keys = longer_keys
             for words, own_values in zip(subjects, values, strict=True):
                 if 0 < len(own_values) <= MOST_VALUES:
                     words.append(form.format(" to ".join(names.get(v, v) for v in own_values)))
@@ -193,7 +200,7 @@ def _subjects(comparisons: Sequence[Comparison], titles: Mapping[str, str]) -> l
 
 
 def _values(made: Comparison, factor: str) -> tuple[str, ...]:
-    """Return the values of a factor that a comparison reads, in order."""
+    """Return the distinct values of a factor that a comparison reads, as text, in order."""
     values = [read.factors.get(factor) for read in made.reads]
     words = [f"{v:g}" if isinstance(v, float) else str(v) for v in values if v not in (None, "")]
     return tuple(dict.fromkeys(words))
@@ -218,7 +225,10 @@ def _tolerance(made: Comparison, terms: Terms) -> str:
 def _in_words(
     sign: str, printed: Any, observed: Any, limit: Any, unit: str, read_as: str
 ) -> tuple[str, str]:
-    """Return what is published, and what is here, each with its unit; of no order of numbers."""
+    """Put into words what is published and what is here, for all but orders of two results.
+
+    `read_as`: word before the limit: published, or read as
+    """
     here = shown(observed, unit)
     if sign == "similar within":
         return "published as alike", here
@@ -236,7 +246,7 @@ def _in_words(
 
 
 def shown(value: Any, unit: str) -> str:
-    """Return a number here: percentages with a decimal, others with three digits."""
+    """Format a result with its unit: percentages with a decimal, others with three digits."""
     if isinstance(value, list | tuple):
         return ", ".join(shown(part, unit) for part in value)
     if isinstance(value, Percentage):
@@ -247,6 +257,7 @@ def shown(value: Any, unit: str) -> str:
 
 
 def _cell(value: Any) -> str:
+    """Format a side of a comparison as a cell; several numbers are separated by spaces."""
     if value is None:
         return ""
     if isinstance(value, list | tuple):
@@ -255,7 +266,7 @@ def _cell(value: Any) -> str:
 
 
 def in_words(rows: Sequence[ComparisonRow]) -> str:
-    """Return what a claim fails by: each comparison, then our tolerances."""
+    """Join in words the comparisons that a claim fails by, then our tolerances; empty: none."""
     failing = [row for row in rows if row.fails]
     texts = [f"{row.subject}: {row.in_words}" if row.subject else row.in_words for row in failing]
     tolerances = dict.fromkeys(row.tolerance for row in failing if row.tolerance)

@@ -109,9 +109,9 @@ def load_claims(root: Path = Path()) -> list[Claim]:
 
 
 def evaluate(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[Verdict]:
-    """Return what the epochs of one backend say about each claim, in order.
+    """Judge each claim's predicate on the epochs of one backend; verdicts in order.
 
-    Raises ConfigError: a predicate is not allowed or cannot be computed; says where.
+    Raises ConfigError: a predicate is not allowed, or cannot be computed.
     """
     verdicts = []
     for claim in claims:
@@ -123,16 +123,20 @@ def evaluate(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[V
 
 
 def reads_of(claims: Iterable[Claim], terms: Terms) -> list[Read]:
-    """Return all numbers that predicates ask for. Raises ConfigError as `evaluate`."""
+    """List all numbers that predicates ask for, by judging them on no data.
+
+    Raises ConfigError as `evaluate`.
+    """
     log = expression.Log()
     for claim in claims:
-        _judged(claim, EpochTable(), terms, log)
+        _judged(claim, EpochTable(), terms, log)  # fills the log
     return log.reads
 
 
 def _judged(
     claim: Claim, table: EpochTable, terms: Terms, log: expression.Log
 ) -> tuple[Judgement | None, tuple[str, ...]]:
+    """Judge a claim on a table, or say what is missing; `table.inputs` and `log` get the reads."""
     table.inputs.clear()
     names = namespace(table, claim.paper, terms, log)
     where = f"{TAKEAWAYS}, {claim.id}, predicate"
@@ -147,7 +151,7 @@ def _verdict(
     inputs: Iterable[str],
     n_cases: int = 1,
 ) -> Verdict:
-    """Return the verdict that follows from a judgement, or from what is missing for one."""
+    """Build a verdict from a judgement; without one it is not evaluable, for what is `missing`."""
     read = tuple(sorted(inputs))
     if judgement is None:
         return Verdict(claim, board, "not_evaluable", None, (), missing, read, 0)
@@ -163,9 +167,9 @@ def _shared_names(terms: Terms) -> Names:
 def namespace(
     table: EpochTable, paper: str, terms: Terms, log: expression.Log | None = None
 ) -> Names:
-    """Return every name that a predicate about one paper may use, with its meaning.
+    """Return the functions and constants that a predicate about one paper may use, by name.
 
-    `log`: gets what is read of the table
+    The functions read `table`, and add each read to `log`; NotEvaluable where it has no such run.
     """
     reads = (log or expression.Log()).reads
 
@@ -240,9 +244,9 @@ def namespace(
 
 
 def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) -> list[Verdict]:
-    """Return a verdict for each board of a table and each claim that has a general form.
+    """Judge each claim that has a general form on each board of a table.
 
-    Raises ConfigError: a general form is not allowed or cannot be computed; says where.
+    Raises ConfigError: a general form is not allowed, or cannot be computed.
     """
     boards: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in table.epochs:
@@ -263,7 +267,7 @@ def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) ->
 def _on_board(
     claim: Claim, form: expression.Expression, rows: list[Row], modes: Modes, terms: Terms
 ) -> Verdict:
-    """Return what one board says about a general form."""
+    """Judge a general form on one board, in every case that has the runs; it has to hold in all."""
     nodes = list(ast.walk(ast.parse(claim.general_form, mode="eval")))
     named = {node.id for node in nodes if isinstance(node, ast.Name)}
     judged: list[tuple[Row, Judgement]] = []
@@ -289,19 +293,22 @@ def _on_board(
         if name == "model"
         or (name not in FOLLOWING and any(f[name] != judged[0][0][name] for f, _ in judged))
     ]
-    placed = []
-    for factors, judgement in judged:
-        case_words = [f"{name}={factors[name]}" for name in factors_shown]
+    judgements = []
+    for factors, judgement in judged:  # each comparison says of which case it is
+        case = ", ".join(f"{name}={factors[name]}" for name in factors_shown)
         comparisons = tuple(
-            c._replace(where=", ".join([*filter(None, [c.where]), *case_words]))
+            c._replace(where=", ".join(filter(None, (c.where, case))))
             for c in judgement.comparisons
         )
-        placed.append(judgement._replace(comparisons=comparisons))
-    return _verdict(claim, board, all_of(placed), (), inputs, len(judged))
+        judgements.append(judgement._replace(comparisons=comparisons))
+    return _verdict(claim, board, all_of(judgements), (), inputs, len(judged))
 
 
 def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Row, list[Row]]]:
-    """Return the cases of a form, values of the factors it leaves open, with their rows."""
+    """Split rows into the cases of a form: values of the factors it does not vary, and rows.
+
+    `form`: the nodes of its syntax tree
+    """
     calls = [node for node in form if isinstance(node, ast.Call)]
     varied = {KEYWORDS[k.arg] for node in calls for k in node.keywords if k.arg in KEYWORDS}
     about_data = {*METRICS, "pareto"}
@@ -322,7 +329,7 @@ def case_names(
     named: Set[str],
     log: expression.Log,
 ) -> Names:
-    """Return every name that a general form may use of the runs of one case, with its meaning.
+    """Return the functions and constants that a general form may use on one case, by name.
 
     `named`: all names of the form, the models that it is about among them; `log`: gets what is read
     """

@@ -51,7 +51,7 @@ class Log:
         self.n_taken = 0
 
     def take_reads(self) -> tuple[Read, ...]:
-        """Return what was read since the last comparison."""
+        """Return the reads since the last call, and mark them as taken."""
         reads = tuple(self.reads[self.n_taken :])
         self.n_taken = len(self.reads)
         return reads
@@ -78,7 +78,13 @@ class _Evaluation:
         args: list[Any],
         keys: dict[str, Any],
     ) -> Any:
-        """Return what a function gives; MISSING where it or an argument lacks something."""
+        """Call a function on values; return its result with judgements labelled, or MISSING.
+
+        Adds to `missing` what the function lacks, and to the log the comparisons it makes. Raises
+        ConfigError: it cannot be computed with such values.
+
+        `text`: the call as it is written; `variables`: names of the loops around it
+        """
         if any(value is MISSING for value in (*args, *keys.values())):
             return MISSING
         try:
@@ -114,21 +120,25 @@ class Expression(NamedTuple):
 
 
 def parse(text: str, where: str, names: Names) -> Expression:
-    """Return an expression that may use these functions and constants.
+    """Check and compile an expression that may use these functions and constants.
 
-    Raises ConfigError: it is too long, or holds something that is not allowed; names the character.
+    Raises ConfigError: it is too long, or something in it is not allowed, at which character.
     """
     functions = frozenset(name for name, value in names.items() if callable(value))
     return _parsed(text, where, functions, frozenset(names) - functions)
 
 
 @lru_cache(maxsize=1024)  # a claim is judged many times
-def _parsed(text: str, where: str, *names: frozenset[str]) -> Expression:
+def _parsed(
+    text: str, where: str, functions: frozenset[str], constants: frozenset[str]
+) -> Expression:
+    """Compile an expression by the names of its functions and constants, as `parse`."""
     if len(text) > MAX_CHARACTERS:
         allowed = f"at most {MAX_CHARACTERS} characters"
         raise ConfigError("too long", where=where, found=f"{len(text)}", allowed=allowed)
     try:
-        return Expression(where, _Compiler(where, *names).visit(ast.parse(text, mode="eval").body))
+        tree = ast.parse(text, mode="eval").body
+        return Expression(where, _Compiler(where, functions, constants).visit(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = f"{where}, character {getattr(error, 'offset', None) or 1}"
         raise ConfigError("not an expression", where=place, allowed=ALLOWED) from None
@@ -137,7 +147,7 @@ def _parsed(text: str, where: str, *names: frozenset[str]) -> Expression:
 def judge(
     predicate: Expression, names: Names, log: Log | None = None
 ) -> tuple[Judgement | None, tuple[str, ...]]:
-    """Return the judgement of a predicate, or None and what is missing.
+    """Evaluate a predicate; return its judgement, or None and what is missing.
 
     Raises ConfigError: it cannot be computed (two words multiplied), or is not a comparison.
 
@@ -152,7 +162,7 @@ def judge(
 
 
 def number(expression: Expression, names: Names) -> tuple[float | None, tuple[str, ...]]:
-    """Return the number that an expression gives, or None and what is missing; else as `judge`."""
+    """Evaluate an expression; return its number, or None and what is missing. Else as `judge`."""
     value, missing = _value(expression, names)
     if not missing and not isinstance(value, int | float):
         raise ConfigError("not a number", where=expression.where, allowed="a number")
@@ -162,6 +172,7 @@ def number(expression: Expression, names: Names) -> tuple[float | None, tuple[st
 def _value(
     expression: Expression, names: Names, log: Log | None = None
 ) -> tuple[Any, tuple[str, ...]]:
+    """Evaluate an expression; return its value, or None and what is missing, each once."""
     evaluation = _Evaluation(dict(names), expression.where, log or Log())
     try:
         value = expression.step(evaluation)
@@ -181,16 +192,17 @@ class _Compiler(ast.NodeVisitor):
         self.in_condition = False  # of a loop, which compares nothing with a printed number
 
     def check(
-        self, is_right: bool, node: ast.AST, problem: str = "is refused", allowed: Any = ALLOWED
+        self, is_allowed: bool, node: ast.AST, problem: str = "is refused", allowed: Any = ALLOWED
     ) -> None:
-        if not is_right:
+        """Raise ConfigError, at the character of a node, unless it is allowed."""
+        if not is_allowed:
             place = f"{self.where}, character {getattr(node, 'col_offset', 0) + 1}"
             raise ConfigError(f"{ast.unparse(node)} {problem}", where=place, allowed=allowed)
 
     def call(
         self, function: str | Callable[..., Any], node: ast.AST, *parts: ast.AST, **keys: ast.AST
     ) -> Step:
-        """Return the step that runs a function, given by its name or itself, on a node's parts."""
+        """Compile the call of a function, or of one looked up by name, on the parts of a node."""
         text, variables = ast.unparse(node), self.variables
         steps = [self.visit(part) for part in parts]
         named = {name: self.visit(part) for name, part in keys.items()}
@@ -203,6 +215,7 @@ class _Compiler(ast.NodeVisitor):
         return step
 
     def generic_visit(self, node: ast.AST) -> Step:
+        """Compile an operator or a display by `_OPERATIONS`."""
         operation = _OPERATIONS.get(type(getattr(node, "op", node)).__name__)
         self.check(operation is not None, node)
         assert operation is not None
@@ -210,6 +223,7 @@ class _Compiler(ast.NodeVisitor):
         return self.call(operation, node, *operands)
 
     def visit_Compare(self, node: ast.Compare) -> Step:
+        """Compile a chain of comparisons, all of which have to hold, into one judgement."""
         signs = [type(sign).__name__ for sign in node.ops]
         self.check(_SIGNS.keys() >= set(signs), node)
         sides = [node.left, *node.comparators]
@@ -218,7 +232,10 @@ class _Compiler(ast.NodeVisitor):
 
         def compare(*values: Any) -> Judgement:
             pairs = zip(signs, pairwise(values), pairwise(computed), strict=True)
-            parts = [compared(left, *_SIGNS[sign], right, of) for sign, (left, right), of in pairs]
+            parts = [
+                compared(left, *_SIGNS[sign], right, are_computed)
+                for sign, (left, right), are_computed in pairs
+            ]
             made = () if is_condition else tuple(c for part in parts for c in part.made)
             return all_of(parts)._replace(made=made)
 
@@ -235,12 +252,14 @@ class _Compiler(ast.NodeVisitor):
         return lambda e: e.names[name]
 
     def visit_Call(self, node: ast.Call) -> Step:
+        """Compile the call of a known function by its name."""
         name, functions = getattr(node.func, "id", ""), sorted(self.functions)
         self.check(name in functions, node.func, "is not a known function", functions)
         self.check(all(keyword.arg for keyword in node.keywords), node)
         return self.call(name, node, *node.args, **{str(k.arg): k.value for k in node.keywords})
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Step:
+        """Compile a comprehension into a step that gives the list of its elements, or MISSING."""
         outer = self.variables
         loops: list[tuple[Step, tuple[str, ...], bool, Step | None]] = []
         for loop in node.generators:
@@ -254,6 +273,7 @@ class _Compiler(ast.NodeVisitor):
         self.variables = outer
 
         def rounds(e: _Evaluation, depth: int) -> Iterator[Any]:
+            """Yield the element in each round of the loops from this depth on."""
             if depth == len(loops):
                 yield element(e)
                 return
@@ -275,6 +295,7 @@ class _Compiler(ast.NodeVisitor):
     visit_GeneratorExp = visit_ListComp  # noqa: N815
 
     def loop_variables(self, loop: ast.comprehension) -> tuple[str, ...]:
+        """Return the names that a loop sets; refuses names that mean something already."""
         target = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         names = tuple(getattr(variable, "id", "_") for variable in target)
         is_new = not {*self.constants, *self.functions, *self.variables} & set(names)
@@ -283,8 +304,8 @@ class _Compiler(ast.NodeVisitor):
         return names
 
 
-def _of(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that refuses arguments of another kind."""
+def _only_on(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that it raises TypeError on arguments of another type."""
 
     def checked(*values: Any) -> Any:
         if not all(isinstance(value, kind) for value in values):
@@ -295,7 +316,10 @@ def _of(kind: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arithmetic(operation: Callable[..., float]) -> Callable[..., float]:
-    """Return an operation that keeps what is printed apart from our tolerances."""
+    """Wrap an operation so that a `Tolerated` side gives a `Tolerated` result.
+
+    Its printed number is computed from the printed numbers of the sides.
+    """
 
     def computed(*sides: float) -> float:
         for side in sides:
@@ -305,10 +329,10 @@ def _arithmetic(operation: Callable[..., float]) -> Callable[..., float]:
                 return Tolerated(operation(*map(float, sides)), without, side.tolerance)
         return operation(*sides)
 
-    return _of(int | float, computed)
+    return _only_on(int | float, computed)
 
 
-_hold = _of(Judgement, lambda *tests: all(test.holds for test in tests))
+_hold = _only_on(Judgement, lambda *tests: all(test.holds for test in tests))
 _SIGNS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "Lt": ("<", operator.lt),
     "LtE": ("<=", operator.le),
@@ -323,11 +347,11 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "Add": _arithmetic(operator.add),
     "Sub": _arithmetic(operator.sub),
     "Mult": _arithmetic(operator.mul),
-    "Div": _of(int | float, lambda a, b: Ratio(a / b)),
+    "Div": _only_on(int | float, lambda a, b: Ratio(a / b)),
     "USub": _arithmetic(operator.neg),
-    "Not": _of(Judgement, negated),
-    "And": _of(Judgement, lambda *parts: all_of(parts)),
-    "Or": _of(Judgement, lambda *parts: any_of(parts)),
+    "Not": _only_on(Judgement, negated),
+    "And": _only_on(Judgement, lambda *parts: all_of(parts)),
+    "Or": _only_on(Judgement, lambda *parts: any_of(parts)),
     "Subscript": operator.getitem,
     "List": lambda *values: list(values),
     "Tuple": lambda *values: values,

@@ -57,12 +57,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def _kind(values: Sequence[float]) -> type[float]:
+    """Return the type of a mean of values: a change or a percentage if any of them is one."""
     kinds = (Change, Percentage)
     return next((k for k in kinds if any(isinstance(value, k) for value in values)), float)
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return Spearman's rank correlation; equal values share their mean rank."""
+    """Return Spearman's correlation: Pearson's of the ranks; equal values share their mean rank."""
     return statistics.correlation(_ranks(x), _ranks(y))
 
 
@@ -87,6 +88,7 @@ def some(parts: Sequence[Judgement]) -> Judgement:
 
 
 def _judgements(parts: Sequence[Any]) -> Sequence[Judgement]:
+    """Return the parts; NotEvaluable where there are none, TypeError where one is no judgement."""
     if not parts:
         raise NotEvaluable("two things to compare")
     if not all(isinstance(part, Judgement) for part in parts):
@@ -117,10 +119,10 @@ def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgeme
 
     def similar(*values: Any) -> Judgement:
         """Whether the range of values is at most SIMILAR % of their median."""
-        given = list(values[0]) if len(values) == 1 else list(values)
+        compared = list(values[0]) if len(values) == 1 else list(values)  # a list, or arguments
         limit = Percentage(tolerances["SIMILAR"])
-        margin = limit - spread(given)
-        return judged(given, "similar within", limit, margin >= 0, margin)
+        margin = limit - spread(compared)
+        return judged(compared, "similar within", limit, margin >= 0, margin)
 
     return {"near": near, "near_pp": near_pp, "similar": similar}
 
@@ -135,7 +137,7 @@ class Front:
     def __init__(self, energy_wh: Mapping[str, float], e2e_s: Mapping[str, float]) -> None:
         self._costs = {mode: (energy_wh[mode], e2e_s[mode]) for mode in energy_wh}
         names, costs = list(energy_wh), np.array([*self._costs.values()]).reshape(-1, 2)
-        self.modes = [names[place] for place in pareto_front(costs[:, 0], costs[:, 1])]
+        self.modes = [names[index] for index in pareto_front(costs[:, 0], costs[:, 1])]
 
     def __contains__(self, mode: object) -> bool:
         return mode in self.modes
@@ -147,10 +149,10 @@ class Front:
         return "front " + " ".join(self.modes)
 
     def margin_pct(self, mode: str) -> float | None:
-        """Return how far a mode is from changing sides: % of the better of energy and time.
+        """Return how far a mode is from joining or leaving the front, %; None: it is the only mode.
 
-        That is, over all other modes, the least lead it has over one of them (negative: the
-        distance by which the other one beats it in both).
+        The lead over another mode is the larger of those in energy and in time, negative where the
+        other beats it in both. The margin is the least lead over all others.
         """
         costs = self._costs[mode]
         leads = [
@@ -162,9 +164,9 @@ class Front:
 
 
 def front(modes: Iterable[str], number: Callable[[str, str], float]) -> Front:
-    """Return the front of modes by a function (metric, mode) -> number.
+    """Build the front of modes from a function (metric, mode) -> number.
 
-    NotEvaluable names all modes whose energy is missing.
+    Raises NotEvaluable: the energy of modes is missing, all of which it names; or a time is.
     """
     energy_wh: dict[str, float] = {}
     missing: list[str] = []

@@ -76,47 +76,52 @@ class Rejudgement(NamedTuple):
 def rejudge(
     verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
 ) -> dict[str, Rejudgement]:
-    """Return by claim id what the closed form says."""
+    """Judge simulated claims again in closed form: held out, and on drawn parameters; by claim id.
+
+    Where the closed form has another status than the simulated epochs, `held_out` is not evaluable.
+    """
     by_id = {v.claim.id: v for v in verdicts}
     claims = [v.claim for v in by_id.values()]
     p, refits = simulation.twin.parameters, simulation.refits
     closed = _ClosedForm(claims, simulation, terms)
-    (as_it_is,) = closed.statuses([p])
+    (unchanged,) = closed.statuses([p])
     seeds = range(1, n_draws + 1)
     fitted = closed.statuses(parameter_draws(p, refits, n_draws, SEED), N_DRAWN_EPOCHS, seeds)
-    few, *assumed = closed.statuses([p, *assumed_draws(p, n_draws, SEED)], N_DRAWN_EPOCHS)
+    # the first is what draws of assumed parameters turn: as they are, on as few epochs
+    base, *assumed = closed.statuses([p, *assumed_draws(p, n_draws, SEED)], N_DRAWN_EPOCHS)
     without = _held_out(claims, simulation, terms)
     judgements = {}
     for name, verdict in by_id.items():
-        status = as_it_is[name]
-        unseen = status if verdict.claim.fold.startswith(HIPCW) else NOT_HELD_OUT
+        status = unchanged[name]
+        # no parameter has seen a number of HiPCW, so that all its claims are held out as they are
+        default = status if verdict.claim.fold.startswith(HIPCW) else NOT_HELD_OUT
+        turned = {"holds", "does_not_hold"} - {base[name]}
         judgements[name] = Rejudgement(
             status,
-            without.get(name, unseen) if status == verdict.status else "not_evaluable",
-            _share_pct([drawn[name] for drawn in fitted], {"holds"}),
-            _share_pct(
-                [drawn[name] for drawn in assumed], {"holds", "does_not_hold"} - {few[name]}
-            ),
+            without.get(name, default) if status == verdict.status else "not_evaluable",
+            _share_pct([statuses[name] for statuses in fitted], {"holds"}),
+            _share_pct([statuses[name] for statuses in assumed], turned),
         )
     return judgements
 
 
 def _share_pct(statuses: Sequence[Status], counted: set[str]) -> float | None:
-    """Return the share of statuses that count, %; None where one is not evaluable."""
+    """Return the share of statuses in `counted`, %; None where one is not evaluable."""
     if not statuses or "not_evaluable" in statuses:
         return None
     return 100.0 * sum(status in counted for status in statuses) / len(statuses)
 
 
 def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]:
-    """Return parameters of which the assumed ones are drawn within `ASSUMED_FACTOR`.
+    """Draw the assumed parameters within `ASSUMED_FACTOR` of their values, n times.
 
     A share stays at most 1. Noise put in by hand stays as it is.
     """
     described = parameters.described
     names = [k for k, p in described.items() if p.source == "assumed" and p.group != BY_HAND]
     factors = ASSUMED_FACTOR ** np.random.default_rng(seed).uniform(-1, 1, (n, len(names)))
-    most = {k: 1.0 if not described[k].unit and described[k].value <= 1 else np.inf for k in names}
+    is_share = {k: not described[k].unit and described[k].value <= 1 for k in names}
+    most = {k: 1.0 if is_share[k] else np.inf for k in names}
     return [
         parameters.moved(
             {k: min(parameters[k] * f, most[k]) for k, f in zip(names, row, strict=True)}
@@ -126,7 +131,10 @@ def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]
 
 
 def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, Status]:
-    """Return the status, without its take-away, of each claim that a fitted number speaks of."""
+    """Judge claims on the twin refitted without their take-away; statuses by claim id.
+
+    Claims whose fold has no refit are left out.
+    """
     statuses: dict[str, Status] = {}
     refits = {**simulation.refits, **simulation.claim_refits}
     by_fold: dict[str, list[Claim]] = defaultdict(list)
@@ -158,9 +166,10 @@ class _ClosedForm:
         n_epochs: int | None = None,
         seeds: Iterable[int] | None = None,
     ) -> list[dict[str, Status]]:
-        """Return for each draw of parameters the status of each claim, on the first epochs or all.
+        """Judge the claims on each draw of parameters; a dict of statuses by claim id for each.
 
-        Without seeds all draws have the same spread between epochs.
+        `n_epochs`: first epochs of each run to use; None: all
+        `seeds`: of the spread between epochs, one for each draw; None: the same for all
         """
         twin, judged = self.simulation.twin, []
         runs = [run[:n_epochs] for run in self.runs]

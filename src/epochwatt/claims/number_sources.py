@@ -33,7 +33,7 @@ CPU_PEAK = 0.9  # of the mode's clock
 Row = Mapping[str, Any]  # of epochs.csv or idle.csv, or factors of a run
 
 
-def _over(numerator: str, denominator: str, factor: float) -> Callable[[Row], float]:
+def _quotient(numerator: str, denominator: str, factor: float) -> Callable[[Row], float]:
     return lambda row: factor * _float(row, numerator) / _float(row, denominator)
 
 
@@ -43,8 +43,8 @@ DERIVED: dict[str, Callable[[Row], float]] = {
     "power_w": lambda row: _float(row, "power_mean_w"),
     "iops": lambda row: _float(row, "read_iops"),
     "cpu_util_pct": lambda row: _float(row, "cpu_util_median_pct"),  # both papers: median over time
-    "stall_ms_per_minibatch": _over("stall_s", "n_minibatches", 1e3),
-    "compute_ms_per_minibatch": _over("compute_s", "n_minibatches", 1e3),
+    "stall_ms_per_minibatch": _quotient("stall_s", "n_minibatches", 1e3),
+    "compute_ms_per_minibatch": _quotient("compute_s", "n_minibatches", 1e3),
     "reads_per_sample": lambda row: (
         _float(row, "read_iops") * _float(row, "e2e_s") / _float(row, "n_samples")
     ),
@@ -59,6 +59,7 @@ BEST = "best_mode_set"  # of a board, beside them
 
 
 def _float(row: Row, column: str) -> float:
+    """Return a number of a row; raises NotEvaluable where the cell is empty or NaN."""
     value = row.get(column)
     number = math.nan if value is None or value == "" else float(value)
     if math.isnan(number):
@@ -72,9 +73,9 @@ def read_rows(paths: Iterable[str | Path]) -> list[Row]:
 
 
 def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
-    """Return a metric of one run: mean over the valid epochs of a set, their median for `all`.
+    """Average a metric over the valid epochs of one run: mean of set 0 or 1+, median of `all`.
 
-    NotEvaluable when no epoch of the set is valid, or one of them lacks the metric.
+    Raises NotEvaluable: no epoch of the set is valid, one lacks the metric, or power scopes differ.
     """
     rows = list(rows)
     chosen = [row for row in rows if _valid(row)]
@@ -94,8 +95,9 @@ def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
 
 def of_epoch(metric: str, row: Row) -> float:
     """Return a metric of one epoch; NotEvaluable where its row lacks it."""
-    if metric == "gpu_util_pct" and row["setup"] == HIPCW:  # median over time there, mean in the
-        metric = "gpu_util_median_pct"  # main paper
+    # HiPCW prints the median over time, the main paper the mean
+    if metric == "gpu_util_pct" and row["setup"] == HIPCW:
+        metric = "gpu_util_median_pct"
     return DERIVED[metric](row) if metric in DERIVED else _float(row, metric)
 
 
@@ -133,7 +135,10 @@ class EpochTable:
         return statistic(metric, self.run(factors), epoch)
 
     def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
-        """Return a metric of each valid epoch after the first of a run of `n_epochs` or more."""
+        """Return a metric of each valid epoch after the first.
+
+        Raises NotEvaluable: the run has fewer than `n_epochs`.
+        """
         rows = self.run(factors)
         if len(rows) < n_epochs:
             lacking = counted(n_epochs - len(rows), "more epochs")
@@ -141,7 +146,10 @@ class EpochTable:
         return [of_epoch(metric, row) for row in rows if _valid(row) and int(row["epoch"]) >= 1]
 
     def run(self, factors: Row) -> list[Row]:
-        """Return the rows of the one run with these factors; NotEvaluable when there is none."""
+        """Return the rows of the one run with these factors, and note it in `inputs`.
+
+        Raises NotEvaluable: there is no such run, or several.
+        """
         runs = self._runs.get(key_of(factors), {})
         if len(runs) != 1:
             several = f" (several are there: {', '.join(sorted(runs))})" if runs else ""
@@ -151,7 +159,7 @@ class EpochTable:
         return rows
 
     def idle_w(self, factors: Row, state: str, scope: str) -> float:
-        """Return the mean of the idle powers of a board in a state (i to iv), by one scope."""
+        """Average the idle powers, W, of a board in a state (i to iv); NotEvaluable without one."""
         wanted = {k: factors[k] for k in ("device", "instance", "power_mode")}
         wanted |= {"state": state, "power_scope": scope}
         rows = [r for r in self.idle if all(r[k] == v for k, v in wanted.items())]
@@ -161,7 +169,7 @@ class EpochTable:
         return statistics.fmean(values)
 
     def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
-        """Return what a prediction model says; NotEvaluable where none was asked."""
+        """Return a result of the prediction models; NotEvaluable where it is not among them."""
         try:
             return self.predictions[metric, device, model, power_mode]
         except KeyError:
@@ -174,7 +182,7 @@ def _valid(row: Row) -> bool:
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
-    """Return what tells the run of a row, or with these factors, from others."""
+    """Return the factors that tell the run of a row from others, numbers as floats."""
     numbers = ("num_workers", "batch_size", "dataset_scale")
     return tuple(
         float(row[name]) if name in numbers and row[name] is not None else row[name] for name in KEY
@@ -182,7 +190,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 
 def words(factors: Row) -> str:
-    """Return the run with these factors in words."""
+    """Name the run with these factors in words, for messages."""
     f = factors.get
     parts = [
         *(f("setup"), f("device"), f("instance"), f("model"), f("storage")),
@@ -194,11 +202,11 @@ def words(factors: Row) -> str:
 
 
 def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
-    """Return rows of `epochs.csv`, those of some runs with `CLOCKS` as their records tell them.
+    """Add `CLOCKS`, from telemetry, to the rows of runs that were measured on a board.
 
     Raises RecordError: a record is missing or damaged.
 
-    `folders`: run -> folder of its records
+    `folders`: run -> folder of its records; rows of other runs stay as they are
     """
     clocked: list[Row] = []
     for row in rows:
@@ -214,7 +222,7 @@ def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
 def sampled_clocks(
     record: EpochRecord, samples: Samples, top_mhz: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the columns of one epoch; those that nothing was sampled for are left out.
+    """Compute `CLOCKS` of one epoch from its samples; those without a sample are left out.
 
     `record`: says when it began and ended
     `samples`: source -> column -> float (n,)
@@ -240,11 +248,18 @@ def sampled_clocks(
 
 
 def closed_form_clocks(row: Row, top_mhz: Mapping[str, float]) -> dict[str, float]:
-    """Return the columns of an epoch in closed form (`twin/epoch_rows.py`)."""
+    """Compute `CLOCKS` of an epoch in closed form (`twin/epoch_rows.py`).
+
+    The CPU is at `cpu_mhz` for `cpu_mhz_pct` of the time, and at `cpu_else_mhz` in the rest.
+    """
     peak_mhz, fastest_pct = CPU_PEAK * top_mhz["cpu_mhz"], row["cpu_mhz_pct"]
+    below_peak_pct = 0.0
+    if row["cpu_mhz"] < peak_mhz:
+        below_peak_pct += fastest_pct
+    if row["cpu_else_mhz"] < peak_mhz:
+        below_peak_pct += 100.0 - fastest_pct
     return {
         "gpu_freq_mhz": row["gpu_mhz"],
-        "emc_below_max_time_pct": 100.0 * (row["emc_mhz"] < MET * top_mhz["emc_mhz"]),
-        "cpu_below_peak_time_pct": fastest_pct * (row["cpu_mhz"] < peak_mhz)
-        + (100.0 - fastest_pct) * (row["cpu_else_mhz"] < peak_mhz),
+        "emc_below_max_time_pct": 100.0 if row["emc_mhz"] < MET * top_mhz["emc_mhz"] else 0.0,
+        "cpu_below_peak_time_pct": below_peak_pct,
     }

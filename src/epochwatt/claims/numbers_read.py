@@ -51,7 +51,10 @@ class NumbersRead(NamedTuple):
 
 
 def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
-    """Return the runs and metrics that the predicates read. Raises ConfigError as `evaluate`."""
+    """List the runs and metrics that predicates read, by themselves or through a prediction.
+
+    Raises ConfigError as `evaluate`.
+    """
     reads: list[Read] = []
     for read in reads_of(claims, terms):
         if read.metric in METRICS:
@@ -70,7 +73,7 @@ def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
 
 
 def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
-    """Return the rows that follow from the claims and the published numbers of a checkout.
+    """Make a row for each take-away of the main paper whose fold takes no number from the fit.
 
     Raises ConfigError: a table is missing or wrong.
     """
@@ -85,11 +88,13 @@ def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
 
 
 def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
+    """Make the row of a fold: published numbers of the points read, and of their components."""
     components = set().union(*map(components_of, read))
     facts = published.facts().items()
     ids = [name for name, fact in facts if not components.isdisjoint(points(fact))]
-    metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
-    what = f"{metrics} of {counted(n, 'runs')}" if read else "no simulated run"
+    metrics = ", ".join(sorted({str(metric) for *_, metric in read}))
+    n_runs = len({tuple(run) for *run, _ in read})
+    what = f"{metrics} of {counted(n_runs, 'runs')}" if read else "no simulated run"
     return NumbersRead(fold, " ".join(ids), f"its claims read {what}")
 
 

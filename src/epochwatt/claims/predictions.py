@@ -24,10 +24,10 @@ METRIC = {TIME: "time_mape_pct", ENERGY: "energy_mape_pct"}
 
 
 def read_predictions(folder: str, terms: Terms) -> Predictions:
-    """Return the predictions of the runs that predicates mean.
+    """Read errors and best modes of the prediction models of `folder`, for the papers' runs.
 
-    Of several board groups that they may mean a measured one goes before one of the 2023 scripts,
-    and then the first.
+    Of several board groups of a device one that is measured here goes before one imported from the
+    2023 scripts, then the first.
     """
     predictions, meant = Predictions(), set()
     groups = enumerate(files.read_json(f"{folder}/power_modes.json")["board_groups"])
@@ -47,7 +47,10 @@ def read_predictions(folder: str, terms: Terms) -> Predictions:
 
 
 def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
-    """Return the same, worked out from rows of `epochs.csv`; modes: device -> mode -> clocks."""
+    """Run the paper's prediction procedure on rows of `epochs.csv`; results as `read_predictions`.
+
+    A group of runs that cannot be predicted is left out. `modes`: device -> mode -> clocks
+    """
     meant, numbers = [], {}
     for run in runs_of(rows):
         f = run[0]
@@ -72,7 +75,7 @@ def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
 
 
 def _is_meant(factors: Row, terms: Terms) -> bool:
-    """Return whether predicates of a prediction mean these runs: of the paper, by its defaults."""
+    """Return whether runs are those of the paper that predictions are claimed of: its defaults."""
     wanted = terms.factors(str(factors["device"]), "", {})
     same = ("instance", "storage", "num_workers", "batch_size", "cache_policy")
     alike = all(str(factors[k]) == str(wanted[k]) for k in same)

@@ -21,7 +21,7 @@ class Questions(NamedTuple):
 
 
 def questions_of(claims: Iterable[Claim], terms: Terms) -> Questions:
-    """Return what the predicates ask for. Raises ConfigError as `evaluate`."""
+    """List the runs, clocks and devices that predicates ask for; errors as of `evaluate`."""
     reads = reads_of(claims, terms)
     predicted_for = {r.factors["device"] for r in reads if r.metric in (*PREDICTED, BEST)}
     learned = {
@@ -50,7 +50,7 @@ class ClaimInputs(NamedTuple):
 
 
 def needed(table: RunTable, root: Path = Path()) -> ClaimInputs:
-    """Return what the claims need of the selected studies of a checkout.
+    """Select from a run table what the claims need of it.
 
     Raises ConfigError: config/claims.yaml or a predicate is wrong.
     """

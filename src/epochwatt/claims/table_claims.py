@@ -79,9 +79,9 @@ def needed_tables(paper: str, root: Path = Path()) -> list[str]:
 
 
 def check_table_claims(paper: str, tables: Iterable[str], path: str, root: Path = Path()) -> None:
-    """Judge all claims of a paper on its tables, and write the verdicts.
+    """Judge all claims of a paper on its tables, and write a row for each and each provenance.
 
-    Raises ConfigError: a claim cannot be computed; says which, where, and what is allowed.
+    Raises ConfigError: a claim cannot be computed.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def judge_claims(
     tables: Mapping[str, Sequence[Cells]],
     names: Names = functions.PLAIN,
 ) -> list[TableClaimRow]:
-    """Return what the rows of each provenance say about each claim.
+    """Judge each claim on the rows of each provenance; without a row on none.
 
     `tables`: name -> rows, each with a column `provenance`; `names`: functions and constants that
     expressions may use besides those of `Tables`
@@ -125,9 +125,9 @@ def judge_claims(
 
 
 class Tables:
-    """Answer what expressions ask of the rows of one provenance; `where`: column -> its cell.
+    """Answer what expressions ask of the rows of one provenance.
 
-    A cell has to be a word, a number, or one of several.
+    `where`: column -> word, number, or list of them, one of which its cell has to be
     """
 
     def __init__(self, tables: Mapping[str, Sequence[Cells]], provenance: str) -> None:
@@ -149,21 +149,21 @@ class Tables:
         return [kind(text) for text in cells]
 
     def cell(self, table: str, column: str, **where: Any) -> float:
-        """Return the number of the one row that is asked for."""
+        """Return the number of the one row that fits; NotEvaluable unless there is one."""
         values = self.column(table, column, **where)
         if len(values) != 1:
             raise NotEvaluable(f"one row, not {len(values)}: {_wish(table, column, where)}")
         return values[0]
 
     def words(self, table: str, column: str, **where: Any) -> list[str]:
-        """Return the different cells of a column, in order."""
+        """Return the distinct cells of a column, in order; NotEvaluable where no row fits."""
         cells = list(dict.fromkeys(self._cells(table, column, where)))
         if not cells:
             raise NotEvaluable(_wish(table, column, where))
         return cells
 
     def _cells(self, table: str, column: str, where: Mapping[str, Any]) -> list[str]:
-        """Return a column's cells in the rows of a table that fit; note that they were read."""
+        """Return a column's cells in the rows that fit, and add these rows to `read`."""
         rows = self._rows.get(table, [])
         if not rows:
             raise NotEvaluable(f"rows of {table}.csv")
@@ -173,15 +173,16 @@ class Tables:
         found = {
             number: row[column]
             for number, row in enumerate(rows)
-            if all(_is(row[name], wanted) for name, wanted in where.items())
+            if all(_matches(row[name], wanted) for name, wanted in where.items())
         }
         self.read |= {(table, number) for number in found}
         return list(found.values())
 
 
-def _is(cell: str, wanted: Any) -> bool:
+def _matches(cell: str, wanted: Any) -> bool:
+    """Return whether a cell is a word, a number, or one of a list of them."""
     if isinstance(wanted, list | tuple):
-        return any(_is(cell, each) for each in wanted)
+        return any(_matches(cell, value) for value in wanted)
     if isinstance(wanted, str):
         return cell == wanted
     try:
@@ -199,10 +200,9 @@ def _wish(table: str, column: str, where: Mapping[str, Any]) -> str:
 def _judge(
     paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Names
 ) -> TableClaimRow:
-    """Judge a claim on the tables of one provenance.
+    """Compute a claim's quantities on one provenance, in order, then judge its predicate.
 
-    Its quantities are computed first, each by the names of those before it. All expressions are
-    parsed, so that a mistake in one is found where no table has a row.
+    All expressions are parsed, also where a quantity is missing, so that mistakes are found.
     """
     known = {**names, "column": tables.column, "cell": tables.cell, "words": tables.words}
     values: dict[str, float] = {}

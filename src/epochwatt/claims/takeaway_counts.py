@@ -33,7 +33,7 @@ def weakest(*rests_on: str) -> str:
 
 
 def takeaways(rows: Iterable[ClaimRow]) -> dict[tuple[str, str], list[ClaimRow]]:
-    """Return paper and take-away -> the claims that it is judged by: its core ones, else all."""
+    """Group claims by (paper, take-away), and keep of each its core claims; all where none is."""
     claims: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
     for row in rows:
         claims[row.paper, row.takeaway].append(row)
@@ -41,9 +41,9 @@ def takeaways(rows: Iterable[ClaimRow]) -> dict[tuple[str, str], list[ClaimRow]]
 
 
 def status_of(statuses: Iterable[str]) -> str:
-    """Return the status of a take-away from those of the claims that it is judged by.
+    """Combine the statuses of a take-away's claims into its own.
 
-    It fails if one fails, and holds if all hold that can be judged; empty: none can.
+    It fails if one claim fails, and holds if all do that can be judged; empty: none can.
     """
     judged = [status for status in statuses if status in (HOLDS, FAILS)]
     return FAILS if FAILS in judged else HOLDS if judged else ""
@@ -61,7 +61,7 @@ def takeaway_counts(
 
 
 def in_short(findings: Iterable[ClaimRow]) -> list[str]:
-    """Return a line for each backend and paper of which a take-away was judged.
+    """Write a line for each backend and paper: how many take-aways hold.
 
     What the papers say of any board is judged on one's own, too, but not counted.
     """
@@ -81,7 +81,7 @@ def in_short(findings: Iterable[ClaimRow]) -> list[str]:
 
 
 def headline(findings: Sequence[ClaimRow]) -> list[str]:
-    """Return the summary of claims.csv for people, line by line.
+    """Write the summary of claims.csv as lines: counts, what is missing, what fails and why.
 
     Of simulated take-aways those stand first that rest on a mechanism. What is about any board and
     was judged on one's own is left to claims.csv.
@@ -103,17 +103,18 @@ def headline(findings: Sequence[ClaimRow]) -> list[str]:
 
 
 def _held_out(rows: Iterable[ClaimRow], rests_on: str) -> str:
-    """Return how many take-aways hold held out, of those with one kind of evidence."""
+    """Write the line on how many take-aways hold held out, of those with one kind of evidence."""
     statuses = [
         [row.status_held_out for row in own]
         for own in takeaways(rows).values()
         if weakest(*(row.rests_on for row in own)) == rests_on
     ]
     judged = [status for own in statuses if (status := status_of(own))]
-    whole = sum(set(own) == {NOT_HELD_OUT} for own in statuses)
-    unjudged = len(statuses) - len(judged) - whole
-    others = f"; {unjudged} more cannot be judged" if unjudged else ""
-    others += f"; {whole} more without a number to leave out" if whole else ""
+    n_not_held_out = sum(set(own) == {NOT_HELD_OUT} for own in statuses)
+    n_unjudged = len(statuses) - len(judged) - n_not_held_out
+    others = f"; {n_unjudged} more cannot be judged" if n_unjudged else ""
+    if n_not_held_out:
+        others += f"; {n_not_held_out} more without a number to leave out"
     return (
         f"  Held out (the fit has not seen their numbers), {judged.count(HOLDS)} of {len(judged)} "
         f"take-aways {RESTING[rests_on]} hold{others}."
@@ -121,17 +122,17 @@ def _held_out(rows: Iterable[ClaimRow], rests_on: str) -> str:
 
 
 def _not_evaluable(rows: Iterable[ClaimRow]) -> list[str]:
-    """Return what is missing, in groups, with how many claims want it."""
+    """Write a line for each kind of missing input, with the claims that need it."""
     groups: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         if row.status == "not_evaluable":
-            words = (what for start, what in LACKED.items() if row.missing.startswith(start))
-            groups[next(words, row.missing)].append(row.claim)
+            kinds = (kind for start, kind in LACKED.items() if row.missing.startswith(start))
+            groups[next(kinds, row.missing)].append(row.claim)
     return [f"  Missing {what}: {_named(ids)}." for what, ids in groups.items()]
 
 
 def _failures(rows: Iterable[ClaimRow]) -> list[str]:
-    """Return fragile core claims, then each that fails, or fails held out, with why it does."""
+    """Write lines: the fragile core claims, then each that fails, also held out, with why."""
     core = [row for row in rows if row.role == "core"]
     ids = [row.claim for row in core if row.fragile == "yes"]
     lines = [f"  Fragile, within the spread of the fit: {_named(ids)}."] if ids else []

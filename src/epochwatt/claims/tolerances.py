@@ -66,7 +66,7 @@ class Terms(_Part):
         return name.startswith("EPS") if slack is None else slack
 
     def constants(self) -> dict[str, Any]:
-        """Return every name of a predicate that is not a function."""
+        """Return all names of predicates but functions: words, sets and tolerances."""
         tolerances = {
             name: Tolerated(value, 0.0 if self.is_slack(name) else None, name)
             for name, value in self.numbers.items()
@@ -74,15 +74,18 @@ class Terms(_Part):
         return {**{word: word for word in self.words}, **self.sets, **tolerances}
 
     def factors(self, device: str, model: str, keys: Factors) -> Factors:
-        """Return the factors of the run that a predicate means by `KEYWORDS` and `instance`."""
+        """Fill in the papers' defaults: the factors of the run that a predicate names.
+
+        `keys`: by `KEYWORDS` and `instance`; TypeError where there is another
+        """
         unknown = set(keys) - set(KEYWORDS) - {"instance"}
         if unknown:
             raise TypeError(f"{', '.join(sorted(unknown))}: allowed are {', '.join(KEYWORDS)}")
         defaults = {**DEFAULTS, **DEVICE_DEFAULTS.get(device, {})}
-        given = {KEYWORDS.get(word, word): value for word, value in keys.items()}
-        open_ = ("instance", *KEYWORDS.values())
-        filled = {name: defaults.get(PRINTED.get(name, name), "") for name in open_}
-        return {"device": device, "model": model, **filled, **given}
+        named = {KEYWORDS.get(word, word): value for word, value in keys.items()}
+        factors = ("instance", *KEYWORDS.values())
+        filled = {name: defaults.get(PRINTED.get(name, name), "") for name in factors}
+        return {"device": device, "model": model, **filled, **named}
 
 
 def load_terms(root: Path = Path()) -> Terms:
@@ -97,7 +100,7 @@ def _terms(path: Path, written_ns: int) -> Terms:
 
 
 def _tuples(content: Any) -> Any:
-    """Return the members of lists as tuples: they compare and hash as those of a predicate."""
+    """Turn lists inside lists into tuples, which compare and hash as those of a predicate do."""
     if isinstance(content, dict):
         return {key: _tuples(value) for key, value in content.items()}
     if isinstance(content, list):

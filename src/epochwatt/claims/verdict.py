@@ -112,7 +112,7 @@ def judged(
     margin: float | None,
     computed: tuple[bool, bool] = (True, False),
 ) -> Judgement:
-    """Return the judgement of one comparison; who knows its text and place adds them."""
+    """Build the judgement of one comparison; `expression` adds its text and place."""
     comparison = Comparison("", "", left, sign, right, holds, margin, computed)
     return Judgement(holds, margin, (comparison,), (comparison,))
 
@@ -120,7 +120,10 @@ def judged(
 def compared(
     left: Any, sign: str, holds_for: Callable[..., bool], right: Any, computed: tuple[bool, bool]
 ) -> Judgement:
-    """Return what a comparison by one of Python's operators says."""
+    """Compare two sides by one of Python's operators; a judgement with its margin.
+
+    `holds_for`: the operator of `sign`; `computed`: which sides are computed from data
+    """
     if isinstance(left, Judgement) or isinstance(right, Judgement):
         raise TypeError("a comparison is compared")
     holds, margin = holds_for(left, right), None
@@ -134,13 +137,13 @@ def compared(
 
 
 def all_of(parts: Sequence[Judgement]) -> Judgement:
-    """Return whether all parts hold; decided by those that fail, else by the nearest to failing."""
+    """Combine judgements by and; decided by all that fail, else by the nearest to failing."""
     failing = [part for part in parts if not part.holds]
     return _combined(not failing, min, parts, failing or _extreme(min, parts))
 
 
 def any_of(parts: Sequence[Judgement]) -> Judgement:
-    """Return whether any part holds; decided by the one that holds best, else by all."""
+    """Combine judgements by or; decided by the one that holds best, else by all."""
     holding = [part for part in parts if part.holds]
     return _combined(bool(holding), max, parts, _extreme(max, holding) or parts)
 
@@ -152,6 +155,7 @@ def negated(part: Judgement) -> Judgement:
 
 
 def _extreme(choose: Any, parts: Sequence[Judgement]) -> list[Judgement]:
+    """Return the part with the least or greatest margin (`choose`: min or max), else the first."""
     with_margin = [part for part in parts if part.margin_pct is not None]
     return [choose(with_margin, key=lambda p: p.margin_pct)] if with_margin else [*parts[:1]]
 
@@ -159,6 +163,7 @@ def _extreme(choose: Any, parts: Sequence[Judgement]) -> list[Judgement]:
 def _combined(
     holds: bool, choose: Any, parts: Sequence[Judgement], deciding: Sequence[Judgement]
 ) -> Judgement:
+    """Build a judgement with the margin that `choose` takes, and the comparisons that decide."""
     margins = [part.margin_pct for part in parts if part.margin_pct is not None]
     comparisons = tuple(comparison for part in deciding for comparison in part.comparisons)
     return Judgement(holds, choose(margins) if margins else None, comparisons)

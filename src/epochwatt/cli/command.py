@@ -93,7 +93,7 @@ class Group(click.Group):
 def command(
     short_help: str, name: str | None = None
 ) -> Callable[[Callable[..., int | None]], Command]:
-    """Declare a command; its function returns the exit status, None for 0."""
+    """Return a decorator that declares a command; its function returns the exit status or None."""
     return click.command(name, cls=Command, short_help=short_help)
 
 
@@ -105,7 +105,7 @@ def option(
     into: str | None = None,
     **settings: Any,
 ) -> Callable[[Decorated], Decorated]:
-    """Declare an option.
+    """Return a decorator that adds an option to a command.
 
     `usage`: as its help shows it, `--rate N`; without `N` and a `kind` it is a flag
     `into`: name of the function's parameter, where it is another one
@@ -124,7 +124,7 @@ def option(
 
 
 def say(lines: Iterable[str], *, err: bool = False) -> None:
-    """Print lines, with nothing in them that a terminal would obey: files of others have names."""
+    """Print lines, control characters escaped, as others' files may hold them."""
     click.echo(printable("\n".join(lines)), err=err)
 
 
@@ -147,7 +147,7 @@ class Finite(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number, or raise a usage error with what is allowed."""
+        """Convert to a finite number, with `whole` to a whole one; else a usage error."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -163,41 +163,44 @@ class OutputFile(click.Path):
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path, or raise a usage error that says what is in the way."""
+        """Return the path; usage error: it exists, or its folder is missing or read-only."""
         path = Path(str(super().convert(value, param, ctx)))
-        for is_wrong, problem in (
-            (path.is_dir(), f"{path} is a folder; name a file in it."),
-            (not path.parent.is_dir(), f"the folder {path.parent} does not exist; make it first."),
-            (path.exists(), f"{path} exists already; remove it, or choose another name."),
-            (not os.access(path.parent, os.W_OK), f"{path} may not be written by this user."),
-        ):
-            if is_wrong:
-                self.fail(problem, param, ctx)
+        if path.is_dir():
+            self.fail(f"{path} is a folder; name a file in it.", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"the folder {path.parent} does not exist; make it first.", param, ctx)
+        if path.exists():
+            self.fail(f"{path} exists already; remove it, or choose another name.", param, ctx)
+        if not os.access(path.parent, os.W_OK):
+            self.fail(f"{path} may not be written by this user.", param, ctx)
         return path
 
 
 class Name(click.ParamType):
-    """A name of something in the checkout, which the shell completes."""
+    """A name of something in the checkout, which the shell completes; any text is accepted."""
 
     name = "text"
 
-    def __init__(self, there: Callable[[], Iterable[str]]) -> None:
-        self.there = there
+    def __init__(self, list_names: Callable[[], Iterable[str]]) -> None:
+        self.list_names = list_names
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the names that begin with what is typed."""
-        return [CompletionItem(name) for name in self.there() if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in self.list_names() if name.startswith(incomplete)]
 
 
 def files_named(pattern: str) -> Name:
-    """Return a name of a file or folder without suffix, such as `measured/*`."""
+    """Return the type of names of files (without suffix) and folders that match a pattern."""
     return Name(lambda: sorted(p.stem if p.is_file() else p.name for p in Path().glob(pattern)))
 
 
 def keys_of(*paths: str) -> Name:
-    """Return a name that is a top-level key of YAML files (a pattern: parsing is slow)."""
+    """Return the type of names that are top-level keys of YAML files.
+
+    The keys are found by a pattern, as parsing is too slow for Tab.
+    """
 
     def keys() -> list[str]:
         text = "\n".join(Path(path).read_text("utf-8") for path in paths if Path(path).is_file())

@@ -163,8 +163,8 @@ def import_log(
     """
     from epochwatt.power_logs import Options, import_power_log
 
-    told = Options(name or "", board or "", gpu, start or "", timezone or "", averaging, cpu)
-    say(import_power_log(log, epochs, told))
+    options = Options(name or "", board or "", gpu, start or "", timezone or "", averaging, cpu)
+    say(import_power_log(log, epochs, options))
 
 
 @command("Move measured epochs or modes to the trash.")

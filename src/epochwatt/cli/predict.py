@@ -26,6 +26,7 @@ from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
 
 WHOLE = Finite(min=1, whole=True)
+RISK = Finite(min=0, max=0.5, min_open=True)
 NETWORK = "Network, a row of config/workloads.yaml."
 TOTALS = {  # option that describes a network instead of --model -> its type and help
     "flops": (POSITIVE, "floating-point operations to train on one sample (multiply-add: two)."),
@@ -39,12 +40,13 @@ TOTALS = {  # option that describes a network instead of --model -> its type and
 }
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are not left open."""
+def without_none(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were set on the command line."""
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _totals(command: Any) -> Any:
+def _total_options(command: Any) -> Any:
+    """Add an option for each of `TOTALS` to a command."""
     for name, (kind, text) in reversed(TOTALS.items()):
         command = option(f"--{name} N", f"Instead of --model: {text}", kind)(command)
     return command
@@ -69,7 +71,7 @@ def _totals(command: Any) -> Any:
 @option("--dvfs", "on: governors choose the clocks.", click.Choice(["on", "off"]))
 @option("--scale X", "Size of the data set relative to the original.", POSITIVE)
 @option("--cold", "Start with an empty page cache.")
-@_totals
+@_total_options
 def what_if(device: str, model: str | None, run: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
     and how far the answer can be trusted (docs/how-to/what-if.md).
@@ -93,10 +95,10 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
     from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
-    settings = given(options)
-    if run is not None and (model or given(totals) or options["storage"] or options["cold"]):
+    settings = without_none(options)
+    if run is not None and (model or without_none(totals) or options["storage"] or options["cold"]):
         raise click.UsageError("--run goes with none of --model, its totals, --storage and --cold")
-    say(what_if_lines(device, model, given(totals), settings, run))
+    say(what_if_lines(device, model, without_none(totals), settings, run))
 
 
 @command("Find the best power mode of a board within limits.")
@@ -123,9 +125,20 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
 @option(
     "--max-risk P",
     "Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
-    " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
-    " the time.",
-    Finite(min=0, max=0.5, min_open=True),
+    " Default: 0.1, or the safest mode where none is as safe. A mode that is just expected to keep"
+    " it breaks it about half of the time.",
+    RISK,
+)
+@option(
+    "--idle-w W",
+    "Power of the board while it idles from the end of an epoch until --max-epoch-s; counted in the"
+    " objective energy.",
+    POSITIVE,
+)
+@option(
+    "--rest-w W",
+    "Power of what the sensor does not see, such as the rest of the board; counted likewise.",
+    POSITIVE,
 )
 @option("--storage NAME", "Storage medium of the profiled runs.")
 @option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
@@ -158,8 +171,10 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     from epochwatt.prediction.recommend import text
     from epochwatt.prediction.recommend.command import Request, advise
 
-    budgets = given({name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")})
-    advice = advise(Request(budgets=budgets, **given(options)))
+    budgets = without_none(
+        {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
+    )
+    advice = advise(Request(budgets=budgets, **without_none(options)))
     say(text.advice_lines(advice))
     paths = []
     if advice.recommendation.front:
@@ -189,6 +204,12 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     required=True,
 )
 @option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE)
+@option(
+    "--max-risk P",
+    "Highest probability that the next measurement of the answer breaks --max-power-w. Default:"
+    " 0.1; 0.5 takes what was measured as it is.",
+    RISK,
+)
 @option("--objective", "Quantity to minimise. Default: time.", click.Choice(["time", "energy"]))
 @option(
     "--backend",
@@ -210,7 +231,8 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
 
     Each mode trains some forty mini-batches. The next one is the mode that promises most, by what
     was measured so far. It ends when another mode costs more than it can save, or when the time is
-    over. The answer is a mode that was measured. Ctrl-C keeps what is measured; the same command
+    over. The answer is a mode that was measured, and measured again until it is clear that it keeps
+    the limit. Ctrl-C keeps what is measured; the same command
     goes on from there.
 
     Examples:
@@ -227,7 +249,7 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
     from epochwatt.prediction.profile.search import search
     from epochwatt.prediction.profile.text import answer_lines, asked_lines, mode_line
 
-    request = Request(device, model, **given(options))
+    request = Request(device, model, **without_none(options))
     profile = profile_of(request, say=lambda line: say([line], err=True))
     typed = f".venv/bin/epochwatt {shlex.join(['profile', *context.meta['typed']])}"
     say(asked_lines(profile))

@@ -115,15 +115,17 @@ def export(names: tuple[str, ...], output: Path, **terms: str | None) -> None:
     from epochwatt.open_data.package import Terms
     from epochwatt.study.imported import find_own_runs
 
-    given = Terms(**{name: text or "" for name, text in terms.items()})
+    package_terms = Terms(**{name: text or "" for name, text in terms.items()})
     found = [find_own_runs(name) for name in names]
-    folder, runs = found[0][0], {name: run for _, own in found for name, run in own.items()}
-    is_own = all(own for _, own in found) and {home for home, _ in found} == {folder}
-    if is_own and (any(map(os.path.isdir, names)) or not RESULTS.is_dir()):
-        with own_results(folder, runs) as results:
-            say(write([*runs], output, given, results, folder))
+    folders = {folder for folder, _ in found}
+    are_own_runs = all(runs for _, runs in found) and len(folders) == 1
+    if are_own_runs and (any(map(os.path.isdir, names)) or not RESULTS.is_dir()):
+        (folder,) = folders
+        all_runs = {run_id: run for _, runs in found for run_id, run in runs.items()}
+        with own_results(folder, all_runs) as results:
+            say(write([*all_runs], output, package_terms, results, folder))
     else:
-        say(write(names, output, given))
+        say(write(names, output, package_terms))
 
 
 @command("Check a package or a table of modes, cell by cell.")

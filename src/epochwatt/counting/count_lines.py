@@ -25,13 +25,13 @@ def count_lines(
     precision: str = "fp32",
     root: Path = Path(),
 ) -> list[str]:
-    """Return what one mini-batch asks for, as lines for the terminal.
+    """Return lines for the terminal: kernels, operations and bytes of one mini-batch, in tables.
 
     `model`: row of config/workloads.yaml, or a function that builds a network: `module.function`
     `like`: of a function: the network of the package whose input it takes
     `task`, `precision`: see `counting.recorder.record`
 
-    Raises EpochwattError: a name that is not there, or a network that does not run on shapes alone.
+    Raises EpochwattError: an unknown name, or a network that does not run on shapes alone.
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     workload = workload_of(_factors(model, like, rows))
@@ -55,6 +55,7 @@ def count_lines(
 
 
 def _factors(model: str, like: str | None, rows: dict[str, WorkloadRow]) -> dict[str, object]:
+    """Return the factors that `workload_of` builds a network from; ConfigError: a wrong `like`."""
     if not is_reference(model):
         if like:
             raise ConfigError(f"--like goes with a function, and --model is {model!r}")
@@ -67,22 +68,22 @@ def _factors(model: str, like: str | None, rows: dict[str, WorkloadRow]) -> dict
     return {"model": model, "network": {"build": model, "like": like}}
 
 
-def _table(title: str, launched: pd.DataFrame, order: tuple[str, ...]) -> list[str]:
-    """Return a table with a line for each group of kernels, in this order, and one for all."""
-    names = ["launches", "flops", "bytes"]
-    sums = launched.groupby(title)[names].sum().reindex(order).dropna().astype("int64")
-    whole = launched[names].sum()
-    rows = [(title, *HEADER)]
-    for name, (launches_, flops, moved) in [*sums.iterrows(), (ALL, whole)]:
+def _table(column: str, launched: pd.DataFrame, groups: tuple[str, ...]) -> list[str]:
+    """Return the lines of a table: a row per group of kernels by `column`, then their total."""
+    counts = ["launches", "flops", "bytes"]
+    sums = launched.groupby(column)[counts].sum().reindex(groups).dropna().astype("int64")
+    total = launched[counts].sum()
+    rows = [(column, *HEADER)]
+    for group, (n_launches, flops, moved_bytes) in [*sums.iterrows(), (ALL, total)]:
         rows.append(
             (
-                str(name),
-                str(launches_),
+                str(group),
+                str(n_launches),
                 f"{flops / 1e9:.4g}",
-                f"{100 * flops / max(whole['flops'], 1):.1f} %",
-                f"{moved / 1e6:.4g}",
-                f"{100 * moved / max(whole['bytes'], 1):.1f} %",
-                f"{flops / moved if moved else 0.0:.3g}",
+                f"{100 * flops / max(total['flops'], 1):.1f} %",
+                f"{moved_bytes / 1e6:.4g}",
+                f"{100 * moved_bytes / max(total['bytes'], 1):.1f} %",
+                f"{flops / moved_bytes if moved_bytes else 0.0:.3g}",
             )
         )
     return aligned(rows)

@@ -6,6 +6,7 @@ sizes give them, a third checks them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +38,8 @@ def launches(
     """Return (phase, kernel) of one mini-batch of `size` samples, in launch order (`record`)."""
     network, inputs, targets = made_on_meta(workload, size)
 
-    def loss(network: nn.Module, moved: Any) -> torch.Tensor:
-        return workload.loss(network, *moved)
+    def loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
+        return workload.loss(network, *minibatch)
 
     return record(
         network,
@@ -51,26 +52,30 @@ def launches(
 
 
 def made_on_meta(workload: Workload, size: int) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-    """Return network, inputs and targets of a mini-batch, without memory behind them."""
+    """Return network, inputs and targets of a mini-batch on the meta device: shapes, no content."""
     with META:
         network = workload.build().to(META)
-    made = workload.transform(workload.made_up())
-    sample = made if isinstance(made, Sample) else Sample(made, torch.tensor(0))  # a class
+    sample = workload.transform(workload.made_up())
+    if not isinstance(sample, Sample):  # inputs alone: the target is a class
+        sample = Sample(sample, torch.tensor(0))
     inputs, targets = (
-        torch.empty(size, *one.shape, dtype=one.dtype, device=META) for one in sample
+        torch.empty(size, *tensor.shape, dtype=tensor.dtype, device=META) for tensor in sample
     )
     return network, inputs, targets
 
 
 def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> Factors:
-    """Return `model` and, of a network that is not of this package, what its row says of it."""
+    """Return the factors `model` and, unless the network is of this package, `network`: its row.
+
+    Raises ConfigError: config/workloads.yaml has no row `model`.
+    """
     if model not in rows:
         raise ConfigError(
             f"config/workloads.yaml has no row {model!r}\n  allowed: {', '.join(rows)}"
         )
     keys = {*Workload._fields, "like"}
-    given = rows[model].model_dump(include=keys, exclude_defaults=True)
-    return {"model": model, "network": given} if given else {"model": model}
+    network = rows[model].model_dump(include=keys, exclude_defaults=True)
+    return {"model": model, "network": network} if network else {"model": model}
 
 
 def count_workload(factors: Factors, task: str = "train", precision: str = "fp32") -> Document:
@@ -84,8 +89,8 @@ def count_workload(factors: Factors, task: str = "train", precision: str = "fp32
     """
     model, workload = factors["model"], workload_of(dict(factors))
     runs = [launches(workload, size, task, precision) for size in SIZES]
-    network, one, _ = made_on_meta(workload, 1)
-    outputs = network.eval()(one)
+    network, sample, _ = made_on_meta(workload, 1)
+    outputs = network.eval()(sample)
     # how many classes a network tells apart, or how many numbers it gives for a place
     if isinstance(outputs, tuple):  # a detector's: offsets, scores
         classes = outputs[-1].shape[-1]
@@ -97,7 +102,7 @@ def count_workload(factors: Factors, task: str = "train", precision: str = "fp32
         "task": task,
         "torch": torch.__version__,
         "classes": int(classes),
-        "input": list(one.shape[1:]),
+        "input": list(sample.shape[1:]),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(model, runs),
     }
@@ -111,7 +116,7 @@ def count_network(
     optimiser: str = "sgd",
     precision: str = "fp32",
 ) -> dict[str, Any]:
-    """Return the counts of somebody's own training, as `count_workload`, and its `batch_size`.
+    """Return the counts of a user's own training, as `count_workload` does, with `batch_size`.
 
     Raises ConfigError: a mini-batch without a tensor, an unknown optimiser or precision;
     TrainingError as `count_workload`.
@@ -133,25 +138,27 @@ def count_network(
         )
     batch_size = len(tensors[0])
 
-    def sized(size: int) -> Any:
-        def empty(x: Any) -> Any:
-            if not any(x is tensor for tensor in tensors) or len(x) != batch_size:
-                return x
-            return torch.empty(size, *x.shape[1:], dtype=x.dtype, device=META)
+    def resized(size: int) -> Any:
+        def resize(leaf: Any) -> Any:
+            is_tensor = any(leaf is tensor for tensor in tensors)
+            if not is_tensor or len(leaf) != batch_size:
+                return leaf
+            return torch.empty(size, *leaf.shape[1:], dtype=leaf.dtype, device=META)
 
-        return tree_map(empty, minibatch)
+        return tree_map(resize, minibatch)
 
     runs = [
         record(
             network,
-            sized(size),
+            resized(size),
             precision=precision,
             loss=loss or _own_loss,
             optimiser=optimiser,
         )
         for size in SIZES
     ]
-    moved_bytes = sum(x.element_size() * x[0].numel() for x in tensors if len(x) == batch_size)
+    per_sample = [tensor for tensor in tensors if len(tensor) == batch_size]
+    sample_bytes = sum(tensor.element_size() * tensor[0].numel() for tensor in per_sample)
     return {
         "schema_version": SCHEMA_VERSION,
         "model": name,
@@ -159,14 +166,14 @@ def count_network(
         "torch": torch.__version__,
         "precision": precision,
         "batch_size": batch_size,
-        "input": [-(-moved_bytes // FLOAT_BYTES)],  # a sample with its label, in floats
+        "input": [math.ceil(sample_bytes / FLOAT_BYTES)],  # a sample with its label, in floats
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(name, runs),
     }
 
 
 def _own_loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
-    """Return the loss that a network gives by itself, else the mean of all that comes out."""
+    """Run a network and return the `loss` in its outputs, or the mean of all (`mean_of`)."""
     if isinstance(minibatch, dict):
         outputs = network(**minibatch)
     else:
@@ -176,28 +183,32 @@ def _own_loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
 
 
 def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[Any]]:
-    """Return the columns of the kernels from their counts at `SIZES`."""
-    what = [[(phase, kernel.name, kernel.kind) for phase, kernel in run] for run in runs]
-    if any(names != what[0] for names in what[1:]):
+    """Return the kernels as columns, each count as a fixed part and one per sample of a mini-batch.
+
+    `runs`: (phase, kernel) at each of `SIZES`. Raises TrainingError as `count_workload`.
+    """
+    identities = [[(phase, kernel.name, kernel.kind) for phase, kernel in run] for run in runs]
+    if any(kernels != identities[0] for kernels in identities[1:]):
         raise TrainingError(
             f"{model} launches other kernels at other mini-batch sizes ({SIZES}): its forward pass "
             "must not depend on the mini-batch size"
         )
     columns: dict[str, list[Any]] = {
-        "phase": [phase for phase, _, _ in what[0]],
-        "name": [name for _, name, _ in what[0]],
-        "kind": [kind for _, _, kind in what[0]],
+        "phase": [phase for phase, _, _ in identities[0]],
+        "name": [name for _, name, _ in identities[0]],
+        "kind": [kind for _, _, kind in identities[0]],
     }
     sizes = np.array(SIZES)[:, None]
     for count in COUNTS:
         counts = np.array([[getattr(kernel, count) for _, kernel in run] for run in runs])
         per_sample = (counts[1] - counts[0]) // (SIZES[1] - SIZES[0])
         fixed = counts[0] - SIZES[0] * per_sample
-        if (wrong := (counts != fixed + sizes * per_sample).any(0)).any():
-            i = int(wrong.argmax())
+        is_off = (counts != fixed + sizes * per_sample).any(axis=0)
+        if is_off.any():
+            i = int(is_off.argmax())
             raise TrainingError(
-                f"{model}: {count} of {what[0][i][1]} is {counts[:, i].tolist()} at mini-batches "
-                f"of {SIZES} samples",
+                f"{model}: {count} of {identities[0][i][1]} is {counts[:, i].tolist()} at "
+                f"mini-batches of {SIZES} samples",
                 allowed="a fixed part and one per sample; the simulation knows no other networks",
             )
         columns[f"{count}_fixed"] = fixed.tolist()

@@ -88,7 +88,7 @@ def load_kernel_counts(path: str) -> KernelCounts:
 
 
 def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:
-    """Return the columns as arrays (n_kernels,); ValueError says what is wrong with one."""
+    """Return the columns of a file of counts as arrays (n_kernels,); ValueError: one is damaged."""
     columns = {
         "name": np.array(kernels["name"], dtype=str),
         "kind": np.array(kernels["kind"], dtype=str),
@@ -110,7 +110,7 @@ def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:
 def generic_kernel_counts(
     flops: float, moved_bytes: float, launches: int, parameters: int, sample_bytes: int
 ) -> KernelCounts:
-    """Return a workload that is known by its totals only, split evenly over the launches.
+    """Return kernel counts made from the totals of a network, split evenly over its launches.
 
     Every kernel counts as a convolution whose elements are read once and written once.
 
@@ -130,10 +130,10 @@ def generic_kernel_counts(
         "parameters": parameters,
         "sample_bytes": sample_bytes,
     }
-    for what, value in {**totals, "launches": launches}.items():
+    for name, value in {**totals, "launches": launches}.items():
         if not (math.isfinite(value) and value > 0):
-            raise ConfigError(f"{what} of a network is {value!r}", allowed="a number above 0")
-    none = np.zeros(launches)
+            raise ConfigError(f"{name} of a network is {value!r}", allowed="a number above 0")
+    zeros = np.zeros(launches)
     return KernelCounts(
         model="generic",
         parameters=parameters,
@@ -141,10 +141,10 @@ def generic_kernel_counts(
         name=np.full(launches, "generic"),
         kind=np.full(launches, "convolution"),
         phase=np.full(launches, "forward"),
-        flops_fixed=none,
-        flops_per_sample=none + flops / launches,
-        bytes_fixed=none,
-        bytes_per_sample=none + moved_bytes / launches,
-        elements_fixed=none,
-        elements_per_sample=none + moved_bytes / launches / (2 * FLOAT_BYTES),
+        flops_fixed=zeros,
+        flops_per_sample=zeros + flops / launches,
+        bytes_fixed=zeros,
+        bytes_per_sample=zeros + moved_bytes / launches,
+        elements_fixed=zeros,
+        elements_per_sample=zeros + moved_bytes / launches / (2 * FLOAT_BYTES),
     )

@@ -70,7 +70,7 @@ def _bytes(*tensors: torch.Tensor) -> int:
     return held
 
 
-def _whole(kind: str) -> Rule:
+def _thread_per_output(kind: str) -> Rule:
     """Return the rule of an operator that is one kernel with a thread per output."""
 
     def rule(call: Call) -> Iterator[Kernel]:
@@ -80,24 +80,24 @@ def _whole(kind: str) -> Rule:
     return rule
 
 
-def _summing(kind: str, *read_twice: int) -> Rule:
+def _shared_sums(kind: str, *read_twice: int) -> Rule:
     """Return the rule of one kernel whose threads share sums over the largest input.
 
-    `read_twice`: arguments that are read a second time, once the sums are known.
+    `read_twice`: positions of the arguments that are read again once the sums are known.
     """
 
     def rule(call: Call) -> Iterator[Kernel]:
         n = max(tensor.numel() for tensor in call.inputs)
-        again = [call.args[i] for i in read_twice]
-        yield Kernel(call.name, kind, n, _bytes(*call.inputs, *call.outputs, *again), n)
+        read_again = [call.args[i] for i in read_twice]
+        yield Kernel(call.name, kind, n, _bytes(*call.inputs, *call.outputs, *read_again), n)
 
     return rule
 
 
-def _normalising(call: Call, parts: Mapping[str, tuple[int, int]]) -> Iterator[Kernel]:
-    """Yield the kernels of a norm, of each part its elements, one operation for each, and bytes."""
-    for part, (n, n_bytes) in parts.items():
-        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+def _norm_kernels(call: Call, parts: Mapping[str, tuple[int, int]]) -> Iterator[Kernel]:
+    """Yield a kernel per part of a norm, 1 FLOP per element; `parts`: name -> elements, bytes."""
+    for part, (n_elements, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", n_elements, n_bytes, n_elements)
 
 
 def _fill(call: Call) -> Iterator[Kernel]:
@@ -107,7 +107,7 @@ def _fill(call: Call) -> Iterator[Kernel]:
 
 
 def _zeroed_first(kind: str) -> Rule:
-    """Return the rule of a gradient that is zeroed, then written; the input itself is not read."""
+    """Return the rule of a gradient that is zeroed, then written; argument 1 is not read."""
 
     def rule(call: Call) -> Iterator[Kernel]:
         out, n = call.outputs[0], call.outputs[0].numel()
@@ -118,14 +118,14 @@ def _zeroed_first(kind: str) -> Rule:
     return rule
 
 
-def _product(call: Call) -> Iterator[Kernel]:
-    """Yield the kernel of an operator whose operations `torch.utils.flop_counter` knows.
+def _matrix_product(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel of a product, its operations by `torch.utils.flop_counter`.
 
-    Of a matrix product with a bias, which is copied to the output first, then added to.
+    `addmm` has one before, which copies the bias to the output; the product is added to that.
     """
     out = call.outputs[0]
-    count = flop_registry[call.overload.overloadpacket]
-    flops = int(count(*call.args, **call.kwargs, out_val=call.result))
+    count_flops = flop_registry[call.overload.overloadpacket]
+    flops = int(count_flops(*call.args, **call.kwargs, out_val=call.result))
     n, read = out.numel(), call.inputs
     if call.name in ("aten.addmm", "aten.baddbmm"):
         read = read[-2:]
@@ -135,10 +135,10 @@ def _product(call: Call) -> Iterator[Kernel]:
     yield Kernel(call.name, "gemm", flops, _bytes(*read, *call.outputs), n)
 
 
-def _multiply_adds(x: Any, weight: Any, out: Any, rest: tuple[Any, ...]) -> int:
+def _convolution_flops(x: Any, weight: Any, out: Any, rest: tuple[Any, ...]) -> int:
     """Return the floating-point operations of a convolution; each of its gradients has as many."""
-    count = flop_registry[torch.ops.aten.convolution]
-    return int(count(x, weight, None, *rest, out_val=out))
+    count_flops = flop_registry[torch.ops.aten.convolution]
+    return int(count_flops(x, weight, None, *rest, out_val=out))
 
 
 def _convolution_kind(weight: torch.Tensor, groups: int) -> str:
@@ -149,7 +149,7 @@ def _convolution(call: Call) -> Iterator[Kernel]:
     """Yield the convolution and, except for depthwise ones, the addition of its bias."""
     x, weight, bias = call.args[:3]
     out, kind = call.result, _convolution_kind(weight, call.args[8])
-    flops = _multiply_adds(x, weight, out, call.args[3:])
+    flops = _convolution_flops(x, weight, out, call.args[3:])
     yield Kernel(call.name, kind, flops, _bytes(x, weight, out), out.numel())
     if bias is not None and kind == "convolution":
         n = out.numel()
@@ -162,15 +162,15 @@ def _convolution_backward(call: Call) -> Iterator[Kernel]:
     The weight's is a sum over mini-batch and positions, which the threads share.
     """
     grad, x, weight = call.args[:3]
-    to_input, to_weight, to_bias = call.args[10]
+    needs_input, needs_weight, needs_bias = call.args[10]
     kind = _convolution_kind(weight, call.args[9])
-    flops = _multiply_adds(x, weight, grad, call.args[4:10])
+    flops = _convolution_flops(x, weight, grad, call.args[4:10])
     n_bytes, n = _bytes(grad, x, weight), grad.numel()
-    if to_input:
+    if needs_input:
         yield Kernel(f"{call.name}.input", kind, flops, n_bytes, x.numel())
-    if to_weight:
+    if needs_weight:
         yield Kernel(f"{call.name}.weight", kind, flops, n_bytes, n)
-    if to_bias:
+    if needs_bias:
         n_bytes = _bytes(grad, call.outputs[-1])
         yield Kernel(f"{call.name}.bias", "reduce", n, n_bytes, n)
 
@@ -179,7 +179,7 @@ def _batch_norm(call: Call) -> Iterable[Kernel]:
     """Return one kernel, which reads its input again once it knows the moments of a mini-batch."""
     is_training = call.args[5]
     if is_training:
-        return _summing("normalise", 0)(call)
+        return _shared_sums("normalise", 0)(call)
     out = call.outputs[0]
     n = out.numel()
     return (Kernel(call.name, "normalise", n, _bytes(*call.inputs, out), n),)
@@ -196,7 +196,7 @@ def _group_norm(call: Call) -> Iterator[Kernel]:
         "factors": (channels, _bytes(mean, rstd, gamma, beta) + factors),
         "apply": (x.numel(), _bytes(x, out) + factors),
     }
-    return _normalising(call, parts)
+    return _norm_kernels(call, parts)
 
 
 def _group_norm_backward(call: Call) -> Iterator[Kernel]:
@@ -212,7 +212,7 @@ def _group_norm_backward(call: Call) -> Iterator[Kernel]:
         "input": (x.numel(), _bytes(grad, x, call.outputs[0]) + 4 * channels + of_groups),
         "weight": (channels, sums + _bytes(mean, rstd, *call.outputs[1:])),
     }
-    return _normalising(call, parts)
+    return _norm_kernels(call, parts)
 
 
 def _layer_norm(call: Call) -> Iterator[Kernel]:
@@ -223,7 +223,7 @@ def _layer_norm(call: Call) -> Iterator[Kernel]:
         "moments": (x.numel(), _bytes(x, mean, rstd)),
         "apply": (x.numel(), _bytes(x, mean, rstd, gamma, beta, out)),
     }
-    return _normalising(call, parts)
+    return _norm_kernels(call, parts)
 
 
 def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
@@ -231,14 +231,14 @@ def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
     grad, x, _, mean, rstd, gamma = call.args[:6]
     n, rows = x.numel(), mean.numel()
     sums = 2 * 4 * rows  # of gradient and of gradient times input
-    to_input, *to_weights = call.outputs
+    input_gradient, *weight_gradients = call.outputs
     parts = {
         "sums": (n, _bytes(grad, x, gamma) + sums),
         "factors": (rows, _bytes(mean, rstd) + 2 * sums),
-        "input": (n, _bytes(grad, x, gamma, to_input) + sums),
-        "weight": (n, _bytes(grad, x, mean, rstd, *to_weights)),
+        "input": (n, _bytes(grad, x, gamma, input_gradient) + sums),
+        "weight": (n, _bytes(grad, x, mean, rstd, *weight_gradients)),
     }
-    return _normalising(call, parts)
+    return _norm_kernels(call, parts)
 
 
 def _embedding(call: Call) -> Iterator[Kernel]:
@@ -274,9 +274,9 @@ RULES: dict[str, Rule] = {
     for names, rule in (
         ("convolution", _convolution),
         ("convolution_backward", _convolution_backward),
-        ("addmm mm bmm baddbmm", _product),
+        ("addmm mm bmm baddbmm", _matrix_product),
         ("native_batch_norm", _batch_norm),
-        ("native_batch_norm_backward", _summing("normalise", 0, 1)),
+        ("native_batch_norm_backward", _shared_sums("normalise", 0, 1)),
         ("native_group_norm", _group_norm),
         ("native_group_norm_backward", _group_norm_backward),
         ("native_layer_norm", _layer_norm),
@@ -284,12 +284,12 @@ RULES: dict[str, Rule] = {
         ("embedding", _embedding),
         ("embedding_dense_backward", _embedding_backward),
         ("gather", _gather),
-        ("_softmax _safe_softmax _log_softmax", _summing("normalise", 0)),
-        ("_softmax_backward_data _log_softmax_backward_data", _summing("normalise", 0, 1)),
-        ("max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d", _whole("pool")),
+        ("_softmax _safe_softmax _log_softmax", _shared_sums("normalise", 0)),
+        ("_softmax_backward_data _log_softmax_backward_data", _shared_sums("normalise", 0, 1)),
+        ("max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d", _thread_per_output("pool")),
         ("max_pool2d_with_indices_backward avg_pool2d_backward", _zeroed_first("pool")),
         ("_adaptive_avg_pool2d_backward", _zeroed_first("pool")),
-        ("mean sum prod max argmax nll_loss_forward", _summing("reduce")),
+        ("mean sum prod max argmax nll_loss_forward", _shared_sums("reduce")),
         ("nll_loss_backward", _zeroed_first("elementwise")),
         ("zero_ fill_ ones_like zeros_like zeros full full_like new_zeros", _fill),
         ("_amp_foreach_non_finite_check_and_unscale_", _unscale),
@@ -312,7 +312,7 @@ def kernels_of(call: Call) -> list[Kernel]:
     if call.name in RULES:
         return list(RULES[call.name](call))
     if getattr(call.overload, "overloadpacket", None) in flop_registry:
-        return list(_product(call))
+        return list(_matrix_product(call))
     if _is_view(call.overload) or not call.outputs:
         return []
-    return list(_whole("elementwise")(call))
+    return list(_thread_per_output("elementwise")(call))

@@ -83,24 +83,26 @@ def record(
     loss : (network, inputs) -> number to train on; None: the mean of all that comes out
     optimiser : of `training.optimisers`
     """
-    for what, name, allowed in (
-        ("task", task, TASKS),
-        ("precision", precision, PRECISIONS),
-        ("optimiser", optimiser, tuple(_STEPS)),
-    ):
-        if name not in allowed:
-            raise ConfigError(f"no {what} {name!r} is counted", allowed=allowed)
+    choices: dict[str, tuple[str, tuple[str, ...]]] = {
+        "task": (task, TASKS),
+        "precision": (precision, PRECISIONS),
+        "optimiser": (optimiser, tuple(_STEPS)),
+    }
+    for argument, (value, allowed) in choices.items():
+        if value not in allowed:
+            raise ConfigError(f"no {argument} {value!r} is counted", allowed=allowed)
     loss = loss or (lambda network, inputs: mean_of(network(inputs)))
     reason: Exception
-    # some look at their masks, unless these are fake (transformers)
-    for is_fake in (False, True) if precision not in AUTOCAST else (True,):
-        with _shapes(is_fake) as empty:
-            shaped = _without_content(network, empty).train(task == "train")
-            moved = tree_map(lambda x: empty(x) if isinstance(x, torch.Tensor) else x, inputs)
+    # autocast needs a device, which fake tensors have; transformers look at masks unless fake
+    fake_or_meta = (True,) if precision in AUTOCAST else (False, True)
+    for is_fake in fake_or_meta:
+        with _content_free_tensors(is_fake) as empty:
+            shapes_only = _without_content(network, empty).train(task == "train")
+            minibatch = tree_map(lambda x: empty(x) if isinstance(x, torch.Tensor) else x, inputs)
             try:
                 if task == "infer":
-                    return _infer(shaped, moved, precision)
-                return _train(shaped, moved, precision, loss, optimiser)
+                    return _infer(shapes_only, minibatch, precision)
+                return _train(shapes_only, minibatch, precision, loss, optimiser)
             except (RuntimeError, NotImplementedError) as error:
                 reason = error
     raise TrainingError(
@@ -111,10 +113,10 @@ def record(
 
 
 @contextmanager
-def _shapes(is_fake: bool) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """Give what makes tensors without content: on meta, or fake ones, which have a device.
+def _content_free_tensors(is_fake: bool) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+    """Yield a maker of tensors without content: on the meta device, or fake ones on the CPU.
 
-    Within, attention and LSTM are taken apart into products.
+    Switches off the fused kernels of attention and LSTM within: products are recorded instead.
     """
     halves = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -137,7 +139,7 @@ def _shapes(is_fake: bool) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
 def _without_content(
     network: nn.Module, empty: Callable[[torch.Tensor], torch.Tensor]
 ) -> nn.Module:
-    """Return a copy of a network whose tensors `empty` makes; weights that are shared stay so."""
+    """Copy a network with `empty` in place of each tensor; shared weights stay shared."""
     memo: dict[int, Any] = {}
     for weight in network.parameters():
         memo[id(weight)] = nn.Parameter(empty(weight.detach()), requires_grad=weight.requires_grad)
@@ -151,6 +153,7 @@ def _autocast(precision: str) -> Any:
 
 
 def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, Kernel]]:
+    """Record the kernels of a forward pass without gradients, each with its phase."""
     with torch.no_grad(), _Recorder() as recorder, _autocast(precision):
         recorder.phase = "forward"
         network(inputs)
@@ -160,9 +163,9 @@ def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, K
 def _train(
     network: nn.Module, inputs: Any, precision: str, loss: Loss, optimiser: str
 ) -> list[tuple[str, Kernel]]:
-    """Record the kernels of one training step, each with its phase."""
+    """Record the kernels of one training step of `network`, which gets gradients, with phases."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
-    states = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
+    moments = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
     for weight in weights:
         weight.grad = torch.empty_like(weight)
     with _Recorder() as recorder:
@@ -171,15 +174,15 @@ def _train(
         recorder.phase = "forward"
         network.register_forward_hook(lambda *_: setattr(recorder, "phase", "loss"))
         with _autocast(precision):
-            value = loss(network, inputs)
-        if precision == "fp16":
-            value = value * torch.empty_like(value)
+            training_loss = loss(network, inputs)
+        if precision == "fp16":  # the scale of the gradients
+            training_loss = training_loss * torch.empty_like(training_loss)
         recorder.phase = "backward"
-        value.backward()
+        training_loss.backward()
         recorder.phase = "optimiser"
         if precision == "fp16":
             _unscale(weights)
-        _STEPS[optimiser](weights, *states)
+        _STEPS[optimiser](weights, *moments)
     return [
         (phase, kernel._replace(kind="optimiser") if phase == "optimiser" else kernel)
         for phase, kernel in recorder.launches
@@ -187,12 +190,12 @@ def _train(
 
 
 def mean_of(outputs: Any) -> torch.Tensor:
-    """Return the sum of the means of all numbers that come out of a network."""
+    """Return the sum of the mean of each output that has a gradient; TrainingError: none has."""
     leaves = tree_leaves(outputs)
-    numbers = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    if not numbers:
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not tensors:
         raise TrainingError("the network's output depends on no weight", do="give a loss")
-    return torch.stack([number.float().mean() for number in numbers]).sum()
+    return torch.stack([tensor.float().mean() for tensor in tensors]).sum()
 
 
 @torch.no_grad()
@@ -204,15 +207,15 @@ def _zero_grad(weights: list[nn.Parameter]) -> None:
 
 @torch.no_grad()
 def _unscale(weights: list[nn.Parameter]) -> None:
-    """Do what the scaler of fp16 does: one pass over all gradients, which also looks for inf."""
+    """Unscale all gradients in place, as the gradient scaler of fp16 does: one pass for all."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
-    one = torch.empty((), device=weights[0].device)
-    torch._amp_foreach_non_finite_check_and_unscale_(gradients, one, one)
+    scalar = torch.empty((), device=weights[0].device)  # found_inf and the inverse scale
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, scalar, scalar)
 
 
 @torch.no_grad()
 def _sgd(weights: list[nn.Parameter], momenta: list[torch.Tensor], _: list[torch.Tensor]) -> None:
-    """Do what SGD with momentum does in torch 1.8: three kernels for each parameter."""
+    """Do a step of SGD with momentum in place, as torch 1.8: three kernels for each parameter."""
     for weight, momentum in zip(weights, momenta, strict=True):
         assert weight.grad is not None
         momentum.mul_(MOMENTUM).add_(weight.grad)
@@ -223,19 +226,25 @@ def _sgd(weights: list[nn.Parameter], momenta: list[torch.Tensor], _: list[torch
 def _adam(
     weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
 ) -> None:
-    """Do what Adam does in torch 1.8: eight kernels for each parameter."""
+    """Do a step of Adam in place, as torch 1.8: eight kernels for each parameter.
+
+    m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate m / (sqrt(v) / correction + epsilon)
+
+    Only the kernels count: the numbers stand for any rate and correction.
+    """
     for weight, mean, square in zip(weights, means, squares, strict=True):
         assert weight.grad is not None
         mean.mul_(0.9).add_(weight.grad, alpha=0.1)
         square.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
-        weight.addcdiv_(mean, (square.sqrt() / 0.5).add_(1e-8), value=-1e-5)
+        denominator = (square.sqrt() / 0.5).add_(1e-8)
+        weight.addcdiv_(mean, denominator, value=-1e-5)
 
 
 @torch.no_grad()
 def _adamw(
     weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
 ) -> None:
-    """Do what AdamW does in torch 1.8: the decay of the weights, then Adam."""
+    """Do a step of AdamW in place, as torch 1.8: the decay of the weights, then Adam."""
     for weight in weights:
         weight.mul_(0.99)
     _adam(weights, means, squares)

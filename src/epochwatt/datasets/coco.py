@@ -16,7 +16,7 @@ from epochwatt.datasets.photographs import Painter, paint
 
 SIZE, QUALITY = (640, 480), 100  # 167 kB on average; the original's pictures have 163
 OBJECTS = (1, 14)  # on a picture: least, and one more than most
-SIDES = (30, 260)  # pixels, likewise
+SIDES = (30, 260)  # of a box, pixels, likewise
 PICTURES = "val2017"
 
 
@@ -27,7 +27,7 @@ class BoxPainter(Painter):
         super().__init__(seed, coco.CATEGORIES, SIZE, QUALITY)
 
     def described(self, index: int) -> coco.Picture:
-        """Return name, size and objects of a picture."""
+        """Return name, size, boxes (x1, y1, x2, y2 in pixels) and labels of a picture."""
         random = np.random.default_rng([self.seed, index, 2])
         n_objects = int(random.integers(*OBJECTS))
         sides = random.integers(*SIDES, (n_objects, 2))
@@ -37,7 +37,7 @@ class BoxPainter(Painter):
         return coco.Picture(index + 1, f"{index + 1:012d}.jpg", *SIZE, boxes, labels)
 
     def picture(self, index: int) -> Image.Image:
-        """Return a picture before it is encoded."""
+        """Paint a picture with its boxes; colours are those of their categories."""
         image, described = super().picture(index), self.described(index)
         drawing = ImageDraw.Draw(image)
         for box, label in zip(described.boxes.tolist(), described.labels, strict=True):
@@ -53,10 +53,11 @@ def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
     names = [coco.picture_name(picture.file_name) for picture in pictures]
     (folder / PICTURES).mkdir()
     paint(painter, folder, names)
-    return _annotated(folder, coco.encode_instances(pictures), names)
+    return _write_annotations(folder, coco.encode_instances(pictures), names)
 
 
-def _annotated(folder: Path, content: bytes, names: list[str]) -> list[str]:
+def _write_annotations(folder: Path, content: bytes, names: list[str]) -> list[str]:
+    """Write the annotations; return their file's name and those of the pictures."""
     (folder / coco.INSTANCES).parent.mkdir()
     (folder / coco.INSTANCES).write_bytes(content)
     return [coco.INSTANCES, *names]
@@ -73,13 +74,13 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
         with zipfile.ZipFile(annotations) as packed:
             content = packed.read(coco.INSTANCES)
         pictures = coco.decode_instances(content, str(annotations))
-        counts = ([len(pictures)], [n_samples], "{} pictures")
-        official.check_counts("the annotations of val2017", annotations, *counts)
+        official.check_counts(
+            "the annotations of val2017", annotations, [len(pictures)], [n_samples], "{} pictures"
+        )
         (folder / PICTURES).mkdir()
-        names = []
+        names = [coco.picture_name(picture.file_name) for picture in pictures]
         with zipfile.ZipFile(archive) as packed:
             members = {PurePosixPath(info.filename).name: info for info in packed.infolist()}
-            for picture in pictures:
-                names.append(coco.picture_name(picture.file_name))
-                (folder / names[-1]).write_bytes(packed.read(members[picture.file_name]))
-    return _annotated(folder, content, names)
+            for name, picture in zip(names, pictures, strict=True):
+                (folder / name).write_bytes(packed.read(members[picture.file_name]))
+    return _write_annotations(folder, content, names)

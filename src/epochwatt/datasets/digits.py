@@ -31,9 +31,8 @@ def make_digits(folder: Path, n_samples: int, seed: int) -> list[str]:
     images = [originals]
     for _ in range(rounds - 1):
         shifts = random.integers(-MAX_SHIFT, MAX_SHIFT + 1, size=(len(originals), 2))
-        images.append(
-            np.stack([np.roll(i, s, axis=(0, 1)) for i, s in zip(originals, shifts, strict=True)])
-        )
+        pairs = zip(originals, shifts, strict=True)
+        images.append(np.stack([np.roll(image, shift, axis=(0, 1)) for image, shift in pairs]))
     labels = np.tile(bunch.target.astype(np.uint8), rounds)
     (folder / MNIST_IMAGES).write_bytes(idx.encode(np.concatenate(images)[:n_samples]))
     (folder / MNIST_LABELS).write_bytes(idx.encode(labels[:n_samples]))

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0  # without a byte
 CHUNK = 1 << 20
-TELL_S = 10.0  # between two lines about the progress
+PROGRESS_S = 10.0  # between two lines about the progress
 
 
 class Wanted(NamedTuple):
@@ -42,13 +42,11 @@ class UnreachableError(Exception):
 
 
 def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
-    """Return the paths of files in `folder`; download those that are not there.
+    """Download the files that `folder` lacks, check the others; return the paths of all.
 
-    Raises DataError: a file there has another checksum; or files are missing and cannot be
-    downloaded, with their names, checksums and addresses.
+    Raises DataError: a file has another checksum, or cannot be downloaded (names, checksums and
+    addresses are named, for a person to put files there); no room on the disk.
 
-    `wanted`: the files
-    `folder`: where they are kept, and where a person may put them
     `title`: of the data set, for messages
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +69,7 @@ def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
 
 
 def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> DataError:
-    """Return the error that says which files to put where."""
+    """Return the error that says which missing files to put into `folder`, and from where."""
     lines = [
         f"put these into {folder.resolve()} by hand and start again, or train on another "
         "source of this data set, such as dataset_source: synthetic"
@@ -87,7 +85,10 @@ def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> Data
 
 
 def download(file: Wanted, path: Path) -> None:
-    """Download a file from the first address that gives it, else raise UnreachableError."""
+    """Download a file to `path` from the first address that gives it with the right checksum.
+
+    Raises UnreachableError: none does; DataError: no room on the disk.
+    """
     part = path.with_name(path.name + ".part")
     reasons = []
     for url in file.urls:
@@ -114,7 +115,10 @@ def md5_of(path: Path) -> str:
 
 
 def _fetch(url: str, part: Path) -> bool:
-    """Bring `part` to its full length; return whether it continued an earlier attempt."""
+    """Download the rest of `part`; return whether it continued an earlier attempt.
+
+    Raises UnreachableError: the network fails, or the file ends early; DataError: no room.
+    """
     start = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     with _network(url):
@@ -140,7 +144,7 @@ def _fetch(url: str, part: Path) -> bool:
                 do="make room and start again",
             )
         log.info("downloading %s%s", url, f" from byte {start}" if start else "")
-        told_s, n_bytes = time.monotonic(), start
+        logged_s, n_bytes = time.monotonic(), start
         with open(part, "ab" if start else "wb") as out:
             while True:
                 with _network(url):
@@ -149,20 +153,20 @@ def _fetch(url: str, part: Path) -> bool:
                     break
                 out.write(chunk)
                 n_bytes += len(chunk)
-                if time.monotonic() - told_s > TELL_S:
-                    told_s = time.monotonic()
+                if time.monotonic() - logged_s > PROGRESS_S:
+                    logged_s = time.monotonic()
                     total_mb = f" of {total / 1e6:.0f}" if total else ""
                     log.info("%s: %.0f%s MB", url, n_bytes / 1e6, total_mb)
             out.flush()
             os.fsync(out.fileno())
-    if total is not None and (there := part.stat().st_size) != total:
-        raise UnreachableError(f"{url}: the connection ended after {there} of {total} bytes")
+    if total is not None and (n_bytes := part.stat().st_size) != total:
+        raise UnreachableError(f"{url}: the connection ended after {n_bytes} of {total} bytes")
     return start > 0
 
 
 @contextmanager
 def _network(url: str) -> Iterator[None]:
-    """Turn what goes wrong on the network, and nothing else, into UnreachableError."""
+    """Turn errors of network and HTTP inside the block into UnreachableError."""
     try:
         yield
     except (OSError, HTTPException) as error:

@@ -33,10 +33,9 @@ def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Sort the original's pictures into synset folders, or take up sorted ones; return the names.
+    """Write the original's pictures into synset folders, or link sorted ones; return the names.
 
-    Raises DataError: files are missing, or there are other pictures or classes than in the
-    original.
+    Raises DataError: files are missing, or numbers of pictures or classes are not the original's.
     """
     downloads = official.downloads_of(folder, "imagenet")
     names = []
@@ -44,7 +43,7 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
         for path in sorted(sorted_already.glob("n*/*.JPEG")):
             names.append(str(path.relative_to(downloads)))
             (folder / names[-1]).parent.mkdir(parents=True, exist_ok=True)
-            official.take_up(path, folder / names[-1])
+            official.link_or_copy(path, folder / names[-1])
     else:
         archive, kit = obtain(list(official.IMAGENET), downloads, "ImageNet's validation set")
         synsets = _synsets_by_number(kit)
@@ -58,16 +57,16 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
                     (folder / names[-1]).write_bytes(file.read())
         names.sort()
     synsets = sorted({Path(name).parent.name for name in names})
-    counts = (len(names), len(synsets)), (n_samples, pictures.CLASSES)
+    found, expected = (len(names), len(synsets)), (n_samples, pictures.CLASSES)
     official.check_counts(
-        "ImageNet's validation set", downloads, *counts, "{} pictures of {} synsets"
+        "ImageNet's validation set", downloads, found, expected, "{} pictures of {} synsets"
     )
     (folder / pictures.SYNSETS).write_bytes(pictures.encode_synsets(synsets))
     return [pictures.SYNSETS, *names]
 
 
 def _synsets_by_number(kit: Path) -> list[str]:
-    """Return the synset of each picture, in order of the pictures' numbers."""
+    """Return the synset of each picture in order of their numbers, from the development kit."""
     from scipy.io import loadmat
 
     with tarfile.open(kit) as tar:

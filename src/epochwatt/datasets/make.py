@@ -13,10 +13,10 @@ MANY = 100  # files
 
 
 def make_dataset(folder: Path, recipe: Document) -> None:
-    """Make the data set that a recipe describes; the manifest appears last, once all is there.
+    """Make the data set of a recipe, in place of what `folder` holds; its manifest comes last.
 
     Raises RecordWriteError: the folder cannot be written (permission, full disk); DataError: an
-    original that is neither here nor can be downloaded, or is damaged.
+    original is neither here nor can be downloaded, or is damaged.
     """
     maker = maker_of(recipe["name"], recipe["source"])
     count = n_samples(recipe["name"], recipe["source"], recipe["scale"])

@@ -103,13 +103,13 @@ COCO = (
 
 
 def downloads_of(folder: Path, dataset: str) -> Path:
-    """Return where the original files of a data set are kept that is made in `folder`."""
+    """Return the folder beside `folder` that keeps the original files of a data set."""
     return folder.parent / "downloads" / dataset
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[None]:
-    """Say of an archive that is damaged, or lacks a file, which one it is."""
+    """Turn errors of unpacking (damaged, lacks a file) into a DataError that names the archive."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, KeyError) as error:
@@ -120,9 +120,9 @@ def whole(path: Path) -> Iterator[None]:
 def check_counts(
     what: str, where: Path, found: Sequence[int], allowed: Sequence[int], words: str
 ) -> None:
-    """Raise DataError unless as many things are there as the original has.
+    """Raise DataError unless the numbers found are those of the original, `allowed`.
 
-    `words` has a place for each number: `{} pictures of {} classes`.
+    `what`: the original, for the message; `words`: `{} pictures of {} classes`, filled with `found`
     """
     if tuple(found) != tuple(allowed):
         raise DataError(
@@ -133,16 +133,17 @@ def check_counts(
         )
 
 
-def take_up(there: Path, here: Path) -> None:
-    """Take up a file that lies elsewhere: by a hard link where that is possible."""
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make `target` a hard link to a file, or a copy where there can be no link."""
     try:
-        os.link(there, here)
+        os.link(source, target)
     except OSError:  # another file system, or one without hard links
-        shutil.copyfile(there, here)
+        shutil.copyfile(source, target)
 
 
-def _check_all(names: Collection[str], there: Collection[str], where: Path) -> None:
-    lacking = [name for name in names if name not in there]
+def _check_all(names: Collection[str], present: Collection[str], where: Path) -> None:
+    """Raise DataError where one of the names is not present."""
+    lacking = [name for name in names if name not in present]
     if lacking:
         raise DataError(
             f"{len(lacking)} of {len(names)} files are missing, the first is {lacking[0]}",
@@ -161,7 +162,10 @@ def make_mnist(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 
 def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Unpack CIFAR-10's five training batches, or copy unpacked ones; return their names."""
+    """Unpack CIFAR-10's five training batches, or copy unpacked ones; return their names.
+
+    Raises DataError: a batch is missing, or its MD5 is not that of CIFAR-10.
+    """
     downloads = downloads_of(folder, "cifar10")
     unpacked = downloads / CIFAR10_FOLDER
     if unpacked.is_dir():
@@ -188,10 +192,10 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 
 def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Gather the map and the pictures of GLD-23k; return the files' names.
+    """Copy the map of GLD-23k and copy or unpack its pictures; return the files' names.
 
-    Pictures that lie in a folder are taken up by hard links where that is possible. In an archive
-    they may lie anywhere, and the CRC-32 of each is compared.
+    Loose pictures are hard-linked where possible. In the archive they may lie in any folder, and
+    the CRC-32 of each is checked. Raises DataError: files are missing, damaged or not the original.
     """
     downloads = downloads_of(folder, "gld23k")
     loose = downloads / GLD23K_FOLDER
@@ -199,15 +203,15 @@ def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
     map_path, *archives = obtain(wanted, downloads, "GLD-23k")
     content = map_path.read_bytes()
     rows = landmarks.decode_map(content, str(map_path))
-    counts = (len(rows), len({row.label for row in rows}))
+    found = (len(rows), len({row.label for row in rows}))
     expected = (n_samples, landmarks.CLASSES)
-    check_counts("the map of GLD-23k", map_path, counts, expected, "{} pictures of {} classes")
+    check_counts("the map of GLD-23k", map_path, found, expected, "{} pictures of {} classes")
     (folder / "train").mkdir()
     pictures = {f"{row.image_id}.jpg": landmarks.image_name(row.image_id) for row in rows}
     if not archives:
         _check_all(pictures, os.listdir(loose), loose)
         for file, name in pictures.items():
-            take_up(loose / file, folder / name)
+            link_or_copy(loose / file, folder / name)
     for archive in archives:
         with whole(archive), zipfile.ZipFile(archive) as packed:
             members = {PurePosixPath(info.filename).name: info for info in packed.infolist()}

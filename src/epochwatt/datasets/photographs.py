@@ -36,10 +36,11 @@ TEXTURE_LEVELS = 60.0  # deviation
 TEXTURE_SHARE = (0.25, 0.9)  # of the texture where it is strongest; sizes vary from 60 to 170 kB
 
 FEW = 64  # pictures that are not worth a second process
+LOGGED_EVERY = 1000  # pictures
 
 
 class Painter:
-    """Paints pictures by their number; made once, it holds what they share.
+    """Paints pictures by their number; holds the texture and the class colours that they share.
 
     Parameters
     ----------
@@ -79,19 +80,19 @@ class Painter:
         return file.getvalue()
 
     def picture(self, index: int) -> Image.Image:
-        """Return a picture before it is encoded."""
+        """Paint a picture: gradient in the colours of its class, blended in parts with texture."""
         random = np.random.default_rng([self.seed, index, 1])
         label = self.label(index)
         levels = 0.5 * self.class_colours[label] + 0.5 * self.class_gradients[label]
         levels = levels + 0.7 * random.standard_normal((*COARSE, 3))
         width, height = self.size
         smooth = self._enlarged(np.clip(128 + 45 * levels, 0, 255))
-        where = self._enlarged(random.integers(0, 256, (4, 5)))
+        mask = self._enlarged(random.integers(0, 256, (4, 5)))
         left = int(random.integers(TEXTURE_SIDE - width))
         top = int(random.integers(TEXTURE_SIDE - height))
-        part = self.texture.crop((left, top, left + width, top + height))
-        textured = Image.blend(smooth, part.convert("RGB"), float(random.uniform(*TEXTURE_SHARE)))
-        return Image.composite(textured, smooth, where)
+        patch = self.texture.crop((left, top, left + width, top + height))
+        textured = Image.blend(smooth, patch.convert("RGB"), float(random.uniform(*TEXTURE_SHARE)))
+        return Image.composite(textured, smooth, mask)
 
     def _enlarged(self, levels: np.ndarray) -> Image.Image:
         picture = Image.fromarray(levels.astype(np.uint8))
@@ -99,7 +100,7 @@ class Painter:
 
 
 def _texture(random: np.random.Generator) -> Image.Image:
-    """Return grey noise that has structure at every size, as surfaces in photographs have."""
+    """Return a grey texture: sum of seven octaves of noise, coarser ones stronger."""
     total = np.zeros((TEXTURE_SIDE, TEXTURE_SIDE), np.float32)
     for octave in range(7):
         side = TEXTURE_SIDE >> octave
@@ -122,33 +123,32 @@ def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
 
 
 def paint(painter: Painter, folder: Path, names: Sequence[str]) -> None:
-    """Write picture after picture to `names` in a folder, in several processes when they are many.
+    """Paint picture k and write it to `names[k]` in a folder, for all k; log the progress.
 
-    What it has done goes to the log.
+    More than `FEW` pictures are painted in a process for each CPU.
     """
     n_processes = len(os.sched_getaffinity(0)) if len(names) > FEW else 1
     with ExitStack() as stack:
         if n_processes == 1:
-            _remember(painter, folder, names)
+            _set_up(painter, folder, names)
             painted: Iterable[int] = map(_paint, range(len(names)))
         else:
             # fork: the texture is shared, and a script of Snakemake cannot be imported anew
             context = multiprocessing.get_context("fork")
-            pool = stack.enter_context(
-                context.Pool(n_processes, _remember, (painter, folder, names))
-            )
+            pool = stack.enter_context(context.Pool(n_processes, _set_up, (painter, folder, names)))
             painted = pool.imap_unordered(_paint, range(len(names)), chunksize=32)
         for n_done, index in enumerate(painted, start=1):
-            if n_done % 1000 == 0:
+            if n_done % LOGGED_EVERY == 0:
                 log.info("%d of %d pictures, the last is number %d", n_done, len(names), index)
 
 
-def _remember(painter: Painter, folder: Path, names: Sequence[str]) -> None:
-    """Give a process what it needs to paint."""
-    _paint.place = painter, folder, names  # type: ignore[attr-defined]
+def _set_up(painter: Painter, folder: Path, names: Sequence[str]) -> None:
+    """Keep in this process what `_paint` needs."""
+    _paint.arguments = painter, folder, names  # type: ignore[attr-defined]
 
 
 def _paint(index: int) -> int:
-    painter, folder, names = _paint.place  # type: ignore[attr-defined]
+    """Paint and write a picture; return its number."""
+    painter, folder, names = _paint.arguments  # type: ignore[attr-defined]
     (folder / names[index]).write_bytes(painter.jpeg(index))
     return index

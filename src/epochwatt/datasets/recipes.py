@@ -26,13 +26,13 @@ class Maker(NamedTuple):
     checksums: dict[str, str] | None = None  # of an original, which exists at scale 1 only
 
 
-def _later(name: str) -> Callable[[Path, int, int], list[str]]:
-    """Return a function of this package that is imported when it is called: not at parse time."""
-    module, function = name.rsplit(".", 1)
+def _lazy(name: str) -> Callable[[Path, int, int], list[str]]:
+    """Return `module.function` of this package as a `make` that imports the module when called."""
+    module_name, function = name.rsplit(".", 1)
 
     def make(folder: Path, n_samples: int, seed: int) -> list[str]:
-        made = import_module(f"epochwatt.datasets.{module}")
-        names: list[str] = getattr(made, function)(folder, n_samples, seed)
+        module = import_module(f"epochwatt.datasets.{module_name}")
+        names: list[str] = getattr(module, function)(folder, n_samples, seed)
         return names
 
     return make
@@ -48,32 +48,33 @@ MAKERS = {
     ("mnist", "official"): Maker(1, 60_000, official.make_mnist, _md5(*official.MNIST)),
     ("cifar10", "synthetic"): Maker(1, 50_000, synthetic.make_cifar10),
     ("cifar10", "official"): Maker(1, 50_000, official.make_cifar10, official.CIFAR10_MD5),
-    ("gld23k", "synthetic"): Maker(1, 23_080, _later("photographs.make_gld23k")),
+    ("gld23k", "synthetic"): Maker(1, 23_080, _lazy("photographs.make_gld23k")),
     ("gld23k", "official"): Maker(1, 23_080, official.make_gld23k, _md5(official.GLD23K_MAP)),
-    ("imagenet", "synthetic"): Maker(1, 50_000, _later("imagenet.make_synthetic")),
+    ("imagenet", "synthetic"): Maker(1, 50_000, _lazy("imagenet.make_synthetic")),
     ("imagenet", "official"): Maker(
-        1, 50_000, _later("imagenet.make_official"), _md5(*official.IMAGENET)
+        1, 50_000, _lazy("imagenet.make_official"), _md5(*official.IMAGENET)
     ),
-    ("squad", "synthetic"): Maker(1, 87_599, _later("squad.make_synthetic")),
+    ("squad", "synthetic"): Maker(1, 87_599, _lazy("squad.make_synthetic")),
     ("squad", "official"): Maker(
-        *(1, 87_599, _later("squad.make_official")),
+        *(1, 87_599, _lazy("squad.make_official")),
         {**_md5(official.SQUAD), "vocab.txt": "made from its text, version 1"},
     ),
-    ("wikitext", "synthetic"): Maker(1, 261_078, _later("wikitext.make_synthetic")),
+    ("wikitext", "synthetic"): Maker(1, 261_078, _lazy("wikitext.make_synthetic")),
     ("wikitext", "official"): Maker(
-        1, 261_078, _later("wikitext.make_official"), _md5(official.WIKITEXT2)
+        1, 261_078, _lazy("wikitext.make_official"), _md5(official.WIKITEXT2)
     ),
-    ("coco", "synthetic"): Maker(1, 5_000, _later("coco.make_synthetic")),
-    ("coco", "official"): Maker(1, 5_000, _later("coco.make_official"), _md5(*official.COCO)),
+    ("coco", "synthetic"): Maker(1, 5_000, _lazy("coco.make_synthetic")),
+    ("coco", "official"): Maker(1, 5_000, _lazy("coco.make_official"), _md5(*official.COCO)),
 }
 
 SEED = 0
 
 
 def maker_of(dataset: str, source: str) -> Maker:
-    """Return the maker of a data set's source; one with a dot is a reference to an own `Maker`.
+    """Return the maker of a data set from a source, such as "official".
 
-    Raises ConfigError that names those there are.
+    A source with a dot is imported as a reference to a user's own `Maker`. Raises ConfigError:
+    there is no such maker.
     """
     if is_reference(source) and (is_reference(dataset) or dataset in READERS):
         maker = resolve(source, "the data set's source")
@@ -92,19 +93,19 @@ def maker_of(dataset: str, source: str) -> Maker:
 
 
 def recipe(dataset: str, source: str, scale: float) -> Document:
-    """Return the recipe of a data set: a dict that can stand in a hash.
+    """Return a recipe, part of a run's id: with `checksums`, or `seed` and `version`.
 
-    Raises ConfigError when there is no such source, or none at that scale.
+    Raises ConfigError: there is no such source, or an original is asked for at another scale.
     """
     maker = maker_of(dataset, source)
-    named: Document = {"name": dataset, "source": source, "scale": scale}
+    shared: Document = {"name": dataset, "source": source, "scale": scale}
     if maker.checksums is None:
-        return {**named, "seed": SEED, "version": maker.version}
+        return {**shared, "seed": SEED, "version": maker.version}
     if scale != 1:
         raise ConfigError(
             f"dataset_scale is {scale:g}: the original {dataset} has one size", allowed="1"
         )
-    return {**named, "checksums": maker.checksums}
+    return {**shared, "checksums": maker.checksums}
 
 
 def n_samples(dataset: str, source: str, scale: float) -> int:

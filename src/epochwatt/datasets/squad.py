@@ -20,9 +20,9 @@ from epochwatt.datasets.downloads import obtain
 
 QUESTIONS_A_TEXT = 5  # 4.6 in the original
 WORDS_OF_TEXT = (60, 190)  # least, and one more than most
-OTHER_WORDS = 6  # of a question
+FILLER_WORDS, FREQUENT_WORDS = 6, 500  # of a question; from how many frequent ones they are
 WORDS_OF_ANSWER = (1, 6)
-CALLED = 3  # words before the answer that the question repeats
+CUE_WORDS = 3  # words before the answer that the question repeats
 TEXTS_OF_ARTICLE = 40
 LONGEST_PIECE = 6  # letters of a piece that is part of a word
 
@@ -42,27 +42,31 @@ def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
         for n in range(0, len(paragraphs), TEXTS_OF_ARTICLE)
     ]
     content = json.dumps({"data": articles, "version": "1.1"}).encode("utf-8")
-    return _written(folder, content, n_samples)
+    return _write(folder, content, n_samples)
 
 
 def _question(context: list[str], number: int, random: np.random.Generator) -> dict[str, object]:
-    """Return a question that repeats the words before its answer."""
+    """Return an entry of SQuAD: a random answer, and a question that ends with the words before it.
+
+    `context`: words of the text
+    """
     n_answer = int(random.integers(*WORDS_OF_ANSWER))
-    first = int(random.integers(CALLED, len(context) - n_answer))
-    start = len(" ".join(context[:first])) + 1
-    others = [wikitext.word(int(n)) for n in random.integers(0, 500, OTHER_WORDS)]
-    question = " ".join([*others, *context[first - CALLED : first]]) + "?"
-    answer = {"answer_start": start, "text": " ".join(context[first : first + n_answer])}
+    begin = int(random.integers(CUE_WORDS, len(context) - n_answer))  # of the answer, in words
+    start = len(" ".join(context[:begin])) + 1  # in characters
+    filler = [wikitext.word(int(n)) for n in random.integers(0, FREQUENT_WORDS, FILLER_WORDS)]
+    question = " ".join([*filler, *context[begin - CUE_WORDS : begin]]) + "?"
+    answer = {"answer_start": start, "text": " ".join(context[begin : begin + n_answer])}
     return {"id": f"{number:024x}", "question": question, "answers": [answer]}
 
 
 def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Copy the original's questions and make a vocabulary of its text; return the files' names."""
     (path,) = obtain([official.SQUAD], official.downloads_of(folder, "squad"), "SQuAD 1.1")
-    return _written(folder, path.read_bytes(), n_samples)
+    return _write(folder, path.read_bytes(), n_samples)
 
 
-def _written(folder: Path, content: bytes, n_samples: int) -> list[str]:
+def _write(folder: Path, content: bytes, n_samples: int) -> list[str]:
+    """Write the questions, JSON of SQuAD, and their vocabulary; return the files' names."""
     questions = text.decode_squad(content, str(folder / text.SQUAD))
     official.check_counts(
         "the training set of SQuAD 1.1", folder, [len(questions)], [n_samples], "{} questions"
@@ -75,25 +79,26 @@ def _written(folder: Path, content: bytes, n_samples: int) -> list[str]:
 
 
 def vocabulary(texts: Iterable[str]) -> list[str]:
-    """Return the word pieces of texts, `text.N_PIECES` of them, special ones in their places.
+    """Return the word pieces of texts, `text.N_PIECES` of them; the index of a piece is its id.
 
-    Behind these: every letter, alone and within a word; the most frequent words; then the most
-    frequent beginnings and continuations of words. Places that are left are unused.
+    First the special ones at their ids; then every letter, alone and within a word; the most
+    frequent words, up to 3/4 of what is left; and the most frequent parts within words. The rest
+    is `[unused...]`.
     """
-    words = Counter(word for whole in texts for word, _, _ in text.words_of(whole))
+    words = Counter(word for line in texts for word, _, _ in text.words_of(line))
     pieces = [f"[unused{n}]" for n in range(max(text.SPECIAL.values()) + 1)]
-    for piece, place in text.SPECIAL.items():
-        pieces[place] = piece
+    for piece, index in text.SPECIAL.items():
+        pieces[index] = piece
     letters = sorted({letter for word in words for letter in word})
     pieces += [*letters, *(text.MARK + letter for letter in letters)]
-    half = (text.N_PIECES - len(pieces)) * 3 // 4
+    most_words = (text.N_PIECES - len(pieces)) * 3 // 4
     whole_words = [word for word, _ in _ranked(words) if len(word) > 1]
-    pieces += whole_words[:half]
+    pieces += whole_words[:most_words]
     parts: Counter[str] = Counter()
     for word, n in words.items():
-        for at in range(1, len(word)):
-            for end in range(at + 2, min(len(word), at + LONGEST_PIECE) + 1):
-                parts[text.MARK + word[at:end]] += n
+        for begin in range(1, len(word)):
+            for end in range(begin + 2, min(len(word), begin + LONGEST_PIECE) + 1):
+                parts[text.MARK + word[begin:end]] += n
     pieces += [piece for piece, _ in _ranked(parts)]
     pieces = pieces[: text.N_PIECES]
     n_unused = text.N_PIECES - len(pieces)

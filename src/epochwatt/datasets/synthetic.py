@@ -55,7 +55,7 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
 def _blocks(
     n_samples: int, seed: int, shape: tuple[int, int, int], levels: tuple[float, float]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give images (n, *shape) and labels (n,), both uint8, block by block.
+    """Yield images (n, *shape) and labels (n,), both uint8, block by block.
 
     Parameters
     ----------
@@ -91,6 +91,6 @@ def class_patterns(seed: int, shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def enlargement(before: int, after: int) -> np.ndarray:
-    """Return the matrix (after, before) of linear interpolation."""
+    """Return the matrix (after, before) that interpolates `before` samples linearly to `after`."""
     positions = np.linspace(0, before - 1, after)
     return np.stack([np.interp(positions, range(before), row) for row in np.eye(before)], axis=1)

@@ -29,31 +29,35 @@ CONSONANTS, VOWELS = "tnrslhdcmfpgbvkwzjxq", "aeiou"
 
 
 def word(number: int) -> str:
-    """Return the word of a number, 0 being the most frequent."""
-    letters = []
+    """Return the word of a rank, 0 being the most frequent: the rank as digits of syllables."""
+    syllables = []
     number += 1
     while number:
-        number, at = divmod(number - 1, len(CONSONANTS) * len(VOWELS))
-        letters.append(CONSONANTS[at // len(VOWELS)] + VOWELS[at % len(VOWELS)])
-    return "".join(letters)
+        number, syllable = divmod(number - 1, len(CONSONANTS) * len(VOWELS))
+        consonant, vowel = divmod(syllable, len(VOWELS))
+        syllables.append(CONSONANTS[consonant] + VOWELS[vowel])
+    return "".join(syllables)
 
 
 def words(seed: int, stream: int) -> Iterator[str]:
-    """Yield the words of an endless text."""
+    """Yield the words of an endless text: ranks by Zipf's law, a share called for by the last word.
+
+    `stream`: texts of one seed but another stream are independent
+    """
     weights = np.arange(1, N_WORDS + 1, dtype=float) ** -FALL
     shares = np.cumsum(weights) / weights.sum()
     for block in count():
         random = np.random.default_rng([seed, stream, block])
-        drawn = np.minimum(np.searchsorted(shares, random.random(BLOCK)), N_WORDS - 1).tolist()
+        ranks = np.minimum(np.searchsorted(shares, random.random(BLOCK)), N_WORDS - 1).tolist()
         follows = (random.random(BLOCK) < FOLLOWS).tolist()
-        before = 0
-        for number, is_called in zip(drawn, follows, strict=True):
-            before = (before * STRIDE + 1) % N_WORDS if is_called else number
-            yield word(before)
+        last = 0
+        for rank, follows_last in zip(ranks, follows, strict=True):
+            last = (last * STRIDE + 1) % N_WORDS if follows_last else rank
+            yield word(last)
 
 
 def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Write a made-up text of `n_samples` sequences; return the file's name."""
+    """Write a made-up text of `n_samples` sequences and one word; return the file's name."""
     n_left = n_samples * SEQUENCE + 1
     text = words(seed, stream=0)
     random = np.random.default_rng([seed, 1 << 32])

@@ -24,9 +24,9 @@ def window_of(record: EpochRecord) -> tuple[float, float]:
 
 
 def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
-    """Return the flags of an epoch that was measured on a board; none on a host.
+    """Return the flags of an epoch measured on a board; none on a host.
 
-    Its record holds `board` and `events` (training.preparation, training.observation).
+    Reads `board` and `events` of its record (training.preparation, training.observation).
     """
     board = record.meta.get("board")
     if not board:
@@ -48,18 +48,18 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
 
 
 def gpu_may_have_slept(record: EpochRecord) -> bool:
-    """Return whether CUDA events timed a wait in which the GPU may have been switched off.
+    """Return whether CUDA events timed a wait so long that the GPU may have been switched off.
 
-    The event after such a wait passes when the GPU is awake, milliseconds later: they stand in the
-    wait, and the copy lacks what it would have waited for. The first wait holds the start of the
-    workers in any case and is not looked at.
+    The event after such a wait passes only when the GPU is awake again, milliseconds later: this
+    time counts as wait and is missing from the copy. The first wait, in which the workers start, is
+    not looked at.
     """
     timed_by_events = str(record.meta.get("timing_method")).startswith("cuda_events")
     return timed_by_events and bool((record.minibatch_s[1:, 0] > RAILGATE_S).any())
 
 
 def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
-    """Return what happened during the epoch, by the machine's counters before and after it."""
+    """Return flags for throttling, over-current and swap, by counters before and after an epoch."""
     before, after = events["before"], events["after"]
     grown = {name: after[name] - before[name] for name in before.keys() & after.keys()}
     flags = {
@@ -71,28 +71,29 @@ def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
 
 
 def pinned_mhz(mode: Document) -> dict[str, float]:
-    """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
+    """Return column -> pinned clock of CPU, GPU and memory: as resolved, else as read back."""
     clocks = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
     return {k: clocks[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if clocks.get(k)}
 
 
 def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
-    """Return the mean clocks over the epoch where they were sampled; of online CPUs the slowest's.
+    """Return the mean sampled clocks of an epoch by column; `cpu_mhz`: of the slowest online CPU.
 
-    A CPU that is offline may go on to tell the clock that it had.
+    A CPU that is offline may go on reporting its last clock, so it does not count.
     """
     online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
     means: dict[str, float] = {}
-    for source, column in ((s, c) for s in ("host", "board") for c in samples.get(s, {})):
-        cpu = re.fullmatch(r"cpu([0-9]{1,9})_mhz", column) if source == "host" else None
-        if cpu and (online is None or int(cpu[1]) in online):
-            name = "cpu_mhz"
-        elif source == "board" and column in ("gpu_mhz", "emc_mhz"):
-            name = column
-        else:
-            continue
-        table = samples[source]
-        mean = window_mean(table["t_mono_s"], table[column], *window_of(record))
-        if not math.isnan(mean):
-            means[name] = min(mean, means.get(name, math.inf))
+    for source in ("host", "board"):
+        table = samples.get(source, {})
+        for column, clock_mhz in table.items():
+            cpu = re.fullmatch(r"cpu([0-9]{1,9})_mhz", column)
+            if source == "host" and cpu and (online is None or int(cpu[1]) in online):
+                name = "cpu_mhz"
+            elif source == "board" and column in ("gpu_mhz", "emc_mhz"):
+                name = column
+            else:
+                continue
+            mean_mhz = window_mean(table["t_mono_s"], clock_mhz, *window_of(record))
+            if not math.isnan(mean_mhz):
+                means[name] = min(mean_mhz, means.get(name, math.inf))
     return means

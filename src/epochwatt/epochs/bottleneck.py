@@ -38,23 +38,23 @@ class Bottleneck(NamedTuple):
 def find_bottleneck(costs: Mapping[str, float]) -> Bottleneck:
     """Return the part of an epoch that costs most, and the limit of its computing.
 
-    `costs`: by part: the time that it takes, or that an epoch would save if it were faster;
-    computing as `compute`, or as its parts; NaN counts as nothing
+    `costs`: part -> the time that it takes, or that an epoch would save if it were faster;
+    computing as `compute`, or as its parts; NaN counts as zero
     """
     known = {part: cost for part, cost in costs.items() if not math.isnan(cost)}
     compute = sum(known.get(part, 0.0) for part in (COMPUTE, *COMPUTE_PARTS, BELOW_ROOF))
-    whole = {**known, COMPUTE: compute}
+    by_part = {**known, COMPUTE: compute}
     limits = [part for part in COMPUTE_PARTS if part in known]
     return Bottleneck(
-        max(PART_COLUMNS, key=lambda part: whole.get(part, 0.0)),
-        max(limits, key=lambda part: known[part]) if limits else "",
+        bound_by=max(PART_COLUMNS, key=lambda part: by_part.get(part, 0.0)),
+        limit=max(limits, key=lambda part: known[part]) if limits else "",
     )
 
 
 def find_longest_part(epoch: Mapping[str, object]) -> Bottleneck:
     """Return the bottleneck of an epoch, or of means of epochs, by the columns of epochs.csv.
 
-    It is empty where no part of the time is known: of an imported power log.
+    `bound_by` is empty where no part of the time is known: of an imported power log.
     """
     costs = {part: _seconds(epoch[column]) for part, column in PART_COLUMNS.items()}
     return find_bottleneck(costs) if any(cost > 0 for cost in costs.values()) else Bottleneck("")

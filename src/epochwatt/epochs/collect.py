@@ -38,7 +38,7 @@ def collect_run(
     epochs_csv: str,
     energy_csv: str,
 ) -> None:
-    """Write the rows of epochs 0..n_epochs-1 of a run, and their energies by power scope.
+    """Write a run's `epochs.csv` (epochs 0..n_epochs-1) and `energy.csv` (by power scope).
 
     Raises RecordError: a record is missing, damaged or contradicts itself; RecordWriteError: the
     CSV cannot be written.
@@ -47,14 +47,14 @@ def collect_run(
     where to write
     """
     folder = RunFolder(measured, run)
-    observed = (_whole(folder, epoch) for epoch in range(n_epochs))
+    observed = (_read_or_discard(folder, epoch) for epoch in range(n_epochs))
     write_tables(run, observed, flag_effects, epochs_csv, energy_csv)
 
 
-def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
-    """Return record and samples of an epoch; a damaged one goes to the trash, and nobody sees it.
+def _read_or_discard(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
+    """Read record and samples of an epoch; move a damaged epoch to the trash, to be redone.
 
-    Raises RecordError; of a damaged epoch it says where it lies and that it will be measured again.
+    Raises RecordError: it is missing, or damaged: then the error says where it was moved.
     """
     try:
         record = folder.read(epoch)
@@ -77,9 +77,9 @@ def write_tables(
     epochs_csv: str,
     energy_csv: str,
 ) -> None:
-    """Write the rows of a run's epochs, and their energies by power scope, as `collect_run`.
+    """Write `epochs.csv` and `energy.csv` of a run from checked records, as `collect_run`.
 
-    `observed`: each epoch's record, checked, and its samples
+    `observed`: record and samples of each epoch, in order
     """
     rows: list[Row] = []
     energy_rows: list[Row] = []
@@ -87,7 +87,7 @@ def write_tables(
     for record, samples in observed:
         metas.append(record.meta)
         with telemetry.named(record.folder):
-            is_valid(set(record.meta["flags"]), flag_effects)
+            is_valid(set(record.meta["flags"]), flag_effects)  # raises on unknown flags
             row, scopes = epoch_row(record, samples, metas[0], flag_effects)
         if rows and "machine_changed" in rows[-1]["flags"]:  # from the first on that has it
             row["flags"].add("machine_changed")
@@ -103,9 +103,9 @@ def write_tables(
 def epoch_row(
     record: EpochRecord, samples: Samples, first: Document, flag_effects: dict[str, str]
 ) -> tuple[Row, list[Row]]:
-    """Return an epoch's row (validity apart) and one row per power scope that was measured.
+    """Return an epoch's row without `valid`, and one row per power scope that was measured.
 
-    `first` is the record of the run's first epoch.
+    `first`: metadata of the run's first epoch
     """
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
@@ -116,8 +116,8 @@ def epoch_row(
     row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
-    row["cached_pct"] = _cache(meta).get("before_pct")
-    row["cached_after_pct"] = _cache(meta).get("after_pct")
+    row["cached_pct"] = _page_cache(meta).get("before_pct")
+    row["cached_after_pct"] = _page_cache(meta).get("after_pct")
     row.update(telemetry.usage(record, samples))
     scopes = telemetry.energies(record, samples)
     for scope in scopes:
@@ -133,20 +133,20 @@ def epoch_row(
         | board_flags(record, samples)
         | {flag for scope in scopes for flag in scope["flags"]}
     )
-    if changed(meta, first):
+    if has_changed(meta, first):
         row["flags"].add("machine_changed")
     for table in (row, *scopes):
         table.update((name, None) for name in meta.get("unknown", ()) if name in table)
     return row, scopes
 
 
-def _cache(meta: Document) -> Document:
-    """Return what a record says of the page cache; older ones say nothing."""
+def _page_cache(meta: Document) -> Document:
+    """Return what a record says of the page cache; empty for older records."""
     return meta.get("cache") or {}
 
 
 def derived_flags(meta: Document, overhead_s: float) -> set[str]:
-    """Return the flags that follow from a record alone."""
+    """Return `overhead_negative` and `loss_not_finite` where a record shows them."""
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
@@ -156,35 +156,36 @@ def derived_flags(meta: Document, overhead_s: float) -> set[str]:
     return flags
 
 
-def changed(meta: Document, first: Document) -> bool:
-    """Return whether machine, software or container differ from those of the run's first epoch.
+def has_changed(meta: Document, first: Document) -> bool:
+    """Return whether the machine or what ran on it differs from the run's first epoch.
 
-    So does another number of threads, another `environment`, and another way to a board's power.
-    Older records do not say which GPU it was, nor these.
+    Facts that one of the two records lacks, as older ones do, are not compared.
     """
-    facts: dict[str, list[Any]] = {}
-    for record in (meta, first):
-        board = record["machine"].get("board", "")
-        told = {
-            "machine": {**record["machine"], "board": FORMER_BOARDS.get(board, board)},
-            # the number of JetPack follows from the release of L4T; newer versions know more
-            "software": {**record.get("software", {}), "jetpack": ""},
-            "inside": record.get("inside"),
-        }
-        told.update((n, record[n]) for n in ("gpu_uuid", "power_source") if record.get(n))
-        if "torch_threads_used" in record:
-            told["torch_threads_used"] = record["torch_threads_used"]
-        if "environment" in record:
-            implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
-            variables = record["environment"].items()
-            told["environment"] = {k: v for k, v in variables if not k.endswith(implied)}
-        for name, value in told.items():
-            facts.setdefault(name, []).append(value)
-    return any(values[0] != values[-1] for values in facts.values())
+    now, before = _machine_facts(meta), _machine_facts(first)
+    return any(now[name] != before[name] for name in now.keys() & before.keys())
+
+
+def _machine_facts(meta: Document) -> dict[str, Any]:
+    """Return what a record says of machine, software, container, GPU, threads and environment."""
+    board = meta["machine"].get("board", "")
+    facts = {
+        "machine": {**meta["machine"], "board": FORMER_BOARDS.get(board, board)},
+        # the number of JetPack follows from the release of L4T; newer versions know more
+        "software": {**meta.get("software", {}), "jetpack": ""},
+        "inside": meta.get("inside"),
+    }
+    facts.update((name, meta[name]) for name in ("gpu_uuid", "power_source") if meta.get(name))
+    if "torch_threads_used" in meta:
+        facts["torch_threads_used"] = meta["torch_threads_used"]
+    if "environment" in meta:
+        implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
+        variables = meta["environment"].items()
+        facts["environment"] = {k: v for k, v in variables if not k.endswith(implied)}
+    return facts
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
-    """Return whether an epoch with these flags counts in means; RecordError for an unknown flag."""
+    """Return whether an epoch counts in means by its flags; RecordError: one is unknown."""
     unknown = sorted(flags - flag_effects.keys())
     if unknown:
         raise RecordError(
@@ -195,8 +196,11 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
 
 
 def mark_cache(rows: list[Row], metas: list[Document]) -> None:
-    """Flag each resumed epoch that found another share cached than the epoch before it left."""
-    caches = [_cache(meta) for meta in metas]
+    """Add `cache_changed` to rows of resumed epochs that found another page cache than was left.
+
+    `rows`, `metas`: of the same epochs, in order
+    """
+    caches = [_page_cache(meta) for meta in metas]
     for row, before, cache in zip(rows[1:], caches, caches[1:]):
         kept_pct, found_pct = before.get("after_pct"), cache.get("before_pct")
         if "resumed" not in row["flags"] or cache.get("action") is not None:
@@ -208,6 +212,6 @@ def mark_cache(rows: list[Row], metas: list[Document]) -> None:
 
 
 def write_rows(path: str, columns: tuple[str, ...], rows: list[Row]) -> None:
-    """Write rows in the order of `columns`; flags become a text."""
+    """Write rows as a CSV file with these columns; flags are joined to a sorted text."""
     cells = ({**row, "flags": " ".join(sorted(row["flags"]))} for row in rows)
     write_table(path, "the epochs of a run", columns, cells, durable=False)

@@ -65,7 +65,7 @@ def trapezoid(
     minibatch_starts_s: ArrayLike | None = None,
     stall_ends_s: ArrayLike | None = None,
 ) -> Energy:
-    """Integrate power over a window by trapezoid, with both ends interpolated to its bounds.
+    """Integrate power over a window by trapezoid, and bound the error; interpolates at its bounds.
 
     The samples beyond the bounds are needed for that and used; where there is none the nearest
     reading is held level.
@@ -85,31 +85,31 @@ def trapezoid(
     """
     check_window(start_s, end_s)
     t, power, tried, sensor = readings(t_s, power_w, sensor, age_s)
-    stamps, told_w = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
+    stamps, reported_w = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
     flags = {
-        "power_negative": ((told_w < 0) & (stamps >= start_s) & (stamps <= end_s)).any(),
+        "power_negative": ((reported_w < 0) & (stamps >= start_s) & (stamps <= end_s)).any(),
         "power_missing": t.size == 0,
     }
     if t.size == 0:
-        return Energy(math.nan, math.nan, _true(flags))
+        return Energy(math.nan, math.nan, _true_flags(flags))
     if sensor.rounding_w is None:
         sensor = replace(sensor, rounding_w=rounding_seen_w(power))
     period_s = typical_step_s(tried)
     t, power = around(t, power, start_s, end_s)
     lost_s = energy_error.lost_s(t, tried, start_s, end_s, period_s)
-    read = energy_error.Readings(t, power, start_s, end_s, period_s, lost_s, sensor)
+    around_window = energy_error.Readings(t, power, start_s, end_s, period_s, lost_s, sensor)
     if minibatch_starts_s is not None:
         starts = np.asarray(minibatch_starts_s, dtype=np.float64)
         ends = starts if stall_ends_s is None else np.asarray(stall_ends_s, dtype=np.float64)
-        read = replace(read, minibatch_starts_s=starts, stall_ends_s=ends)
+        around_window = replace(around_window, minibatch_starts_s=starts, stall_ends_s=ends)
     unread_s = np.append(np.diff(t), [t[0] - start_s, end_s - t[-1]])  # bounds last
-    inside_w = read.inside_w
+    inside_w = around_window.inside_w
     stuck = bool(inside_w.size) and energy_error.is_stuck(inside_w)
     coarse = stuck and energy_error.is_coarse(inside_w, sensor.rounding_w)
     flags.update(
         {
             "power_gap": energy_error.is_gap(unread_s, period_s).any(),
-            "power_lost": lost_s > energy_error.LOST * read.length_s,
+            "power_lost": lost_s > energy_error.LOST * around_window.length_s,
             # of a mean, or of a value that is repeated, the middle lies before the stamp
             "power_end_held": (unread_s[-2:] > (sensor.mean_s + sensor.hold_s) / 2).any(),
             "power_sampling_regular": energy_error.is_regular(unread_s[:-2], period_s),
@@ -119,11 +119,14 @@ def trapezoid(
         }
     )
     energy_j = float(weights_s(t, start_s, end_s) @ power)
-    bound_j = math.nan if stuck else energy_error.bound_j(read)
-    return Energy(energy_j, 100.0 * bound_j / abs(energy_j) if energy_j else math.nan, _true(flags))
+    bound_j = math.nan if stuck else energy_error.bound_j(around_window)
+    return Energy(
+        energy_j, 100.0 * bound_j / abs(energy_j) if energy_j else math.nan, _true_flags(flags)
+    )
 
 
-def _true(flags: Mapping[str, Any]) -> frozenset[str]:
+def _true_flags(flags: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the flags that hold."""
     return frozenset(name for name, is_so in flags.items() if is_so)
 
 
@@ -186,7 +189,7 @@ def counted(
 
 
 def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> float:
-    """Return the papers' energy, the sum of p_i (t_i - t_(i-1)) at 1 Hz, from faster samples.
+    """Return the papers' energy, Wh: the sum of p_i (t_i - t_(i-1)) at 1 Hz, from faster samples.
 
     What a 1 Hz logger would have written is picked out: for each whole second of the clock from
     `start_s` to `end_s` the reading nearest to it, inside the window and at most half a second
@@ -200,7 +203,7 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
 
     Source: SIGMETRICS 2023, section 4.5.
     """
-    t, power = _picked(t_s, power_w, start_s, end_s)
+    t, power = _logger_readings(t_s, power_w, start_s, end_s)
     return float(power[1:] @ np.diff(t)) / J_PER_WH if t.size > 1 else math.nan
 
 
@@ -211,16 +214,16 @@ def paper_missing_pct(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s:
     seconds, or two steps of a slower sensor: samples are thinned out where an epoch takes hours.
     Arguments as for `paper_energy_wh`.
     """
-    t, _ = _picked(t_s, power_w, start_s, end_s)
+    t, _ = _logger_readings(t_s, power_w, start_s, end_s)
     step_s = max(TICK_S, typical_step_s(distinct(np.asarray(t_s, dtype=np.float64))))
     covered_s = float(np.diff(t).clip(max=2 * step_s).sum()) if t.size > 1 else 0.0
     return 100.0 * (1.0 - covered_s / (end_s - start_s))
 
 
-def _picked(
+def _logger_readings(
     t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float
 ) -> tuple[Array, Array]:
-    """Return the readings that a 1 Hz logger would have written."""
+    """Return stamps and power of the readings that a 1 Hz logger would have written."""
     power = np.asarray(power_w, dtype=np.float64)
     t, power = cleaned(t_s, np.where(power < 0, math.nan, power))
     check_window(start_s, end_s)

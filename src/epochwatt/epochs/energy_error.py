@@ -113,7 +113,7 @@ class Readings:
         return max(float(np.ptp(self.power_w)), float(self.power_w.max()) / 2)
 
 
-def bound_j(read: Readings) -> float:
+def bound_j(readings: Readings) -> float:
     """Return the half width of an interval that holds the true energy in 95 of 100 cases, J.
 
     Errors due to the instants are added in squares:
@@ -133,30 +133,32 @@ def bound_j(read: Readings) -> float:
         window without a reading, readings that may all be of one unknown step, or instants that
         keep to the mini-batches, or may do so
     """
-    if read.t_s.size < MIN_SAMPLES or read.lost_s > LOST * read.length_s:
+    if readings.t_s.size < MIN_SAMPLES or readings.lost_s > LOST * readings.length_s:
         return math.nan
-    if read.sensor.rounding_w is None:
+    if readings.sensor.rounding_w is None:
         return math.nan
-    inside_s = np.diff(read.t_s.clip(read.start_s, read.end_s))
-    inside_s = np.where(is_gap(np.diff(read.t_s), read.period_s), 0.0, inside_s)
-    step_s = max(read.period_s, read.sensor.hold_s)
+    inside_s = np.diff(readings.t_s.clip(readings.start_s, readings.end_s))
+    inside_s = np.where(is_gap(np.diff(readings.t_s), readings.period_s), 0.0, inside_s)
+    step_s = max(readings.period_s, readings.sensor.hold_s)
     frozen = NOT_FROZEN
-    if read.sensor.hold_s < read.period_s / 2 and not read.sensor.estimated:
-        frozen = frozen_readings(read.t_s, read.power_w, read.sensor.rounding_w)
+    if readings.sensor.hold_s < readings.period_s / 2 and not readings.sensor.estimated:
+        frozen = frozen_readings(readings.t_s, readings.power_w, readings.sensor.rounding_w)
     step_s *= frozen.fewer
-    unseen_s = min(UNSEEN * max(step_s - read.sensor.mean_s, 0.0), read.length_s)
-    share = regular_share(read)
-    if read.has_regular and read.stall_ends_s is not None and not read.sensor.estimated:
-        return _stratified_j(read, inside_s, unseen_s, share, frozen) + bias_j(read)
-    sampling_j2, n = sampling_variance_j2(read.t_s, read.power_w, inside_s, read.period_s)
+    unseen_s = min(UNSEEN * max(step_s - readings.sensor.mean_s, 0.0), readings.length_s)
+    share = regular_share(readings)
+    if readings.has_regular and readings.stall_ends_s is not None and not readings.sensor.estimated:
+        return _stratified_j(readings, inside_s, unseen_s, share, frozen) + bias_j(readings)
+    sampling_j2, n = sampling_variance_j2(
+        readings.t_s, readings.power_w, inside_s, readings.period_s
+    )
     sampling_j2, n = sampling_j2 * frozen.fewer + frozen.variance_j2, n / frozen.fewer
-    unseen_j = unseen_s * float(read.power_w.max())
-    regular_j = share * read.length_s * read.swing_w
-    return math.hypot(student(n) * math.sqrt(sampling_j2), unseen_j, regular_j) + bias_j(read)
+    unseen_j = unseen_s * float(readings.power_w.max())
+    regular_j = share * readings.length_s * readings.swing_w
+    return math.hypot(student(n) * math.sqrt(sampling_j2), unseen_j, regular_j) + bias_j(readings)
 
 
 def _stratified_j(
-    read: Readings, inside_s: Array, unseen_s: float, share: float, frozen: "Frozen"
+    readings: Readings, inside_s: Array, unseen_s: float, share: float, frozen: "Frozen"
 ) -> float:
     """Bound the error of an energy that was read at regular instants, by strata of the loop, J.
 
@@ -175,32 +177,38 @@ def _stratified_j(
     `unseen_s`: the time that readings at random instants may have missed
     `share`: `regular_share`
     """
-    weights = weights_s(read.t_s, read.start_s, read.end_s)
-    starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
+    weights = weights_s(readings.t_s, readings.start_s, readings.end_s)
+    starts, stall_ends = readings.minibatch_starts_s, readings.stall_ends_s
     assert starts is not None
     assert stall_ends is not None
-    which = strata.of_loop(read.t_s, starts, stall_ends, (read.start_s, read.end_s))
-    part = strata.stratified(read.power_w, weights, which)
+    window_s = (readings.start_s, readings.end_s)
+    loop_strata = strata.of_loop(readings.t_s, starts, stall_ends, window_s)
+    part = strata.stratified(readings.power_w, weights, loop_strata)
     swing_w = 0.0
     if starts.size:
-        position, n_positions = strata.places(read.t_s, starts, read.end_s), read.t_s.size
-        unmet = strata.longest_unmet(position) - read.sensor.mean_s / read.minibatch_s
+        position, n_positions = (
+            strata.positions(readings.t_s, starts, readings.end_s),
+            readings.t_s.size,
+        )
+        unmet = strata.longest_unmet(position) - readings.sensor.mean_s / readings.minibatch_s
         has_gap = unmet > strata.GAPS * math.log(n_positions) / n_positions
         if has_gap or share > strata.KUIPER / math.sqrt(n_positions):
             swing_w = float(np.ptp(part.residual_w))
         if has_gap:
-            swing_w = max(swing_w, float(read.power_w.max()) / 2)
-    sampling_j2, n = sampling_variance_j2(read.t_s, part.residual_w, inside_s, read.period_s)
+            swing_w = max(swing_w, float(readings.power_w.max()) / 2)
+    sampling_j2, n = sampling_variance_j2(
+        readings.t_s, part.residual_w, inside_s, readings.period_s
+    )
     variance_j2 = (sampling_j2 + part.variance_j2) * frozen.fewer + frozen.variance_j2
     sampling_j = student(n / frozen.fewer) * math.sqrt(variance_j2)
-    mean_w = float(weights @ read.power_w) / read.length_s
-    off_w = max(float(read.power_w.max()) - mean_w, mean_w)
+    mean_w = float(weights @ readings.power_w) / readings.length_s
+    off_w = max(float(readings.power_w.max()) - mean_w, mean_w)
     unseen_j = max(unseen_s, part.unmet_s) * off_w
-    regular_j = share * read.length_s * swing_w
+    regular_j = share * readings.length_s * swing_w
     return abs(part.correction_j) + math.hypot(sampling_j, unseen_j, regular_j)
 
 
-def bias_j(read: Readings) -> float:
+def bias_j(readings: Readings) -> float:
     """Return how far the energy may be off to one side, J.
 
     * Rounding: `Sensor.steps_off_w` for the whole window.
@@ -212,18 +220,18 @@ def bias_j(read: Readings) -> float:
       all stamps may be off by u / 2, and what lies at the bounds differs.
     * Outliers (`outlier_j`).
     """
-    sensor = read.sensor
-    weights = weights_s(read.t_s, read.start_s, read.end_s)
-    mean_w = float(weights @ read.power_w) / read.length_s
-    lost_j = read.lost_s * lost_w(read.inside_w, mean_w)
-    ends_s = float(held_s(read.t_s, read.start_s, read.end_s).sum())
+    sensor = readings.sensor
+    weights = weights_s(readings.t_s, readings.start_s, readings.end_s)
+    mean_w = float(weights @ readings.power_w) / readings.length_s
+    lost_j = readings.lost_s * lost_w(readings.inside_w, mean_w)
+    ends_s = float(held_s(readings.t_s, readings.start_s, readings.end_s).sum())
     time_s = sensor.mean_s / math.e + sensor.hold_s / 2 + ends_s
-    rounding_j = sensor.steps_off_w * read.length_s
-    return rounding_j + lost_j + outlier_j(read.power_w, weights) + time_s * read.swing_w
+    rounding_j = sensor.steps_off_w * readings.length_s
+    return rounding_j + lost_j + outlier_j(readings.power_w, weights) + time_s * readings.swing_w
 
 
 def lost_w(power: Array, mean_w: float) -> float:
-    """Return how far the power may be from a mean where a reading was lost, W."""
+    """Return how far the power may be from `mean_w` where a reading was lost, W."""
     if power.size == 0:
         return FULL_LOAD * mean_w
     most_w = max(float(power.max()), FULL_LOAD * float(power.min()))
@@ -243,8 +251,8 @@ def outlier_j(power: Array, weights: Array) -> float:
     return float(weights[is_outlier] @ (power[is_outlier] - highest_w))
 
 
-def regular_share(read: Readings) -> float:
-    """Return of the swing the share by which regular instants may miss the mean; NaN: no limit.
+def regular_share(readings: Readings) -> float:
+    """Return by which share of its swing regular readings may miss the mean power; NaN: no limit.
 
     A loop's power repeats with its mini-batches. A function of the place in the mini-batch that
     rises and falls once is missed by at most its swing times the discrepancy of the readings'
@@ -254,26 +262,26 @@ def regular_share(read: Readings) -> float:
 
     ASSUME: what repeats faster than such a sensor reads is the loop, whose times are recorded.
     """
-    sensor, t = read.sensor, read.t_s
-    step_s = read.period_s
-    if read.has_regular:
-        weights = weights_s(t, read.start_s, read.end_s)
+    sensor, t = readings.sensor, readings.t_s
+    step_s = readings.period_s
+    if readings.has_regular:
+        weights = weights_s(t, readings.start_s, readings.end_s)
     elif sensor.mean_s < GAPLESS * sensor.hold_s:  # the sensor's own instants, at any phase
         step_s = sensor.hold_s
-        t = np.arange(read.start_s, read.end_s + step_s, step_s)
+        t = np.arange(readings.start_s, readings.end_s + step_s, step_s)
         weights = np.full(t.size, step_s)
     else:
         return 0.0
-    starts = read.minibatch_starts_s
+    starts = readings.minibatch_starts_s
     if starts is None:
         return math.nan
     if starts.size == 0:
         return 0.0
-    minibatch_s = read.minibatch_s
+    minibatch_s = readings.minibatch_s
     if sensor.estimated:  # not well enough to know which parts of a mini-batch it meets
         share = unmet = step_s / minibatch_s
     else:
-        position = strata.places(t, starts, read.end_s)
+        position = strata.positions(t, starts, readings.end_s)
         share, unmet = strata.discrepancy(position, weights), strata.longest_unmet(position)
     if sensor.mean_s:
         share = min(share, minibatch_s / (4 * sensor.mean_s))
@@ -285,7 +293,7 @@ def regular_share(read: Readings) -> float:
 def sampling_variance_j2(
     t: Array, power: Array, inside_s: Array, period_s: float
 ) -> tuple[float, float]:
-    """Return the variance of the trapezoid's sampling error, J^2, and how many samples say so.
+    """Return the variance of the trapezoid's sampling error, J^2, and how many samples it rests on.
 
     Two estimates; the greater counts:
 
@@ -320,7 +328,7 @@ def sampling_variance_j2(
 
 
 def student(n: float) -> float:
-    """Return Student's quantile at n degrees of freedom where the normal one is `Z`.
+    """Return Student's quantile at n degrees of freedom that belongs to the normal quantile `Z`.
 
     Source: Abramowitz and Stegun, 26.7.5, its first two terms.
     """
@@ -333,22 +341,25 @@ def is_gap(step_s: Array, period_s: float) -> NDArray[np.bool_]:
 
 
 def is_regular(step_s: Array, period_s: float) -> bool:
-    """Return whether the instants are too regular to be random; of few steps only clear cases.
+    """Return whether instants are too regular to be random: few steps must be clearly so.
 
-    Either the steps are much alike, or they are multiples of one, as of samples some of which are
-    missing.
+    Either the steps are much alike, or all are multiples of one step, as where samples are missing.
+    `step_s`: float (n,), between instants
     """
     step_s = step_s[~is_gap(step_s, period_s)]
     if step_s.size < 2 or not period_s:
         return False
-    times = step_s / float(np.partition(step_s, step_s.size // 2)[step_s.size // 2])
-    off = float(np.sqrt(np.mean((times - np.round(times)) ** 2)))
-    alike = step_s.std() / step_s.mean() + 0.3 / math.sqrt(step_s.size) < REGULAR
-    return bool(alike or off + 0.2 / math.sqrt(step_s.size) < LATTICE)
+    median_s = float(np.partition(step_s, step_s.size // 2)[step_s.size // 2])
+    multiples = step_s / median_s
+    off_lattice = float(np.sqrt(np.mean((multiples - np.round(multiples)) ** 2)))
+    variation = step_s.std() / step_s.mean()
+    # what few steps may show by chance is added
+    are_alike = variation + 0.3 / math.sqrt(step_s.size) < REGULAR
+    return bool(are_alike or off_lattice + 0.2 / math.sqrt(step_s.size) < LATTICE)
 
 
 class Frozen(NamedTuple):
-    """Bounds of what readings that the sensor repeated, and did not read, do to all the others."""
+    """How values that a frozen sensor repeated, without reading anew, widen the error."""
 
     fewer: float  # all readings over those that are new
     # what is added to the energy's variance, J^2: while a value is repeated the power may have
@@ -360,7 +371,7 @@ NOT_FROZEN = Frozen(1.0, 0.0)
 
 
 def frozen_readings(t: Array, power: Array, rounding_w: float) -> Frozen:
-    """Return what repeated values do, where there are more of them than the sensor's steps explain.
+    """Return the effect of repeated values (`NOT_FROZEN`: no more than the sensor's steps explain).
 
     A sensor that freezes for some readings now and then repeats a value which it then never reads
     again. Steps of its own make it repeat itself, too; then it also moves by one step as often, or
@@ -377,17 +388,19 @@ def frozen_readings(t: Array, power: Array, rounding_w: float) -> Frozen:
     if one_step > ONE_STEP_SHARE:
         return NOT_FROZEN
     later = float((power[FREEZE_LAG:] == power[:-FREEZE_LAG]).mean())
-    by_chance = power.size * max(one_step, later)
-    if power.size - n_new <= by_chance + 3 * math.sqrt(by_chance) + 3:
+    expected = power.size * max(one_step, later)
+    n_repeated = power.size - n_new
+    if n_repeated <= expected + 3 * math.sqrt(expected) + 3:
         return NOT_FROZEN
-    first = np.flatnonzero(is_new)
-    frozen_s = t[np.append(first[1:], power.size) - 1] - t[first]
-    off_j = np.diff(power[first]) * frozen_s[:-1]
+    run_starts = np.flatnonzero(is_new)
+    run_ends = np.append(run_starts[1:], power.size) - 1
+    frozen_s = t[run_ends] - t[run_starts]
+    off_j = np.diff(power[run_starts]) * frozen_s[:-1]
     return Frozen(power.size / n_new, float(off_j @ off_j) / 2)
 
 
 def is_stuck(power: Array) -> bool:
-    """Return whether one value repeats so often that the sensor cannot have read it each time.
+    """Return whether the sensor is stuck: one value repeats too often to have been read each time.
 
     It is judged by its own readings: a sensor of coarse steps repeats itself, one of fine steps
     does not. Where it told nothing else, only many readings show that.
@@ -408,8 +421,8 @@ def is_coarse(power: Array, rounding_w: float | None) -> bool:
 def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: float) -> float:
     """Return the time of a window in which readings are missing, s.
 
-    A step between readings counts but for a typical one where a try in it gave nothing, or where
-    it is longer than steps between tries are; so does the time from and to a bound.
+    Of a step between readings counts what exceeds `period_s`, where a try in it gave nothing or it
+    is longer than steps between tries; so it does of the time from and to the window's bounds.
 
     `t`: float (n,), s, of the readings around the window; `tried_s`: float (m,), s, of all tries
     """

@@ -16,7 +16,7 @@ BOUNDS_ONLY = "imported_bounds"  # of an epoch whose mini-batches nobody has tim
 
 
 def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
-    """Return when wait and copy of each mini-batch were; None where the record cannot say.
+    """Return when the stall (wait, copy) of each mini-batch began and ended; None: not known.
 
     A record knows when some of the mini-batches began (`placement`, from the timer). Between two of
     these, time that belongs to no mini-batch is overhead, in equal parts after each of them.
@@ -31,7 +31,7 @@ def stall_times(meta: Document, minibatch_s: ArrayLike) -> tuple[Array, Array] |
     -------
     starts, ends : float (n,), s on the monotonic clock, in order, without overlap
 
-    Raises RecordError: durations or beginnings cannot be.
+    Raises RecordError: durations are not finite, or beginnings do not ascend.
     """
     placement = meta.get("placement")
     if placement is not None:
@@ -72,7 +72,7 @@ def _durations(minibatch_s: ArrayLike) -> Array:
 
 
 def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[Array, Array]:
-    """Return wait + copy of each mini-batch, from when some of them began.
+    """Return starts and ends of each stall (wait, copy), given when some mini-batches began.
 
     Two clocks may disagree by microseconds. Where mini-batches take longer than there is time
     between two marks they are shortened to fit it.
@@ -80,30 +80,33 @@ def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[
     `marks`: (m, 2): number of a mini-batch and when it was asked for, s; from 0 up to n
     """
     durations_s = _durations(minibatch_s)
-    first, began_s = _checked(marks, len(durations_s))
+    marked, began_s = _checked_marks(marks, len(durations_s))
     before_s = np.append(0.0, np.cumsum(durations_s.sum(axis=1)))
-    busy_s, between_s = np.diff(before_s[first]), np.diff(began_s)
+    busy_s, between_s = np.diff(before_s[marked]), np.diff(began_s)
     fit = np.minimum(1.0, between_s / np.where(busy_s > 0, busy_s, 1.0))
-    overhead_s = (between_s - fit * busy_s) / np.diff(first)
-    part = np.repeat(np.arange(len(first) - 1), np.diff(first))  # of each mini-batch
+    overhead_s = (between_s - fit * busy_s) / np.diff(marked)
+    span = np.repeat(np.arange(len(marked) - 1), np.diff(marked))  # of each mini-batch
     n = np.arange(len(durations_s))
-    starts = began_s[part] + fit[part] * (before_s[n] - before_s[first[part]])
-    starts += (n - first[part]) * overhead_s[part]
-    ends = starts + fit[part] * durations_s[:, :2].sum(axis=1)
+    starts = began_s[span] + fit[span] * (before_s[n] - before_s[marked[span]])
+    starts += (n - marked[span]) * overhead_s[span]
+    ends = starts + fit[span] * durations_s[:, :2].sum(axis=1)
     return starts, np.minimum(ends, np.append(starts[1:], np.inf))
 
 
-def _checked(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Array]:
-    """Return numbers, int (m,), and moments, float (m,), of the marks."""
+def _checked_marks(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Array]:
+    """Return mini-batch numbers, int (m,), and moments, float (m,), of `placement`.
+
+    Raises RecordError: they do not ascend from mini-batch 0 to the end of `n` mini-batches.
+    """
     try:
         table = np.asarray(marks, dtype=np.float64)
     except (TypeError, ValueError):  # no numbers, or not two each
         table = np.zeros(0)
     if table.ndim == 2 and table.shape[1] == 2 and np.isfinite(table).all():
-        first, began_s = table[:, 0].astype(int), table[:, 1]
-        rising = (np.diff(first) > 0).all() and (np.diff(began_s) >= 0).all()
-        if rising and first[0] == 0 and first[-1] == n > 0:
-            return first, began_s
+        numbers, began_s = table[:, 0].astype(int), table[:, 1]
+        ascend = (np.diff(numbers) > 0).all() and (np.diff(began_s) >= 0).all()
+        if ascend and numbers[0] == 0 and numbers[-1] == n > 0:
+            return numbers, began_s
     raise RecordError(
         f"`placement` of a record does not say when its {n} mini-batches began",
         allowed="pairs of a number and a moment, both ascending, the numbers from 0",

@@ -82,7 +82,7 @@ class Sensor:
 def sensor_in(
     source: Document, table: Mapping[str, Array], window_s: tuple[float, float]
 ) -> Sensor:
-    """Return how the sensor of a source reads, as far as its record and its samples tell.
+    """Return the `Sensor` of a source, as far as its record and its samples tell.
 
     `table`: its samples by column, float (n,); `window_s`: only the readings inside say whether a
     rail's power moves by more than its step
@@ -111,7 +111,7 @@ def recorded_sensor(source: Document) -> Document:
 
 
 def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float:
-    """Return how far the mean of a sum of rails may be off by their steps, W.
+    """Return how far the mean of a sum of rails may be off by the rails' resolution, W.
 
     Whether a sensor rounds or cuts off is not known: to cut off takes half a step from each rail,
     whatever its noise. Beside that, readings of one step are all off by the same, up to half of
@@ -130,29 +130,29 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
 
 
 def rounding_seen_w(power: Array) -> float | None:
-    """Return the same for one rail whose step is not told, W; None where too few values say it.
+    """Return the same for one rail of unknown step, judged by its values, W; None: too few of them.
 
     The step is at most the smallest between two values, except those that the step of a voltage
     makes. Of few values that is a wide limit; where all of them may be of one step, there is none.
     """
     levels = distinct(power)
     gaps = np.diff(levels)
-    apart = gaps[gaps > JITTER_SHARE * levels[1:]]
-    if levels.size < MIN_DISTINCT and not apart.size:
+    steps = gaps[gaps > JITTER_SHARE * levels[1:]]  # without those of a voltage
+    if levels.size < MIN_DISTINCT and not steps.size:
         return None
-    is_apart = apart.size > 1 or levels.size < MIN_DISTINCT
-    step_w = max(float(apart.min() if is_apart else gaps.min()), FINEST_W)
+    use_steps = steps.size > 1 or levels.size < MIN_DISTINCT
+    step_w = max(float(steps.min() if use_steps else gaps.min()), FINEST_W)
     return rounding_of_sum_w([power], [step_w])
 
 
 def sampled(
     t_s: ArrayLike, power_w: ArrayLike, age_s: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """Return instants and power of each try; a power below zero is none, NaN.
+    """Return the instant and power of each reading that was tried; power below zero becomes NaN.
 
-    Where the age of a service's samples is told, each sample is there once, when it came.
+    With `age_s`, how old a service's sample was, each sample is returned once, when it was taken.
 
-    Raises RecordError when the two do not fit each other.
+    Raises RecordError: stamps and readings differ in number.
     """
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
     if t.shape != power.shape:
@@ -172,7 +172,7 @@ def sampled(
 def readings(
     t_s: ArrayLike, power_w: ArrayLike, sensor: Sensor, age_s: ArrayLike | None = None
 ) -> tuple[Array, Array, Array, Sensor]:
-    """Return what was read, each value once and at the middle of the time that it covers.
+    """Return the sensor's readings, each value once and at the middle of the time that it covers.
 
     `t_s`: float (n,), s, ascending
     `power_w`: float (n,), W; NaN or below zero: no reading
@@ -184,7 +184,7 @@ def readings(
     tried_s : float (k,), the instants at which it was tried, those without a reading included
     sensor : with what the readings show where it was not known
 
-    Raises RecordError when stamps run backward, or the two do not fit each other.
+    Raises RecordError: stamps run backward, or stamps and readings differ in number.
     """
     t, power = sampled(t_s, power_w, age_s)
     tried = distinct(t)
@@ -193,26 +193,26 @@ def readings(
     if sensor.estimated:
         return t, power, tried, sensor  # not well enough to move or leave out a reading
     if sensor.hold_s > 1.5 * typical_step_s(tried) > 0 and t.size:
-        # one reading of each value, and of those tries as well: more would count it twice
-        first, tried_first = (
-            np.diff(np.floor((at - at[0]) / sensor.hold_s), prepend=-1.0) > 0 for at in (t, tried)
-        )
-        t, power, tried = t[first], power[first], tried[tried_first]
+        # one reading and one try of each value: more would count it twice
+        is_first = np.diff(np.floor((t - t[0]) / sensor.hold_s), prepend=-1.0) > 0
+        t, power = t[is_first], power[is_first]
+        update = np.floor((tried - tried[0]) / sensor.hold_s)
+        tried = tried[np.diff(update, prepend=-1.0) > 0]
     back_s = (sensor.mean_s + sensor.hold_s) / 2
     return t - back_s, power, tried - back_s, sensor
 
 
 def recognised(tried: Array, power: Array, sensor: Sensor) -> Sensor:
-    """Return the sensor with its rate of renewal where only the readings show it."""
+    """Return the sensor, with `update_s` estimated from repeated readings where it is not known."""
     unknown = sensor.reads is None or (sensor.reads == HELD and sensor.update_s is None)
     if not unknown or power.size < MIN_DISTINCT or tried.size < 2:
         return sensor
-    changed = np.append(True, np.diff(power) != 0)
-    n_runs = int(changed.sum())
-    repeated = 1.0 - n_runs / power.size
-    if n_runs < MIN_DISTINCT or repeated < REPEATED_SHARE:
+    is_new = np.append(True, np.diff(power) != 0)
+    n_runs = int(is_new.sum())
+    repeated_share = 1.0 - n_runs / power.size
+    if n_runs < MIN_DISTINCT or repeated_share < REPEATED_SHARE:
         return sensor
-    if distinct(power[changed]).size < DISTINCT_SHARE * n_runs:  # levels of the load
+    if distinct(power[is_new]).size < DISTINCT_SHARE * n_runs:  # levels of the load
         return sensor
     update_s = float(tried[-1] - tried[0]) / n_runs
     return replace(sensor, reads=HELD, update_s=update_s, estimated=True)

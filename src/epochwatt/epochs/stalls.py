@@ -74,65 +74,65 @@ def stall_energy(
     n_tried = int(((tried >= window_s[0]) & (tried <= window_s[1])).sum())
     t, power = cleaned(t, power)
     inside = (t >= window_s[0]) & (t <= window_s[1])
-    failed = 1.0 - float(inside.sum()) / max(n_tried, 1)
+    failed_share = 1.0 - float(inside.sum()) / max(n_tried, 1)
     reach_s = sensor.known_reach_s
     if reach_s is None:
-        return _none("how far back a reading reaches is not known")
-    if not inside.any() or failed > energy_error.LOST or energy_error.is_stuck(power[inside]):
-        return _none("the sensor failed")
+        return _unresolved("how far back a reading reaches is not known")
+    if not inside.any() or failed_share > energy_error.LOST or energy_error.is_stuck(power[inside]):
+        return _unresolved("the sensor failed")
     if not (ends > starts).any():
         return StallEnergy(0.0, math.nan)
     if sensor.rounding_w is None:
         sensor = replace(sensor, rounding_w=rounding_seen_w(power))
     period_s = typical_step_s(tried)
-    read = Readings(t[inside], power[inside], *window_s, period_s, 0.0, sensor, starts)
-    weights = _weights(read.t_s, starts, ends, reach_s + slack_s, slack_s)
+    readings = Readings(t[inside], power[inside], *window_s, period_s, 0.0, sensor, starts)
+    weights = _stall_weights(readings.t_s, starts, ends, reach_s + slack_s, slack_s)
     length_s = ends - starts
     short_s = float(length_s[length_s < ROOM * (reach_s + 2 * slack_s)].sum())
-    return _weighted(read, weights, failed, float(length_s.sum()), short_s)
+    return _stall_mean(readings, weights, failed_share, float(length_s.sum()), short_s)
 
 
-def _weighted(
-    read: Readings, weights: Array, failed: float, stall_s: float, short_s: float
+def _stall_mean(
+    readings: Readings, weights: Array, failed_share: float, stall_s: float, short_s: float
 ) -> StallEnergy:
-    """Return energy and bound from the weights that readings have in the stalls' mean.
+    """Return the stalls' energy and its bound from weighted readings; NaN and `reason`: unresolved.
 
     The bound has, as that of all energy, the spread of what was read and what no reading met, in
     squares, and possible biases: rounding, lost readings, stalls too short, regular instants, what
     a filter keeps from before its reach.
     """
-    if read.sensor.rounding_w is None:
-        return _none("the sensor's resolution is not known")
+    if readings.sensor.rounding_w is None:
+        return _unresolved("the sensor's resolution is not known")
     has_weight = weights > 0
-    t, step_s = read.t_s[has_weight], max(read.period_s, read.sensor.hold_s)
+    t, step_s = readings.t_s[has_weight], max(readings.period_s, readings.sensor.hold_s)
     n = t.size  # that do not repeat the value before
     if n and step_s > 0:
         n = int(1 + (np.diff(np.floor((t - t[0]) / step_s)) > 0).sum())
     if n < MIN_READINGS:
-        return _none("too few readings are of stalls alone")
-    power, w = read.power_w[has_weight], weights[has_weight]
-    mean_w = float(w @ power / w.sum())
-    variance_w2 = float(w**2 @ (power - mean_w) ** 2) / float(w.sum()) ** 2
+        return _unresolved("too few readings are of stalls alone")
+    power, weights = readings.power_w[has_weight], weights[has_weight]
+    mean_w = float(weights @ power / weights.sum())
+    variance_w2 = float(weights**2 @ (power - mean_w) ** 2) / float(weights.sum()) ** 2
     sd_w = math.sqrt(variance_w2 * power.size / (n - 1))
-    unseen_w = energy_error.UNSEEN / n * read.swing_w
-    share = short_s / stall_s + energy_error.regular_share(read) * read.length_s / stall_s
-    share += BEYOND if read.sensor.mean_s else 0.0
-    bias_w = read.sensor.steps_off_w + share * read.swing_w
-    bias_w += failed * energy_error.lost_w(read.power_w, mean_w)
+    unseen_w = energy_error.UNSEEN / n * readings.swing_w
+    share = short_s / stall_s + energy_error.regular_share(readings) * readings.length_s / stall_s
+    share += BEYOND if readings.sensor.mean_s else 0.0
+    bias_w = readings.sensor.steps_off_w + share * readings.swing_w
+    bias_w += failed_share * energy_error.lost_w(readings.power_w, mean_w)
     bound_w = math.hypot(energy_error.student(n) * sd_w, unseen_w) + bias_w
     if not 0 < bound_w <= MOST_PCT / 100.0 * mean_w:
-        return _none("the bound is beyond half of the energy")
+        return _unresolved("the bound is beyond half of the energy")
     return StallEnergy(stall_s * mean_w, 100.0 * bound_w / mean_w)
 
 
-def _none(reason: str) -> StallEnergy:
+def _unresolved(reason: str) -> StallEnergy:
     return StallEnergy(math.nan, math.nan, reason)
 
 
 def _clipped(
     starts_s: ArrayLike, ends_s: ArrayLike, window_s: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """Return the stalls' parts inside the window."""
+    """Return starts and ends of stalls, cut to the window; RecordError: they are out of order."""
     starts, ends = np.asarray(starts_s, dtype=np.float64), np.asarray(ends_s, dtype=np.float64)
     if starts.ndim != 1 or starts.shape != ends.shape or not (starts <= ends).all():
         raise RecordError(f"{starts.shape} starts and {ends.shape} ends are not intervals")
@@ -141,11 +141,11 @@ def _clipped(
     return starts.clip(*window_s), ends.clip(*window_s)
 
 
-def _weights(t: Array, starts: Array, ends: Array, reach_s: float, slack_s: float) -> Array:
-    """Return how often each reading counts in the mean: 0 where it reaches out of its stall."""
-    whose = (np.searchsorted(starts, t, side="right") - 1).clip(min=0)
-    length_s = ends[whose] - starts[whose]
+def _stall_weights(t: Array, starts: Array, ends: Array, reach_s: float, slack_s: float) -> Array:
+    """Return the weight of each reading in the stalls' mean, 0 where it reaches out of a stall."""
+    stall = (np.searchsorted(starts, t, side="right") - 1).clip(min=0)
+    length_s = ends[stall] - starts[stall]
     own_s = length_s - reach_s - slack_s
-    is_own = (t >= starts[whose] + reach_s) & (t < ends[whose] - slack_s)
+    is_own = (t >= starts[stall] + reach_s) & (t < ends[stall] - slack_s)
     is_own &= length_s >= ROOM * (reach_s + slack_s)
     return np.where(is_own, length_s / np.maximum(own_s, 1e-9), 0.0)

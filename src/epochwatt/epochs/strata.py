@@ -26,7 +26,7 @@ KUIPER, GAPS = 1.75, 2.0
 class Strata(NamedTuple):
     """The bounds of the loop's mini-batches and stalls."""
 
-    which: NDArray[
+    stratum: NDArray[
         np.int64
     ]  # int (n,), of each reading: 0 in a stall, 1 to `N_COMPUTE_STRATA` in compute
     lasted_s: Array  # float (1 + N_COMPUTE_STRATA,), how long each lasted
@@ -44,7 +44,9 @@ class Stratified(NamedTuple):
 def of_loop(
     t: Array, starts_s: Array, stall_ends_s: Array, window_s: tuple[float, float]
 ) -> Strata:
-    """Return the strata of instants. What lies between mini-batches, or after all, is compute.
+    """Return which stratum of the loop each instant lies in, and how long each stratum lasted.
+
+    Time between mini-batches and after the last is compute.
 
     `t`: float (n,), s
     `starts_s`, `stall_ends_s`: float (m,), of mini-batches; empty where no loop ran
@@ -52,47 +54,46 @@ def of_loop(
     """
     start_s, end_s = window_s
     if starts_s.size == 0:
-        return Strata(
-            np.zeros(t.size, np.int64), np.array([end_s - start_s] + N_COMPUTE_STRATA * [0.0])
-        )
+        no_compute_s = [0.0] * N_COMPUTE_STRATA
+        return Strata(np.zeros(t.size, np.int64), np.array([end_s - start_s, *no_compute_s]))
     k, bounds = _minibatch(t, starts_s, end_s)
     compute_s = np.maximum(bounds[k + 1] - stall_ends_s[k], 1e-9)
     part = np.floor(N_COMPUTE_STRATA * (t - stall_ends_s[k]) / compute_s).clip(
         0, N_COMPUTE_STRATA - 1
     )
-    which = np.where(t < stall_ends_s[k], 0, 1 + part).astype(np.int64)
+    stratum = np.where(t < stall_ends_s[k], 0, 1 + part).astype(np.int64)
     stall_s = float((stall_ends_s - starts_s).sum() + starts_s[0] - start_s)
     each_s = max(end_s - start_s - stall_s, 0.0) / N_COMPUTE_STRATA
-    return Strata(which, np.array([stall_s] + N_COMPUTE_STRATA * [each_s]))
+    return Strata(stratum, np.array([stall_s, *[each_s] * N_COMPUTE_STRATA]))
 
 
 def stratified(power: Array, weights: Array, strata: Strata) -> Stratified:
-    """Return what the strata say of an energy, the sum of power times weights.
+    """Correct an energy, the sum of power times weights, by how long its strata really lasted.
 
     A stratum's mean is drawn towards that of all readings, the more the fewer there are in it.
 
     `power`: float (n,), W; `weights`: float (n,), s
     """
     used, size = weights > 0, strata.lasted_s.size
-    n = np.bincount(strata.which, used, size)
-    weighed_s = np.bincount(strata.which, weights, size)
+    n = np.bincount(strata.stratum, used, size)
+    weighed_s = np.bincount(strata.stratum, weights, size)
     prior_s = PRIOR * float(weights.sum()) / max(int(used.sum()), 1)
     mean_w = float(weights @ power / weights.sum())
-    sums_j = np.bincount(strata.which, weights * power, size)
+    sums_j = np.bincount(strata.stratum, weights * power, size)
     means_w = (sums_j + prior_s * mean_w) / (weighed_s + prior_s)
-    residual_w = power - means_w[strata.which]
-    free = int(used.sum()) / max(int(used.sum()) - int((n > 0).sum()), 1)
-    variance_w2 = free * float(weights @ residual_w**2 / weights.sum())
+    residual_w = power - means_w[strata.stratum]
+    n_used, n_means = int(used.sum()), int((n > 0).sum())
+    variance_w2 = n_used / max(n_used - n_means, 1) * float(weights @ residual_w**2 / weights.sum())
     lacking_s = strata.lasted_s - weighed_s
     return Stratified(
-        float(lacking_s @ means_w),
-        variance_w2 * float(lacking_s**2 @ (1 / (n + PRIOR))),
-        residual_w,
-        float(strata.lasted_s[n == 0].sum()),
+        correction_j=float(lacking_s @ means_w),
+        variance_j2=variance_w2 * float(lacking_s**2 @ (1 / (n + PRIOR))),
+        residual_w=residual_w,
+        unmet_s=float(strata.lasted_s[n == 0].sum()),
     )
 
 
-def places(t: Array, starts_s: Array, end_s: float) -> Array:
+def positions(t: Array, starts_s: Array, end_s: float) -> Array:
     """Return where in its mini-batch each instant lies, 0 to 1, (n,)."""
     k, bounds = _minibatch(t, starts_s, end_s)
     length_s = np.maximum(bounds[k + 1] - bounds[k], 1e-9)
@@ -106,7 +107,7 @@ def _minibatch(t: Array, starts_s: Array, end_s: float) -> tuple[NDArray[np.int6
 
 
 def discrepancy(position: Array, weights: Array) -> float:
-    """Return by how much the share of weight in an interval of [0, 1] exceeds its length, at most.
+    """Return Kuiper's statistic: how far the weight in an interval of [0, 1] exceeds its length.
 
     Source: Kuiper, Proc. KNAW A 63 (1960) 38-47.
     """
@@ -116,7 +117,7 @@ def discrepancy(position: Array, weights: Array) -> float:
     return float(above.max() - below.min())
 
 
-def longest_unmet(place: Array) -> float:
+def longest_unmet(position: Array) -> float:
     """Return the longest part of a mini-batch, of 1, in which no reading was ever taken."""
-    ordered = np.sort(place)
+    ordered = np.sort(position)
     return float(max(np.diff(ordered).max(initial=0.0), 1.0 + ordered[0] - ordered[-1]))

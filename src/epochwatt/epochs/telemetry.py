@@ -47,7 +47,7 @@ Row = Dict[str, Any]  # cells of epochs.csv or energy.csv; `flags` is a set
 
 @contextmanager
 def named(folder: str) -> Iterator[None]:
-    """Say of errors in what a record holds which record that is, by its folder."""
+    """Raise RecordErrors within again, with the folder of the record they are about."""
     try:
         yield
     except RecordError as error:
@@ -95,20 +95,20 @@ def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
         parts = (samples[part] for part in samples if part.split("-")[0] == source)
         table = next((part for part in parts if name in part), None)
         if table is not None:
-            told = (table["t_mono_s"], table[name], *window_of(record))
+            sampled_in = (table["t_mono_s"], table[name], *window_of(record))
             mean = rate_mean if name in RATES else window_mean
-            cells[name] = _none_if_nan(mean(*told))
+            cells[name] = _none_if_nan(mean(*sampled_in))
             stem, _, unit = name.rpartition("_")
             if f"{stem}_median_{unit}" in COLUMNS:
-                cells[f"{stem}_median_{unit}"] = _none_if_nan(window_median(*told))
+                cells[f"{stem}_median_{unit}"] = _none_if_nan(window_median(*sampled_in))
     return cells
 
 
 def rate_mean(t_s: Array, rate: Array, start_s: float, end_s: float) -> float:
     """Return the mean over a window of a column whose rows are means since the row before.
 
-    NaN in `rate` (n,) is unknown since the row before; so is what is returned where nothing is
-    known inside the window.
+    `t_s`, `rate`: float (n,); NaN: not known since the row before. NaN is returned where nothing
+    is known inside the window.
     """
     since_s = np.clip(t_s[:-1], start_s, end_s)
     weights_s = np.clip(t_s[1:], start_s, end_s) - since_s
@@ -130,7 +130,7 @@ def energies(record: EpochRecord, samples: Samples) -> list[Row]:
 
 
 def energy_row(record: EpochRecord, table: dict[str, Array], source: Document) -> Row:
-    """Return the energy of one scope, and of the stalls as far as the source can tell it.
+    """Return the cells of one power scope: energy, the papers' energy, stall energy, and `flags`.
 
     The papers' sum is given too, unless it lacks over a tenth of the epoch besides its usual two
     seconds: it has neither the time before its first reading nor that after its last.
@@ -216,9 +216,9 @@ def _sees_a_part(source: Document) -> bool:
 
 
 def power_flags(source: Document, reading_flags: frozenset[str]) -> set[str]:
-    """Return what speaks against a power sensor's readings (names in `columns.FLAGS`)."""
+    """Return the flags against a power sensor's readings (names in `columns.FLAGS`)."""
     contradictions = source.get("settings", {}).get("contradictions") or 0
-    return set(reading_flags) | _true(
+    return set(reading_flags) | _true_flags(
         power_negative=source["n_negative"],
         power_stuck=source["stuck_s"] > STUCK_S,
         power_part_time=_sees_a_part(source),
@@ -227,13 +227,13 @@ def power_flags(source: Document, reading_flags: frozenset[str]) -> set[str]:
 
 
 def telemetry_flags(record: EpochRecord) -> set[str]:
-    """Return the flags that concern the sampler as a whole."""
+    """Return the flags of an epoch that its sampler's statistics show, whatever was sampled."""
     meta, statistics = record.meta, record.telemetry
     sources = statistics.get("sources", {}).values()
     lacks = ("rows_dropped", "n_failed", "write_error")
     wanted = meta.get("factors", {}).get("board_settings", {}).get("power_source", "none")
     has_power = any(source["scope"] for source in sources)
-    return _true(
+    return _true_flags(
         clock_jumped=statistics.get("clock_jumps"),
         sampler_gap=any(source.get(lack) for source in sources for lack in lacks),
         # the sampler gave it, and it could not be written
@@ -247,12 +247,13 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     )
 
 
-def _true(**flags: Any) -> set[str]:
+def _true_flags(**flags: Any) -> set[str]:
+    """Return the names of the flags that hold."""
     return {name for name, is_so in flags.items() if is_so}
 
 
 def disturbances(record: EpochRecord, samples: Samples) -> set[str]:
-    """Return what the samples say of an epoch that stood still or was not alone on the machine.
+    """Return `stopped` or `machine_shared` where samples show an epoch frozen or not alone.
 
     A container or a virtual machine that is frozen stops sampler and training alike: nobody read
     anything for some seconds, and one mini-batch took as long. Virtual machines beside ours count
@@ -266,11 +267,11 @@ def disturbances(record: EpochRecord, samples: Samples) -> set[str]:
     if {"cpu_util_pct", "tree_cpu_pct"} <= host.keys():
         columns = host["cpu_util_pct"], host["tree_cpu_pct"]
         all_pct, ours_pct = (rate_mean(t_s, column, *window) for column in columns)
-        told = record.telemetry
-        n_cpus = told["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
-        sampler = told.get("cpu_s", 0.0) / (told.get("wall_s") or math.inf)  # of one CPU
+        facts = record.telemetry
+        n_cpus = facts["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
+        sampler = facts.get("cpu_s", 0.0) / (facts.get("wall_s") or math.inf)  # of one CPU
         others_pct = all_pct - ours_pct - 100.0 * sampler / n_cpus
-    return _true(
+    return _true_flags(
         stopped=silent_s > FROZEN_S and longest_s > FROZEN_SHARE * silent_s,
         machine_shared=others_pct > BUSY_PCT,
     )

@@ -34,7 +34,7 @@ def window_mean(t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float)
 
 
 def window_median(t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float) -> float:
-    """Return the value that a column is above for half of the window; otherwise as `window_mean`.
+    """Return the median over time of a column within a window; otherwise as `window_mean`.
 
     Each reading stands for the time that it has in the mean.
     """
@@ -49,15 +49,14 @@ def window_median(t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: floa
 
 
 def cleaned(t_s: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
-    """Return the samples with a reading, strictly ascending.
+    """Drop samples without a reading and average those of equal stamps; strictly ascending.
 
     Returns
     -------
     t_s, values : float (m,), m <= n; NaN and infinite readings are left out, readings of equal
         stamps are replaced by their mean
 
-    Raises RecordError when stamps run backward or are not numbers, or the two do not fit each
-    other.
+    Raises RecordError: stamps run backward or are not numbers, or are not as many as readings.
     """
     t, x = np.asarray(t_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if t.ndim != 1 or t.shape != x.shape:
@@ -127,7 +126,7 @@ def weights_s(t: Array, start_s: float, end_s: float) -> Array:
 def _weighted(
     t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float
 ) -> tuple[Array, Array]:
-    """Return the values around a window and their weights in it."""
+    """Return the readings around a window, (n,), and the seconds that each stands for in it."""
     t, x = cleaned(t_s, values)
     check_window(start_s, end_s)
     if t.size == 0:

@@ -11,7 +11,7 @@ from epochwatt.monitor import EpochMonitor
 
 
 def run_command(words: Sequence[str], json_file: str = "") -> int:
-    """Run a command and say what it took, on the standard error; return its exit status.
+    """Run a command, print its time and energy on stderr; return its exit status as a shell does.
 
     `json_file`: where time, energy, bound and flags are written, too. Raises EpochwattError: it
     cannot be started.

@@ -25,21 +25,21 @@ class EpochwattCallback(TrainerCallback):
         self.monitor = monitor
         self._loop: Any = None
         self._is_paused = False
-        self._n_steps = self._n_wanted = 0  # of the epoch
+        self._n_steps = self._n_steps_of_epoch = 0  # of the epoch
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Begin an epoch; one that an error has left open ends."""
         self._end(is_whole=False)
         loader: Any = more.get("train_dataloader")
         self._loop = self.monitor._begin(() if loader is None else loader)
-        self._n_steps, self._n_wanted = 0, 0
+        self._n_steps, self._n_steps_of_epoch = 0, 0
         if hasattr(loader, "__len__"):
-            self._n_wanted = -(-len(loader) // args.gradient_accumulation_steps)
+            self._n_steps_of_epoch = -(-len(loader) // args.gradient_accumulation_steps)
         self._stamp(ASK)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that the data of a step have come."""
-        self._go_on()  # nothing was saved in the end
+        self._resume()  # where logging, evaluation or saving was announced but not done
         self._stamp(BODY)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -53,26 +53,26 @@ class EpochwattCallback(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a loss is logged, unless evaluation or saving follows."""
         if not (control.should_evaluate or control.should_save):
-            self._go_on()
+            self._resume()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note the end of an evaluation, unless saving may follow."""
         if not control.should_save and getattr(args.save_strategy, "value", "") != "best":
-            self._go_on()
+            self._resume()
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a checkpoint is written; loading of data goes on."""
-        self._go_on()
+        self._resume()
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch."""
-        self._end(is_whole=self._n_steps >= self._n_wanted)
+        self._end(is_whole=self._n_steps >= self._n_steps_of_epoch)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch that was left early."""
         self._end(is_whole=False)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self._is_paused:
             self._stamp(AGAIN)
             self._is_paused = False

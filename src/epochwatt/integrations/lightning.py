@@ -31,7 +31,7 @@ class EpochwattCallback(Callback):
         self.monitor = monitor
         self._loop: Any = None
         self._logged: Any = None
-        self._is_paused = self._hears = False
+        self._is_paused = self._sees_fetch = False
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin an epoch; one that an error has left open ends."""
@@ -48,8 +48,8 @@ class EpochwattCallback(Callback):
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
         """Note that a mini-batch is done; other callbacks, such as checkpoints, come after this."""
         self._stamp(ASK)
-        self._hears = self._listen(getattr(trainer.fit_loop, "_data_fetcher", None))
-        if self._hears:
+        self._sees_fetch = self._hook_profiler(getattr(trainer.fit_loop, "_data_fetcher", None))
+        if self._sees_fetch:
             self._pause()
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
@@ -60,8 +60,8 @@ class EpochwattCallback(Callback):
 
     def on_validation_end(self, *_: Any) -> None:
         """Go on waiting for data."""
-        if not self._hears:
-            self._go_on()
+        if not self._sees_fetch:
+            self._resume()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """End an epoch and log it."""
@@ -75,22 +75,28 @@ class EpochwattCallback(Callback):
         """End an epoch that was left early."""
         self._end(is_whole=False)
 
-    def _listen(self, fetcher: Any) -> bool:
-        """Hear when the next mini-batch is fetched, where this Lightning tells its profiler."""
-        told = getattr(fetcher, "_start_profiler", None)
-        if told is not None and told != self._go_on_and_tell:
-            self._told, fetcher._start_profiler = told, self._go_on_and_tell
-        return told is not None
+    def _hook_profiler(self, fetcher: Any) -> bool:
+        """Replace the fetcher's `_start_profiler`, so that `_resume` runs when it fetches.
 
-    def _go_on_and_tell(self) -> None:
-        self._go_on()
-        self._told()
+        Returns whether this Lightning's fetcher has one.
+        """
+        start_profiler = getattr(fetcher, "_start_profiler", None)
+        if start_profiler is None:
+            return False
+        if start_profiler != self._resume_and_profile:
+            self._start_profiler = start_profiler
+            fetcher._start_profiler = self._resume_and_profile
+        return True
+
+    def _resume_and_profile(self) -> None:
+        self._resume()
+        self._start_profiler()
 
     def _pause(self) -> None:
         self._stamp(PAUSE)
         self._is_paused = True
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self._is_paused:
             self._stamp(AGAIN)
             self._is_paused = False

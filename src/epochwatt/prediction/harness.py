@@ -2,8 +2,8 @@
 
 Draws part modes, never rows: epochs of one mode are nearly equal, so a split by row would test on
 what it trained on. A `Trial` is one draw of the modes of one workload. `Answers` collects the
-frame, with a row for each predicted mode: table, method, target, n_profiled, draw, mode (its place
-in the table), truth, prediction, and low and high of the 90 % interval where the method states one,
+frame, with a row for each predicted mode: table, method, target, n_profiled, draw, mode (its row in
+the table), truth, prediction, and low and high of the 90 % interval where the method states one,
 and `error_pct`, absolute and of the observed value.
 
 `choices_frame` judges the mode that is chosen within each power limit by what was observed in it.
@@ -30,7 +30,8 @@ from epochwatt.prediction.selection.choose_power_modes import N_EPOCHS
 
 Places = NDArray[np.intp]
 
-NONE = -1  # in place of a place: no mode keeps the limit
+KEYS = ["table", "method", "target", "n_profiled", "draw"]  # columns of each trial's answers
+NONE = -1  # instead of a row of the table: no mode keeps the limit
 OVER_W = 1.0  # a limit that is broken by more than that; A/L+1 of PowerTrain's paper
 ROUNDING_W = 1e-9  # a mode whose power is the limit keeps it
 
@@ -45,7 +46,7 @@ class Split(NamedTuple):
 def split(modes: Sequence[Mode], train: Sequence[Mode]) -> Split:
     """Return the split that trains on `train` and tests on the rest.
 
-    Raises PredictionError: a mode of `train` is not among `modes`, or none is left.
+    Raises PredictionError: a mode of `train` is not among `modes`, or none trains or tests.
     """
     if unknown := [mode for mode in train if mode not in modes]:
         raise PredictionError(f"nothing was observed under {unknown[0]}")
@@ -59,19 +60,20 @@ def split(modes: Sequence[Mode], train: Sequence[Mode]) -> Split:
 
 
 def leave_one_mode_out(modes: Sequence[Mode]) -> list[Split]:
-    """Return one split per mode, which alone tests."""
+    """Return one split per mode: it tests, all others train."""
     return [split(modes, [m for m in modes if m != mode]) for mode in modes]
 
 
 def random_subsets(modes: Sequence[Mode], size: int, n_splits: int, seed: int) -> list[Split]:
-    """Return `n_splits` different random subsets, or every one where there are no more."""
-    n = len(modes)
-    if comb(n, size) <= n_splits:
+    """Draw `n_splits` different splits that train on `size` modes; all where there are no more."""
+    if comb(len(modes), size) <= n_splits:
         return [split(modes, train) for train in combinations(modes, size)]
-    rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
-    while len(drawn) < n_splits:
-        drawn[tuple(sorted(rng.choice(n, size, replace=False).tolist()))] = None
-    return [split(modes, [modes[place] for place in places]) for places in drawn]
+    rng = np.random.default_rng(seed)
+    subsets = dict[tuple[int, ...], None]()  # a set that keeps the order
+    while len(subsets) < n_splits:
+        subset = sorted(rng.choice(len(modes), size, replace=False).tolist())
+        subsets[tuple(subset)] = None
+    return [split(modes, [modes[number] for number in subset]) for subset in subsets]
 
 
 class Score(NamedTuple):
@@ -95,7 +97,7 @@ def mape_pct(predicted: ArrayLike, observed: ArrayLike) -> float:
 
 
 def score(errors_pct: ArrayLike) -> Score:
-    """Return the median, the 90th percentile and the worst of absolute errors."""
+    """Summarise absolute errors. Raises PredictionError: there are none."""
     errors = np.asarray(errors_pct, float)
     if not errors.size:
         raise PredictionError("no prediction to score")
@@ -109,23 +111,23 @@ class Trial:
 
     table: Observations  # one row per mode
     train: Observations  # what methods see of the profiled modes
-    places: Places  # of the modes of the table that they are asked for
-    draw: int
+    places: Places  # rows of the table whose modes they are asked for
+    draw: int  # number of the draw
 
     @classmethod
     def of(
         cls, table: Observations, train: Observations, test: Iterable[Mode], draw: int
     ) -> "Trial":
-        """Return a trial that asks for the modes of `test` that the table has."""
+        """Build the trial that asks for those modes of `test` that the table has."""
         asked = set(test)
         places = np.flatnonzero([mode in asked for mode in table.mode_of_row])
         return cls(table, train, places, draw)
 
     @property
     def profiled(self) -> Places:
-        """Places of the modes of the table that were profiled."""
-        seen = set(self.train.mode_of_row)
-        return np.flatnonzero([mode in seen for mode in self.table.mode_of_row])
+        """Rows of the table whose modes were profiled."""
+        trained_on = set(self.train.mode_of_row)
+        return np.flatnonzero([mode in trained_on for mode in self.table.mode_of_row])
 
 
 class Answers:
@@ -134,30 +136,30 @@ class Answers:
     def __init__(self, intervals: bool = False) -> None:
         self.intervals = intervals
         self._keys: list[tuple[str, str, str, int, int]] = []
-        self._columns: list[tuple[ArrayLike, ...]] = []
+        self._columns: list[dict[str, NDArray[np.generic]]] = []  # of each key, by name
 
     def add(self, fitted: Mapping[str, Predictor], trial: Trial, method: str) -> None:
-        """Ask the predictor of each target for the modes of a trial."""
-        modes, name = trial.table.modes[trial.places], trial.table.workload
+        """Record what the fitted predictor of each target says of a trial's modes."""
+        modes = trial.table.modes[trial.places]
         for target, predictor in fitted.items():
             interval = predictor.interval(modes) if self.intervals else None
-            low, high = interval if interval is not None else [np.full(len(modes), np.nan)] * 2
+            unknown = np.full(len(modes), np.nan)
+            low, high = interval or (unknown, unknown)
+            n_profiled = len(trial.train.distinct())
+            self._keys.append((trial.table.workload, method, target, n_profiled, trial.draw))
             truth = trial.table.values(target)[trial.places]
-            key = (name, method, target, len(trial.train.distinct()), trial.draw)
-            self._keys.append(key)
-            self._columns.append((trial.places, truth, predictor.predict(modes), low, high))
+            columns = {"mode": trial.places, "truth": truth, "prediction": predictor.predict(modes)}
+            self._columns.append({**columns, "low": low, "high": high})
 
     def frame(self) -> pd.DataFrame:
-        """Return all answers."""
-        names = ["table", "method", "target", "n_profiled", "draw"]
-        keys = pd.DataFrame(self._keys, columns=names)
-        sizes = [np.size(columns[0]) for columns in self._columns]
-        frame = keys.loc[np.repeat(np.arange(len(keys)), sizes)].reset_index(drop=True)
-        columns = list(zip(*self._columns, strict=True)) or [([],)] * 5
-        for name, parts in zip(
-            ("mode", "truth", "prediction", "low", "high"), columns, strict=True
-        ):
-            frame[name] = np.concatenate(parts)
+        """Return all answers, one row per predicted mode (columns: see the module)."""
+        n_modes = [len(columns["mode"]) for columns in self._columns]
+        keys = pd.DataFrame(self._keys, columns=KEYS)
+        frame = keys.loc[np.repeat(np.arange(len(keys)), n_modes)].reset_index(drop=True)
+        for name in ("mode", "truth", "prediction", "low", "high"):
+            frame[name] = np.concatenate(
+                [columns[name] for columns in self._columns] or [np.empty(0)]
+            )
         frame["error_pct"] = absolute_errors_pct(frame["prediction"], frame["truth"])
         return frame
 
@@ -168,62 +170,67 @@ def cross_validate(
     splits: Iterable[Split],
     priors: Mapping[str, Priors] | None = None,
 ) -> pd.DataFrame:
-    """Fit to the training modes of each split, the `draw`, and predict its test modes.
+    """Fit methods to the training modes of each split and predict its test modes.
 
-    Each method sees epochs 1 and 2 of the training modes and nothing else; the mean over a mode's
-    later epochs is predicted. There are no rows of power and energy for workloads without power,
-    and none of workloads without the priors that a method needs.
+    Returns the frame of `Answers`; `draw` is the number of the split. Each method sees epochs 1 and
+    2 of the training modes and nothing else; the mean over all epochs of a mode after the first is
+    predicted. There are no rows of power and energy for workloads without power, and none of
+    workloads without the `priors` (by workload) that a method needs.
     """
     methods, answers = list(methods), Answers()
     profiled = [rows.after_first(N_EPOCHS) for rows in observations]
     means = [rows.after_first().per_mode() for rows in observations]
-    for draw, parts in enumerate(splits):
-        training = [rows.only(parts.train) for rows in profiled]
+    for draw, (train, test) in enumerate(splits):
+        training = [rows.only(train) for rows in profiled]
         for rows, mean in zip(training, means, strict=True):
-            trial = Trial.of(mean, rows, parts.test, draw)
-            expected = (priors or {}).get(rows.workload, {})
+            trial = Trial.of(mean, rows, test, draw)
+            own_priors = (priors or {}).get(rows.workload, {})
             for method in methods:
-                if expected or not method.needs_prior:
-                    answers.add(predictors(method, rows, training, expected), trial, method.name)
+                if own_priors or not method.needs_prior:
+                    answers.add(predictors(method, rows, training, own_priors), trial, method.name)
     return answers.frame()
 
 
 def board_minutes(observations: Observations, modes: Iterable[Mode]) -> float:
-    """Return how long a board works for a model: epochs 0 to 2 of each mode, minutes."""
+    """Return the board time that profiling these modes takes, minutes: epochs 0 to 2 of each."""
     rows = observations.only(set(modes))
     return float(rows.time_s[rows.epoch <= N_EPOCHS].sum() / 60)
 
 
 def fastest_within(time_s: Numbers, power_w: Numbers, limits_w: Numbers) -> Places:
-    """Return the place of the fastest mode (n,) within each limit (k,), `NONE` where there is none.
+    """Return which of n modes is the fastest within each power limit (k,), `NONE` where none is.
 
     Of equally fast modes the one of least power counts.
     """
-    order = np.lexsort((time_s, power_w))
-    fastest = np.minimum.accumulate(time_s[order])
-    is_faster = np.append(True, fastest[1:] < fastest[:-1])
-    best = np.maximum.accumulate(np.where(is_faster, np.arange(len(order)), 0))
-    n_within = np.searchsorted(power_w[order], np.asarray(limits_w) + ROUNDING_W, side="right")
-    return np.where(n_within > 0, order[best[np.maximum(n_within, 1) - 1]], NONE)
+    by_power = np.lexsort((time_s, power_w))  # ascending
+    fastest_s = np.minimum.accumulate(time_s[by_power])  # of all modes up to this power
+    is_faster = np.append(True, fastest_s[1:] < fastest_s[:-1])  # than all modes of less power
+    fastest = by_power[np.maximum.accumulate(np.where(is_faster, np.arange(len(by_power)), 0))]
+    n_within = np.searchsorted(power_w[by_power], np.asarray(limits_w) + ROUNDING_W, side="right")
+    return np.where(n_within > 0, fastest[np.maximum(n_within, 1) - 1], NONE)
 
 
 def best_profiled(rows: Observations, profiled: Places, limits_w: Numbers) -> Places:
-    """Return the fastest of the profiled modes that were observed within each limit (k,)."""
-    places = fastest_within(rows.time_s[profiled], rows.power_w[profiled], limits_w)
-    return np.where(places == NONE, NONE, profiled[places])
+    """Return the row of the fastest profiled mode within each power limit (k,), or `NONE`.
+
+    `profiled` are rows of the table `rows`; times and powers are the observed ones.
+    """
+    fastest = fastest_within(rows.time_s[profiled], rows.power_w[profiled], limits_w)
+    return np.where(fastest == NONE, NONE, profiled[fastest])
 
 
 def choices_frame(rows: Observations, limits_w: Numbers, places: Places) -> pd.DataFrame:
-    """Return what was observed in the mode (k,) that was chosen within each limit.
+    """Compare the mode chosen within each power limit (k,) with the fastest one that keeps it.
 
-    Columns: limit_w, place, time_s, power_w, best_time_s, best_power_w, penalty_pct, over_w; NaN
-    where the place is `NONE`, and of the best mode where none keeps the limit.
+    `places` (k,) are rows of the table `rows`. Columns: limit_w, place, time_s, power_w,
+    best_time_s, best_power_w, penalty_pct, over_w, as observed; NaN where the place is `NONE`, and
+    of the best mode where none keeps the limit.
     """
     frame = pd.DataFrame({"limit_w": limits_w, "place": places})
     best = fastest_within(rows.time_s, rows.power_w, limits_w)
-    for name, chosen in (("", places), ("best_", best)):
+    for prefix, modes in (("", places), ("best_", best)):
         for target in ("time_s", "power_w"):
-            frame[f"{name}{target}"] = np.where(chosen == NONE, np.nan, rows.values(target)[chosen])
+            frame[prefix + target] = np.where(modes == NONE, np.nan, rows.values(target)[modes])
     frame["penalty_pct"] = 100 * (frame["time_s"] / frame["best_time_s"] - 1)
     frame["over_w"] = frame["power_w"] - frame["limit_w"]
     return frame
@@ -245,18 +252,26 @@ class Judgement(NamedTuple):
 
 
 def judge(choices: pd.DataFrame) -> Judgement:
-    """Judge the choices under limits that ascend. Raises PredictionError: they do not."""
+    """Summarise the choices (`choices_frame`) of one method over all its power limits.
+
+    Raises PredictionError: fewer than two limits, or limits that do not ascend.
+    """
     limits_w = choices["limit_w"].to_numpy()
     if len(limits_w) < 2 or not (np.diff(limits_w) > 0).all():
         raise PredictionError("limits that do not ascend", allowed="two or more, ascending")
     over_w = choices["over_w"].fillna(0.0).to_numpy()
     n_answered = int(choices["power_w"].notna().sum())
-    over_pct, over_1w_pct = (
-        100 * int((over_w > most + ROUNDING_W).sum()) / n_answered if n_answered else np.nan
-        for most in (0.0, OVER_W)
-    )
+
+    def broken_pct(tolerance_w: float) -> float:
+        n_broken = int((over_w > tolerance_w + ROUNDING_W).sum())
+        return 100 * n_broken / n_answered if n_answered else np.nan
+
     excess = np.trapezoid(np.maximum(over_w, 0), limits_w) / np.trapezoid(limits_w, limits_w)
-    penalty_pct = float(choices["penalty_pct"].median())
     return Judgement(
-        len(limits_w), n_answered, penalty_pct, over_pct, over_1w_pct, float(100 * excess)
+        n_limits=len(limits_w),
+        n_answered=n_answered,
+        penalty_pct=float(choices["penalty_pct"].median()),
+        over_pct=broken_pct(0.0),
+        over_1w_pct=broken_pct(OVER_W),
+        excess_area_pct=float(100 * excess),
     )

@@ -24,11 +24,11 @@ Prior = Callable[[Numbers], Numbers]  # modes (n, 6) -> what is expected of them
 
 CLOCKS = Mode._fields[:5]  # cores and clocks, and how much of the GPU is on
 LEVEL = 0.9  # of all intervals that are reported
-N_SAMPLES = 400
+N_SAMPLES, SAMPLE_SEED = 400, 2
 
 
 def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:
-    """Return the central interval of each column of a sample (d, n) that holds `level` of it."""
+    """Return low and high (n,) of the central part `level` of each column of a sample (d, n)."""
     low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
@@ -65,7 +65,7 @@ class Predictor(ABC):
         if self.interval(modes, LEVEL) is None:
             return None
         mean, sd = self.log_normal(modes)
-        noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(mean)))
+        noise = np.random.default_rng(SAMPLE_SEED).standard_normal((N_SAMPLES, len(mean)))
         return np.asarray(np.exp(mean + sd * noise))
 
     def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
@@ -84,7 +84,7 @@ class Predictor(ABC):
         return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
 
     def fits(self, modes: ArrayLike) -> Numbers:
-        """Return what fits that agree with the observations about as well expect, shape (n, d)."""
+        """Return what d fits that agree about equally well with the data expect, shape (n, d)."""
         return self.predict(modes)[:, None]
 
     def mean(self, modes: ArrayLike) -> Numbers:
@@ -96,7 +96,10 @@ class Predictor(ABC):
         return np.asarray(self.fits(modes).mean(1))
 
     def residuals(self) -> Numbers:
-        """Return independent relative deviations in the m profiled modes; (0,) where not known."""
+        """Return relative deviations from the fit, decorrelated, in the m profiled modes.
+
+        Of shape (0,) where they are not known.
+        """
         return np.empty(0)
 
 
@@ -141,7 +144,7 @@ class Context:
         return [rows for rows in self.networks if rows.workload != observations.workload]
 
     def need_reference(self, observations: Observations) -> Reference:
-        """Return the reference. Raises PredictionError: there is none."""
+        """Return the reference workload. Raises PredictionError: the fit was given none."""
         if self.reference is None:
             raise PredictionError(
                 "it transfers from another workload that was run in all modes, and none was given",
@@ -176,6 +179,8 @@ class Method:
 
     @property
     def predicts(self) -> tuple[str, ...]:
-        """All targets, in the order of `TARGETS`: energy too where it follows."""
-        follows = {ENERGY} if {TIME, POWER} <= {*self.targets} else set()
-        return tuple(target for target in TARGETS if target in {*self.targets} | follows)
+        """All targets, in the order of `TARGETS`: energy too where time and power are."""
+        targets = {*self.targets}
+        if {TIME, POWER} <= targets:
+            targets.add(ENERGY)
+        return tuple(target for target in TARGETS if target in targets)

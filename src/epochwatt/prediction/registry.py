@@ -43,7 +43,7 @@ RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not gi
 
 
 def references(root: Path = Path()) -> dict[str, str]:
-    """Return name -> module.NAME of all methods; nothing is imported.
+    """Return all methods by name, each as `module.NAME`; nothing is imported.
 
     Raises ConfigError: config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`.
     """
@@ -60,9 +60,9 @@ def references(root: Path = Path()) -> dict[str, str]:
 
 
 def load_method(name: str, root: Path = Path(), option: str = "--method") -> Method:
-    """Return one method, which is imported.
+    """Import a method by its name in the registry; `option` is for messages.
 
-    Raises ConfigError: no such method, or its reference leads to none.
+    Raises ConfigError: no such name, or what it stands for is no `Method`.
     """
     names = references(root)
     if name not in names:
@@ -80,18 +80,18 @@ def load_method(name: str, root: Path = Path(), option: str = "--method") -> Met
 
 
 def load_methods(root: Path = Path()) -> dict[str, Method]:
-    """Return all methods by name, in the order of the tables. Raises as `load_method`."""
+    """Import all methods: by name, in the registry's order. Raises as `load_method`."""
     return {name: load_method(name, root) for name in references(root)}
 
 
 def method_modules(root: Path = Path()) -> list[str]:
-    """Return the modules of all methods: code that jobs depend on without importing it by name."""
+    """Return the importable modules of all methods: jobs depend on their code."""
     modules = {reference.rpartition(".")[0] for reference in references(root).values()}
 
-    def is_there(module: str) -> bool:
+    def is_importable(module: str) -> bool:
         try:
             return find_spec(module) is not None
         except ImportError:  # the job that needs it will say so
             return False
 
-    return sorted(filter(is_there, modules))
+    return sorted(filter(is_importable, modules))

@@ -13,11 +13,12 @@ from epochwatt.errors import ConfigError
 from epochwatt.prediction.predictor import LEVEL
 from epochwatt.rounds.fleet import Member, load_fleet, members_of
 from epochwatt.rounds.plan import (
+    ROUNDING,
     Client,
     Objective,
     Round,
-    as_given,
     energy_j,
+    fixed_round,
     n_samples,
     plan_round,
 )
@@ -34,7 +35,7 @@ MOST_ROWS = 20  # boards that are printed; all are in the CSV
 
 @dataclass(frozen=True)
 class Request:
-    """A question of `epochwatt rounds`; None: left open."""
+    """The options of `epochwatt rounds`; None: left open."""
 
     fleet: Path
     objective: Objective = "energy"
@@ -56,7 +57,7 @@ class Answer:
 
     @property
     def latest_s(self) -> float:
-        """When a board is late: after the deadline, or else the planned end."""
+        """Time after which a board is late: the later of deadline and planned end, s."""
         return max(self.planned.end_s, self.request.deadline_s or 0.0)
 
     @property
@@ -66,9 +67,10 @@ class Answer:
 
 
 def find_answer(request: Request, root: Path = Path()) -> Answer:
-    """Plan a round.
+    """Plan a round of a fleet, beside the same round in the strongest modes.
 
-    Raises ConfigError: a fleet that cannot be, a deadline or budget that nobody can keep, or a risk
+    With a risk p that any of n boards is late, each may be so with 1 - (1 - p)^(1 / n); z is its
+    quantile. Raises ConfigError: a wrong fleet, a deadline or budget that no round keeps, or a risk
     that is not above 0 and up to 0.5.
     """
     members = members_of(load_fleet(request.fleet), root)
@@ -80,34 +82,43 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
         n_boards = sum(client.count for client in clients)
         z = NormalDist().inv_cdf((1 - request.max_risk) ** (1 / n_boards))
     strongest = [strongest_choice(member) for member in members]
-    latest_s = request.deadline_s
-    if latest_s is None:
+    if request.deadline_s is not None:
+        latest_s = request.deadline_s
+    elif request.objective == "energy":
+        latest_s = max(float(client.end_s(z).min()) for client in clients)
+    else:
         latest_s = math.inf
-        if request.objective == "energy":
-            latest_s = max(float(client.end_s(z).min()) for client in clients)
     budget_j = math.inf if request.max_energy_wh is None else 3600 * request.max_energy_wh
     planned = plan_round(clients, request.objective, latest_s, budget_j, z)
-    return Answer(request, members, z, planned, as_given(clients, strongest))
+    return Answer(request, members, z, planned, fixed_round(clients, strongest))
 
 
 def strongest_choice(member: Member) -> int:
-    """Return the choice with the highest clocks and all it may train; of equal ones the fastest."""
+    """Return the index of the choice with the highest clocks; ties: most mini-batches, fastest.
+
+    How high a mode is: the sum of its parts, each relative to its highest value.
+    """
     modes = np.array(member.modes, float)
-    trained = np.array(member.minibatches)
+    minibatches = np.array(member.minibatches)
     height = (modes / modes.max(0).clip(1e-9)).sum(1)
-    return int(np.lexsort((member.client.fit_s, -trained, -height))[0])
+    return int(np.lexsort((member.client.fit_s, -minibatches, -height))[0])
 
 
 def table_of(answer: Answer) -> pd.DataFrame:
-    """Return a row per board, or boards that are alike: mode, end, energy, bounds, and risk."""
+    """Return a row per board, or boards that are alike: mode, end, energy, bounds, and risk.
+
+    The logarithm of a fit's time is normal; `late`: probability that the board ends after
+    `latest_s`; `end_low_s`, `end_high_s`: interval of the level `LEVEL`.
+    """
     rows = []
-    wide = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    quantile = NormalDist().inv_cdf((1 + LEVEL) / 2)
     for member, k in zip(answer.members, answer.planned.choices, strict=True):
         client = member.client
         spread = float(np.broadcast_to(client.spread, client.fit_s.shape)[k])
         expected_s, fit_s = client.end_s()[k], client.fit_s[k]
         slack = math.log(max(answer.latest_s - client.around_s, 1e-12) / fit_s)
-        late = 1 - NormalDist().cdf(slack / spread) if spread else float(slack < -1e-9)
+        # without spread the time is known: the board is late for certain, or not at all
+        late = 1 - NormalDist().cdf(slack / spread) if spread else float(slack < -ROUNDING)
         rows.append(
             {
                 "board": client.name,
@@ -117,8 +128,8 @@ def table_of(answer: Answer) -> pd.DataFrame:
                 "samples": client.n_samples[k],
                 "fit_s": fit_s,
                 "end_s": expected_s,
-                "end_low_s": client.around_s + fit_s * math.exp(-wide * spread),
-                "end_high_s": client.around_s + fit_s * math.exp(wide * spread),
+                "end_low_s": client.around_s + fit_s * math.exp(-quantile * spread),
+                "end_high_s": client.around_s + fit_s * math.exp(quantile * spread),
                 "power_w": member.power_w[k],
                 "energy_j": client.energy_j(k, answer.planned.end_s),
                 "waiting_s": answer.planned.end_s - fit_s,
@@ -132,12 +143,15 @@ def table_of(answer: Answer) -> pd.DataFrame:
 
 
 def waiting_j(clients: Sequence[Client], planned: Round, waiting_w: float | None = None) -> float:
-    """Return the energy of waiting until the end of a round; `waiting_w`: of every board."""
-    total = 0.0
+    """Return the energy that boards draw outside their fits in a round, J.
+
+    `waiting_w`: power of every board while it waits; None: that of its choice
+    """
+    total_j = 0.0
     for client, k in zip(clients, planned.choices, strict=True):
         power_w = client.waiting_w[k] if waiting_w is None else waiting_w
-        total += client.count * power_w * (planned.end_s - client.fit_s[k])
-    return float(total)
+        total_j += client.count * power_w * (planned.end_s - client.fit_s[k])
+    return float(total_j)
 
 
 def answer_lines(answer: Answer) -> list[str]:
@@ -186,10 +200,10 @@ def answer_lines(answer: Answer) -> list[str]:
         "",
     ]
     if strongest_j > plan_j:
-        rests = waiting_j(clients, answer.strongest) - waiting_j(clients, answer.planned)
+        waiting_saved_j = waiting_j(clients, answer.strongest) - waiting_j(clients, answer.planned)
         lines.append(
             f"The plan saves {100 * (1 - plan_j / strongest_j):.3g} % of the energy of the "
-            f"strongest modes; {_part(rests, strongest_j - plan_j)}."
+            f"strongest modes; {_waiting_part(waiting_saved_j, strongest_j - plan_j)}."
         )
     late = 1 - np.prod((1 - table["late"]) ** table["boards"])
     lines.append(f"Some board ends later in {100 * late:.3g} % of such rounds.")
@@ -214,19 +228,20 @@ def answer_lines(answer: Answer) -> list[str]:
 
 
 def _outcome(answer: Answer, planned: Round) -> tuple[str, str, str]:
+    """Return end, energy and share of waiting of a round as cells of a table."""
     clients = answer.clients
     total_j = energy_j(clients, planned)
     waits = 100 * waiting_j(clients, planned) / total_j
     return f"{planned.end_s:.4g} s", f"{total_j / 3600:.4g} Wh", f"{waits:.0f} % of it waiting"
 
 
-def _part(rests_j: float, saved_j: float) -> str:
-    """Return in words how much of a saving rests on what boards draw while they wait."""
-    if rests_j <= 0:
+def _waiting_part(waiting_saved_j: float, saved_j: float) -> str:
+    """Return in words how much of a saving comes from boards that wait less or with less power."""
+    if waiting_saved_j <= 0:
         return "none of it rests on what waiting boards draw"
-    if rests_j >= saved_j:
+    if waiting_saved_j >= saved_j:
         return "all of it rests on what waiting boards draw"
-    return f"{100 * rests_j / saved_j:.0f} % of that rests on what waiting boards draw"
+    return f"{100 * waiting_saved_j / saved_j:.0f} % of that rests on what waiting boards draw"
 
 
 def _bounds(low: float, high: float) -> str:

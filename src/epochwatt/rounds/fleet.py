@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from epochwatt.board.device.kinds import KINDS
@@ -92,7 +93,7 @@ class BoardEntry(Closed):
     )
 
     @model_validator(mode="after")
-    def _some_samples(self) -> "BoardEntry":
+    def _check_board(self) -> "BoardEntry":
         if min(self.sizes) < 1 or self.sizes[0] > self.sizes[1]:
             raise ValueError("samples: 1 or more, or two numbers of which the second is larger")
         if self.table is None and None in (self.device, self.workload, self.grid):
@@ -118,7 +119,7 @@ class Fleet(Closed):
     )
 
     @model_validator(mode="after")
-    def _names(self) -> "Fleet":
+    def _check_names(self) -> "Fleet":
         names = [board.name for board in self.boards]
         for name in names:
             if names.count(name) > 1:
@@ -141,12 +142,12 @@ class Member:
 
 
 def load_fleet(path: Path) -> Fleet:
-    """Return a fleet. Raises ConfigError: no such file, or a key or value that cannot be."""
+    """Read a fleet from a YAML file; ConfigError: no such file, or a wrong key or value."""
     return validated(Fleet, read_yaml(path), str(path))
 
 
 def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
-    """Return the boards of a fleet with their choices.
+    """Return the boards of a fleet with their choices, a row for each mode and amount of training.
 
     Raises ConfigError: a board without a table, or with several; a mode that it lacks; power that
     is not known; no mode within its limit of power.
@@ -155,8 +156,9 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
 
 
 def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
+    """Return a board with its choices: each mode with each number of mini-batches."""
     where = f"board {entry.name}"
-    table = _table(entry, where) if entry.table else _simulated(entry, root)
+    table = _find_table(entry, where) if entry.table else _simulate_table(entry, root)
     rows = observations_of(table)
     modes, time_s, power_w = rows.modes, rows.time_s, rows.power_w
     if np.isnan(power_w).any():
@@ -165,20 +167,21 @@ def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
     parts, n_profiled = table.parts, None
     if entry.table and entry.grid:
         n_profiled = len(modes)
-        modes, time_s, power_w, spread = _predicted(entry.grid, table, where)
+        modes, time_s, power_w, spread = _predict_grid(entry.grid, table, where)
         parts = MODE_PARTS[:4]
     if entry.modes:
-        chosen = _named(entry, modes, where)
-        modes, time_s, power_w, spread = (v[chosen] for v in (modes, time_s, power_w, spread))
+        is_chosen = _match_modes(entry, modes, where)
+        modes, time_s, power_w, spread = (v[is_chosen] for v in (modes, time_s, power_w, spread))
     per_sample_s = time_s / _samples_per_work(entry, table, where)
-    kept = power_w <= (entry.max_power_w or math.inf)
-    if not kept.any():
+    is_kept = power_w <= (entry.max_power_w or math.inf)
+    if not is_kept.any():
         raise ConfigError(
             f"no mode trains with at most {entry.max_power_w:g} W",
             where=where,
             allowed=f"{power_w.min():.4g} W or more",
         )
-    modes, per_sample_s, power_w, spread = (v[kept] for v in (modes, per_sample_s, power_w, spread))
+    modes, per_sample_s = modes[is_kept], per_sample_s[is_kept]
+    power_w, spread = power_w[is_kept], spread[is_kept]
     batch = table.key.batch_size or 1
     low, high = (math.ceil(samples / batch) for samples in entry.sizes)
     sizes = np.unique(np.linspace(low, high, LEVELS).round().astype(int))
@@ -192,42 +195,43 @@ def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
         transfer_s = 2 * 8 * fleet.model_mb / entry.bandwidth_mbit_s
     waiting_w = _waiting_w(entry, table, modes, root)[repeated]
     client = Client(
-        entry.name,
-        fit_s,
-        fit_s * power_w[repeated],
-        waiting_w,
-        n_samples,
-        fleet.engine_s + transfer_s,
-        spread[repeated],
-        entry.count,
+        name=entry.name,
+        fit_s=fit_s,
+        fit_j=fit_s * power_w[repeated],
+        waiting_w=waiting_w,
+        n_samples=n_samples,
+        around_s=fleet.engine_s + transfer_s,
+        spread=spread[repeated],
+        count=entry.count,
     )
     all_modes = [Mode(*row) for row in modes.tolist()]
     return Member(
-        entry,
-        client,
-        tuple(all_modes[k] for k in repeated),
-        parts,
-        power_w[repeated],
-        tuple(minibatches.tolist()),
-        table.key.provenance,
-        n_profiled,
+        entry=entry,
+        client=client,
+        modes=tuple(all_modes[k] for k in repeated),
+        parts=parts,
+        power_w=power_w[repeated],
+        minibatches=tuple(minibatches.tolist()),
+        provenance=table.key.provenance,
+        n_profiled=n_profiled,
     )
 
 
-def _table(entry: BoardEntry, where: str) -> ModeTable:
-    """Return the one table of training that is meant."""
+def _find_table(entry: BoardEntry, where: str) -> ModeTable:
+    """Return the table of training of an entry; ConfigError: none or several match its keys."""
     tables = [table for table in find_tables(str(entry.table)) if table.key.task == "train"]
     keys = ("workload", "device", "batch_size")
-    chosen = {key: value for key in keys if (value := getattr(entry, key)) is not None}
-    meant = [t for t in tables if all(getattr(t.key, k) == v for k, v in chosen.items())]
-    if len(meant) == 1:
-        return meant[0]
-    among = meant or tables
+    asked = {key: value for key in keys if (value := getattr(entry, key)) is not None}
+    matching = [t for t in tables if all(getattr(t.key, k) == v for k, v in asked.items())]
+    if len(matching) == 1:
+        return matching[0]
+    candidates = matching or tables
     raise ConfigError(
-        f"{len(meant) or 'no'} such tables of training",
+        f"{len(matching) or 'no'} such tables of training",
         where=f"{where}: {entry.table}",
         allowed="; ".join(
-            f"{key}: {', '.join(sorted({str(getattr(t.key, key)) for t in among}))}" for key in keys
+            f"{key}: {', '.join(sorted({str(getattr(t.key, key)) for t in candidates}))}"
+            for key in keys
         )
         if tables
         else None,
@@ -235,24 +239,25 @@ def _table(entry: BoardEntry, where: str) -> ModeTable:
     )
 
 
-def _simulated(entry: BoardEntry, root: Path) -> ModeTable:
-    """Return the simulated modes of a board, as a sweep of config/sweeps.yaml would have them."""
+def _simulate_table(entry: BoardEntry, root: Path) -> ModeTable:
+    """Simulate a board's modes, as for a sweep of config/sweeps.yaml, by the kernel counts."""
     twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
     workload = {"model": entry.workload, "batch_size": entry.batch_size or BATCH_SIZE}
-    entry_of_sweep = {
+    sweep_settings = {
         "title": f"{entry.workload} on {entry.device}",
         "backend": TWIN,
         "device": entry.device,
         "workload": workload | {"dataset_source": "official", "num_workers": 4},
         "grid": entry.grid,
     }
-    sweep = SweepEntry.model_validate(entry_of_sweep)
+    sweep = SweepEntry.model_validate(sweep_settings)
     facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
     work = network_of(entry.workload, {}, twin, root).work
     return tables_of(simulated_rows(facts, twin.knowing(work)))[0]
 
 
 def _samples_per_work(entry: BoardEntry, table: ModeTable, where: str) -> int:
+    """Return the samples in the work whose time a row is; ConfigError: they are not known."""
     if table.key.work == "mini-batch" and table.key.batch_size:
         return table.key.batch_size
     if entry.samples_per_epoch is None:
@@ -264,18 +269,18 @@ def _samples_per_work(entry: BoardEntry, table: ModeTable, where: str) -> int:
     return entry.samples_per_epoch
 
 
-def _named(entry: BoardEntry, modes: Numbers, where: str) -> Numbers:
-    """Return which modes a board may take. Raises ConfigError: one that it lacks."""
-    chosen = np.zeros(len(modes), bool)
+def _match_modes(entry: BoardEntry, modes: Numbers, where: str) -> NDArray[np.bool_]:
+    """Return whether each mode is one of the entry's `modes`; ConfigError: one that it lacks."""
+    is_chosen = np.zeros(len(modes), bool)
     for named in entry.modes:
         if unknown := named.keys() - {*MODE_PARTS}:
             raise ConfigError(
                 f"modes: unknown part {min(unknown)!r}", where=where, allowed=MODE_PARTS
             )
-        fits = np.ones(len(modes), bool)
+        is_match = np.ones(len(modes), bool)
         for part, value in named.items():
-            fits &= np.isclose(modes[:, MODE_PARTS.index(part)], value, rtol=MHZ_WITHIN)
-        if not fits.any():
+            is_match &= np.isclose(modes[:, MODE_PARTS.index(part)], value, rtol=MHZ_WITHIN)
+        if not is_match.any():
             steps = {p: np.unique(modes[:, MODE_PARTS.index(p)]) for p in named}
             raise ConfigError(
                 "its table has no mode "
@@ -285,14 +290,17 @@ def _named(entry: BoardEntry, modes: Numbers, where: str) -> Numbers:
                     f"{part}: {', '.join(f'{step:g}' for step in steps[part])}" for part in named
                 ),
             )
-        chosen |= fits
-    return chosen
+        is_chosen |= is_match
+    return is_chosen
 
 
-def _predicted(
+def _predict_grid(
     grid: Grid, table: ModeTable, where: str
 ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return modes of a grid, time and power expected of each, and how sure the time is."""
+    """Return modes of a grid, expected times, s, and powers, W, and the SD of the log times.
+
+    The method that is recommended is fitted to the table. Raises ConfigError: an unknown device.
+    """
     kind = table.key.device
     if kind not in KINDS:
         raise ConfigError(
@@ -301,8 +309,8 @@ def _predicted(
             allowed=KINDS,
             do="leave `grid` out: it chooses among the modes of its table",
         )
-    chosen = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
-    modes = np.column_stack([chosen, np.zeros(len(chosen))])
+    clocks = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
+    modes = np.column_stack([clocks, np.zeros(len(clocks))])
     rows, method = observations_of(table), load_method(RECOMMENDED)
     time, power = (method.fit(rows, Context(target)) for target in (TIME, POWER))
     _, sd = time.log_normal(modes)
@@ -310,6 +318,10 @@ def _predicted(
 
 
 def _waiting_w(entry: BoardEntry, table: ModeTable, modes: Numbers, root: Path) -> Numbers:
+    """Return the power while a board waits in each mode, W: given, or that of a simulated board.
+
+    Raises ConfigError: `waiting_w` is no number, and the table is not of a simulated board.
+    """
     where = f"board {entry.name}"
     if not isinstance(entry.waiting_w, str):
         return np.full(len(modes), entry.waiting_w)

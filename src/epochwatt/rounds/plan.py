@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from epochwatt.errors import ConfigError
 
 Numbers = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 Objective = Literal["energy", "time", "energy_per_sample"]
 ROUNDING = 1e-9  # relative
 MOST_RATIOS = 100  # steps of Dinkelbach's method; it needs a handful
@@ -49,13 +49,13 @@ class Client:
     count: int = 1
 
     def end_s(self, z: float = 0.0) -> Numbers:
-        """Return when each choice ends; `z`: standard deviations that its fit is longer."""
+        """Return when each choice ends, s, shape (n,); `z`: SDs by which the fit is longer."""
         return self.around_s + self.fit_s * np.exp(z * self.spread)
 
     def energy_j(self, choice: int, end_s: float) -> float:
-        """Return the energy of one board from the beginning of a round to its end."""
-        waits_s = end_s - self.fit_s[choice]
-        return float(self.fit_j[choice] + self.waiting_w[choice] * waits_s)
+        """Return the energy of one board over a round that ends at `end_s`, J."""
+        waiting_s = end_s - self.fit_s[choice]
+        return float(self.fit_j[choice] + self.waiting_w[choice] * waiting_s)
 
 
 class Round(NamedTuple):
@@ -77,8 +77,8 @@ def n_samples(clients: Sequence[Client], planned: Round) -> float:
     return float(sum(client.count * client.n_samples[k] for client, k in pairs))
 
 
-def as_given(clients: Sequence[Client], choices: Sequence[int]) -> Round:
-    """Return the round in which boards do as they are told: it ends with the last of them."""
+def fixed_round(clients: Sequence[Client], choices: Sequence[int]) -> Round:
+    """Return the round in which each board makes the given choice; it ends with the slowest."""
     ends_s = [c.end_s()[k] for c, k in zip(clients, choices, strict=True)]
     return Round(float(max(ends_s)), tuple(choices))
 
@@ -90,7 +90,7 @@ def plan_round(
     budget_j: float = np.inf,
     z: float = 0.0,
 ) -> Round:
-    """Return the best round.
+    """Return the round that is best by an objective within limits of time and energy.
 
     Parameters
     ----------
@@ -104,33 +104,34 @@ def plan_round(
     """
     fastest = [int(client.end_s(z).argmin()) for client in clients]
     slowest = max(range(len(clients)), key=lambda i: clients[i].end_s(z)[fastest[i]])
-    first_s = float(clients[slowest].end_s(z)[fastest[slowest]])
-    if first_s > latest_s:
+    earliest_s = float(clients[slowest].end_s(z)[fastest[slowest]])
+    if earliest_s > latest_s:
         raise ConfigError(
             f"no round ends within {latest_s:g} s",
-            found=f"{clients[slowest].name} needs {first_s:.4g} s in its fastest mode",
-            allowed=f"{first_s:.4g} s or more",
+            found=f"{clients[slowest].name} needs {earliest_s:.4g} s in its fastest mode",
+            allowed=f"{earliest_s:.4g} s or more",
             do="allow more time, or give that board less to train",
         )
     last_s = min(latest_s, max(float(client.end_s(z).max()) for client in clients))
     if objective != "energy_per_sample":
-        best, ends_s, costs_j = _sweep(clients, first_s, last_s, z, 0.0)
-        within = costs_j <= budget_j
-        if not within.any():
+        best, ends_s, costs_j = _candidate_ends(clients, earliest_s, last_s, z, 0.0)
+        is_affordable = costs_j <= budget_j
+        if not is_affordable.any():
             raise ConfigError(
                 f"no round takes at most {budget_j:.4g} J",
                 found=f"{costs_j.min():.4g} J at least, in {ends_s[costs_j.argmin()]:.4g} s",
                 do="raise the budget of energy, or allow more time",
             )
-        place = within.argmax() if objective == "time" else costs_j.argmin()
-        return _at(best, float(ends_s[place]))
-    ratio_j = 0.0  # Dinkelbach: no round costs less a sample if none is worth more at this price
+        index = is_affordable.argmax() if objective == "time" else costs_j.argmin()
+        return _round_ending(best, float(ends_s[index]))
+    # Dinkelbach: energy / samples is least where min(energy - price * samples) = 0 at that price
+    price_j = 0.0
     for _ in range(MOST_RATIOS):
-        best, ends_s, costs_j = _sweep(clients, first_s, last_s, z, ratio_j)
-        planned = _at(best, float(ends_s[costs_j.argmin()]))
-        former_j = ratio_j
-        ratio_j = energy_j(clients, planned) / n_samples(clients, planned)
-        if np.isclose(ratio_j, former_j, rtol=1e-12):
+        best, ends_s, costs_j = _candidate_ends(clients, earliest_s, last_s, z, price_j)
+        planned = _round_ending(best, float(ends_s[costs_j.argmin()]))
+        former_j = price_j
+        price_j = energy_j(clients, planned) / n_samples(clients, planned)
+        if np.isclose(price_j, former_j, rtol=1e-12):
             break
     return planned
 
@@ -139,83 +140,93 @@ class _Best(NamedTuple):
     """The best choice of a client as the round's end moves: from each `begin_s` on."""
 
     begin_s: Numbers  # ascending
-    choice: Places
-    base_j: Numbers  # its cost is base_j + slope_w * T
-    slope_w: Numbers
+    choice: Indices
+    base_j: Numbers  # its cost is base_j + waiting_w * T
+    waiting_w: Numbers
 
 
-def _at(best: Sequence[_Best], end_s: float) -> Round:
-    """Return what every board does in a round of this length."""
+def _round_ending(best: Sequence[_Best], end_s: float) -> Round:
+    """Return the round that ends at `end_s`, every board in its best choice."""
     choices = [int(b.choice[np.searchsorted(b.begin_s, end_s, "right") - 1]) for b in best]
     return Round(end_s, tuple(choices))
 
 
-def _sweep(
-    clients: Sequence[Client], first_s: float, last_s: float, z: float, price_j: float
+def _candidate_ends(
+    clients: Sequence[Client], earliest_s: float, last_s: float, z: float, price_j: float
 ) -> tuple[list[_Best], Numbers, Numbers]:
-    """Return the best choices, all ends of a round that may be best, and what each costs.
+    """Return each client's best choices, all ends that may be best, ascending, and their costs, J.
 
-    `price_j`: what a sample is worth.
+    Each client's cost is linear in T between its `begin_s`; their sum is made of the steps there.
+    `price_j`: what a sample is worth
     """
-    best = [_best_choices(client, first_s, last_s, z, price_j) for client in clients]
+    best = [_best_choices(client, earliest_s, last_s, z, price_j) for client in clients]
     begins_s = np.concatenate([b.begin_s for b in best])
     order = np.argsort(begins_s, kind="stable")
     pairs = [*zip(clients, best, strict=True)]
     steps_j = [client.count * np.diff(b.base_j, prepend=0.0) for client, b in pairs]
-    steps_w = [client.count * np.diff(b.slope_w, prepend=0.0) for client, b in pairs]
-    bases_j, slopes_w = (np.cumsum(np.concatenate(steps)[order]) for steps in (steps_j, steps_w))
+    steps_w = [client.count * np.diff(b.waiting_w, prepend=0.0) for client, b in pairs]
+    bases_j = np.cumsum(np.concatenate(steps_j)[order])
+    totals_w = np.cumsum(np.concatenate(steps_w)[order])
     ends_s, last = np.unique(begins_s[order][::-1], return_index=True)
     last = len(order) - 1 - last  # of equal ends the sum of all
-    return best, ends_s, bases_j[last] + slopes_w[last] * ends_s
+    return best, ends_s, bases_j[last] + totals_w[last] * ends_s
 
 
-def _best_choices(client: Client, first_s: float, last_s: float, z: float, price_j: float) -> _Best:
-    """Return the lower envelope of a client's choices between two ends of the round.
+def _best_choices(
+    client: Client, earliest_s: float, last_s: float, z: float, price_j: float
+) -> _Best:
+    """Return the lower envelope of a client's choices over the end T of the round.
 
-    A choice is a line: it begins when its fit has ended, and rises by the power of waiting.
+    The cost of a choice is a line, base_j + waiting_w * T, that begins when its fit has ended. T is
+    between `earliest_s` and `last_s`.
     """
-    slope_w = client.waiting_w
-    base_j = client.fit_j - slope_w * client.fit_s - price_j * client.n_samples
-    begin_s = np.maximum(client.end_s(z), first_s)
-    for limit_s in (first_s, last_s):  # ends that differ by rounding are the same
+    waiting_w = client.waiting_w
+    base_j = client.fit_j - waiting_w * client.fit_s - price_j * client.n_samples
+    begin_s = np.maximum(client.end_s(z), earliest_s)
+    for limit_s in (earliest_s, last_s):  # ends that differ by rounding are the same
         begin_s = np.where(np.isclose(begin_s, limit_s, rtol=ROUNDING, atol=0), limit_s, begin_s)
-    at_last_j = base_j + slope_w * last_s
+    last_cost_j = base_j + waiting_w * last_s
+    lines = _useful_lines(base_j, waiting_w, begin_s, last_cost_j, last_s)
+    corners: list[tuple[float, int]] = []  # T and the choice that is best from there on
+    starts_s = np.unique(begin_s[lines])
+    for start_s, next_s in zip(starts_s, [*starts_s[1:], np.inf], strict=True):
+        present, now_s = lines[begin_s[lines] <= start_s], float(start_s)
+        costs_j = base_j[present] + waiting_w[present] * now_s
+        k = int(present[np.lexsort((waiting_w[present], costs_j))[0]])
+        while now_s < next_s:
+            if not corners or corners[-1][1] != k:
+                corners.append((now_s, k))
+            flatter = present[waiting_w[present] < waiting_w[k]]
+            if not len(flatter):
+                break
+            crossings_s = (base_j[flatter] - base_j[k]) / (waiting_w[k] - waiting_w[flatter])
+            nearest = np.lexsort((waiting_w[flatter], crossings_s))[0]
+            now_s, k = max(now_s, float(crossings_s[nearest])), int(flatter[nearest])
+    begins, choices = np.array([t for t, _ in corners]), np.array([k for _, k in corners])
+    return _Best(begins, choices, base_j[choices], waiting_w[choices])
+
+
+def _useful_lines(
+    base_j: Numbers, waiting_w: Numbers, begin_s: Numbers, last_cost_j: Numbers, last_s: float
+) -> Indices:
+    """Return the choices but for those that lie above another from their begin to `last_s`."""
+
+    def begins_below(lines: Indices, others: Indices) -> NDArray[np.bool_]:
+        t_s = begin_s[lines]
+        return base_j[lines] + waiting_w[lines] * t_s < base_j[others] + waiting_w[others] * t_s
+
     left = np.flatnonzero(begin_s <= last_s)
-    left = left[np.lexsort((at_last_j[left], begin_s[left]))]
-    # a line is of no use above another that has begun and ends lower; first the lowest so far
-    lowest = np.minimum.accumulate(at_last_j[left])
-    so_far = np.maximum.accumulate(np.where(at_last_j[left] == lowest, np.arange(len(left)), 0))
-    left = left[_is_below(left, left[so_far], base_j, slope_w, begin_s) | (left == left[so_far])]
-    left = left[np.argsort(at_last_j[left], kind="stable")]
+    left = left[np.lexsort((last_cost_j[left], begin_s[left]))]
+    # a quick pass: each line against the one of those before it that ends lowest
+    lowest_j = np.minimum.accumulate(last_cost_j[left])
+    is_lowest = last_cost_j[left] == lowest_j
+    lowest = left[np.maximum.accumulate(np.where(is_lowest, np.arange(len(left)), 0))]
+    left = left[begins_below(left, lowest) | (left == lowest)]
+    left = left[np.argsort(last_cost_j[left], kind="stable")]
     kept: list[int] = []
     while len(left):
         k = left[0]
         kept.append(int(k))
         is_later = begin_s[left] >= begin_s[k]
-        left = left[~is_later | _is_below(left, k, base_j, slope_w, begin_s)]
-    lines = np.array(kept)
-    rows: list[tuple[float, int]] = []
-    starts_s = np.unique(begin_s[lines])
-    for start_s, next_s in zip(starts_s, [*starts_s[1:], np.inf], strict=True):
-        present, now_s = lines[begin_s[lines] <= start_s], float(start_s)
-        costs_j = base_j[present] + slope_w[present] * now_s
-        k = int(present[np.lexsort((slope_w[present], costs_j))[0]])
-        while now_s < next_s:
-            if not rows or rows[-1][1] != k:
-                rows.append((now_s, k))
-            flatter = present[slope_w[present] < slope_w[k]]
-            if not len(flatter):
-                break
-            crossings_s = (base_j[flatter] - base_j[k]) / (slope_w[k] - slope_w[flatter])
-            first = np.lexsort((slope_w[flatter], crossings_s))[0]
-            now_s, k = max(now_s, float(crossings_s[first])), int(flatter[first])
-    begins, choices = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    return _Best(begins, choices, base_j[choices], slope_w[choices])
-
-
-def _is_below(
-    lines: Places, others: Places, base_j: Numbers, slope_w: Numbers, begin_s: Numbers
-) -> NDArray[np.bool_]:
-    """Return whether lines, where they begin, lie below others."""
-    at_s = begin_s[lines]
-    return base_j[lines] + slope_w[lines] * at_s < base_j[others] + slope_w[others] * at_s
+        left = left[~is_later | begins_below(left, k)]
+    return np.array(kept)

@@ -29,7 +29,7 @@ import pandas as pd
 from epochwatt.board.training.interleave.arrivals import read_times
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import Rates, required_schedule
-from epochwatt.schedule.problem import NONE, SLACK, Bools, Numbers, Places, Problems, Space
+from epochwatt.schedule.problem import NONE, SLACK, Bools, Indices, Numbers, Problems, Space
 from epochwatt.schedule.simulation import Interleaved, Slot, play
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.tables import tables_of_job, workload_of
@@ -67,41 +67,41 @@ class Arrivals(NamedTuple):
     n_slots: int  # how many
 
     @property
-    def bounds(self) -> Places:
-        """Place of the first request of each slot, and behind the last one, (n_slots + 1,)."""
+    def bounds(self) -> Indices:
+        """Index of the first request of each slot, then the number of requests, (n_slots + 1,)."""
         return np.searchsorted(self.times_s, self.slot_s * np.arange(self.n_slots + 1))
 
     @property
     def rates_per_s(self) -> Numbers:
-        """Requests a second of each slot, (n_slots,); a slot without any counts as one with one."""
+        """Requests a second in each slot, (n_slots,); an empty slot counts as one request."""
         return np.maximum(np.diff(self.bounds), 1) / self.slot_s
 
 
-def arrivals_of(
+def build_arrivals(
     rates: Rates, peak_per_s: float, slot_s: float, seed: int | None, root: Path = Path()
 ) -> Arrivals:
-    """Return the arrivals of configured rates.
+    """Build a stream's arrivals from its trace file, its steps of rate, or its daily curve.
 
     `peak_per_s`: highest rate; not used with a file
-    `seed`: of random arrivals; None: steady ones. Not used with a file
+    `seed`: of Poisson arrivals; None: evenly spaced ones. Not used with a file
     `root`: folder that a file's path starts from
 
-    Raises ConfigError: a file that cannot be read or is no list of times; less than two slots.
+    Raises ConfigError: the file cannot be read or is no list of times; fewer than two slots.
     """
     if rates.file is not None:
         times_s = np.array(read_times(str(root / rates.file)))
         n_slots = math.ceil(times_s[-1] / slot_s) if len(times_s) else 0
         arrivals = Arrivals(times_s[times_s < n_slots * slot_s], slot_s, n_slots)
     else:
-        lasts_s, shares = np.array(rates.steps or [[rates.day[1], 0.0]], float).T
-        ends_s = np.cumsum(lasts_s)
+        durations_s, shares = np.array(rates.steps or [[rates.day[1], 0.0]], float).T
+        ends_s = np.cumsum(durations_s)
         middle_s = slot_s * (np.arange(int(ends_s[-1] / slot_s)) + 0.5)
         if rates.day:
             low, day_s = rates.day
             share = low + (1 - low) * (1 - np.cos(2 * np.pi * middle_s / day_s)) / 2
         else:
             share = shares[np.searchsorted(ends_s, middle_s)]
-        arrivals = at_rates(peak_per_s * share, slot_s, seed)
+        arrivals = arrivals_at_rates(peak_per_s * share, slot_s, seed)
     if arrivals.n_slots < 2:
         raise ConfigError(
             "rates that change need two slots at least", found=f"{arrivals.n_slots} of {slot_s:g} s"
@@ -109,16 +109,21 @@ def arrivals_of(
     return arrivals
 
 
-def at_rates(rates_per_s: Numbers, slot_s: float, seed: int | None) -> Arrivals:
-    """Return arrivals at a rate for each slot, (n_slots,): random, or steady without a seed."""
-    expected = np.concatenate([[0.0], np.cumsum(rates_per_s * slot_s)])
+def arrivals_at_rates(rates_per_s: Numbers, slot_s: float, seed: int | None) -> Arrivals:
+    """Return arrivals whose rate changes from slot to slot, (n_slots,).
+
+    A request arrives where the integral of the rate passes 1, 2, 3, ...; with a seed, where it
+    passes sums of exponential numbers: a Poisson process.
+    """
+    integral = np.concatenate([[0.0], np.cumsum(rates_per_s * slot_s)])
+    total = integral[-1]
     if seed is None:
-        passed = np.arange(1.0, expected[-1] + SHARE)
+        levels = np.arange(1.0, total + SHARE)
     else:
-        n = int(expected[-1] + 10 * math.sqrt(expected[-1]) + 10)
-        passed = np.random.default_rng(seed).exponential(size=n).cumsum()
-    ends_s = slot_s * np.arange(len(expected))
-    times_s = np.interp(passed[passed < expected[-1] + SHARE], expected, ends_s)
+        n_enough = int(total + 10 * math.sqrt(total) + 10)  # ten standard deviations
+        levels = np.random.default_rng(seed).exponential(size=n_enough).cumsum()
+    ends_s = slot_s * np.arange(len(integral))
+    times_s = np.interp(levels[levels < total + SHARE], integral, ends_s)
     return Arrivals(times_s, slot_s, len(rates_per_s))
 
 
@@ -132,22 +137,20 @@ class Options:
     space: Space
     max_power_w: float
     max_latency_s: float
-    modes: Places  # (c,), places of the modes, those for low rates first
+    modes: Indices  # (c,), indices among the modes of the space, those for low rates first
 
     def problems(self, rates_per_s: Numbers) -> Problems:
-        """Return the problems of these budgets at some rates, (k,)."""
+        """Return one problem with these budgets for each rate, (k,)."""
         powers_w = np.full(len(rates_per_s), self.max_power_w)
         latencies_s = np.full((len(rates_per_s), 1), self.max_latency_s)
         return Problems(powers_w, rates_per_s[:, None], latencies_s)
 
-    def at(self, rates_per_s: Numbers) -> tuple[Places, Bools, Numbers]:
-        """Return what the modes are good for at some rates, (k,).
+    def best_per_mode(self, rates_per_s: Numbers) -> tuple[Indices, Bools, Numbers]:
+        """Find the best choice in each of c modes at each of k rates, for steady arrivals.
 
-        Returns
-        -------
-        (k, c) each: the best choice in each mode, where none keeps the budgets that of most
-        requests a second; whether it keeps them, with steady arrivals; mini-batches of training a
-        second, 0 where it does not
+        Returns three arrays (k, c): index of the choice in the space, where none keeps the budgets
+        the one that serves most requests a second; whether it keeps the budgets; its mini-batches
+        of training a second, 0 where it does not.
         """
         problems, (infer,) = self.problems(rates_per_s), self.space.infer
         columns = []
@@ -156,33 +159,34 @@ class Options:
             judged = self.space.judge(problems, choices[None])
             best = exhaustive.best_of(judged)
             served_per_s = infer.batch_sizes / infer.time_s[mode]
-            most = np.where(judged.keeps_power[0], served_per_s, 0).argmax()
-            column = np.where(best == NONE, most, best)
+            fastest = np.where(judged.keeps_power[0], served_per_s, 0).argmax()
+            column = np.where(best == NONE, fastest, best)
             throughput = -np.take_along_axis(judged.cost, column[:, None], 1)[:, 0]
             columns.append((choices[column], best != NONE, np.where(best == NONE, 0.0, throughput)))
-        choice, holds, throughput_per_s = (np.stack(some, 1) for some in zip(*columns, strict=True))
-        return choice, holds, throughput_per_s
+        choice, holds, throughput_per_s = zip(*columns, strict=True)
+        return np.stack(choice, 1), np.stack(holds, 1), np.stack(throughput_per_s, 1)
 
-    def best(self, *rates_per_s: Numbers) -> Places:
-        """Return the mode that trains most on average of some rates, (k,) each, and holds at all.
+    def best_mode(self, *rates_per_s: Numbers) -> Indices:
+        """Return the mode (index in `modes`, (k,)) that keeps the budgets at several rates.
 
-        Where none holds: that of the highest rate.
+        Each argument has one rate for each of k slots. Of several modes the one with the most
+        training on average; where no mode keeps the budgets, the one for the highest rates.
         """
-        _, holds, throughput = zip(*map(self.at, rates_per_s), strict=True)
-        holds = np.logical_and.reduce(holds)
-        score = np.where(holds, np.mean(throughput, axis=0), -1.0)
-        return np.where(holds.any(1), score.argmax(1), len(self.modes) - 1)
+        _, holds, throughput = zip(*map(self.best_per_mode, rates_per_s), strict=True)
+        holds_always = np.logical_and.reduce(holds)
+        score = np.where(holds_always, np.mean(throughput, axis=0), -1.0)
+        return np.where(holds_always.any(1), score.argmax(1), len(self.modes) - 1)
 
 
 def options_for(
     space: Space, max_power_w: float, max_latency_s: float, rates_per_s: Numbers
 ) -> Options:
-    """Return the modes that are best for some rate between the lowest and the highest given.
+    """Return the modes that are best at one of `N_RATES` rates between the least and the greatest.
 
     Raises ConfigError: no mode keeps the budgets at the highest rate.
     """
     ladder = np.geomspace(rates_per_s.min(), rates_per_s.max(), N_RATES)
-    ladder[-1] = rates_per_s.max()
+    ladder[-1] = rates_per_s.max()  # exactly
     options = Options(space, max_power_w, max_latency_s, np.zeros(0, np.intp))
     choice = exhaustive.solve(space, options.problems(ladder)).choice
     if choice[-1] == NONE:
@@ -192,8 +196,8 @@ def options_for(
             do="lower the rates, or raise a budget",
         )
     modes = space.choices[choice[choice != NONE], 0]
-    last = dict.fromkeys(modes[::-1].tolist())  # in the order of the highest rate of each
-    return Options(space, max_power_w, max_latency_s, np.array([*last][::-1]))
+    distinct = dict.fromkeys(modes[::-1].tolist())  # highest rate of each mode first
+    return Options(space, max_power_w, max_latency_s, np.array([*distinct][::-1]))
 
 
 # -- slots -----------------------------------------------------------------------------------------
@@ -214,36 +218,36 @@ class Slots(NamedTuple):
 
 
 def play_slots(options: Options, arrivals: Arrivals, switch_s: float) -> Slots:
-    """Play each slot in each mode, after each mode in the slot before.
+    """Simulate every slot in every mode, after every mode in the slot before.
 
-    Slots in which a mode has the same best mini-batch size are played together.
+    In a mode, slots with the same best mini-batch size are simulated together.
 
     `switch_s`: time that clocks need to settle
     """
-    best_choice, *_ = options.at(arrivals.rates_per_s)
-    best_size = options.space.choices[best_choice, 1]  # (slots, modes), place of the size
+    best_choice, *_ = options.best_per_mode(arrivals.rates_per_s)
+    best_size = options.space.choices[best_choice, 1]  # (slots, modes), index of the size
     n_modes = len(options.modes)
     outcome = Slots(*(np.zeros((arrivals.n_slots, n_modes, n_modes)) for _ in Slots._fields))
     for mode in range(n_modes):
         for size in np.unique(best_size[:, mode]):
             slots = np.flatnonzero(best_size[:, mode] == size)
-            played = _play(options, arrivals, mode, int(size), switch_s, slots)
-            for all_numbers, numbers in zip(outcome, played, strict=True):
-                all_numbers[slots, :, mode] = numbers
+            simulated = _play(options, arrivals, mode, int(size), switch_s, slots)
+            for array, values in zip(outcome, simulated, strict=True):
+                array[slots, :, mode] = values
     return outcome
 
 
 def _play(
-    options: Options, arrivals: Arrivals, mode: int, size: int, switch_s: float, which: Places
+    options: Options, arrivals: Arrivals, mode: int, size: int, switch_s: float, slots: Indices
 ) -> Slots:
-    """Play w slots in a mode at a mini-batch size, after all modes: (w, c) each."""
+    """Simulate w slots in one mode at one mini-batch size, after each of c modes: arrays (w, c)."""
     train, (infer,) = options.space.train, options.space.infer
     assert train is not None
-    batch_size, place = int(infer.batch_sizes[size]), options.modes[mode]
-    infer_s, train_s = infer.time_s[place, size], train.time_s[place, 0]
-    period_s = batch_size / arrivals.rates_per_s[which]
+    batch_size, table_row = int(infer.batch_sizes[size]), options.modes[mode]
+    infer_s, train_s = infer.time_s[table_row, size], train.time_s[table_row, 0]
+    period_s = batch_size / arrivals.rates_per_s[slots]
     n_train = np.floor(np.maximum(period_s - infer_s, 0) / train_s * (1 + SLACK))
-    times_s, is_own = _requests(arrivals, which, batch_size)
+    times_s, belongs = _requests(arrivals, slots, batch_size)
     n_modes = len(options.modes)
     settled_s = np.where(np.arange(n_modes) == mode, 0.0, switch_s)
     slower_s = np.maximum(infer.time_s[options.modes, size], infer_s)
@@ -251,15 +255,17 @@ def _play(
         played = play(
             np.repeat(times_s, n_modes, 0),
             Interleaved(batch_size, infer_s, np.repeat(n_train, n_modes), train_s),
-            Slot(arrivals.slot_s, np.tile(settled_s, len(which)), np.tile(slower_s, len(which))),
+            Slot(arrivals.slot_s, np.tile(settled_s, len(slots)), np.tile(slower_s, len(slots))),
         )
-    shape = len(which), n_modes, -1
-    latency_s = np.where(np.repeat(is_own, n_modes, 0), played.latency_s, 0.0).reshape(shape)
+    shape = len(slots), n_modes, -1
+    latency_s = np.where(np.repeat(belongs, n_modes, 0), played.latency_s, 0.0).reshape(shape)
     infer_w = infer.power_w[options.modes, size]
-    own_w = np.where(n_train > 0, max(train.power_w[place, 0], infer_w[mode]), infer_w[mode])
+    busiest_w = max(train.power_w[table_row, 0], infer_w[mode])
+    settled_w = np.where(n_train > 0, busiest_w, infer_w[mode])
+    settling_w = np.maximum(infer_w, infer_w[mode])
     most_w = options.max_power_w * (1 + SLACK)
-    over_s = (arrivals.slot_s - settled_s) * (own_w > most_w)[:, None]
-    over_s = over_s + settled_s * (np.maximum(infer_w, infer_w[mode]) > most_w)
+    over_s = np.where((settled_w > most_w)[:, None], arrivals.slot_s - settled_s, 0.0)
+    over_s = over_s + np.where(settling_w > most_w, settled_s, 0.0)
     return Slots(
         played.n_trained.reshape(shape[:2]),
         (latency_s > options.max_latency_s * (1 + SLACK)).sum(-1),
@@ -268,22 +274,25 @@ def _play(
     )
 
 
-def _requests(arrivals: Arrivals, which: Places, batch_size: int) -> tuple[Numbers, Bools]:
-    """Return the requests of some slots, s after their beginning, and which are their own.
+def _requests(arrivals: Arrivals, slots: Indices, batch_size: int) -> tuple[Numbers, Bools]:
+    """Cut arrivals into whole mini-batches for each of w slots; arrays (w, k).
 
-    The last mini-batch of a slot is completed by requests of the next one; one that never is
-    belongs to none. Behind all others a mini-batch stands that never comes.
+    Returns arrival times, s after the slot's beginning, infinite as padding; and whether a request
+    belongs to the slot. The last mini-batch of a slot is filled with requests of the next slot;
+    requests whose mini-batch never fills belong to none. The last mini-batch is all padding.
     """
-    first, behind = arrivals.bounds[which], arrivals.bounds[which + 1]
-    n_batches = int(np.ceil((behind - first) / batch_size).max()) + 1
-    places = first[:, None] + np.arange(n_batches * batch_size)
-    n_wanted = -(-(behind - first) // batch_size) * batch_size
-    comes = (places < (first + n_wanted)[:, None]) & (places < len(arrivals.times_s))
-    begins_s = arrivals.slot_s * which
-    padded = np.append(arrivals.times_s, np.inf)
-    times_s = np.where(comes, padded[np.where(comes, places, -1)] - begins_s[:, None], np.inf)
-    whole = comes.reshape(len(which), n_batches, batch_size).all(-1)
-    return times_s, (places < behind[:, None]) & np.repeat(whole, batch_size, 1)
+    start, end = arrivals.bounds[slots], arrivals.bounds[slots + 1]
+    n_batches = int(np.ceil((end - start) / batch_size).max()) + 1
+    requests = start[:, None] + np.arange(n_batches * batch_size)
+    n_filled = -(-(end - start) // batch_size) * batch_size  # rounded up to whole mini-batches
+    arrives = (requests < (start + n_filled)[:, None]) & (requests < len(arrivals.times_s))
+    begins_s = arrivals.slot_s * slots
+    padded_s = np.append(arrivals.times_s, np.inf)
+    times_s = np.where(
+        arrives, padded_s[np.where(arrives, requests, -1)] - begins_s[:, None], np.inf
+    )
+    is_whole = arrives.reshape(len(slots), n_batches, batch_size).all(-1)
+    return times_s, (requests < end[:, None]) & np.repeat(is_whole, batch_size, 1)
 
 
 # -- ways of planning ------------------------------------------------------------------------------
@@ -299,22 +308,22 @@ class View(NamedTuple):
 
     @property
     def estimates_per_s(self) -> Numbers:
-        """Estimate of the rate, (k,): that of the slot before; the first is given."""
+        """Estimated rate of each slot, (k,): the rate of the slot before; the first is known."""
         return np.append(self.rates_per_s[:1], self.rates_per_s[:-1])
 
 
-def never(view: View) -> Places:
+def never(view: View) -> Indices:
     """Keep to the mode that is best at the highest rate, which is known beforehand."""
-    *_, throughput_per_s = view.options.at(view.rates_per_s.max()[None])
+    *_, throughput_per_s = view.options.best_per_mode(view.rates_per_s.max()[None])
     return np.full(len(view.rates_per_s), int(throughput_per_s[0].argmax()))
 
 
-def always(view: View) -> Places:
+def always(view: View) -> Indices:
     """Take the best mode for the rate of the slot before, whatever the change costs."""
-    return view.options.best(view.estimates_per_s)
+    return view.options.best_mode(view.estimates_per_s)
 
 
-def hysteresis(view: View) -> Places:
+def hysteresis(view: View) -> Indices:
     """Change the mode only for a change of the rate that lasts, once it has paid for itself.
 
     A mode is planned for all rates that differ from the estimate by at most `BAND`, and stays while
@@ -323,8 +332,8 @@ def hysteresis(view: View) -> Places:
     as much is lost as with the change at the right moment.
     """
     estimates, options = view.estimates_per_s, view.options
-    _, holds, throughput_per_s = options.at(estimates)
-    wanted = options.best(*(estimates * factor for factor in (1 - BAND, 1, 1 + BAND)))
+    _, holds, throughput_per_s = options.best_per_mode(estimates)
+    wanted = options.best_mode(*(estimates * factor for factor in (1 - BAND, 1, 1 + BAND)))
     path = np.empty(len(estimates), np.intp)
     mode, planned_per_s, forgone = int(wanted[0]), estimates[0], 0.0
     for slot, rate in enumerate(estimates):
@@ -340,57 +349,60 @@ def hysteresis(view: View) -> Places:
     return path
 
 
-POLICIES: dict[str, Callable[[View], Places]] = {
+POLICIES: dict[str, Callable[[View], Indices]] = {
     "never": never,
     "always": always,
     "hysteresis": hysteresis,
 }
 
 
-def oracle(value: Numbers) -> Places:
-    """Return the path of most value of all, by dynamic programming.
+def oracle(value: Numbers) -> Indices:
+    """Return the path of modes (k,) with the greatest sum of values, by dynamic programming.
 
-    `value`: (k, c, c), of each slot, by mode before and mode in it.
+    `value`: (k, c, c): of each slot, by mode in the slot before and mode in this slot.
     """
     n_modes = value.shape[1]
     total = np.diagonal(value[0])
-    before = np.empty((len(value), n_modes), np.intp)
+    predecessor = np.empty((len(value), n_modes), np.intp)
     for slot in range(1, len(value)):
         sums = total[:, None] + value[slot]
-        before[slot] = sums.argmax(0)
+        predecessor[slot] = sums.argmax(0)
         total = sums.max(0)
     path = np.empty(len(value), np.intp)
     path[-1] = total.argmax()
     for slot in range(len(value) - 1, 0, -1):
-        path[slot - 1] = before[slot, path[slot]]
+        path[slot - 1] = predecessor[slot, path[slot]]
     return path
 
 
-def along(numbers: Numbers, path: Places) -> Numbers:
-    """Return the numbers (k, c, c) of each slot on a path, (k,)."""
+def on_path(numbers: Numbers, path: Indices) -> Numbers:
+    """Pick from numbers (k, c, c), by mode before and mode in a slot, those on a path (k,)."""
     return numbers[np.arange(len(path)), np.append(path[:1], path[:-1]), path]
 
 
 # -- the study -------------------------------------------------------------------------------------
 
 
-def paths_of(
+def policy_paths(
     options: Options, arrivals: Arrivals, slots: Slots, switch_s: float
-) -> dict[str, Places]:
-    """Follow each way of planning through a stream; modes taken, (k,), by name of the way."""
+) -> dict[str, Indices]:
+    """Return the path of modes, (k,), that each policy and the oracle take, by name."""
     view = View(options, arrivals.rates_per_s, arrivals.slot_s, switch_s)
-    return {ORACLE: oracle(slots.value), **{name: way(view) for name, way in POLICIES.items()}}
+    return {
+        ORACLE: oracle(slots.value),
+        **{name: policy(view) for name, policy in POLICIES.items()},
+    }
 
 
 def policy_rows(
     options: Options, arrivals: Arrivals, switch_s: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Play a stream; return a row for each way of planning, and one for each of its slots."""
+    """Simulate a stream under each policy; return a frame of scores by policy, and one by slot."""
     slots = play_slots(options, arrivals, switch_s)
     seconds, n_requests = arrivals.n_slots * arrivals.slot_s, len(arrivals.times_s)
     scores, by_slot = [], []
-    for name, path in paths_of(options, arrivals, slots, switch_s).items():
-        n_trained, n_late, worst_s, over_s = (along(numbers, path) for numbers in slots)
+    for name, path in policy_paths(options, arrivals, slots, switch_s).items():
+        n_trained, n_late, worst_s, over_s = (on_path(numbers, path) for numbers in slots)
         sums = {
             "policy": name,
             "n_slots": arrivals.n_slots,
@@ -400,7 +412,7 @@ def policy_rows(
             "over_power_pct": 100 * float(over_s.sum()) / seconds,
             "n_switches": int(np.count_nonzero(np.diff(path))),
             "n_trained": float(n_trained.sum()),
-            "value": float(along(slots.value, path).sum()),
+            "value": float(on_path(slots.value, path).sum()),
         }
         columns = {
             "policy": name,
@@ -420,9 +432,9 @@ def policy_rows(
 
 
 def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path = Path()) -> None:
-    """Judge all of the study; write the scores, and what came of each slot.
+    """Judge all policies on all streams of the study; write the scores, and a row for each slot.
 
-    Raises ConfigError: the study has no rates that change, a trace that cannot be read, or no mode.
+    Raises ConfigError: the study has no rates that change; a trace cannot be read; no mode serves.
     """
     changing = required_schedule(root).changing
     if changing is None:
@@ -437,7 +449,7 @@ def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path =
         case |= {"train": jobs.train, "infer": jobs.infer}
         for name, rates in changing.rates.items():
             for kind, seed in {"trace": 0}.items() if rates.file else ARRIVALS.items():
-                arrivals = arrivals_of(rates, jobs.peak_per_s, changing.slot_s, seed, root)
+                arrivals = build_arrivals(rates, jobs.peak_per_s, changing.slot_s, seed, root)
                 budgets = jobs.max_power_w, jobs.max_latency_s
                 options = options_for(space, *budgets, arrivals.rates_per_s)
                 for switch_s in changing.switch_s:

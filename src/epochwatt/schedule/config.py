@@ -35,7 +35,8 @@ class Rates(Closed):
     )
 
     @model_validator(mode="after")
-    def _one(self) -> "Rates":
+    def _check_form(self) -> "Rates":
+        """Refuse rates in several forms, a day that is no pair, and shares above 1."""
         if sum(map(bool, (self.steps, self.day, self.file))) != 1:
             raise ValueError("needs one of: steps, day, file")
         if self.day and len(self.day) != 2:
@@ -93,11 +94,12 @@ class Jobs(Closed):
     draws: int = Field(10, ge=1, description="random sets of modes of each size")
 
     @model_validator(mode="after")
-    def _named(self) -> "Jobs":
+    def _check_pairs(self) -> "Jobs":
+        """Refuse pairs of `together` and `streams` that name networks of no job."""
         pairs = [("together", "train", *pair) for pair in self.together]
         pairs += [("streams", "infer", *pair) for pair in self.streams]
-        for key, first, one, other in pairs:
-            _check_named(self, key, first, one, other)
+        for key, task, model, served in pairs:
+            _check_named(self, key, task, model, served)
         return self
 
     @property
@@ -106,10 +108,10 @@ class Jobs(Closed):
         return [(model, "train") for model in self.train] + [(m, "infer") for m in self.infer]
 
 
-def _check_named(jobs: Jobs, key: str, first: str, one: str, other: str) -> None:
-    """Refuse two networks of a key that are not in `first` (train or infer), and in infer."""
-    if one not in getattr(jobs, first) or other not in jobs.infer:
-        raise ValueError(f"{key} names {one} and {other}; they have to be in {first} and infer")
+def _check_named(jobs: Jobs, key: str, task: str, model: str, served: str) -> None:
+    """Refuse a pair of `key` unless `model` is in the jobs of `task`, and `served` in infer."""
+    if model not in getattr(jobs, task) or served not in jobs.infer:
+        raise ValueError(f"{key} names {model} and {served}; they have to be in {task} and infer")
 
 
 class PublicJobs(Jobs):

@@ -35,20 +35,20 @@ SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
 MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and meets longer delays
 
 
-def plan_for(given: Document, root: Path = Path()) -> Document:
-    """Return the checked plan of a measurement, with networks of config/workloads.yaml.
+def plan_for(options: Document, root: Path = Path()) -> Document:
+    """Check the options of a measurement, and add networks of config/workloads.yaml to its plan.
 
-    `given`: as `training.interleave.plan.checked` takes it; `root`: the folder that holds config/
+    `options`: as `training.interleave.plan.checked` takes it; `root`: the folder that holds config/
 
     Raises ConfigError: a network that is not there, or a number that cannot be.
     """
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     for task in ("train", "infer"):
-        if given[task] not in rows:
-            raise ConfigError(f"--{task} is {given[task]!r}", allowed=rows)
-    models = {given["train"], given["infer"]}
+        if options[task] not in rows:
+            raise ConfigError(f"--{task} is {options[task]!r}", allowed=rows)
+    models = {options["train"], options["infer"]}
     networks = {model: network for model in models if (network := own_network(model, rows))}
-    return checked({**given, "networks": networks})
+    return checked({**options, "networks": networks})
 
 
 def measure(plan: Document, device: str | None) -> tuple[InterleavedRecord | None, int]:
@@ -75,7 +75,7 @@ def measure(plan: Document, device: str | None) -> tuple[InterleavedRecord | Non
 
 
 def _run(subject: Subject, words: list[str]) -> int:
-    """Run the measuring side; Ctrl-C ends it, which gets it from the terminal, and not us."""
+    """Run the measuring side; return its exit status. Ctrl-C ends it, and not this process."""
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [*subject.python, "-m", "epochwatt.board.training.interleave", *words]
@@ -104,7 +104,7 @@ def expected(
     arrivals_s: Sequence[float] = (),
     seconds: float = 0.0,
 ) -> Expected:
-    """Return what a plan should give.
+    """Predict latency, margin and training throughput of a plan from single mini-batches.
 
     A mini-batch of training that takes longer than expected delays the requests behind it by at
     most all of it, and one of requests by what it takes beyond the median. The margin is twice
@@ -141,7 +141,7 @@ def expected(
 
 
 def expected_of(record: InterleavedRecord) -> Expected:
-    """Return what a measurement's plan should have given, beside the arrivals that there were."""
+    """Predict what a measurement's plan should have given, with the arrivals that there were."""
     meta = record.meta
     seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
     arrivals_s: list[float] = []
@@ -151,7 +151,7 @@ def expected_of(record: InterleavedRecord) -> Expected:
 
 
 def outcome_lines(record: InterleavedRecord) -> list[str]:
-    """Return what came of a measurement beside what was expected, for a terminal."""
+    """Write lines for a terminal: a measurement's latency, training and power beside its plan."""
     meta, promised = record.meta, expected_of(record)
     plan, counts = meta["plan"], meta["counts"]
     seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]

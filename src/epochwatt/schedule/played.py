@@ -19,7 +19,7 @@ from epochwatt.board.records.interleaved_folder import read
 from epochwatt.prediction.evaluation.workers import workers
 from epochwatt.schedule import simulation
 from epochwatt.schedule.config import required_schedule
-from epochwatt.schedule.problem import NONE, SLACK, Answers, Numbers, Places, Problems, Space
+from epochwatt.schedule.problem import NONE, SLACK, Answers, Indices, Numbers, Problems, Space
 from epochwatt.schedule.sampler import N_BUDGETS, ONE_STREAM, TWO_STREAMS, problem_at, problems_of
 from epochwatt.schedule.simulation import Arrivals, Interleaved
 from epochwatt.schedule.solvers import exhaustive, gmd
@@ -49,28 +49,24 @@ LATENCY_COLUMNS = (
 )
 
 
-def interleaved(space: Space, problems: Problems, choice: Places) -> list[Interleaved]:
-    """Return what a choice for each problem runs, of each stream; all parts are (p,)."""
+def interleaved(space: Space, problems: Problems, choice: Indices) -> list[Interleaved]:
+    """Return for each stream what one choice per problem (p,) runs; all fields are (p,)."""
     n_train = space.outcome(problems, choice[:, None]).n_train[:, 0]
     train_s = np.zeros(len(choice)) if space.train is None else space.costs(choice)[0][0]
     return [
-        Interleaved(one.batch_sizes[size], one.time_s[mode, size], n_train, train_s)  # type: ignore[arg-type]
-        for one, mode, size in space.runs(choice)[-len(space.infer) :]
+        Interleaved(job.batch_sizes[size], job.time_s[mode, size], n_train, train_s)  # type: ignore[arg-type]
+        for job, mode, size in space.runs(choice)[-len(space.infer) :]
     ]
 
 
 def waits_s(
-    space: Space, problems: Problems, choice: Places, kind: Arrivals
-) -> Iterator[tuple[Places, tuple[Numbers, ...]]]:
-    """Yield some of the problems, and how long the requests of each stream wait under their plans.
+    space: Space, problems: Problems, choice: Indices, kind: Arrivals
+) -> Iterator[tuple[Indices, tuple[Numbers, ...]]]:
+    """Simulate the plans of p problems; yield indices of n problems, and latencies of each stream.
 
-    Plans of one stream are played beside each other where their mini-batches are as large.
+    Latencies, s, are (n, k). Plans of one stream and one mini-batch size are simulated together.
 
     `choice`: (p,), one for each problem
-
-    Yields
-    ------
-    places of n problems; of each stream (n, k)
     """
     runs = interleaved(space, problems, choice)
     if len(runs) == 2:
@@ -93,20 +89,20 @@ def waits_s(
     for size in np.unique(sizes):
         n_at_once = max(_AT_ONCE // (N_STREAMS * N_BATCHES * int(size)), 1)
         alike = np.flatnonzero(sizes == size)
-        for some in np.split(alike, range(n_at_once, len(alike), n_at_once)):
-            run = Interleaved(int(size), *(np.asarray(part)[some] for part in parts))
-            rates = problems.rates_per_s[some, 0]
+        for chunk in np.split(alike, range(n_at_once, len(alike), n_at_once)):
+            run = Interleaved(int(size), *(np.asarray(part)[chunk] for part in parts))
+            rates = problems.rates_per_s[chunk, 0]
             latencies = simulation.played_latencies_s(rates, run, kind, N_STREAMS, N_BATCHES)
-            yield some, (latencies.reshape(len(some), -1),)
+            yield chunk, (latencies.reshape(len(chunk), -1),)
 
 
 def arrival_rows(jobs: Set) -> pd.DataFrame:
-    """Return what comes of the plans of a set's problems, for each solver and kind of arrivals."""
+    """Simulate the plans of a sample of problems; a row of late requests by solver and arrivals."""
     space = jobs.space
     size = TWO_STREAMS if len(space.infer) > 1 else ONE_STREAM
     problems = problems_of(space, size, budgets_w=jobs.study.power_w)
     drawn = np.random.default_rng(SEED).choice(len(problems), N_DRAWN, replace=False)
-    problems = problems.only(np.sort(drawn))
+    problems = problems.subset(np.sort(drawn))
     rows = []
     for name, solve in SOLVERS.items():
         answers = solve(space, problems)
@@ -114,8 +110,12 @@ def arrival_rows(jobs: Set) -> pd.DataFrame:
             late, n_requests = _late(space, problems, answers, kind)
             shares = [np.nan] * 4
             if late.size:
-                kept = [100 * float((late <= most).mean()) for most in (0.01, 0.0)]
-                shares = [100 * float(late.mean()), 100 * float(np.quantile(late, 0.9)), *kept]
+                shares = [
+                    100 * float(late.mean()),
+                    100 * float(np.quantile(late, 0.9)),
+                    100 * float((late <= 0.01).mean()),  # plans with 99 % in time
+                    100 * float((late <= 0.0).mean()),
+                ]
             rows.append((name, kind, len(late), n_requests, *shares))
     frame = pd.DataFrame(rows, columns=ARRIVAL_COLUMNS[len(SET_COLUMNS) : -1])
     return jobs.labelled(frame, ARRIVAL_COLUMNS)
@@ -124,9 +124,9 @@ def arrival_rows(jobs: Set) -> pd.DataFrame:
 def _late(
     space: Space, problems: Problems, answers: Answers, kind: Arrivals
 ) -> tuple[Numbers, int]:
-    """Return the share of late requests of each plan, and how many requests there were in all."""
+    """Return the share of late requests of each solved problem, and the number of requests."""
     solved = np.flatnonzero(answers.choice != NONE)
-    problems, choice = problems.only(solved), answers.choice[solved]
+    problems, choice = problems.subset(solved), answers.choice[solved]
     n_late, n_played = np.zeros((2, len(solved)))
     for plans, waited in waits_s(space, problems, choice, kind):
         for latencies, most_s in zip(waited, problems.max_latencies_s[plans].T, strict=True):
@@ -136,7 +136,7 @@ def _late(
 
 
 def power_rows(jobs: Set, solvers: dict[str, Solver]) -> pd.DataFrame:
-    """Return the training throughput of each solver's plan under each power budget, at one rate."""
+    """Return a frame of each solver's training throughput under each power budget, at one rate."""
     space = jobs.space
     rate, latency = problem_at(space, LOAD, LATENCY)
     powers = np.linspace(jobs.study.power_w[0], jobs.study.power_w[1], N_BUDGETS)
@@ -158,7 +158,10 @@ def power_rows(jobs: Set, solvers: dict[str, Solver]) -> pd.DataFrame:
 
 
 def latency_rows(jobs: Set) -> pd.DataFrame:
-    """Return percentiles of latencies under the best plan at the greatest power budget."""
+    """Return a frame of latency percentiles under the best plan at the greatest power budget.
+
+    Without a row where no plan keeps the budgets.
+    """
     space = jobs.space
     rate, latency = problem_at(space, LOAD, LATENCY)
     problem = Problems.one(jobs.study.power_w[1], (float(rate[0]), float(latency[0])))
@@ -176,7 +179,7 @@ def latency_rows(jobs: Set) -> pd.DataFrame:
 
 
 def measured_rows(folder: str) -> pd.DataFrame:
-    """Return percentiles of a measurement's latencies, and of its plan played with the same times.
+    """Return a frame of a measurement's latency percentiles, and of its plan simulated.
 
     The budget is the formula's worst latency of steady arrivals, with the median time of a
     mini-batch alone; requests that were not served are left out.
@@ -215,7 +218,7 @@ def measured_rows(folder: str) -> pd.DataFrame:
 def _percentiles(
     waited: Numbers, run: Interleaved, rate_per_s: float, max_latency_s: float, kind: str
 ) -> pd.DataFrame:
-    """Return the percentiles of the waits of requests under a plan."""
+    """Return a frame of the percentiles of the latencies `waited`, s, under a plan."""
     return pd.DataFrame(
         {
             "plan": "",
@@ -238,7 +241,7 @@ def write_played(
     root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Write arrivals.csv, power.csv and latencies.csv.
+    """Simulate the plans of all sets with a stream; write arrivals.csv, power.csv, latencies.csv.
 
     Raises ConfigError: the tables lack a network of the study; RecordError: a record cannot be
     read.
@@ -251,15 +254,16 @@ def write_played(
     frames = [[pd.DataFrame(columns=names)] for names in columns]
     with workers(min(processes, len(jobs)) or 1) as pool:
         for number, made in enumerate(pool.map(_played, jobs, [root] * len(jobs)), 1):
-            for some, frame in zip(frames, made, strict=False):
-                some.append(frame)
+            for table, frame in zip(frames, made, strict=False):  # some sets have arrivals alone
+                table.append(frame)
             say(f"{number} of {len(jobs)} sets of jobs played")
     frames[2] += map(measured_rows, records)
-    for path, some in zip(paths, frames, strict=True):
-        write_frame(path, "schedules that were played", pd.concat(some))
+    for path, table in zip(paths, frames, strict=True):
+        write_frame(path, "schedules that were played", pd.concat(table))
 
 
 def _played(jobs: Set, root: Path) -> list[pd.DataFrame]:
+    """Return the rows of one set for each table: the task of one process."""
     arrivals = arrival_rows(jobs)
     if jobs.jobs != "train_and_infer":
         return [arrivals]

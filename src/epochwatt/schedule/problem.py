@@ -21,7 +21,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.modes import Mode
 
 Numbers = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 Cost = tuple[Numbers, Numbers]  # of one mini-batch: s, W
 # `highest`: no job may draw more than the budget while it runs; `mean`: the mean over the time in
@@ -49,7 +49,7 @@ class Workload:
     # of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     parts: tuple[str, ...] = MODE_PARTS
 
-    def board_s(self, modes: Places) -> float:
+    def board_s(self, modes: Indices) -> float:
         """Return how long a board takes to profile modes, at every mini-batch size, s.
 
         Each mode and size takes `AROUND_S` and `MINIBATCHES` mini-batches.
@@ -71,7 +71,7 @@ class Problems:
     def one(
         cls, max_power_w: float, *streams: tuple[float, float], power_rule: PowerRule = "highest"
     ) -> "Problems":
-        """Return one problem; of each stream its rate, requests/s, and latency budget, s."""
+        """Build one problem; each stream is its rate, requests/s, and its latency budget, s."""
         rates, latencies = np.array(streams, float).reshape(-1, 2).T
         return cls(np.array([float(max_power_w)]), rates[None], latencies[None], power_rule)
 
@@ -79,22 +79,26 @@ class Problems:
         return len(self.max_power_w)
 
     @cached_property
-    def by_streams(self) -> tuple["Problems", list[Places]]:
-        """One problem of each rate and latency budget, and the places of all that have these.
+    def by_streams(self) -> tuple["Problems", list[Indices]]:
+        """Problems grouped by rates and latency budgets: one of each group, and all their indices.
 
-        They differ in the power budget alone: what a choice does to one, it does to all.
+        Problems of a group differ in the power budget alone, so that a plan gives the same in all.
         """
-        none = np.zeros(len(self))  # training alone has no streams
-        columns = np.column_stack([none, self.rates_per_s, self.max_latencies_s])
+        zeros = np.zeros(len(self))  # training alone has no streams to group by
+        columns = np.column_stack([zeros, self.rates_per_s, self.max_latencies_s])
         order = np.lexsort(columns.T)
-        ends = np.flatnonzero((np.diff(columns[order], axis=0) != 0).any(1)) + 1
-        places = np.split(order, ends)
-        return self.only(np.array([some[0] for some in places])), places
+        starts = np.flatnonzero((np.diff(columns[order], axis=0) != 0).any(1)) + 1
+        groups = np.split(order, starts)
+        return self.subset(np.array([group[0] for group in groups])), groups
 
-    def only(self, which: slice | Places) -> "Problems":
-        """Return the problems at these places."""
-        budgets = self.max_power_w[which], self.rates_per_s[which], self.max_latencies_s[which]
-        return Problems(*budgets, self.power_rule)
+    def subset(self, indices: slice | Indices) -> "Problems":
+        """Return the problems at these indices."""
+        return Problems(
+            self.max_power_w[indices],
+            self.rates_per_s[indices],
+            self.max_latencies_s[indices],
+            self.power_rule,
+        )
 
 
 class Outcome(NamedTuple):
@@ -135,7 +139,7 @@ def outcome(
     arrays = np.broadcast_arrays(*(np.asarray(number, float) for number in numbers))
     train_s, train_w = arrays[-2:]
     if not streams:
-        ones = np.ones(train_s.shape)
+        ones = np.ones(train_s.shape)  # training alone: one mini-batch after the other
         return Outcome(1 / train_s, (), train_w, ones, ones.astype(bool))
     rates, sizes, times_s, powers_w = zip(
         *(arrays[i : i + 4] for i in range(0, 4 * len(streams), 4)), strict=True
@@ -172,11 +176,9 @@ class Judged(NamedTuple):
     is_stable: Bools
     power_w: Numbers  # by the rule of the problems
 
-    def of_one(self) -> "Judged":
-        """Return (p,) where one choice was judged for each problem, (p, 1)."""
-        cost, keeps_power, keeps_latency = self.cost, self.keeps_power, self.keeps_latency
-        of_choice = cost[:, 0], keeps_power[:, 0], keeps_latency[:, 0]
-        return Judged(*of_choice, self.is_stable[:, 0], self.power_w[:, 0])
+    def single_choice(self) -> "Judged":
+        """Drop the axis of choices where one choice was judged for each problem: (p, 1) to (p,)."""
+        return Judged(*(array[:, 0] for array in self))  # type: ignore[arg-type]
 
     @property
     def in_time(self) -> Bools:
@@ -193,7 +195,7 @@ class Judged(NamedTuple):
 class Plan:
     """A choice in words and numbers: mode, mini-batch sizes, and what they give."""
 
-    place: int  # of the mode among those of the workloads
+    place: int  # index of the mode among those of the workloads
     mode: Mode  # its parts
     batch_sizes: tuple[int, ...]  # of each stream
     n_train: int  # mini-batches of training after each of inference; 1 of training alone
@@ -243,19 +245,19 @@ class Space:
         return self.workloads[0].modes
 
     @cached_property
-    def choices(self) -> Places:
-        """Place of the mode and of each mini-batch size, shape (n, 1 + s), of all n choices."""
-        sizes = (np.arange(len(one.batch_sizes)) for one in self.infer)
+    def choices(self) -> Indices:
+        """All n choices: index of the mode, then of each mini-batch size, shape (n, 1 + s)."""
+        sizes = (np.arange(len(workload.batch_sizes)) for workload in self.infer)
         grids = np.meshgrid(np.arange(len(self.modes)), *sizes, indexing="ij")
         return np.stack(grids, -1).reshape(-1, 1 + len(self.infer))
 
     @cached_property
-    def knobs(self) -> Places:
-        """Step of each knob, shape (n, d): of the parts of modes that differ, then of sizes."""
+    def knobs(self) -> Indices:
+        """Step of each knob in each choice, (n, d): parts of the mode that vary, then sizes."""
         varied = [part for part in self.modes.T if np.ptp(part) > 0]
         steps = [np.unique(part, return_inverse=True)[1] for part in varied]
-        of_modes = np.stack(steps, -1) if steps else np.zeros((len(self.modes), 0), np.intp)
-        return np.hstack([of_modes[self.choices[:, 0]], self.choices[:, 1:]])
+        mode_steps = np.stack(steps, -1) if steps else np.zeros((len(self.modes), 0), np.intp)
+        return np.hstack([mode_steps[self.choices[:, 0]], self.choices[:, 1:]])
 
     @property
     def n_mode_knobs(self) -> int:
@@ -264,42 +266,44 @@ class Space:
 
     @property
     def strongest_mode(self) -> int:
-        """Place of the mode with the most of everything, as MAXN; the one nearest to it."""
+        """Index of the mode nearest to the highest step of every knob, as MAXN is."""
         steps = self.knobs[:, : self.n_mode_knobs]
         return int(self.choices[np.abs(steps - steps.max(0)).sum(1).argmin(), 0])
 
-    def runs(self, choices: Places | slice) -> list[tuple[Workload, Places, Places]]:
-        """Return each job, training first, with the places of its mode and size under choices."""
+    def runs(self, choices: Indices | slice) -> list[tuple[Workload, Indices, Indices]]:
+        """Return each job with the indices of its mode and mini-batch size under choices.
+
+        Training comes first.
+        """
         mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
         if self.train is not None:
             sizes.insert(0, np.zeros_like(mode))
-        return [(one, mode, size) for one, size in zip(self.workloads, sizes, strict=True)]
+        return [(job, mode, size) for job, size in zip(self.workloads, sizes, strict=True)]
 
-    def costs(self, choices: Places | slice) -> list[Cost]:
-        """Return what a mini-batch of each job takes and draws under choices, training first."""
+    def costs(self, choices: Indices | slice) -> list[Cost]:
+        """Return time, s, and power, W, of one mini-batch of each job, training first."""
         runs = self.runs(choices)
-        return [(one.time_s[mode, size], one.power_w[mode, size]) for one, mode, size in runs]
+        return [(job.time_s[mode, size], job.power_w[mode, size]) for job, mode, size in runs]
 
-    def busy_s(self, choices: Places, trains: bool = True) -> Numbers:
-        """Return the time of one mini-batch of each job, one after the other, s."""
+    def busy_s(self, choices: Indices, trains: bool = True) -> Numbers:
+        """Sum the times of one mini-batch of each job, s; without training unless it `trains`."""
         times_s = [time_s for time_s, _ in self.costs(choices)]
-        return np.asarray(sum(times_s[0 if trains or self.train is None else 1 :]))
+        if self.train is not None and not trains:
+            times_s = times_s[1:]
+        return np.asarray(sum(times_s))
 
-    def board_s(self, choices: Places) -> Numbers:
-        """Return how long a board takes to profile choices, s; each runs every job once.
-
-        A run takes as long as `Workload.board_s` says.
-        """
+    def board_s(self, choices: Indices) -> Numbers:
+        """Return how long a board takes to profile each choice with every job, s."""
         return len(self.workloads) * AROUND_S + MINIBATCHES * self.busy_s(choices)
 
-    def undominated(self, depth: int = 1, modes: Places | slice = slice(None)) -> Places:
-        """Return the choices that fewer than `depth` others beat, at the same mini-batch sizes.
+    def undominated(self, depth: int = 1, modes: Indices | slice = slice(None)) -> Indices:
+        """Return the choices that fewer than `depth` others dominate, at the same mini-batch sizes.
 
-        One beats another if no job takes longer or draws more, and some job less. Under the rule of
-        the highest power it then keeps all that the other keeps and costs no more, unless the other
-        is too slow to train at all.
+        One dominates another if no job takes longer or draws more, and some job less. Under the
+        rule of the highest power it then keeps all that the other keeps and costs no more, unless
+        the other is too slow to train at all.
 
-        `modes`: places of the modes of those others.
+        `modes`: indices of the modes that those others are in.
         """
         columns = [
             column.reshape(len(self.modes), -1).T
@@ -307,17 +311,16 @@ class Space:
             for column in cost
         ]
         kept = []
-        for some in zip(*columns, strict=True):  # of one combination of sizes
-            pairs = [(one[:, None] <= one, one[:, None] < one) for one in some]
-            beats = np.logical_and.reduce([least for least, _ in pairs])
-            beats &= np.logical_or.reduce([less for _, less in pairs])
+        for costs in zip(*columns, strict=True):  # times and powers at one combination of sizes
+            beats = np.logical_and.reduce([cost[:, None] <= cost for cost in costs])
+            beats &= np.logical_or.reduce([cost[:, None] < cost for cost in costs])
             kept.append(beats[modes].sum(0) < depth)
         return np.flatnonzero(np.stack(kept, 1).ravel())
 
     def outcome(
-        self, problems: Problems, choices: Places, costs: Sequence[Cost] | None = None
+        self, problems: Problems, choices: Indices, costs: Sequence[Cost] | None = None
     ) -> Outcome:
-        """Return what choices give; arguments as of `judge`."""
+        """Compute throughput, latencies and power of choices; arguments as of `judge`."""
         costs = self.costs(choices) if costs is None else costs
         trains = self.train is not None
         streams = [
@@ -329,11 +332,11 @@ class Space:
         return outcome(streams, costs[0] if trains else None, problems.power_rule)
 
     def judge(
-        self, problems: Problems, choices: Places, costs: Sequence[Cost] | None = None
+        self, problems: Problems, choices: Indices, costs: Sequence[Cost] | None = None
     ) -> Judged:
-        """Return what choices do to problems.
+        """Judge choices on problems: their cost, and which conditions they keep, arrays (p, q).
 
-        `choices`: places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all;
+        `choices`: indices in `choices`, shape (p, q): q of each problem, or (1, q): alike for all;
         `costs`: what mini-batches are taken to cost instead of what they do, as of `costs`, (p, q)
         """
         given = self.outcome(problems, choices, costs)
@@ -348,7 +351,7 @@ class Space:
         return Judged(*np.broadcast_arrays(*columns))
 
     def plan(self, problem: Problems, choice: int) -> Plan:
-        """Return a choice as the plan of one problem."""
+        """Describe a choice as the plan of one problem."""
         given = self.outcome(problem, np.array([[choice]]))
         mode, *sizes = self.choices[choice]
         return Plan(
@@ -367,46 +370,46 @@ class Space:
 class Answers(NamedTuple):
     """Answers of one solver to many problems."""
 
-    choice: Places  # (p,), place among the choices of the space, or `NONE`
-    n_profiles: Places  # (p,), mini-batches that were measured: pairs of job, mode and size
+    choice: Indices  # (p,), place among the choices of the space, or `NONE`
+    n_profiles: Indices  # (p,), mini-batches that were measured: pairs of job, mode and size
     board_s: Numbers  # (p,), what these take on a board, s (`Space.board_s`)
 
-    def only(self, which: Places) -> "Answers":
-        """Return those to some of the problems."""
-        return Answers(self.choice[which], self.n_profiles[which], self.board_s[which])
+    def subset(self, indices: Indices) -> "Answers":
+        """Return the answers to the problems at these indices."""
+        return Answers(self.choice[indices], self.n_profiles[indices], self.board_s[indices])
 
 
 def joined(parts: Sequence[Answers]) -> Answers:
-    """Return answers to some problems and to others as those to all."""
-    return Answers(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+    """Concatenate the answers to consecutive problems."""
+    return Answers(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class Profiles:
     """Count what a solver runs on the board for each of many problems."""
 
     def __init__(
-        self, space: Space, problems: Problems, modes: Places | Sequence[Places] = ()
+        self, space: Space, problems: Problems, modes: Indices | Sequence[Indices] = ()
     ) -> None:
-        """Begin with modes that were run at every mini-batch size: of all jobs, or of each job."""
+        """Count the modes that were run at every mini-batch size: for all jobs, or for each job."""
         self.space, self.problems = space, problems
-        of_jobs = [modes] * len(space.workloads) if isinstance(modes, np.ndarray) else modes
-        pairs = list(zip(space.workloads, of_jobs, strict=False))
-        n_profiles = sum(len(some) * len(one.batch_sizes) for one, some in pairs)
+        modes_by_job = [modes] * len(space.workloads) if isinstance(modes, np.ndarray) else modes
+        pairs = list(zip(space.workloads, modes_by_job, strict=False))  # no modes: no pairs
+        n_profiles = sum(len(profiled) * len(job.batch_sizes) for job, profiled in pairs)
         self.n_profiles = np.full(len(problems), n_profiles)
-        board_s = sum(one.board_s(some) for one, some in pairs)
+        board_s = sum(job.board_s(profiled) for job, profiled in pairs)
         self.board_s = np.full(len(problems), float(board_s))
 
-    def count(self, rows: Places, choice: Places) -> None:
-        """Count the runs of a choice for each of some problems, (r,) each."""
+    def count(self, rows: Indices, choice: Indices) -> None:
+        """Add the cost of profiling one choice (r,) for each of the problems `rows` (r,)."""
         self.n_profiles[rows] += len(self.space.workloads)
         self.board_s[rows] += self.space.board_s(choice)
 
-    def run(self, rows: Places, choice: Places) -> Judged:
-        """Run a choice for each of some problems; return what it does to them, (r,) each."""
+    def run(self, rows: Indices, choice: Indices) -> Judged:
+        """Profile one choice (r,) for each of the problems `rows` (r,), and judge it, (r,)."""
         self.count(rows, choice)
-        judged = self.space.judge(self.problems.only(rows), choice[:, None])
-        return judged.of_one()
+        judged = self.space.judge(self.problems.subset(rows), choice[:, None])
+        return judged.single_choice()
 
-    def answers(self, choice: Places) -> Answers:
+    def answers(self, choice: Indices) -> Answers:
         """Return answers that took these runs."""
         return Answers(choice, self.n_profiles, self.board_s)

@@ -68,16 +68,16 @@ class Request:
     def problem(
         self, max_power_w: float | None = None, max_latency_s: float | None = None
     ) -> Problems:
-        """Return the problem, with other budgets where they are given.
+        """Check the options and build the problem; budgets that are passed replace the requested.
 
-        Raises ConfigError: options are missing, or too many.
+        Raises ConfigError: options are missing, or do not go together.
         """
-        given = (self.rate_per_s, self.max_latency_ms)
+        stream = (self.rate_per_s, self.max_latency_ms)
         max_power_w = self.max_power_w if max_power_w is None else max_power_w
         if not self.jobs:
             raise ConfigError("nothing to run", do="add --train NETWORK, --infer NETWORK, or both")
         if self.infer is None:
-            if given != (None, None):
+            if stream != (None, None):
                 raise ConfigError("--rate and --max-latency-ms are of requests", do="add --infer")
             return Problems.one(max_power_w, power_rule=self.power_rule)
         if self.rate_per_s is None or self.max_latency_ms is None:
@@ -101,19 +101,20 @@ class Answer:
 
 
 def find_answer(request: Request, root: Path = Path()) -> Answer:
-    """Answer a request.
+    """Find tables, solve the request, and solve it by exhaustive search, too.
 
-    Raises ConfigError: options that do not fit each other; a board, network or table that is not
-    there.
+    Where no plan trains and serves within the budgets, serving alone is solved.
+
+    Raises ConfigError: options do not fit each other; a board, network or table is not there.
     """
     problem = request.problem()
-    tables = _given(request) if request.tables else _simulated(request, root)
+    tables = _tables_from_option(request) if request.tables else _simulated(request, root)
     chosen = [tables_of_job(name, task, tables) for name, task in request.jobs]
     first, *others = map(workload_of, chosen)
     space = Space(first, tuple(others)) if request.train else Space(None, (first, *others))
     plan, n_profiles = _solved(request.solver, space, problem)
     best = best_plan(space, problem)
-    if best is None and request.train and request.infer:  # serving alone is better than nothing
+    if best is None and request.train and request.infer:
         alone = Space(None, space.infer)
         plan, n_more = _solved(request.solver, alone, problem)
         n_profiles, best = n_profiles + n_more, best_plan(alone, problem)
@@ -127,7 +128,7 @@ def best_plan(space: Space, problem: Problems) -> Plan | None:
 
 
 def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, int]:
-    """Return the plan of a solver, if it saw one, and how many profiles it asked for."""
+    """Solve one problem; return the solver's plan, None where it saw none, and its profiles."""
     if solver == "verified":
         modes = exhaustive.random_modes(space, N_PROFILED, 0)
         seen = predicted.predicted_space(space, load_method(METHOD), modes)
@@ -144,7 +145,7 @@ def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, 
 
 
 def _simulated(request: Request, root: Path) -> list[ModeTable]:
-    """Return the simulated mode tables of the requested networks."""
+    """Simulate the mode tables of the requested networks on the requested board."""
     device = request.device or "orin"
     if device not in GRIDS:
         raise ConfigError(
@@ -175,8 +176,8 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
     return simulated_tables(study, twin.knowing(*works), root)
 
 
-def _given(request: Request) -> list[ModeTable]:
-    """Return the tables that the request names and that fit its device."""
+def _tables_from_option(request: Request) -> list[ModeTable]:
+    """Read the tables of --tables that are of mini-batches, and of --device where it is given."""
     tables = find_tables(str(request.tables))
     fitting = [
         table
@@ -206,10 +207,10 @@ class Least(NamedTuple):
 
 
 def least_budgets(space: Space, problem: Problems) -> Least:
-    """Return what budgets a problem of at most one stream would need."""
+    """Find the least budgets with which a problem of at most one stream has a plan."""
 
-    def least(values: Numbers, which: Bools) -> float:
-        return float(values[which].min()) if which.any() else math.nan
+    def least(values: Numbers, is_allowed: Bools) -> float:
+        return float(values[is_allowed].min()) if is_allowed.any() else math.nan
 
     judged = space.judge(problem, np.arange(len(space.choices))[None])
     in_time, power_w = judged.in_time[0], judged.power_w[0]
@@ -230,7 +231,7 @@ def least_budgets(space: Space, problem: Problems) -> Least:
 
 
 def answer_lines(answer: Answer) -> list[str]:
-    """Return the answer: the plan with its numbers, what limits it, or why there is none."""
+    """Write the answer as lines: the plan and what limits it, or why there is none."""
     request, space = answer.request, answer.space
     tasks = {"train": "training", "infer": "inference"}
     words = {task: f"{name} ({tasks[task]})" for name, task in request.jobs}
@@ -239,7 +240,7 @@ def answer_lines(answer: Answer) -> list[str]:
         asked = (
             f"{request.rate_per_s:g} requests/s, each within {request.max_latency_ms:g} ms; {asked}"
         )
-    n_all = sum(one.time_s.size for one in space.workloads)
+    n_all = sum(workload.time_s.size for workload in space.workloads)
     lines = [
         f"{answer_origin(answer.provenance)}: {' and '.join(words.values())} on {answer.device}",
         f"asked     {asked}",
@@ -265,7 +266,7 @@ def answer_lines(answer: Answer) -> list[str]:
 
 
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
-    """Return a plan as lines: mode, mini-batch, latency, training, power."""
+    """Write a plan as lines: mode, mini-batch, latency, training, power."""
     space, request = answer.space, answer.request
     rows = [("mode", plan.mode.of_parts(space.workloads[0].parts))]
     training = f"{plan.throughput_per_s:.4g} mini-batches/s"
@@ -305,19 +306,19 @@ def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
 
 
 def _limits(answer: Answer, plan: Plan) -> list[str]:
-    """Return how far the plan is from the best, and what each budget costs."""
+    """Write lines: how far the plan is from the best, and what a wider budget would give."""
     request, space, trains = answer.request, answer.space, answer.request.train is not None
 
-    def gain(one: Plan, other: Plan) -> float:
-        """Return by how much another plan is better, relative."""
+    def gain(plan: Plan, other: Plan) -> float:
+        """Return by how much the other plan is better, relative."""
         if trains:
-            return other.throughput_per_s / max(one.throughput_per_s, 1e-12) - 1
-        return max(one.latency_s) / max(other.latency_s) - 1
+            return other.throughput_per_s / max(plan.throughput_per_s, 1e-12) - 1
+        return max(plan.latency_s) / max(other.latency_s) - 1
 
-    def value(one: Plan) -> str:
+    def value(plan: Plan) -> str:
         if trains:
-            return f"{one.throughput_per_s:.4g} mini-batches of training/s"
-        return f"{1e3 * max(one.latency_s):.4g} ms at worst"
+            return f"{plan.throughput_per_s:.4g} mini-batches of training/s"
+        return f"{1e3 * max(plan.latency_s):.4g} ms at worst"
 
     rows = []
     start = answer.best or plan
@@ -340,7 +341,7 @@ def _limits(answer: Answer, plan: Plan) -> list[str]:
 
 
 def _least_lines(answer: Answer) -> list[str]:
-    """Return which budget fails, and the least that would do."""
+    """Write lines: which budgets fail, and the least that would do."""
     request = answer.request
     least = least_budgets(answer.space, request.problem())
     lines = []

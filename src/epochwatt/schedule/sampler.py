@@ -46,15 +46,15 @@ def problems_of(
     power_rule: PowerRule = "highest",
     budgets_w: Sequence[float] = BUDGETS_W,
 ) -> Problems:
-    """Return the problems of a set of jobs; training alone has those of power only.
+    """Lay out the grid of problems of a set of jobs; training alone varies the power budget only.
 
     `budgets_w`: least and greatest power budget.
     """
     powers = np.linspace(budgets_w[0], budgets_w[1], N_BUDGETS)
     n_streams = len(space.infer)
     if not n_streams:
-        none = np.zeros((len(powers), 0))
-        return Problems(powers, none, none, power_rule)
+        no_streams = np.zeros((len(powers), 0))
+        return Problems(powers, no_streams, no_streams, power_rule)
     loads = np.linspace(*LOADS, size.n_loads)
     latencies = np.geomspace(*LATENCIES, size.n_latencies)
     power, load, latency = (grid.ravel() for grid in np.meshgrid(powers, loads, latencies))
@@ -63,9 +63,9 @@ def problems_of(
 
 
 def problem_at(space: Space, load: ArrayLike, latency: ArrayLike) -> tuple[Numbers, Numbers]:
-    """Return rate and latency budget of each stream, shape (..., s), of relative ones."""
+    """Turn relative load and latency (..., 1) into rates, requests/s, and budgets, s, (..., s)."""
     mode = space.strongest_mode
-    most_per_s = [float((one.batch_sizes / one.time_s[mode]).max()) for one in space.infer]
+    most_per_s = [float((job.batch_sizes / job.time_s[mode]).max()) for job in space.infer]
     rates = np.array(most_per_s) / len(space.infer)
-    least_s = np.array([one.time_s[mode].min() for one in space.infer])
+    least_s = np.array([job.time_s[mode].min() for job in space.infer])
     return np.asarray(load) * rates, np.asarray(latency) * least_s

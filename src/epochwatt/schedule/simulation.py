@@ -58,31 +58,31 @@ class Played(NamedTuple):
 
 
 def arrivals_s(kind: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) -> Numbers:
-    """Return when requests arrive: r streams of k each, shape (r, k); always the same ones.
+    """Draw arrival times of r streams of k requests, s, shape (r, k); the same in each call.
 
-    Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
+    A Poisson process, or one request every 1 / rate after a random start within the first period.
 
     `rate_per_s`: of several rates (n,) the shape is (n, r, k).
     """
     rng, rate = np.random.default_rng(0), np.asarray(rate_per_s, float)[..., None, None]
     if kind == "constant":
-        times: Numbers = (rng.uniform(size=(shape[0], 1)) + np.arange(shape[1])) / rate
-        return times
+        start = rng.uniform(size=(shape[0], 1))  # in periods
+        return np.asarray((start + np.arange(shape[1])) / rate)
     return np.asarray((rng.standard_exponential(shape) * (1 / rate)).cumsum(axis=-1))
 
 
 def play(times_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
-    """Play the arrivals of independent streams.
+    """Simulate independent streams under a plan; return latencies and mini-batches trained.
 
     `times_s`: (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
-    `slot`: None: it begins as the first mini-batch is complete, and does not end; in one, a
+    `slot`: None: time begins as the first mini-batch is complete, and does not end. In a slot a
     mini-batch is refused while `QUEUE` others wait
     """
     batches = times_s.reshape(len(times_s), -1, plan.batch_size)
     done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
-    most = np.asarray(plan.n_train, float)  # may be more than fits an integer
-    train_s = np.where(most > 0, plan.train_s, 1.0)
-    free: Numbers = batches[:, 0, -1]
+    max_train = np.asarray(plan.n_train, float)  # may be more than fits an integer
+    train_s = np.where(max_train > 0, plan.train_s, 1.0)
+    free: Numbers = batches[:, 0, -1]  # when the board is free
     end_s, settled_s = np.inf, np.full(len(batches), -np.inf)
     if slot is not None:
         free, end_s, settled_s = np.zeros(len(batches)), slot.end_s, slot.settled_s
@@ -90,7 +90,7 @@ def play(times_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Playe
         complete = batches[:, i, -1]
         begin = np.maximum(free, settled_s)
         n_fit = np.maximum(np.minimum(complete, end_s) - begin, 0) / train_s
-        n = np.minimum(np.ceil(n_fit - SLACK * (1 + n_fit)), most)
+        n = np.minimum(np.ceil(n_fit - SLACK * (1 + n_fit)), max_train)
         n_trained += n
         start = np.maximum(complete, np.where(n > 0, begin + n * train_s, free))
         infer_s = np.asarray(plan.infer_s)
@@ -106,7 +106,7 @@ def play(times_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Playe
 def latencies_of_two_s(
     times_s: Sequence[Numbers], plans: Sequence[Interleaved]
 ) -> tuple[Numbers, ...]:
-    """Return how long requests of two streams wait that share a board, which trains nothing.
+    """Simulate two streams on one board without training; return latencies of each, s.
 
     `times_s`: arrivals of each stream, (r, k) and (r, l), as of `play`.
     """
@@ -115,19 +115,19 @@ def latencies_of_two_s(
         times.reshape(n_streams, -1, plan.batch_size)
         for times, plan in zip(times_s, plans, strict=True)
     ]
-    complete = np.hstack([one[:, :, -1] for one in batches])
-    counts = [one.shape[1] for one in batches]
-    takes = np.repeat([np.asarray(plan.infer_s, float) for plan in plans], counts)
+    complete = np.hstack([stream[:, :, -1] for stream in batches])
+    counts = [stream.shape[1] for stream in batches]
+    infer_s = np.repeat([np.asarray(plan.infer_s, float) for plan in plans], counts)
     order = np.argsort(complete, axis=1, kind="stable")
     rows, free = np.arange(n_streams), np.zeros(n_streams)
     done = np.empty(complete.shape)
-    for place in order.T:
-        free = np.maximum(complete[rows, place], free) + takes[place]
-        done[rows, place] = free
+    for batch in order.T:  # of each row the next complete mini-batch
+        free = np.maximum(complete[rows, batch], free) + infer_s[batch]
+        done[rows, batch] = free
     ends = np.split(done, counts[:1], axis=1)
     return tuple(
-        (end[:, :, None] - one).reshape(n_streams, -1)
-        for end, one in zip(ends, batches, strict=True)
+        (end[:, :, None] - stream).reshape(n_streams, -1)
+        for end, stream in zip(ends, batches, strict=True)
     )
 
 
@@ -138,17 +138,17 @@ def played_latencies_s(
     n_streams: int = N_STREAMS,
     n_batches: int = N_BATCHES,
 ) -> Numbers:
-    """Return how long requests wait under a plan, of r streams of k requests each, (r, k).
+    """Simulate a plan on r drawn streams of k requests; return their latencies, s, (r, k).
 
-    `rate_per_s`: of several plans (n,), of equal mini-batch sizes: the shape is (n, r, k); `plan`:
-    of several, what differs is (n,)
+    Several plans of one mini-batch size have rates (n,), and what differs in `plan` is (n,): the
+    shape is (n, r, k).
     """
     times = arrivals_s(kind, rate_per_s, (n_streams, n_batches * plan.batch_size))
     infer_s, n_train, train_s = (
         np.repeat(np.broadcast_to(part, np.shape(rate_per_s)), n_streams) for part in plan[1:]
     )
-    of_streams = Interleaved(plan.batch_size, infer_s, n_train, train_s)
-    return play(times.reshape(-1, times.shape[-1]), of_streams).latency_s.reshape(times.shape)
+    repeated = Interleaved(plan.batch_size, infer_s, n_train, train_s)  # a row for each stream
+    return play(times.reshape(-1, times.shape[-1]), repeated).latency_s.reshape(times.shape)
 
 
 # -- the scheduler of serve-and-train --------------------------------------------------------------
@@ -176,9 +176,9 @@ class _PlayedClock:
 
 
 def run_at_random(rate_per_s: float, plan: Interleaved, max_latency_s: float) -> AsRun:
-    """Return what a plan gives with Poisson arrivals, always the same ones, as it is run.
+    """Run the scheduler of serve-and-train on Poisson arrivals, the same in each call.
 
-    Where it trains after mini-batches of inference, as many as fit are run.
+    Where the plan trains at all, it trains as many mini-batches as fit.
     """
     n_train, size = float(plan.n_train), plan.batch_size  # type: ignore[arg-type]
     seconds = N_EVENTS / (1 + n_train / size) / rate_per_s
@@ -196,7 +196,7 @@ def run_as(
     seconds: float,
     max_latency_s: float = np.inf,
 ) -> AsRun:
-    """Return what a plan gives with these arrivals, s after the beginning, as it is run."""
+    """Run the scheduler of serve-and-train on arrivals `times_s`, for `seconds`."""
     clock = _PlayedClock()
 
     def serve() -> None:

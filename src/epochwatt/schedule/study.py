@@ -24,8 +24,8 @@ from epochwatt.schedule.config import Jobs, ScheduleStudy, required_schedule
 from epochwatt.schedule.problem import (
     NONE,
     Answers,
+    Indices,
     Numbers,
-    Places,
     PowerRule,
     Problems,
     Space,
@@ -90,7 +90,7 @@ class Set:
         return Space(first, tuple(others)) if self.train else Space(None, (first, *others))
 
     def labelled(self, rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-        """Return rows with the columns of the set."""
+        """Return rows with the columns that name the set added, in the order of `columns`."""
         key = self.tables[0][0].key
         label = (key.provenance, key.device, self.jobs, self.train, " and ".join(self.infer))
         shared = dict(zip(SET_COLUMNS, label, strict=True))
@@ -98,7 +98,7 @@ class Set:
 
 
 def sets_of(study: ScheduleStudy, tables: Path, root: Path = Path()) -> list[Set]:
-    """Return all sets of jobs of a study, the simulated ones first.
+    """List all sets of jobs of a study with their tables, the simulated ones first.
 
     Raises ConfigError: the tables, or a public sweep, lack a network of the study.
     """
@@ -125,7 +125,7 @@ def sets_of(study: ScheduleStudy, tables: Path, root: Path = Path()) -> list[Set
 class Learned(NamedTuple):
     """Profiles and predictions of one workload."""
 
-    modes: Places  # places of the modes that were profiled, at every mini-batch size
+    modes: Indices  # places of the modes that were profiled, at every mini-batch size
     workload: Workload  # observed in these modes, predicted in all others
 
 
@@ -136,7 +136,7 @@ def learn(
     is_training: bool,
     cache: Path | None = None,
 ) -> dict[str, list[Learned]]:
-    """Return what each solver knows after its profiles, a list over draws.
+    """Let the solvers with networks profile and learn a workload; solver -> what it knows by draw.
 
     Parameters
     ----------
@@ -148,11 +148,12 @@ def learn(
     network, n_modes = load_method(NETWORK), len(workload.modes)
 
     def from_drawn(
-        method: Method, n_most: int, seed: int, taught: Reference | None = None
+        method: Method, n_drawn: int, seed: int, teacher: Reference | None = None
     ) -> Learned:
-        modes = np.random.default_rng(seed).choice(n_modes, min(n_most, n_modes), replace=False)
-        kept = cache if taught else None
-        return Learned(modes, predicted_workload(workload, method, modes, taught, kept))
+        """Profile random modes, and predict all others."""
+        modes = np.random.default_rng(seed).choice(n_modes, min(n_drawn, n_modes), replace=False)
+        kept = cache if teacher else None
+        return Learned(modes, predicted_workload(workload, method, modes, teacher, kept))
 
     draws = range(n_draws)
     n_drawn = N_TRAIN if is_training else N_INFER
@@ -162,9 +163,9 @@ def learn(
         NEURAL: [from_drawn(network, n_drawn, draw) for draw in draws],
     }
     if reference is not None:
-        taught = Reference(observed(reference, np.arange(len(reference.modes)), 0))
+        teacher = Reference(observed(reference, np.arange(len(reference.modes)), 0))
         method = load_method(TRANSFERRED)
-        learned[POWERTRAIN] = [from_drawn(method, N_TRANSFERRED, draw, taught) for draw in draws]
+        learned[POWERTRAIN] = [from_drawn(method, N_TRANSFERRED, draw, teacher) for draw in draws]
     return learned
 
 
@@ -188,7 +189,7 @@ def write_learned_job(
 
 
 def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
-    """Write what `learn` returned as an .npz file."""
+    """Write what `learn` returned as an .npz file, an array by `{solver}/{draw}/{part}`."""
     arrays = {
         f"{solver}/{draw}/{part}": array
         for solver, draws in learned.items()
@@ -199,7 +200,7 @@ def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
 
 
 def read_learned(path: Path, workload: Workload) -> dict[str, list[Learned]]:
-    """Return what `write_learned` wrote of a workload."""
+    """Read what `write_learned` wrote of a workload: solver -> what it knows by draw."""
     learned: dict[str, list[Learned]] = {}
     with np.load(path) as arrays:
         for name in arrays:
@@ -228,16 +229,16 @@ class Solver(NamedTuple):
 def solvers_of(
     jobs: Set, root: Path = Path(), learned: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Solver], str]:
-    """Return the solvers of a set by name, and why it has no preset modes, if so.
+    """Build the solvers of a set by name, and the reason, if any, why it has no preset modes.
 
     `learned`: job -> file of `write_learned_job`; of a set without them no solver has networks
     """
     workloads, table = jobs.space.workloads, jobs.tables[0][0]
     presets, without_presets = np.zeros(0, np.intp), ""
     try:
-        rows, places = observations_of(table), workloads[0].modes.tolist()
-        preset = preset_places(rows, table.key.device).values()
-        presets = np.array([places.index(rows.modes[at].tolist()) for at in preset], np.intp)
+        rows, modes = observations_of(table), workloads[0].modes.tolist()
+        preset_rows = preset_places(rows, table.key.device).values()
+        presets = np.array([modes.index(rows.modes[row].tolist()) for row in preset_rows], np.intp)
     except PredictionError as error:
         without_presets = str(error).partition("\n")[0]
     methods = {name: load_method(name, root) for name in jobs.study.methods}
@@ -249,16 +250,16 @@ def solvers_of(
 
 
 def plain_solvers(
-    methods: Mapping[str, Method], presets: Places, sizes: Sequence[int]
+    methods: Mapping[str, Method], presets: Indices, sizes: Sequence[int]
 ) -> dict[str, Solver]:
-    """Return the solvers by name, except the one that looks at everything.
+    """Build the solvers without networks by name, except the exhaustive one.
 
     `methods`: name -> method of the registry, which predict from random modes
-    `presets`: places of the board's stock modes; none: they are not known
+    `presets`: indices of the board's stock modes; none: they are not known
     `sizes`: numbers of random modes
     """
 
-    def in_modes(modes: Callable[[Space, int], Places]) -> Solve:
+    def in_modes(modes: Callable[[Space, int], Indices]) -> Solve:
         return lambda space, problems, draw: solve_in_modes(space, problems, modes(space, draw))
 
     def by_prediction(method: Method, n: int, verifies: bool) -> Solve:
@@ -287,10 +288,10 @@ def plain_solvers(
 
 
 def learned_solvers(learned: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[str, Solver]:
-    """Return the solvers with networks by name.
+    """Build the solvers with networks by name.
 
-    Those of ALS answer with modes that were profiled: those of each job's front, for all jobs. The
-    others answer by prediction, whatever it does in truth; each job has modes of its own.
+    ALS answers with the best choice in the modes that were profiled for any job. The others answer
+    by prediction, unverified; each job has modes of its own.
 
     `learned`: of each job of the space, in the order of `Space.workloads`: what `learn` returned
     """
@@ -316,11 +317,15 @@ def learned_solvers(learned: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[
 def evaluate(
     space: Space, problems: Problems, solvers: Mapping[str, Solver], n_draws: int
 ) -> pd.DataFrame:
-    """Return a row for each solver and draw: `SCORE_COLUMNS` without those of the set."""
+    """Judge solvers against the best of all choices on the solvable problems of a set.
+
+    A row for each solver and draw: `SCORE_COLUMNS` without those of the set. A solver whose method
+    cannot be fitted has a note instead of numbers.
+    """
     best = exhaustive.solve(space, problems)
     solvable = np.flatnonzero(best.choice != NONE)
-    problems, n_problems, n = problems.only(solvable), len(problems), len(solvable)
-    best = best.only(solvable)
+    problems, n_problems, n = problems.subset(solvable), len(problems), len(solvable)
+    best = best.subset(solvable)
     shared = {"n_problems": n_problems, "n_solvable": n}
     row = {"solver": "exhaustive", "draw": 0, **shared, "n_judged": n}
     if not n:
@@ -329,13 +334,13 @@ def evaluate(
     rows = [{**row, "profiles_serve": "all", **statistics(space, problems, best, least)}]
     for name, solver in solvers.items():
         order = np.random.default_rng(SEED).permutation(n)  # the same for all solvers
-        which = np.sort(order[: solver.n_sampled])
-        row = {"solver": name, **shared, "n_judged": len(which), "profiles_serve": solver.serves}
+        judged = np.sort(order[: solver.n_sampled])
+        row = {"solver": name, **shared, "n_judged": len(judged), "profiles_serve": solver.serves}
         for draw in range(solver.n_draws or n_draws):
             try:
-                sampled = problems.only(which)
+                sampled = problems.subset(judged)
                 answers = solver.solve(space, sampled, draw)
-                found = statistics(space, sampled, answers, least[which])
+                found = statistics(space, sampled, answers, least[judged])
             except PredictionError as error:
                 found = {"note": str(error).partition("\n")[0]}
             rows.append({**row, "draw": draw, **found})
@@ -345,7 +350,7 @@ def evaluate(
 def statistics(
     space: Space, problems: Problems, answers: Answers, least: Numbers
 ) -> dict[str, float | str]:
-    """Return `STATISTICS` of one solver's answers to solvable problems.
+    """Compute `STATISTICS` of one solver's answers to solvable problems; NaN without an answer.
 
     `least`: (p,), cost of the best answer to each problem.
     """
@@ -355,8 +360,8 @@ def statistics(
     usable = kept & (least != 0)
     loss_pct = 100 * (judged.cost[usable, 0] - least[usable]) / np.abs(least[usable])
     shares = [
-        100 * float((answered & which).sum()) / max(int(answered.sum()), 1)
-        for which in (kept, judged.keeps_power[:, 0], judged.in_time[:, 0])
+        100 * float((answered & condition).sum()) / max(int(answered.sum()), 1)
+        for condition in (kept, judged.keeps_power[:, 0], judged.in_time[:, 0])
     ]
     losses = [np.nan] * 4
     if loss_pct.size:

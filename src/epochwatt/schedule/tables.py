@@ -35,7 +35,7 @@ ASSUMED = (
 
 
 def workload_of(tables: Sequence[ModeTable]) -> Workload:
-    """Return a workload from its mode tables, one for each mini-batch size.
+    """Build a workload from its mode tables, one for each mini-batch size.
 
     Raises ConfigError: tables of two devices, workloads or tasks; a mini-batch size that is missing
     or there twice; other modes in one than in another; no power.
@@ -49,25 +49,25 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
     if len({*sizes}) != len(sizes) or 0 in sizes:
         raise ConfigError("mini-batch sizes of a workload", found=sizes, allowed="each once")
     rows = [observations_of(table) for table in sorted(tables, key=lambda t: t.key.batch_size or 0)]
-    order = [np.lexsort(one.modes.T[::-1]) for one in rows]
+    order = [np.lexsort(observed.modes.T[::-1]) for observed in rows]
     modes = rows[0].modes[order[0]]
-    for one, places, table in zip(rows, order, tables, strict=True):
-        if not np.array_equal(one.modes[places], modes):
+    for observed, indices, table in zip(rows, order, tables, strict=True):
+        if not np.array_equal(observed.modes[indices], modes):
             raise ConfigError("other modes than at other mini-batch sizes", where=name_of(table))
-        if np.isnan(one.power_w).any():
+        if np.isnan(observed.power_w).any():
             raise ConfigError("power is not known of every mode", where=name_of(table))
     return Workload(
         tables[0].key.workload,
         modes,
         np.array(sorted(sizes)),
-        np.stack([one.time_s[places] for one, places in zip(rows, order, strict=True)], 1),
-        np.stack([one.power_w[places] for one, places in zip(rows, order, strict=True)], 1),
+        np.stack([o.time_s[indices] for o, indices in zip(rows, order, strict=True)], 1),
+        np.stack([o.power_w[indices] for o, indices in zip(rows, order, strict=True)], 1),
         tables[0].parts,
     )
 
 
 def tables_of_job(network: str, task: str, tables: Iterable[ModeTable]) -> list[ModeTable]:
-    """Return the tables of a job, at each mini-batch size (ConfigError: there are none)."""
+    """Select a job's tables, one for each mini-batch size; ConfigError where there is none."""
     keys = {table: (table.key.workload, table.key.task) for table in tables}
     if chosen := [table for table, key in keys.items() if key == (network, task)]:
         return chosen
@@ -76,7 +76,7 @@ def tables_of_job(network: str, task: str, tables: Iterable[ModeTable]) -> list[
 
 
 def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
-    """Return the mode tables of all jobs, each of one mini-batch; `ASSUMED` says how.
+    """Turn a public sweep of epochs into mode tables of mini-batches; `ASSUMED` says how.
 
     Raises ConfigError: no such table, or it lacks a network at a mini-batch size.
     """
@@ -84,6 +84,7 @@ def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
     by_key = {(table.key.workload, table.key.batch_size): table for table in tables}
 
     def rows(model: str, task: Literal["train", "infer"], size: int) -> Iterator[SweepRow]:
+        """Yield the rows of one network, with the time of an epoch over its mini-batches."""
         if (model, size) not in by_key:
             sizes = sorted(other for name, other in by_key if name == model and other)
             raise ConfigError(

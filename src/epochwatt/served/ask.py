@@ -1,4 +1,4 @@
-"""`python -I -S ask.py NAME WORD ...`: have a module's `main` run by the process that serves it.
+"""`python -I -S ask.py NAME WORD ...`: have a module's `main` run by its server process.
 
 It becomes `python -m MODULE WORD ...` where nothing serves, such as on another machine. Rule
 simulate_run starts it by the hundred, and an interpreter that imports neither `site` nor numpy
@@ -17,18 +17,18 @@ MODULES = {  # name -> module, whose `main` takes words and returns an exit stat
     "figures": "epochwatt.served.figures",
 }
 SOCKETS = "EPOCHWATT_SERVED"  # environment: the folder with a folder for each name
-DONE = b"done"  # the answer when it ended well; none: it did not
+DONE = b"done"  # the answer of a call with exit status 0; others have none
 
 
 def socket_of(name: str) -> str:
-    """Return the path of a socket; KeyError: nothing is served."""
+    """Return the path of the socket that serves a module; KeyError: no server was started."""
     return os.path.join(os.environ[SOCKETS], name, "socket")
 
 
 def ask(name: str, words: Sequence[str]) -> int | None:
-    """Return the exit status of a module's `main`; None: nothing serves it.
+    """Have the server of a module call its `main`; return the exit status, None: no server.
 
-    Environment, folder, stdout and stderr are those of this process.
+    The call has this process's environment, working folder, stdout and stderr.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         try:
@@ -43,7 +43,7 @@ def ask(name: str, words: Sequence[str]) -> int | None:
 
 
 def run(name: str, words: Sequence[str], main: Callable[[Sequence[str]], int]) -> None:
-    """Run a module's `main` where it is served, else here; end this process where it fails."""
+    """Run a module's `main` in its server, or else here; exit with its status where it fails."""
     status = ask(name, words)
     if status is None:
         status = main(words)
@@ -52,7 +52,7 @@ def run(name: str, words: Sequence[str], main: Callable[[Sequence[str]], int]) -
 
 
 def main(name: str, *words: str) -> int:
-    """Return the exit status, unless this process becomes another one."""
+    """Return the server's exit status; without a server replace this process by the module."""
     status = ask(name, words)
     if status is None:
         os.execv(sys.executable, [sys.executable, "-m", MODULES[name], *words])

@@ -13,7 +13,7 @@ def count(log: str, **job: Any) -> None:
 
 
 def prepare(_: Sequence[str]) -> None:
-    """Import torch, and what it imports at the first operators on shapes alone: a second."""
+    """Import torch, and run two operators on shapes alone: their first call imports more."""
     import torch
 
     import epochwatt.counting.count_workload  # noqa: F401
@@ -22,9 +22,9 @@ def prepare(_: Sequence[str]) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Count; the words are the path of the log file, and the job as JSON."""
+    """Count the kernels of a network and write them; the words: path of the log, job as JSON."""
     from epochwatt.adapters import job_log
-    from epochwatt.counting.count_workload import write_workload  # whoever asks needs no torch
+    from epochwatt.counting.count_workload import write_workload  # the asking process has no torch
 
     log, job = words
     with job_log(log):

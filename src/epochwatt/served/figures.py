@@ -18,9 +18,9 @@ def prepare(_: Sequence[str]) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Draw; the words are the path of the log file, and the job as JSON."""
+    """Draw a figure; the words: path of the log file, and the fields of `Job` as JSON."""
     from epochwatt.adapters import job_log
-    from epochwatt.figures.common.job import Job  # whoever asks needs no matplotlib
+    from epochwatt.figures.common.job import Job  # the asking process needs no matplotlib
     from epochwatt.figures.draw_figure import draw_figure
 
     log, job = words

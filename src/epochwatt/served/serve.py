@@ -36,9 +36,9 @@ class _Call(NamedTuple):
 
 
 def serve(path: str, module: str) -> None:
-    """Answer `ask` at a socket, each call in a child, until stdin is closed."""
-    # Ctrl-C ends the children, and the workflow
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Listen at a socket and run `main` of the module in a child per call, until stdin closes."""
+    # Ctrl-C ends the children and the workflow, which closes stdin
+    former_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     is_ready = False
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -46,12 +46,12 @@ def serve(path: str, module: str) -> None:
         while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
             connection, _ = listening.accept()
             with connection:
-                call = _received(connection)
+                call = _receive(connection)
                 if not is_ready:
                     _prepare(module, call.words)
                     is_ready = True
                 if os.fork() == 0:
-                    signal.signal(signal.SIGINT, interrupted)  # ignored where that was: `nohup`
+                    signal.signal(signal.SIGINT, former_handler)  # ignored where that was: `nohup`
                     _answer(connection, module, call)
                 for file in call.files:
                     os.close(file)
@@ -59,7 +59,8 @@ def serve(path: str, module: str) -> None:
     _reap(0)
 
 
-def _received(connection: socket.socket) -> _Call:
+def _receive(connection: socket.socket) -> _Call:
+    """Read a request up to its end, with its two file descriptors."""
     text, files, _, _ = socket.recv_fds(connection, CHUNK, 2)
     while more := connection.recv(CHUNK):
         text += more
@@ -67,7 +68,10 @@ def _received(connection: socket.socket) -> _Call:
 
 
 def _prepare(module: str, words: list[str]) -> None:
-    """Do what all calls share; what fails here fails again in the child, which says so."""
+    """Import the module, call its `prepare` if it has one, and freeze the garbage collector.
+
+    Errors are ignored: they come up again in the child, which reports them.
+    """
     with suppress(Exception, SystemExit):
         prepare = getattr(import_module(module), "prepare", None)
         if prepare is not None:
@@ -77,7 +81,7 @@ def _prepare(module: str, words: list[str]) -> None:
 
 
 def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
-    """Run `main` in place of whoever asks, and end this process."""
+    """Run `main` with streams, folder and environment of the caller; answer; end this process."""
     status = 1
     try:
         for stream, file in zip((1, 2), call.files, strict=True):
@@ -88,7 +92,7 @@ def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
         status = import_module(module).main(call.words)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
-    except BaseException:  # noqa: BLE001 - the last to see it
+    except BaseException:  # noqa: BLE001 - nothing above would report it
         traceback.print_exc()
     finally:
         with suppress(OSError):  # nobody waits any more
@@ -100,18 +104,17 @@ def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
 
 
 def _reap(options: int) -> None:
-    """Take note of children that have ended, so that their CPU time counts for this process."""
+    """Reap children, so that their CPU time counts here; `os.WNOHANG`: those that have ended."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, options)[0]:
             pass
 
 
 def start_servers() -> "list[subprocess.Popen[bytes]]":
-    """Start `epochwatt.served.serve` for each module; `ask` finds them by the environment.
+    """Start a server for each of `MODULES`; sets `SOCKETS` in the environment, where `ask` looks.
 
-    They end when this process does, or in `stop_servers`. Without them, or before they are ready,
-    each job starts Python anew. There are none where the path of the folder for temporary files is
-    too long for a socket.
+    They end with this process, or in `stop_servers`. Empty: the path of the folder for temporary
+    files is too long for a socket, and each job starts Python anew.
     """
     folder = tempfile.mkdtemp(prefix="epochwatt-")
     os.environ[SOCKETS] = folder

@@ -23,18 +23,18 @@ class Closed(BaseModel):
 Backend = Literal["host", "jetson", "twin"]
 
 
-def _plain(title: str) -> str:
-    """Refuse markup: Snakemake writes titles into the report's scripts as they are."""
+def _without_markup(title: str) -> str:
+    """Refuse markup, as Snakemake writes titles into the report's scripts unescaped."""
     if re.search(r"<\s*[/!?a-zA-Z]", title):
         raise ValueError("no markup: no `<` before a letter, `/`, `!` or `?`")
     return title
 
 
-Title = Annotated[str, AfterValidator(_plain)]
+Title = Annotated[str, AfterValidator(_without_markup)]
 
 
 def _board_kind(kind: str) -> str:
-    """Return the kind by its name of today."""
+    """Return the current name of a board kind; ValueError: there is no such kind."""
     name = columns.FORMER_BOARDS.get(kind, kind)
     if name and name not in KINDS:
         raise ValueError(", ".join(map(repr, KINDS)))
@@ -83,7 +83,7 @@ class Pairs(Closed):
     )
 
     @model_validator(mode="after")
-    def _two(self) -> "Pairs":
+    def _check_values(self) -> "Pairs":
         if self.values[0] == self.values[1]:
             raise ValueError("values has to be two different ones")
         return self
@@ -189,7 +189,7 @@ class PowerMode(Closed):
     )
 
     @model_validator(mode="after")
-    def _one_way(self) -> "PowerMode":
+    def _check_definition(self) -> "PowerMode":
         """Refuse a mode that is given by name and by some numbers at once."""
         numbers = self.model_dump(exclude_none=True).keys() - {"nvpmodel"}
         if self.nvpmodel is not None and numbers and not numbers >= set(CLOCKS):
@@ -220,7 +220,7 @@ class Container(Closed):
     runtime: str = Field("", description="OCI runtime, such as nvidia; empty: the engine's default")
 
     @model_validator(mode="after")
-    def _one_origin(self) -> "Container":
+    def _check_origin(self) -> "Container":
         """Refuse a container without an image or root file system, or with both."""
         n_origins = bool(self.image) + bool(self.rootfs)
         if n_origins != (self.engine != "none"):
@@ -246,7 +246,7 @@ class Settling(Closed):
     power_w: float = Field(0.5, gt=0, description="largest change of the module's power in it, W")
 
     @model_validator(mode="after")
-    def _long_enough(self) -> "Settling":
+    def _check_window(self) -> "Settling":
         if self.max_s < self.window_s:
             raise ValueError("max_s has to be at least window_s: nothing is steady before")
         return self

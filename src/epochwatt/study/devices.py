@@ -30,7 +30,7 @@ class Devices:
         return sorted(path.stem for path in (self.root / DEVICES).glob("*.yaml"))
 
     def get(self, name: str, where: str) -> Device:
-        """Return a device; ConfigError with those there are when it is none."""
+        """Return a device, with an absolute sysroot; ConfigError: `where` names none there is."""
         if name not in self._known:
             if name not in self.names():
                 names = self.names() or [f"none: {DEVICES}/ is empty"]
@@ -51,7 +51,7 @@ class Devices:
         return self.get(factors["device"], "the device of a run")
 
     def add_modes(self, name: str, modes: dict[str, PowerMode]) -> None:
-        """Give a device power modes that its file does not name."""
+        """Add power modes to a device; ConfigError: its file names one of them already."""
         device = self._known[name]
         if taken := device.power_modes.keys() & modes.keys():
             raise ConfigError(
@@ -62,7 +62,7 @@ class Devices:
         self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
 
     def with_mode(self, name: str, mode: PowerMode) -> "Devices":
-        """Return the devices, of which one has this power mode only, whatever its file names."""
+        """Return a copy in which device `name` has no power mode but this one, called ""."""
         devices = Devices(self.root)
         only = self.get(name, "device").model_copy(update={"power_modes": {"": mode}})
         devices._known = self._known | {name: only}
@@ -75,7 +75,7 @@ class Devices:
 
 
 def read_rows(model: type[T], path: Path) -> dict[str, T]:
-    """Read a YAML file that maps names to entries of one schema."""
+    """Return name -> entry of a YAML file, each checked by `model`; ConfigError: one is wrong."""
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError("holds no mapping", where=str(path), allowed="one key per entry")
@@ -84,22 +84,23 @@ def read_rows(model: type[T], path: Path) -> dict[str, T]:
 
 
 def check_names(where: str, names: Iterable[str]) -> None:
-    """Refuse names that cannot stand in the id of a run, which is also a file name."""
+    """Raise ConfigError for a name that cannot stand in a run's id, which is also a file name."""
     for name in names:
         if not re.fullmatch(r"[a-zA-Z0-9.]+", name):
             raise ConfigError(f"{where} has a name {name!r}", allowed="letters, digits and dots")
 
 
 def _read_device(root: Path, name: str) -> Device:
+    """Read a device file; ConfigError: a wrong key or value, or names that contradict another."""
     shown = f"{DEVICES}/{name}.yaml"
     device = validated(Device, read_yaml(root / shown), shown)
-    for kind, words in (
+    for key, names in (
         ("instances", device.instances),
         ("storage", device.storage),
         ("power_modes", device.power_modes),
         ("containers", device.containers),
     ):
-        check_names(f"{shown}: {kind}", words)
+        check_names(f"{shown}: {key}", names)
     for instance in device.units.keys() - set(device.instances):
         raise ConfigError(f"units names {instance!r}", where=shown, allowed=device.instances)
     if NONE in device.containers:

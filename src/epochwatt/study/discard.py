@@ -16,9 +16,9 @@ SIMULATED = Path("results/simulated")
 
 
 def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
-    """Move a run's epoch (all of them for None) to the trash, with the receipts that name it.
+    """Move a run's epoch (None: all; an idle power, too) to the trash and remove its receipts.
 
-    Returns the paths it was moved to. Raises EpochwattError when there is nothing of that name.
+    Returns the paths it was moved to. Raises EpochwattError: nothing is measured of that name.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", run):  # a path would lead out of the folder
         raise EpochwattError(
@@ -34,14 +34,14 @@ def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
             do=f"remove it from {SIMULATED}, and it is simulated again",
         )
     folder = RunFolder(measured, run)
-    there = folder.measured()
-    if not there:
+    measured_epochs = folder.measured()
+    if not measured_epochs:
         runs = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
         raise EpochwattError(
             f"nothing is measured of run {run!r}", where=measured, allowed=first_of(runs) or "none"
         )
-    if epoch is not None and epoch not in there:
-        raise EpochwattError(f"epoch {epoch} of {run} is not measured", allowed=there)
+    if epoch is not None and epoch not in measured_epochs:
+        raise EpochwattError(f"epoch {epoch} of {run} is not measured", allowed=measured_epochs)
     # receipts first: one that outlives its epoch would say that it is measured
     for receipt in sorted((RUNS / run).glob("part-*.json")):
         first, last = map(int, receipt.stem.split("-")[1:])
@@ -51,11 +51,10 @@ def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
 
 
 def forget_lost(runs: Iterable[Run]) -> list[str]:
-    """Remove the receipts of epochs that are not in `measured/` any more; return what to say.
+    """Remove the receipts of epochs that `measured/` no longer has; return a line for each.
 
-    Somebody took their folders away by hand, or they were damaged: Snakemake, which sees receipts
-    only, would say that there is nothing to do. Where all of `measured/` is missing, the results
-    are somebody's copy, and nothing is removed.
+    Without it Snakemake, which sees receipts only, would not measure epochs again whose folders
+    were taken away. Without any `measured/` the results are a copy, and nothing is removed.
     """
     if not Path(MEASURED).is_dir():
         return []
@@ -64,9 +63,9 @@ def forget_lost(runs: Iterable[Run]) -> list[str]:
         written = {path.name for path in (RUNS / run.id).glob("part-*.json")}
         if not run.parts or not run.here or not written:
             continue
-        there = set(RunFolder(MEASURED, run.id).measured())
+        present = set(RunFolder(MEASURED, run.id).measured())
         for (first, last), receipt in zip(run.parts, run.receipts, strict=True):
-            lost = sorted(set(range(first, last + 1)) - there)
+            lost = sorted(set(range(first, last + 1)) - present)
             if lost and Path(receipt).name in written:
                 Path(receipt).unlink()
                 lines.append(

@@ -26,14 +26,14 @@ from epochwatt.study.yaml_files import read_yaml
 WORKLOADS_FILE = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
-_PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
+_MODE = ("backend", "device", "instance", "power_mode", "dvfs")
 OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}  # of a network of the user's own
 
 
 def load_table(config: Document, root: Path = Path()) -> RunTable:
-    """Expand the selected studies.
+    """Return the run table of the studies that `config` selects, imported and own runs included.
 
-    Raises ConfigError: two lines that name file, key, value and what is allowed.
+    Raises ConfigError: a file of config/ has a wrong key or value, or a run cannot be made.
     """
     names = asked_names(config)
     workloads = read_rows(WorkloadRow, root / WORKLOADS_FILE)
@@ -46,12 +46,13 @@ def load_table(config: Document, root: Path = Path()) -> RunTable:
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
     table = _table(_grouped(merged.values()), exclusions, devices)
     if {IMPORTED, OWN} & {*names}:
-        others = imported_runs(root).values()
-        table.runs.update((run.id, run) for run in others if run.studies[0] in names)
+        imported = imported_runs(root).values()
+        table.runs.update((run.id, run) for run in imported if run.studies[0] in names)
     return table
 
 
 def _exclusions(path: Path) -> list[Exclusion]:
+    """Read the exclusions; ConfigError: one names no factor, or a value of the wrong type."""
     content = read_yaml(path) or []
     if not isinstance(content, list):
         raise ConfigError(
@@ -77,7 +78,10 @@ def _exclusions(path: Path) -> list[Exclusion]:
 def expanded(
     name: str, study: Study, devices: Devices, workloads: dict[str, WorkloadRow]
 ) -> list[Run]:
-    """Return the runs of a study, one for each combination of its blocks; ConfigError as above."""
+    """Return the runs of a study, one for each combination of values in each block of its sweep.
+
+    Raises ConfigError: a key or value that is unknown, or that device or workload do not have.
+    """
     runs = []
     for i, block in enumerate(study.sweep):
         where = f"{name}.sweep[{i}]"
@@ -90,14 +94,14 @@ def expanded(
                 )
             if block[key] == []:
                 raise _not_allowed(f"{where}.{key}", [], "a value, or a list of at least one")
-        if study.pairs and study.pairs.factor in block:
-            at = f"{where}.{study.pairs.factor}"
-            raise _not_allowed(at, block[study.pairs.factor], "nothing: pairs gives its values")
+        if study.pairs and (factor := study.pairs.factor) in block:
+            allowed = "nothing: pairs gives its values"
+            raise _not_allowed(f"{where}.{factor}", block[factor], allowed)
         for settings in _rows(block, study.pairs):
             row = validated(FactorValues, settings, STUDIES, where)
-            at = f"{where}.device" if row.device else f"{name}.device"
+            device_key = f"{where}.device" if row.device else f"{name}.device"
             device_name = row.device or study.device
-            device = devices.get(device_name, f"{STUDIES}: {at}")
+            device = devices.get(device_name, f"{STUDIES}: {device_key}")
             if study.backend not in device.backends:
                 raise _not_allowed(f"{name}.backend", study.backend, device.backends)
             factors = _resolve(row, study, device_name, device, workloads, where)
@@ -106,15 +110,19 @@ def expanded(
 
 
 def _rows(block: Document, pairs: Pairs | None) -> Iterator[Document]:
-    """Yield the rows of a block; of each its two sides where the study has pairs: AB, BA, AB ..."""
+    """Yield factor -> value for each combination in a block; with pairs twice: AB, BA, AB ..."""
     axes = [v if isinstance(v, list) else [v] for v in block.values()]
     for index, values in enumerate(product(*axes)):
         row = dict(zip(block, values, strict=True))
-        sides = pairs.values[:: -1 if index % 2 else 1] if pairs else ()
-        yield from ({**row, pairs.factor: side} for side in sides) if pairs else [row]
+        if pairs is None:
+            yield row
+        else:
+            sides = reversed(pairs.values) if index % 2 else pairs.values
+            yield from ({**row, pairs.factor: side} for side in sides)
 
 
 def _not_allowed(where: str, value: Any, allowed: Any) -> ConfigError:
+    """Return the error of a value in config/studies.yaml."""
     return ConfigError(f"{where} is {value!r}", where=STUDIES, allowed=allowed)
 
 
@@ -126,7 +134,10 @@ def _resolve(
     workloads: dict[str, WorkloadRow],
     where: str,
 ) -> Document:
-    """Return all factors of a row: the study's own, then the defaults of device and workload."""
+    """Return all factors of a row of a sweep; what it leaves open is the device's or workload's.
+
+    Raises ConfigError: the device or the workload does not have a value.
+    """
     if row.model not in workloads:
         raise _not_allowed(f"{where}.model", row.model, workloads)
     workload = workloads[row.model]
@@ -165,52 +176,58 @@ def _resolve(
     if network := own_network(row.model, workloads):
         factors["network"] = network
     refuse_arithmetic(factors, device, STUDIES, where)
-    factors |= _settings(factors, device, where)
+    factors |= _settings_factors(factors, device, where)
     return columns.with_defaults(factors)
 
 
-def _settings(factors: Factors, device: Device, where: str) -> Document:
-    """Return the factors that say what a power mode and a board are, where there is anything."""
+def _settings_factors(factors: Factors, device: Device, where: str) -> Document:
+    """Return what the names of power mode, board and container stand for, as far as it is set.
+
+    Keys: `power_mode_settings`, `board_settings`, `container_settings`. Raises ConfigError: the
+    twin cannot simulate the mode.
+    """
     mode = device.power_modes[factors["power_mode"]].model_dump(exclude_none=True)
     if factors["backend"] == TWIN and not mode.keys() >= set(CLOCKS):
-        numeric = f"on the twin: a mode with all of {', '.join(CLOCKS)}"
-        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [numeric])
+        allowed = f"on the twin: a mode with all of {', '.join(CLOCKS)}"
+        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [allowed])
     if factors["backend"] == TWIN and mode.get("gpu_share", 1) != 1:
-        whole = "on the twin: a mode that leaves the whole GPU on (gpu_share)"
-        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [whole])
-    board = {"board_settings": _board_settings(device)} if device.board else {}
-    container = device.containers.get(factors["container"])
-    inside = {"container_settings": container.model_dump()} if container else {}
-    return ({"power_mode_settings": mode} if mode else {}) | board | inside
-
-
-def _board_settings(device: Device) -> Document:
-    """Return what else of a board's set-up would change what is measured; it is part of the id."""
-    settle = {"settle": device.settle.model_dump(exclude_defaults=True)} if device.settle else {}
-    # jtop was the default, with sysfs where it failed: ids stay, and records say what was read
-    source = "jtop" if device.power_source == "auto" else device.power_source
-    return {"power_source": source, **settle}
+        allowed = "on the twin: a mode that leaves the whole GPU on (gpu_share)"
+        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [allowed])
+    settings: Document = {"power_mode_settings": mode} if mode else {}
+    if device.board:
+        # jtop was the default, with sysfs where it failed: ids stay, and records say what was read
+        source = "jtop" if device.power_source == "auto" else device.power_source
+        settings["board_settings"] = {"power_source": source}
+        if device.settle:
+            settle = device.settle.model_dump(exclude_defaults=True)
+            settings["board_settings"]["settle"] = settle
+    if container := device.containers.get(factors["container"]):
+        settings["container_settings"] = container.model_dump()
+    return settings
 
 
 def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
-    """Return what a row says about a network that is not of this package; it is part of the id."""
+    """Return the settings of a user's own network (`OWN_KEYS`), part of the id; else an empty dict.
+
+    Raises ConfigError: they lack `build`, or `like` names no network of this package.
+    """
     keys = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
-    ours = [name for name, row in workloads.items() if not row.build]
+    built_in = [name for name, row in workloads.items() if not row.build]
     if keys and "build" not in keys:
         raise ConfigError(
             f"{model} has {', '.join(keys)} without build",
             where=WORKLOADS_FILE,
             do=f"add build, or remove {', '.join(keys)}",
         )
-    if keys and keys.get("like") not in ours:
+    if keys and keys.get("like") not in built_in:
         raise ConfigError(
-            f"{model}.like is {keys.get('like')!r}", where=WORKLOADS_FILE, allowed=ours
+            f"{model}.like is {keys.get('like')!r}", where=WORKLOADS_FILE, allowed=built_in
         )
     return keys
 
 
 def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
-    """Make a run of its factors: id, place of its data, interpreter, machine."""
+    """Make a run of its factors: id, root of its data, interpreter, machine, Slurm node."""
     canonical = canonical_json(factors)
     return Run(
         id=run_id(factors, canonical),
@@ -226,7 +243,7 @@ def _run(factors: Factors, epochs: int, study: str, device: Device) -> Run:
 
 
 def machine_settings(factors: Factors, device: Device) -> Document:
-    """Return what the measuring side has to know of its machine and what is in no run's id."""
+    """Return how the measuring job finds its board, medium and sensors; no part of a run's id."""
     return {
         "backend": factors["backend"],
         "root": device.sysroot,
@@ -247,27 +264,31 @@ def _merge(earlier: Run | None, run: Run) -> Run:
 
 
 def _grouped(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs in order of appearance, but all of one power mode together."""
-    places: dict[tuple[str, ...], list[Run]] = {}
+    """Return the runs in order of appearance, but all of one board and power mode together."""
+    by_mode: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
-        places.setdefault(tuple(run.factors[k] for k in _PLACE), []).append(run)
-    return [run for together in places.values() for run in together]
+        by_mode.setdefault(tuple(run.factors[k] for k in _MODE), []).append(run)
+    return [run for runs_of_mode in by_mode.values() for run in runs_of_mode]
 
 
 def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> RunTable:
-    """Sort the runs: to make here, excluded by config/exclusions.yaml, or of other machines."""
+    """Sort the runs into the table: to make here, excluded, or of other machines.
+
+    A run of another machine that is measured already counts as one of here. Raises ConfigError:
+    two runs have one id.
+    """
     kept: dict[str, Run] = {}
     excluded, elsewhere = [], []
     for run in runs:
-        left_out = [e for e in exclusions if e.where.items() <= run.factors.items()]
-        if left_out:
-            excluded.append((run, left_out[0].reason))
+        matching = [e for e in exclusions if e.where.items() <= run.factors.items()]
+        if matching:
+            excluded.append((run, matching[0].reason))
             continue
         device = devices.get(run.factors["device"], DEVICES)
-        reason = None if run.is_simulated else absence(run, device)
-        if reason is not None:
+        reason_absent = None if run.is_simulated else absence(run, device)
+        if reason_absent is not None:
             if not is_measured(run, devices.root):
-                elsewhere.append((run, reason))
+                elsewhere.append((run, reason_absent))
                 continue
             run = replace(run, python=(), here=False)  # receipts need no interpreter of the board
         if run.id in kept:
@@ -287,22 +308,22 @@ LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch
 
 
 def refuse_arithmetic(factors: Factors, device: Device, path: str, where: str) -> None:
-    """Raise ConfigError for a task, precision or compile that is known not to be had there.
+    """Raise ConfigError for a precision or compile that the twin or the board does not have.
 
     What only the measuring interpreter knows, its torch and its GPU, is checked when a job starts
     (`epochwatt.board.training.arithmetic`).
     """
-    refused: dict[str, str] = {}  # factor -> what is allowed
+    allowed_of: dict[str, str] = {}  # refused factor -> what is allowed
     if factors["backend"] == TWIN:
         for key in NOT_SIMULATED:
             if factors[key] != (only := columns.FACTOR_DEFAULTS[key]):
-                refused[key] = f"on the twin: {only}, which alone its parameters were fitted to"
+                allowed_of[key] = f"on the twin: {only}, which alone its parameters were fitted to"
     elif device.board:
         kind = KINDS[device.board]
         if factors["precision"] in ("tf32", "bf16") and kind.soc in BEFORE_AMPERE:
             gpu = f"the {BEFORE_AMPERE[kind.soc]} GPU of {kind.title}"
-            refused["precision"] = f"fp32, fp16: {gpu} has no other"
+            allowed_of["precision"] = f"fp32, fp16: {gpu} has no other"
         if factors["compile"] == "on" and kind.soc in LAST_TORCH_1:
-            refused["compile"] = f"off: the last JetPack of {kind.title} has no torch 2"
-    for key, allowed in refused.items():
+            allowed_of["compile"] = f"off: the last JetPack of {kind.title} has no torch 2"
+    for key, allowed in allowed_of.items():
         raise ConfigError(f"{where}.{key} is {factors[key]!r}", where=path, allowed=allowed)

@@ -1,6 +1,6 @@
-"""List the idle powers of a selection: one for each board and mode in use, and simulated ones.
+"""List idle powers to measure, for each board and mode in use, and those to simulate.
 
-Those that the twin tells are named in config/idle_simulated.yaml.
+The simulated ones are named in config/idle_simulated.yaml.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import TWIN, Run, RunTable
 
 FILE = "config/idle_simulated.yaml"
-_PLACE = ("backend", "device", "instance", "power_mode", "dvfs")
+_MODE_FACTORS = ("backend", "device", "instance", "power_mode", "dvfs")
 _SETTINGS = ("power_mode_settings", "dvfs", "board_settings")
 _DVFS = {"i": "off", "ii": "off", "iii": "on", "iv": ""}  # by state; asleep there is none
 
@@ -71,7 +71,10 @@ class IdleStudy(Closed):
 
 
 def idles(table: RunTable, devices: Devices) -> dict[str, Idle]:
-    """Return the idle powers by id: of boards that tell them, in each mode of a selected run."""
+    """Return the idle powers to measure, by id: in each power mode of a selected run on a board.
+
+    Only boards whose device file sets `idle_s` have them; of other machines those measured already.
+    """
     wanted: dict[str, Idle] = {}
     for run in table.runs.values():
         device = devices.of_run(run.factors)
@@ -83,12 +86,13 @@ def idles(table: RunTable, devices: Devices) -> dict[str, Idle]:
 
 
 def _idle(run: Run, seconds: float) -> Idle:
-    f = run.factors
-    settings = {key: f[key] for key in _SETTINGS if key in f}
-    place = {key: f[key] for key in _PLACE}
-    words = [f["backend"], f["device"], f["instance"], f["power_mode"], f"dvfs{f['dvfs']}"]
+    """Return the idle power of a run's board in its power mode."""
+    factors = run.factors
+    settings = {key: factors[key] for key in _SETTINGS if key in factors}
+    place = {key: factors[key] for key in _MODE_FACTORS}
+    *words, dvfs = place.values()
     return Idle(
-        id=_id(words, {**place, **settings, "seconds": seconds}),
+        id=_idle_id([*words, f"dvfs{dvfs}"], {**place, **settings, "seconds": seconds}),
         place=place,
         settings=json.dumps(settings, sort_keys=True),
         seconds=seconds,
@@ -98,7 +102,7 @@ def _idle(run: Run, seconds: float) -> Idle:
     )
 
 
-def _id(words: list[str], identity: dict[str, Any]) -> str:
+def _idle_id(words: list[str], identity: dict[str, Any]) -> str:
     """Return the id of an idle power: readable parts, protocol, start of a hash over `identity`."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
     return "-".join(["idle", *words, f"p{columns.PROTOCOL}", digest]).lower()
@@ -107,14 +111,14 @@ def _id(words: list[str], identity: dict[str, Any]) -> str:
 def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dict[str, Any]]:
     """Return the idle powers of these studies, each with its id and all that the twin needs.
 
-    `place` holds the factors and the state, `mode` the numbers of the power mode.
-
-    Raises ConfigError: a device or a power mode that cannot be simulated.
+    Keys: `id`, `place` (factors and state), `mode` (cores and clocks of the power mode),
+    `power_scope`, `seconds`. Raises ConfigError: a device or power mode that cannot be simulated.
     """
     return [idle for name, study in studies.items() for idle in _expanded(name, study, devices)]
 
 
 def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[str, Any]]:
+    """Yield the idle powers of one study, as `simulated_idles`."""
     scope, seconds = study.power_scope, study.seconds
     for n, block in enumerate(study.sweep):
         where = f"{FILE}: {name}.sweep[{n}]"
@@ -126,7 +130,7 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[st
                     allowed=f"a device with {TWIN} among its backends",
                 )
             for power_mode in block.power_mode or list(device.power_modes)[:1]:
-                mode = _numbers(device, power_mode, where)
+                mode = _cores_and_clocks(device, power_mode, where)
                 place = {
                     "backend": TWIN,
                     "device": device_name,
@@ -138,7 +142,7 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[st
                 words = [TWIN, device_name, device.instances[0], power_mode, state, scope]
                 identity = {"place": place, "mode": mode, "scope": scope, "seconds": seconds}
                 yield {
-                    "id": _id(words, identity),
+                    "id": _idle_id(words, identity),
                     "place": place,
                     "mode": mode,
                     "power_scope": scope,
@@ -146,14 +150,14 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[st
                 }
 
 
-def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
-    """Return cores and clocks of a device's power mode."""
+def _cores_and_clocks(device: Device, mode: str, where: str) -> dict[str, Any]:
+    """Return the settings of a device's power mode; ConfigError: not all of `CLOCKS` are set."""
     settings = device.power_modes.get(mode)
-    numbers = settings.model_dump(exclude_none=True) if settings else {}
-    if not numbers.keys() >= set(CLOCKS):
+    mode_settings = settings.model_dump(exclude_none=True) if settings else {}
+    if not mode_settings.keys() >= set(CLOCKS):
         raise ConfigError(
             f"{where}.power_mode is {mode!r}",
             allowed=f"a mode of the device with all of {', '.join(CLOCKS)}: "
             + ", ".join(device.power_modes),
         )
-    return numbers
+    return mode_settings

@@ -32,11 +32,11 @@ _AGAIN = "import its logs again, or move its folder away"
 
 
 def imported_runs(root: Path = Path(), measured: str = MEASURED) -> dict[str, Run]:
-    """Return the runs of a checkout by id that are imported or of `EpochMonitor`.
+    """Return the runs below `root` by id that are imported or of `EpochMonitor`.
 
-    None of them is ever measured by the workflow. `measured` is the folder's name in `root`.
+    The workflow measures none of them. `measured`: name of the folder in `root` that holds them
 
-    Raises RecordError when one is damaged or renamed, ConfigError for those of an older version.
+    Raises RecordError: one is damaged or renamed; ConfigError: an older version imported it.
     """
     if old := sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
         raise ConfigError(
@@ -67,10 +67,11 @@ def imported_runs(root: Path = Path(), measured: str = MEASURED) -> dict[str, Ru
 
 
 def find_own_runs(name: str | Path) -> tuple[Path, dict[str, Run]]:
-    """Return the folder that holds such runs, and those with an epoch that a name stands for.
+    """Find imported runs, or those of `EpochMonitor`; return their folder and run by id.
 
-    It is a folder of runs, the folder of one (with the other ranks of its training), or in
-    `measured/` an id, the beginning of one, or a pattern. Raises as `imported_runs`.
+    `name`: a folder of runs; the folder of one, which stands for all ranks of its training; or, in
+    `measured/`, the beginning of an id or a pattern. Runs without an epoch are left out. Raises as
+    `imported_runs`.
     """
     path = Path(name).resolve()
     if not path.is_dir():
@@ -84,16 +85,17 @@ def find_own_runs(name: str | Path) -> tuple[Path, dict[str, Run]]:
 
 
 def write_own_tables(folder: Path, runs: Iterable[Run], results: Path) -> list[Path]:
-    """Make the tables of such runs, `RUN/epochs.csv` and `RUN/energy.csv`; return the first ones.
+    """Write `RUN/epochs.csv` and `RUN/energy.csv` of runs in `folder`; return paths of the former.
 
-    Raises RecordError; a damaged record stays where it is.
+    Raises RecordError: a record is damaged; it stays where it is.
     """
     paths = []
     for run in runs:
-        records, home = RunFolder(str(folder), run.id), results / run.id
+        records, run_results = RunFolder(str(folder), run.id), results / run.id
         try:
-            observed = ((r := records.read(n), read_all(r)) for n in records.measured())
-            csv, energy_csv = str(home / "epochs.csv"), str(home / "energy.csv")
+            epochs = map(records.read, records.measured())
+            observed = ((epoch, read_all(epoch)) for epoch in epochs)
+            csv, energy_csv = str(run_results / "epochs.csv"), str(run_results / "energy.csv")
             write_tables(run.id, observed, columns.FLAG_EFFECTS, csv, energy_csv)
         except DamagedError as error:
             raise RecordError(
@@ -102,5 +104,5 @@ def write_own_tables(folder: Path, runs: Iterable[Run], results: Path) -> list[P
                 found=error.found,
                 do="move that epoch's folder away and ask again; the others are shown then",
             ) from error
-        paths.append(home / "epochs.csv")
+        paths.append(run_results / "epochs.csv")
     return paths

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +48,14 @@ class NotMade(NamedTuple):
     """The jobs and files that a start does without."""
 
     failures: list[Failure]  # the jobs that failed
-    # path -> place of the failure because of which it is not there, or out of date
+    # path -> index of the failure because of which it is not there, or out of date
     files: dict[str, int]
 
     def without(self, *paths: Any) -> list[str]:
-        """Return the paths, lists of paths among them, but for those that are not made."""
-        flat = [p for part in paths for p in ([part] if isinstance(part, str) else part)]
+        """Return the paths, lists of them flattened, but for those that are not made."""
+        flat: list[str] = []
+        for entry in paths:
+            flat += [entry] if isinstance(entry, str) else entry
         return [path for path in flat if path not in self.files]
 
     def has(self, path: str) -> bool:
@@ -60,7 +63,7 @@ class NotMade(NamedTuple):
         return path not in self.files
 
     def leave_out(self, table: RunTable) -> None:
-        """Count runs whose epochs are not there as excluded, with the reason."""
+        """Move the runs whose `epochs.csv` is not made to the table's excluded, with the reason."""
         for run in list(table.runs.values()):
             if run.epochs_csv in self.files:
                 reason = self.failures[self.files[run.epochs_csv]].reason.splitlines()[0]
@@ -68,7 +71,7 @@ class NotMade(NamedTuple):
                 del table.runs[run.id]
 
     def shown(self) -> list[dict[str, Any]]:
-        """Return the failures with what waits for each, as plain values."""
+        """Return the fields of each failure and `waiting`: what is not made because of it."""
         return [
             {
                 **failure._asdict(),
@@ -99,7 +102,7 @@ def read() -> NotMade:
 
 
 class Watch(logging.Handler):
-    """Takes note of jobs that fail; in a dry run, of all jobs.
+    """Collects jobs that fail; in a dry run with `LIST` it appends all jobs to that file.
 
     Attributes
     ----------
@@ -114,7 +117,7 @@ class Watch(logging.Handler):
         self._list = os.environ.get(LIST)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Look at a record of Snakemake's."""
+        """Collect a failed job, list a job, or note a stop, as a record of Snakemake's says."""
         fields: Any = record
         event = getattr(record, "event", None)
         if event == LogEvent.JOB_ERROR:
@@ -131,9 +134,9 @@ class Watch(logging.Handler):
 
 
 def last_error(log: str) -> str:
-    """Return the sentence of the last error of a log, with the lines that belong to it.
+    """Return the last `error: ` line of a log and the indented lines below it.
 
-    Of an error that nobody expected, the last line: it names the exception.
+    Without one, the last line, which names an exception that was not expected.
     """
     try:
         lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line]
@@ -142,15 +145,16 @@ def last_error(log: str) -> str:
     errors = [number for number, line in enumerate(lines) if line.startswith("error: ")]
     if not errors:
         return lines[-1] if lines else "its log is empty"
-    after = lines[errors[-1] + 1 :]
-    more = next((n for n, line in enumerate(after) if not line.startswith(" ")), len(after))
-    return "\n".join([lines[errors[-1]].removeprefix("error: "), *after[:more]])
+    below = takewhile(lambda line: line.startswith(" "), lines[errors[-1] + 1 :])
+    return "\n".join([lines[errors[-1]].removeprefix("error: "), *below])
 
 
 def affected(
     jobs: Iterable[Mapping[str, Sequence[str]]], failures: Sequence[Failure]
 ) -> dict[str, int]:
-    """Return what is not there because of failures, path -> place of the failure.
+    """Return path -> index of the failure because of which it cannot be made.
+
+    A failure spreads from outputs to all made of them, but not to what gathers `ONE_OF_MANY`.
 
     `jobs`: `input` and `output` of all that are still to be done
     """
@@ -165,20 +169,20 @@ def affected(
                 for path in job["input"]
                 if path in because and not ONE_OF_MANY.fullmatch(path)
             ]
-            new = [path for path in job["output"] if path not in because]
-            if causes and new:
-                because.update(dict.fromkeys(new, causes[0]))
+            added = [path for path in job["output"] if path not in because]
+            if causes and added:
+                because.update(dict.fromkeys(added, causes[0]))
                 is_growing = True
     return because
 
 
 def make_page_without(failures: Sequence[Failure], folder: str) -> None:
-    """Start the workflow again without what failed, until nothing fails.
+    """Start the workflow again in `folder` without what failed, until nothing fails.
 
-    What lies there of an earlier start and would have been made anew is removed: it is out of date.
+    Each round lists the jobs left by a dry run, writes `FILE`, removes results of earlier starts
+    that are now out of date, and starts the rest.
 
-    Raises RecordWriteError, RecordError: of the files in which the starts tell each other what
-    failed.
+    Raises RecordWriteError, RecordError: `FILE` or the list of failures cannot be written or read.
     """
     scratch = Path(".snakemake").absolute()
     listed, failed = scratch / "epochwatt-jobs.jsonl", scratch / "epochwatt-failures.json"
@@ -204,12 +208,13 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
         failed_so_far += [Failure(**entry) for entry in files.read_json(str(failed))]
 
 
-def _start(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> int:
+def _start(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> int:
+    """Run a command without a word on the screen; return its exit status."""
     return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, check=False
+        command, cwd=folder, env=environment, capture_output=True, check=False
     ).returncode
 
 
 def write_failures(failures: Sequence[Failure]) -> None:
-    """Tell the start that began this one, which does without something, what failed in it."""
+    """Write the failures of this start to the file that the start before it reads (`AGAIN`)."""
     files.write_json(os.environ[AGAIN], [failure._asdict() for failure in failures])

@@ -36,17 +36,15 @@ def absence(run: Run, device: Device) -> str | None:
     """Return why a run cannot be measured on this machine; None: it can."""
     if device.remote or device.constraint:
         return None
+    if reason := other_board(device) or _other_unit(device, run.factors["instance"]):
+        return reason
     name = run.factors["storage"]
     missing = no_medium(device.storage[name])
-    return (
-        other_board(device)
-        or _other_unit(device, run.factors["instance"])
-        or (f"medium {name}: {missing}" if missing else None)
-    )
+    return f"medium {name}: {missing}" if missing else None
 
 
 def other_board(device: Device) -> str | None:
-    """Return why a device is not the board at hand; None: it is, or is reached over a network."""
+    """Return why a device is not the board at hand; None: it is, has none, or is on a network."""
     is_elsewhere = device.remote or device.constraint
     if is_elsewhere or not device.board or is_board(device.board, device.sysroot):
         return None
@@ -61,14 +59,15 @@ def _no_board(sysroot: str) -> str:
 
 
 def _other_unit(device: Device, instance: str) -> str | None:
+    """Return why this machine is not the unit that an instance is bound to; None: it is."""
     unit = device.units.get(instance, "")
     if device.board and not unit and instance != device.instances[0]:
         return f"unit {instance} is not bound to a board: name it under units in config/devices/"
     identity = _identity(device.sysroot) if device.board else None
-    here = [platform.node(), *([identity.serial] if identity else [])]
-    if not unit or unit in here:
+    own_names = [platform.node(), identity.serial if identity else ""]
+    if not unit or unit in own_names:
         return None
-    return f"unit {instance} is {unit}: this one is {' or '.join(filter(None, here))}"
+    return f"unit {instance} is {unit}: this one is {' or '.join(filter(None, own_names))}"
 
 
 def medium_is_here(storage: Storage) -> bool:

@@ -36,10 +36,7 @@ class Estimate(NamedTuple):
 
 
 def plan_lines(settings: Settings, with_runs: bool = False) -> list[str]:
-    """Return the plan: a table of studies, one of runs where it is asked for, notes and totals.
-
-    Simulated runs are counted apart: they take no board time, and nothing is measured.
-    """
+    """Return the plan as text: tables of studies and, on demand, of runs; notes and totals."""
     estimates = estimate_runs(settings)
     lines = _study_table(estimates)
     if with_runs:
@@ -53,16 +50,17 @@ def start_lines(settings: Settings) -> list[str]:
 
 
 def estimate_runs(settings: Settings) -> list[Estimate]:
-    """Return what is left of each run: first those that are measured, then simulated ones."""
+    """Return what is left of each run: measured runs, then simulated ones, which take 0 s."""
     runs = [run for run in settings.table.runs.values() if not run.is_simulated]
     measured_s = {run.id: measured_e2e_s(run) for run in runs}
     estimates = []
     for run in runs:
-        done = [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+        folder = RunFolder(MEASURED, run.id)
+        missing = {epoch for epoch in range(run.epochs) if not folder.has(epoch)}
         epoch_s, basis = epoch_estimate_s(run, measured_s, settings)
-        n_left = run.epochs - len(done)
-        n_jobs = sum(any(k not in done for k in range(a, b + 1)) for a, b in run.parts)
-        left_s = n_left * epoch_s + n_jobs * JOB_S
+        n_left = len(missing)
+        jobs = [(a, b) for a, b in run.parts if missing & set(range(a, b + 1))]
+        left_s = n_left * epoch_s + len(jobs) * JOB_S
         estimates.append(Estimate(run, n_left, epoch_s, basis, left_s))
     simulated = settings.table.of_backend(TWIN)
     return estimates + [Estimate(run, run.epochs, 0.0, SIMULATED, 0.0) for run in simulated]
@@ -101,7 +99,7 @@ def _run_table(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def _notes(settings: Settings) -> list[str]:
-    """Return runs that are not made and figures that lack them, no line above 100 columns."""
+    """Return lines on excluded runs, memory and incomplete figures, wrapped at 100 columns."""
     lines = [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
     lines += [f"left alone: {line}" for line in left_alone(settings)]
     lines += [f"warning: {line}" for line in memory_warnings(settings)]
@@ -139,7 +137,7 @@ def _counts(estimates: Sequence[Estimate]) -> str:
 
 
 def left_alone(settings: Settings) -> list[str]:
-    """Return the runs that belong to other machines or media, a line for each reason."""
+    """Return a line for each reason why runs cannot be measured here: other boards, media."""
     runs_of: dict[str, list[str]] = {}
     for run, reason in settings.table.elsewhere:
         runs_of.setdefault(reason, []).append(run.id)
@@ -150,14 +148,14 @@ def left_alone(settings: Settings) -> list[str]:
 
 
 def figures_in_want(settings: Settings) -> list[str]:
-    """Return which figures are drawn in part or not at all, and which studies are missing.
+    """Return which figures of the papers are drawn in part or not at all, and what they lack.
 
-    Two lines at most for each backend that has runs of a paper's study; others have no such aim.
+    Two lines at most for each backend that has runs of a paper's study.
     """
     lines = []
     for backend in dict.fromkeys(run.factors["backend"] for run in settings.table.runs.values()):
-        there = {study for run in settings.table.of_backend(backend) for study in run.studies}
-        if not there & settings.paper_studies:
+        studies = {study for run in settings.table.of_backend(backend) for study in run.studies}
+        if not studies & settings.paper_studies:
             continue
         in_part: dict[str, list[str]] = {}
         undrawn: dict[str, list[str]] = {}
@@ -167,9 +165,10 @@ def figures_in_want(settings: Settings) -> list[str]:
                 in_part.setdefault(", ".join(lacking), []).append(figure)
             elif wanted and not settings.figure_runs(figure, backend):
                 undrawn.setdefault(", ".join(wanted), []).append(figure)
-        for how, groups in (("drawn in part", in_part), ("not drawn", undrawn)):
-            parts = [f"{' '.join(figures)} (no run of {why})" for why, figures in groups.items()]
-            lines += [f"{how}, {backend}: {'; '.join(parts)}"] if parts else []
+        for state, by_lack in (("drawn in part", in_part), ("not drawn", undrawn)):
+            parts = [f"{' '.join(figures)} (no run of {lack})" for lack, figures in by_lack.items()]
+            if parts:
+                lines.append(f"{state}, {backend}: {'; '.join(parts)}")
     return lines
 
 
@@ -187,7 +186,7 @@ def memory_warnings(settings: Settings) -> list[str]:
 
 
 def measured_e2e_s(run: Run) -> float | None:
-    """Return the mean E2E of the run's measured epochs, if any can be read."""
+    """Return the mean E2E of a run's measured epochs, s; None: no record can be read."""
     folder = RunFolder(MEASURED, run.id)
     times = []
     for epoch in folder.measured():
@@ -201,27 +200,30 @@ def measured_e2e_s(run: Run) -> float | None:
 def epoch_estimate_s(
     run: Run, measured_s: dict[str, float | None], settings: Settings
 ) -> tuple[float, str]:
-    """Return seconds per epoch and where they come from: this run, runs like it, or a guess."""
+    """Return seconds per epoch and their basis: this run, runs like it, or a guess.
+
+    `measured_s`: run -> its mean E2E (`measured_e2e_s`)
+    """
     own_s = measured_s[run.id]
     if own_s is not None:
         return own_s, "imported" if run.factors["imported"] else "measured"
-    alike = ("backend", "device", "instance", "model", "recipe", *ARITHMETIC)
-    others = [
+    same = ("backend", "device", "instance", "model", "recipe", *ARITHMETIC)
+    similar_s = [
         e2e_s
         for other in settings.table.runs.values()
         if (e2e_s := measured_s.get(other.id)) is not None
-        and all(other.factors[k] == run.factors[k] for k in alike)
+        and all(other.factors[k] == run.factors[k] for k in same)
     ]
-    if others:
-        return sum(others) / len(others), "runs like it"
+    if similar_s:
+        return sum(similar_s) / len(similar_s), "runs like it"
     f = run.factors
     samples = n_samples(f["dataset"], f["dataset_source"], f["dataset_scale"])
-    guess = settings.workloads[f["model"]].guess_samples_per_s
+    samples_per_s = settings.workloads[f["model"]].guess_samples_per_s
     if device := settings.devices.of_run(f):
-        guess = device.guess_samples_per_s.get(f["model"], guess)
+        samples_per_s = device.guess_samples_per_s.get(f["model"], samples_per_s)
     if STARTER in run.studies:
-        guess /= SLOWER
-    return samples / guess, GUESS
+        samples_per_s /= SLOWER
+    return samples / samples_per_s, GUESS
 
 
 def duration(seconds: float) -> str:
@@ -234,7 +236,7 @@ def duration(seconds: float) -> str:
 
 
 def find_run(settings: Settings, run_id: str) -> Run:
-    """Return a run of the table; ConfigError with those there are when it is none."""
+    """Return a run to measure here; ConfigError: it is unknown, excluded or of other machines."""
     for run, reason in settings.table.excluded:
         if run.id == run_id:
             raise ConfigError(f"run {run_id!r} is excluded: {reason}", where=EXCLUSIONS)
@@ -251,7 +253,11 @@ def find_run(settings: Settings, run_id: str) -> Run:
 
 
 def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> list[str]:
-    """Return what would run for a run and why: its epochs, then Snakemake's own word."""
+    """Return lines on each epoch of a run and the jobs that a dry run of Snakemake lists for it.
+
+    `studies`: as of `epochwatt plan`; empty: those of config.yaml. Raises ConfigError: no such run;
+    EpochwattError: the dry run fails.
+    """
     run = find_run(settings, run_id)
     if imported := run.factors["imported"]:
         n_epochs = counted(run.epochs, "epochs")
@@ -268,6 +274,7 @@ def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> l
 
 
 def _epoch_state(run: Run, epoch: int) -> str:
+    """Return a line that says when an epoch was measured, or that it will be."""
     folder = RunFolder(MEASURED, run.id)
     if folder.has(epoch):
         start = time.localtime(folder.read(epoch).meta["t_start_unix_s"])
@@ -277,6 +284,7 @@ def _epoch_state(run: Run, epoch: int) -> str:
 
 
 def _dry_run(studies: Sequence[str]) -> str:
+    """Return what Snakemake prints in a dry run; EpochwattError: it fails."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
     if studies:
         command += ["--config", f"studies={json.dumps(list(studies))}"]
@@ -287,7 +295,7 @@ def _dry_run(studies: Sequence[str]) -> str:
 
 
 def _jobs_about(run_id: str, output: str) -> list[str]:
-    """Return "rule (part): reason" of the jobs whose files or reason name the run, shortened."""
+    """Return "rule first-last: reason" of the jobs in a dry run's output that name the run."""
     jobs = []
     for block in re.split(r"\n(?=(?:local)?rule \w+:\n)", output):
         rule = re.match(r"(?:local)?rule (\w+):\n", block)
@@ -297,13 +305,13 @@ def _jobs_about(run_id: str, output: str) -> list[str]:
         part = re.search(r"first=(\d+), last=(\d+)", block)
         name = f"{rule[1]} {part[1]}-{part[2]}" if part else rule[1]
         clauses = reason[1].split("; ")
-        mine = [c for c in clauses if run_id in c] or clauses
-        jobs.append(f"{name}: " + "; ".join(_shortened(c, run_id) for c in mine))
+        clauses = [clause for clause in clauses if run_id in clause] or clauses
+        jobs.append(f"{name}: " + "; ".join(_shortened(clause, run_id) for clause in clauses))
     return jobs
 
 
 def _shortened(clause: str, run_id: str) -> str:
-    """Keep of a list of files those that belong to the run (all of them when none does)."""
+    """Keep the files of the run in a clause "title: file, file"; without any, keep all."""
     title, colon, files = clause.partition(": ")
-    mine = [f for f in files.split(", ") if run_id in f]
-    return f"{title}{colon}{', '.join(mine)}" if mine else clause
+    files_of_run = [file for file in files.split(", ") if run_id in file]
+    return f"{title}{colon}{', '.join(files_of_run)}" if files_of_run else clause

@@ -76,11 +76,12 @@ class Run:
 
     @property
     def parts(self) -> list[tuple[int, int]]:
-        """First and last epoch of each job that measures, in order; none where none does."""
+        """First and last epoch of each job that measures; none of an imported or simulated run."""
         if self.factors["imported"] or self.is_simulated:
             return []
         step = self.factors["epochs_per_job"]
-        return [(k, min(k + step, self.epochs) - 1) for k in range(0, self.epochs, step)]
+        firsts = range(0, self.epochs, step)
+        return [(first, min(first + step, self.epochs) - 1) for first in firsts]
 
     @property
     def receipts(self) -> list[str]:
@@ -118,7 +119,7 @@ def receipt_path(run_id: str, first: int, last: int) -> str:
 
 
 def canonical_json(factors: Factors) -> str:
-    """Return the JSON that is hashed: factors that differ from their default, keys sorted."""
+    """Return what a run's id hashes: factors that differ from their default, as sorted JSON."""
     differing = {
         k: v
         for k, v in factors.items()
@@ -145,21 +146,21 @@ def run_id(factors: Factors, canonical: str) -> str:
     return "-".join(parts).lower()
 
 
-# what a value of a factor brings with it
+# factor -> the factor that holds what its value stands for, and so differs with it
 BROUGHT = {"container": "container_settings", "model": "network"}
 
 
 def pairs_of(runs: Iterable[Run], study: str, pairs: Mapping[str, Any]) -> list[tuple[Run, Run]]:
-    """Return the pairs of a study, A and B each, in order; one without the other side is left out.
+    """Return the pairs (run of A, run of B) of a study that agree in all but the compared factor.
 
-    `pairs`: the study's key of that name
+    A run without its counterpart is left out. `pairs`: the study's key of that name, with `factor`
+    and its two `values`, A and B
     """
-    factor, values = pairs["factor"], list(pairs["values"])
-    apart = {factor, BROUGHT.get(factor)}
-    sides: dict[str, dict[Any, Run]] = {}
+    factor, (a, b) = pairs["factor"], pairs["values"]
+    differing = {factor, BROUGHT.get(factor)}
+    by_shared: dict[str, dict[Any, Run]] = {}  # JSON of all other factors -> value -> run
     for run in runs:
         if study in run.studies:
-            shared = {k: v for k, v in run.factors.items() if k not in apart}
-            sides.setdefault(json.dumps(shared, sort_keys=True), {})[run.factors[factor]] = run
-    a, b = values
-    return [(both[a], both[b]) for both in sides.values() if both.keys() >= {a, b}]
+            shared = {k: v for k, v in run.factors.items() if k not in differing}
+            by_shared.setdefault(json.dumps(shared, sort_keys=True), {})[run.factors[factor]] = run
+    return [(sides[a], sides[b]) for sides in by_shared.values() if sides.keys() >= {a, b}]

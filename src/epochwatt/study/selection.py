@@ -28,9 +28,9 @@ GROUPS = ("auto", STARTER, PAPER, SIMULATED, IMPORTED, OWN)  # names that stand 
 
 
 def asked_names(config: Document) -> list[str]:
-    """Return the names that config.yaml asks for, in order, with what `auto` is on this machine.
+    """Return the names of studies and groups in config.yaml, `auto` replaced, in order.
 
-    Raises ConfigError: two lines that name file, key, value and what is allowed.
+    Raises ConfigError: config.yaml has a wrong key or value.
     """
     studies = validated(Config, config, "config/config.yaml").studies
     auto = [*([STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]), OWN]
@@ -41,9 +41,10 @@ def asked_names(config: Document) -> list[str]:
 
 
 def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
-    """Return the studies that the names stand for, in order: their own or those of a group.
+    """Return name and study of all that the names stand for, groups such as `paper` expanded.
 
-    `simulated` is every study that the twin may run, and there it runs: its backend is `twin`.
+    `simulated` is every study that the twin may run, with the backend `twin`. Raises ConfigError:
+    an unknown name, or `starter` without a board.
     """
     studies = read_rows(Study, devices.root / STUDIES)
     chosen: list[tuple[str, Study]] = []
@@ -73,7 +74,10 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
 
 
 def _starters(devices: Devices) -> list[Study]:
-    """Return the starter study of each board at hand; ConfigError: there is none."""
+    """Return the starter study of each board at hand; adds its power modes to the devices.
+
+    Raises ConfigError: no board is at hand.
+    """
     chosen = []
     for name, device in devices.here().items():
         study, modes = starter(name, device)
@@ -98,9 +102,9 @@ SLOWER = 1.8  # ASSUME: an epoch of the study's mean run against one at the gues
 
 
 def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
-    """Return the study for a device that is at hand, and the power modes it sets.
+    """Return the starter study of a device at hand, and its power modes by name.
 
-    Raises ConfigError: no medium of the device is there, or the board does not tell its clocks.
+    Raises ConfigError: no storage medium is there, or the board does not list its clocks.
     """
     media = [key for key, storage in device.storage.items() if medium_is_here(storage)]
     if not media:
@@ -140,9 +144,10 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
 
 
 def power_modes(clocks: Tables, n_cores: int) -> dict[str, PowerMode]:
-    """Return the highest mode, one with each setting about halved, and one with all of them.
+    """Return the modes of the starter study: `max`, `half{setting}` for each setting, and `half`.
 
-    A clock whose steps are not known (on most boards the memory's) is left alone and has no mode.
+    Settings are cores and clocks in MHz. A clock without known steps (on most boards the memory's)
+    is not set.
     """
     full: dict[str, float] = {"cores": n_cores}
     half: dict[str, float] = {"cores": max(1, n_cores // 2)}
@@ -161,12 +166,12 @@ def power_modes(clocks: Tables, n_cores: int) -> dict[str, PowerMode]:
 
 
 def _half(steps: tuple[int, ...]) -> int:
-    """Return the step nearest to half of the highest."""
+    """Return the clock step nearest to half of the highest; `steps` ascend."""
     return min(steps, key=lambda step: abs(step - steps[-1] / 2))
 
 
 def _scale(device: Device, n_epochs: int) -> float:
-    """Return the data set's scale at which so many epochs take about `TARGET_S`."""
+    """Return the scale of the data set, 0.01 to 1, at which the epochs take about `TARGET_S`."""
     samples_per_s = device.guess_samples_per_s.get(MODEL, 30.0)
     scale = TARGET_S / n_epochs * samples_per_s / SLOWER / SAMPLES
     return min(1.0, max(0.01, float(f"{scale:.2g}")))

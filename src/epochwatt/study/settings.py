@@ -42,7 +42,7 @@ class Settings:
     flag_effects: dict[str, str]  # flag -> invalidates, voids_energy or informs
     workloads: dict[str, WorkloadRow]
     devices: Devices
-    idle_studies: dict[str, IdleStudy]  # those that are selected
+    idle_studies: dict[str, IdleStudy]  # all where `simulated` is selected, else none
     paper_studies: frozenset[str]  # names of the studies that follow a paper
     ceiling_studies: frozenset[str] = frozenset()  # names of those that ask for ceilings
     paired_studies: dict[str, Document] = field(default_factory=dict)  # name -> its `pairs`
@@ -55,13 +55,13 @@ class Settings:
 
     @property
     def palette(self) -> dict[str, str]:
-        """Colour of each thing that is drawn; networks and media without one get a spare one.
+        """Colour by name; networks and media without one get a spare one, alike in all figures.
 
-        It is the same one in all figures. Where no spare one is left, a figure asks for it.
+        A name for which no spare colour is left is missing, and its figure reports that.
         """
         palette, runs = self.plotting.palette, self.table.runs.values()
-        drawn = [*self.workloads, *(run.factors["storage"] for run in runs)]
-        missing = [name for name in dict.fromkeys(drawn) if name not in palette]
+        names = [*self.workloads, *(run.factors["storage"] for run in runs)]
+        missing = [name for name in dict.fromkeys(names) if name not in palette]
         return palette | dict(zip(missing, self.plotting.spare, strict=False))
 
     def figure_runs(self, figure: str, backend: str) -> list[Run]:
@@ -69,13 +69,14 @@ class Settings:
         return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
 
     def _draws(self, figure: str, run: Run) -> bool:
+        """Return whether a run is of a study of the figure and has the factors of its `where`."""
         settings = self.plotting.figures[figure]
         return bool(set(run.studies) & set(settings.studies)) and all(
             run.factors[factor] in values for factor, values in settings.where.items()
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
-        """Return the figures that a backend has something for."""
+        """Return the figures with a run of the backend; with `idle` also idle powers."""
         return [
             name
             for name, settings in self.plotting.figures.items()
@@ -83,7 +84,7 @@ class Settings:
         ]
 
     def drawing(self, figure: str, backend: str) -> Document:
-        """Return what a figure's job has to know, as plain values."""
+        """Return the fields of `epochwatt.figures.common.job.Job` for a figure, as plain values."""
         settings, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
         return {
             "figure": figure,
@@ -106,12 +107,12 @@ class Settings:
 
     def lacking(self, figure: str, backend: str) -> list[str]:
         """Return the papers' studies of a figure without a run, where another of them has one."""
-        there = {study for run in self.figure_runs(figure, backend) for study in run.studies}
+        with_runs = {study for run in self.figure_runs(figure, backend) for study in run.studies}
         wanted = [s for s in self.plotting.figures[figure].studies if s in self.paper_studies]
-        return [s for s in wanted if s not in there] if there & set(wanted) else []
+        return [s for s in wanted if s not in with_runs] if with_runs & set(wanted) else []
 
     def _device_titles(self) -> dict[str, str]:
-        """Return device -> its name for people, without the word that all boards share."""
+        """Return the titles of all devices of selected runs and idle studies, without "Jetson "."""
         blocks = [block for study in self.idle_studies.values() for block in study.sweep]
         names = {run.factors["device"] for run in self.table.runs.values()}
         names = names.union(*(block.device for block in blocks)) & set(self.devices.names())
@@ -125,6 +126,7 @@ class Settings:
     def _rows(
         self, missing: Iterable[tuple[Run, str]], figure: str, backend: str
     ) -> list[Document]:
+        """Return factors, `run` and `reason` of runs; empty `figure` or `backend`: of any."""
         return [
             {**run.factors, "run": run.id, "reason": reason}
             for run, reason in missing
@@ -137,21 +139,23 @@ class Settings:
         return {name: panel.model_dump(exclude={"caption"}) for name, panel in panels.items()}
 
     def gallery_entry(self, backend: str, figure: str, panel: str) -> Document:
-        """Return what the landing page has to know of a panel, as plain values."""
+        """Return what the landing page shows of a panel: stem of its files, texts, claims, words.
+
+        A figure of a paper's kind whose runs are all of own studies is not called the paper's.
+        """
         entry, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
-        drawn = entry.panels[panel]
+        panel_settings = entry.panels[panel]
         names = {run.factors[factor] for run in runs for factor in ("model", "device")}
         simulated = entry.simulated if backend == TWIN else ""
-        # a paper's kind of picture of runs that are not the paper's is none of its figures
         is_own = entry.paper != NO_PAPER and {run.factors["setup"] for run in runs} == {"own"}
         return {
             "stem": f"results/figures/{backend}/{panel}",
             "backend": backend,
             "paper": NO_PAPER if is_own else entry.paper,
             "section": OWN_RUNS if is_own else entry.section,
-            "title": drawn.title,
-            "caption": " ".join(filter(None, (drawn.caption, entry.caption, simulated))),
-            "claims": [] if is_own else drawn.claims,
+            "title": panel_settings.title,
+            "caption": " ".join(filter(None, (panel_settings.caption, entry.caption, simulated))),
+            "claims": [] if is_own else panel_settings.claims,
             "words": sorted(self.titles.get(name, name) for name in names),
         }
 
@@ -172,9 +176,9 @@ class Settings:
 def load_settings(config: Document | None = None, root: Path = Path()) -> Settings:
     """Read and check all of config/.
 
-    `config`: what config/config.yaml holds, when somebody has read it already
+    `config`: content of config/config.yaml; None: it is read
 
-    Raises ConfigError: two lines that name file, key, value and what is allowed.
+    Raises ConfigError: a file has a wrong key or value.
     """
     if config is None:
         config = read_yaml(root / CONFIG)
@@ -195,6 +199,7 @@ def load_settings(config: Document | None = None, root: Path = Path()) -> Settin
 
 
 def _flag_effects(root: Path) -> dict[str, str]:
+    """Return flag -> effect, with the changes of config/flags.yaml; ConfigError: no such flag."""
     rows = read_rows(Flag, root / FLAGS) if (root / FLAGS).exists() else {}
     for flag in rows.keys() - columns.FLAGS.keys():
         raise ConfigError(f"{flag!r} is not a flag", where=FLAGS, allowed=columns.FLAGS)
@@ -202,6 +207,7 @@ def _flag_effects(root: Path) -> dict[str, str]:
 
 
 def _check_figures(plotting: Plotting, studies: Document, root: Path) -> None:
+    """Raise ConfigError for a figure that names what is not there: module, panel, factor, study."""
     for name, figure in plotting.figures.items():
         if not FIGURE_NAME.fullmatch(name):
             raise ConfigError(
@@ -223,11 +229,12 @@ def _check_figures(plotting: Plotting, studies: Document, root: Path) -> None:
 
 
 def _check_drawing(name: str, figure: Figure, root: Path) -> None:
-    """Refuse a module that is neither of this package nor in src/ nor on the Python path."""
-    top, *others = drawing_module(figure).split(".")
-    path = Path(top, *others).with_suffix(".py")
-    is_there = any((folder / path).is_file() for folder in (PACKAGES, root / "src"))
-    if not is_there and (top == __name__.split(".")[0] or find_spec(top) is None):
+    """Raise ConfigError where `draw` names a module that neither we, src/ nor the path have."""
+    package, *modules = drawing_module(figure).split(".")
+    path = Path(package, *modules).with_suffix(".py")
+    is_file = any((folder / path).is_file() for folder in (PACKAGES, root / "src"))
+    is_own_package = package == __name__.split(".")[0]
+    if not is_file and (is_own_package or find_spec(package) is None):
         raise ConfigError(
             f"figures.{name}.draw is {figure.draw!r}, and there is no such module",
             where=PLOTTING,
@@ -251,10 +258,9 @@ ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and 
 
 
 def refuse_root(runs: Iterable[Run]) -> None:
-    """Refuse to run as root where a board's runs are asked for; ConfigError says why and how."""
-    backends = {run.factors["backend"] for run in runs if run.here}
-    boards = backends & {"jetson", "fake"}
-    if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
+    """Raise ConfigError for a user root who would measure on a board; `ALLOW_ROOT` permits it."""
+    has_board_runs = any(run.here and run.factors["backend"] in ("jetson", "fake") for run in runs)
+    if os.geteuid() == 0 and has_board_runs and not os.environ.get(ALLOW_ROOT):
         raise ConfigError(
             "the workflow does not run as root on a board: a job could change anything on it, and "
             "its files would be root's",
@@ -264,7 +270,7 @@ def refuse_root(runs: Iterable[Run]) -> None:
 
 
 def refuse_braces(path: str, what: str) -> None:
-    """Refuse a path that Snakemake would take for a pattern; ConfigError says which."""
+    """Raise ConfigError for a path with braces; `what` is what the path is, for the message."""
     if "{" in path or "}" in path:
         raise ConfigError(
             f"{what} is {path!r}: Snakemake takes braces for wildcards", do="rename the folder"
@@ -289,10 +295,11 @@ def working_folder_lock() -> HolderLock:
 
 
 def lead_the_path() -> None:
-    """Have `python3` in a command mean this interpreter, or with --sdm conda the environment's.
+    """Put this interpreter's folder first on the PATH, so that `python3` in a command means it.
 
-    Snakemake 9 does not quote the interpreter in a script's command, where a path with spaces falls
-    apart. Such a one goes by its bare name from then on, and is found on the PATH.
+    With --sdm conda the environment's own still comes first. Snakemake 9 does not quote the
+    interpreter in a script's command: where its path needs quotes, `sys.executable` becomes its
+    bare name, which is found on the PATH.
     """
     folder = os.path.dirname(shutil.which(sys.executable) or sys.executable)
     os.environ["PATH"] = os.pathsep.join([folder, *os.get_exec_path()])

@@ -18,7 +18,10 @@ _KINDS = {  # type of an error -> what is allowed
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
-    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong."""
+    """Return `value` as a `model`; ConfigError: the first thing that is wrong.
+
+    `path`: file that is named in the error; `where`: key in it under which `value` stands
+    """
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -26,41 +29,43 @@ def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
 
 
 def explained(error: ValidationError, model: type[BaseModel], path: str, where: str) -> ConfigError:
-    """Return the error of the first thing that is wrong, with what is allowed there."""
-    # an unknown key first: where a key is misspelt, the right one is missing too
+    """Return a ConfigError for the first of pydantic's errors; an unknown key is preferred."""
+    # where a key is misspelt, the right one is missing, too
     errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
-    first = errors[0]
-    key = ".".join(filter(None, [where, *map(str, first["loc"])]))
-    if first["type"] == "extra_forbidden":
-        owner = _model_at(model, first["loc"][:-1])
-        problem = f"unknown key {key!r} (value {first['input']!r})"
+    details = errors[0]
+    key = ".".join(filter(None, [where, *map(str, details["loc"])]))
+    if details["type"] == "extra_forbidden":
+        owner = _model_at(model, details["loc"][:-1])
+        problem = f"unknown key {key!r} (value {details['input']!r})"
         return ConfigError(problem, where=path, allowed=owner.model_fields)
-    if first["type"] == "missing":
-        do = f"add it: {_description(model, first)}"
+    if details["type"] == "missing":
+        do = f"add it: {_description(model, details)}"
         return ConfigError(f"key {key!r} is missing", where=path, do=do)
-    problem = f"{key or 'the file'} is {first['input']!r}"
-    return ConfigError(problem, where=path, allowed=_allowed(first))
+    problem = f"{key or 'the file'} is {details['input']!r}"
+    return ConfigError(problem, where=path, allowed=_allowed(details))
 
 
-def _allowed(first: Any) -> str:
-    context = first.get("ctx", {})
+def _allowed(details: Any) -> str:
+    """Return in words what a value may be, from one of pydantic's errors."""
+    context = details.get("ctx", {})
     for key, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
         if key in context:
             return f"a number {sign} {context[key]}"
-    if first["type"] in _KINDS:
-        return _KINDS[first["type"]]
+    if details["type"] in _KINDS:
+        return _KINDS[details["type"]]
     if "expected" in context:
         return str(context["expected"])
-    return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")
+    return str(details["msg"]).replace("Input should be ", "").replace("Value error, ", "")
 
 
-def _description(model: type[BaseModel], first: Any) -> str:
-    field = _model_at(model, first["loc"][:-1]).model_fields.get(str(first["loc"][-1]))
+def _description(model: type[BaseModel], details: Any) -> str:
+    """Return the description of a missing key."""
+    field = _model_at(model, details["loc"][:-1]).model_fields.get(str(details["loc"][-1]))
     return (field and field.description) or "see config/README.md"
 
 
 def _model_at(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel]:
-    """Return the schema that stands at a place inside another."""
+    """Return the schema of an entry inside another; `loc`: its keys and indices, as pydantic's."""
     import typing
 
     for part in loc:

@@ -12,10 +12,10 @@ FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is in
 
 
 def refuse_deep(text: str, path: Path) -> None:
-    """Raise ConfigError for a text that is nested deeper than any file of config/ has to be.
+    """Raise ConfigError for YAML that is nested more than `DEEPEST` levels deep.
 
-    libyaml's composer calls itself at each level and ends the process where the stack does; its
-    events, looked at here, need no stack. Raises yaml.YAMLError where the text is not YAML.
+    libyaml's composer recurses at each level and crashes the process where the stack ends; its
+    events, which are counted here, need no stack. Raises yaml.YAMLError where it is not YAML.
     """
     depth = 0
     for event in yaml.parse(text, Loader=FAST):
@@ -32,7 +32,7 @@ def refuse_deep(text: str, path: Path) -> None:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file; ConfigError when it is missing or not YAML."""
+    """Return the content of a YAML file, any type; ConfigError: it is missing, or not YAML."""
     try:
         text = path.read_text(encoding="utf-8")
         refuse_deep(text, path)
@@ -44,11 +44,11 @@ def read_yaml(path: Path) -> Any:
             "not text", where=str(path), found=str(error), allowed="YAML in UTF-8"
         ) from error
     except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise ConfigError("not valid YAML", where=f"{path}{line}", found=problem) from error
-    except ValueError as error:  # a date that there is not, say
+    except ValueError as error:  # such as a date 2026-02-30
         raise ConfigError("not valid YAML", where=str(path), found=str(error)) from error
 
 
@@ -56,6 +56,7 @@ class _Loader(yaml.SafeLoader):
     """YAML in which on, off, yes and no are words, and a key may stand only once."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping; ConstructorError: a key stands twice, or is no scalar."""
         seen = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
@@ -71,6 +72,6 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    character: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for character, resolvers in _Loader.yaml_implicit_resolvers.items()
 }

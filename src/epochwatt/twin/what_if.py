@@ -56,6 +56,7 @@ class Answer:
     # each setting that differs, by its field of `Question`: the default with this change alone, and
     # what was asked without it
     changes: Mapping[str, tuple[Side, Side]]
+    least: Side  # what was asked in the listed power mode that costs least energy
     twin: Twin  # all boards, with the clocks of their modes
     source: str  # where the network's counts come from
     out_of_memory: bool  # the network did not fit on this board in the papers
@@ -118,13 +119,19 @@ def what_if_lines(
                 alone = _simulate(default._replace(**{key: given}), twin, network)
                 without = _simulate(question._replace(**{key: value}), twin, network)
                 changes[key] = (alone, without)
+        listed = [
+            _simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
+        ]
+    least = min(listed, key=lambda side: number(side.epoch.energy_wh))
     _check_sizes(request, twin.parameters)
     if loop is not None:
         free = _simulate(question, twin, loop.without_loading)
-        answer = Answer(request, request, {}, twin, network.source, False, root)
+        answer = Answer(request, request, {}, least, twin, network.source, False, root)
         return _own_lines(answer, free, loop)
     too_large = model in file.out_of_memory
-    return answer_lines(Answer(request, usually, changes, twin, network.source, too_large, root))
+    return answer_lines(
+        Answer(request, usually, changes, least, twin, network.source, too_large, root)
+    )
 
 
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
@@ -244,6 +251,8 @@ def answer_lines(answer: Answer) -> list[str]:
         "",
         *_comparison(answer),
         "",
+        _least_energy(answer),
+        "",
         *_one_by_one(answer),
         *_bottleneck(answer.request, answer.twin.parameters),
         "",
@@ -355,6 +364,21 @@ def _comparison(answer: Answer) -> list[str]:
             change = f"{_signed(100.0 * (value / before - 1.0))} %"
         rows.append((name, f"{value:.4g}", f"{before:.4g}", change))
     return aligned(rows)
+
+
+def _least_energy(answer: Answer) -> str:
+    """Return the listed power mode of least energy, and what it costs in time."""
+    now, least = answer.request, answer.least
+    mode = least.question.power_mode
+    if mode == now.question.power_mode:
+        return f"least energy of the board's listed power modes: {mode}, this one"
+    energy, time = (
+        _signed(100.0 * (number(getattr(least.epoch, n)) / number(getattr(now.epoch, n)) - 1.0))
+        for n in ("energy_wh", "e2e_s")
+    )
+    return (
+        f"least energy of the board's listed power modes: {mode}, energy {energy} %, time {time} %"
+    )
 
 
 def _signed(value: float) -> str:

@@ -91,7 +91,7 @@ def test_made_up_questions_have_their_answers_in_the_text(made):
         question = asked.question
         end = question.start + len(question.answer)
         assert question.context[question.start : end] == question.answer
-        called = " ".join(question.question.rstrip("?").split()[-squad.CALLED :])
+        called = " ".join(question.question.rstrip("?").split()[-squad.CUE_WORDS :])
         assert question.context[: question.start].endswith(f"{called} ")
 
 

@@ -66,9 +66,9 @@ def test_true_times_of_the_strata_take_away_most_of_what_uneven_places_do():
         loop = Loop(rng, 120.0)
         t, watts = loop.each_second()
         weights = weights_s(t, 0.0, 120.0)
-        which = strata.of_loop(t, loop.starts, loop.ends, (0.0, 120.0))
-        assert which.lasted_s.sum() == pytest.approx(120.0)
-        part = strata.stratified(watts, weights, which)
+        loop_strata = strata.of_loop(t, loop.starts, loop.ends, (0.0, 120.0))
+        assert loop_strata.lasted_s.sum() == pytest.approx(120.0)
+        part = strata.stratified(watts, weights, loop_strata)
         off_j = float(weights @ watts) - loop.truth_j
         before.append(off_j)
         after.append(off_j + part.correction_j)
@@ -77,10 +77,10 @@ def test_true_times_of_the_strata_take_away_most_of_what_uneven_places_do():
 
 
 def test_time_before_the_first_minibatch_is_a_stall_and_after_the_last_is_compute():
-    which = strata.of_loop(
+    loop_strata = strata.of_loop(
         np.array([0.5, 1.5, 2.5, 9.9]), np.array([1.0]), np.array([2.0]), (0.0, 10.0)
     )
-    assert list(which.which) == [0, 0, 1, strata.N_COMPUTE_STRATA]
-    assert which.lasted_s == pytest.approx(
+    assert list(loop_strata.stratum) == [0, 0, 1, strata.N_COMPUTE_STRATA]
+    assert loop_strata.lasted_s == pytest.approx(
         [2.0] + strata.N_COMPUTE_STRATA * [8.0 / strata.N_COMPUTE_STRATA]
     )

@@ -10,7 +10,7 @@ from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.mode_tables import MHZ, UNKNOWN, observations_of
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.data.required_runs import _numbers, backends, fitted_runs
+from epochwatt.prediction.data.required_runs import _mode_numbers, backends, fitted_runs
 from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.mode_table import ModeTable
@@ -157,7 +157,7 @@ def test_a_mode_that_gates_half_of_the_gpu_says_so():
     named = {"nvpmodel": "MODE_10W", "gpu_share": 0.5, **clocks}
     for settings, share in ((clocks, 1), (named, 0.5)):
         run = SimpleNamespace(factors={"power_mode_settings": settings})
-        assert _numbers(run) == [2, 1200, 520, 1065, share]
+        assert _mode_numbers(run) == [2, 1200, 520, 1065, share]
 
 
 # -- workloads -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
-from epochwatt.rounds.plan import Client, Round, as_given, energy_j, n_samples, plan_round
+from epochwatt.rounds.plan import Client, Round, energy_j, fixed_round, n_samples, plan_round
 
 
 def fleet(rng, has_equal_choices=False):
@@ -66,4 +66,4 @@ def test_what_nobody_can_keep_is_said():
     with pytest.raises(ConfigError, match="at most 10 J") as raised:
         plan_round([fast, slow], "time", budget_j=10.0)
     assert "18 J at least" in str(raised.value)
-    assert as_given([fast, slow], [0, 0]) == Round(9.0, (0, 0))
+    assert fixed_round([fast, slow], [0, 0]) == Round(9.0, (0, 0))

@@ -11,13 +11,13 @@ from hypothesis.extra.numpy import arrays
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.changing import (
     ORACLE,
-    along,
-    arrivals_of,
-    at_rates,
+    arrivals_at_rates,
+    build_arrivals,
+    on_path,
     options_for,
     oracle,
-    paths_of,
     play_slots,
+    policy_paths,
     policy_rows,
 )
 from epochwatt.schedule.config import Rates
@@ -42,7 +42,7 @@ def options():
 
 
 def test_steady_arrivals_are_as_many_as_the_rates_say():
-    arrivals = arrivals_of(Rates(steps=[(20, 0.25), (10, 1)]), 4.0, 10.0, None)
+    arrivals = build_arrivals(Rates(steps=[(20, 0.25), (10, 1)]), 4.0, 10.0, None)
     assert arrivals.n_slots == 3
     assert arrivals.times_s[:3] == pytest.approx([1, 2, 3])
     assert np.diff(arrivals.times_s)[-5:] == pytest.approx(0.25)
@@ -52,7 +52,7 @@ def test_steady_arrivals_are_as_many_as_the_rates_say():
 
 def test_random_arrivals_are_so_on_average_and_always_the_same():
     rates = np.repeat([5.0, 50.0], 50)
-    one, again, other = (at_rates(rates, 10.0, seed) for seed in (1, 1, 2))
+    one, again, other = (arrivals_at_rates(rates, 10.0, seed) for seed in (1, 1, 2))
     assert np.array_equal(one.times_s, again.times_s)
     assert len(one.times_s) != len(other.times_s)
     assert one.rates_per_s[:50].mean() == pytest.approx(5, rel=0.1)
@@ -63,14 +63,14 @@ def test_random_arrivals_are_so_on_average_and_always_the_same():
 
 def test_a_recorded_trace_is_taken_as_it_is(tmp_path):
     (tmp_path / "trace").write_text("# s\n0.5\n3\n9\n21\n", "utf-8")
-    arrivals = arrivals_of(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
+    arrivals = build_arrivals(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
     assert arrivals.times_s.tolist() == [0.5, 3, 9, 21]
     assert arrivals.rates_per_s == pytest.approx([0.3, 0.1, 0.1])  # without any: as with one
     with pytest.raises(ConfigError, match="two slots"):
-        arrivals_of(Rates(file="trace"), 1.0, 30.0, 0, tmp_path)
+        build_arrivals(Rates(file="trace"), 1.0, 30.0, 0, tmp_path)
     (tmp_path / "trace").write_text("3\n1\n", "utf-8")
     with pytest.raises(ConfigError, match="trace"):
-        arrivals_of(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
+        build_arrivals(Rates(file="trace"), 1.0, 10.0, 0, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rates_that_cannot_be_are_refused(words):
 
 
 def test_steady_slots_train_as_the_formula_says_and_nobody_is_late(options):
-    slots = play_slots(options([2.0, 8.0]), at_rates(np.array([2.0] * 3), 30.0, None), 3.0)
+    slots = play_slots(options([2.0, 8.0]), arrivals_at_rates(np.array([2.0] * 3), 30.0, None), 3.0)
     stay = np.diagonal(slots.n_trained, axis1=1, axis2=2) / 30
     assert stay[1] == pytest.approx([30, 12], rel=0.02)
     # clocks settle for 3 of 30 s: nothing is trained in them
@@ -92,7 +92,7 @@ def test_steady_slots_train_as_the_formula_says_and_nobody_is_late(options):
 
 
 def test_an_overload_refuses_some_and_answers_others_late(options):
-    slots = play_slots(options([2.0, 8.0]), at_rates(np.array([8.0] * 2), 30.0, None), 3.0)
+    slots = play_slots(options([2.0, 8.0]), arrivals_at_rates(np.array([8.0] * 2), 30.0, None), 3.0)
     # 5 of 8 a second are served in the first mode, after a queue of ten: 2 s; all are late but the
     # first few
     assert slots.n_late[:, 0, 0] == pytest.approx([225, 225], rel=0.05)
@@ -101,14 +101,14 @@ def test_an_overload_refuses_some_and_answers_others_late(options):
 
 
 def scored(options, rates, switch_s, seed=None):
-    arrivals = at_rates(np.array(rates, float), SLOT_S, seed)
+    arrivals = arrivals_at_rates(np.array(rates, float), SLOT_S, seed)
     return policy_rows(options(arrivals.rates_per_s), arrivals, switch_s)[0].set_index("policy")
 
 
 def paths(options, rates, switch_s):
-    arrivals = at_rates(np.array(rates, float), SLOT_S, None)
+    arrivals = arrivals_at_rates(np.array(rates, float), SLOT_S, None)
     modes = options(arrivals.rates_per_s)
-    return paths_of(modes, arrivals, play_slots(modes, arrivals, switch_s), switch_s)
+    return policy_paths(modes, arrivals, play_slots(modes, arrivals, switch_s), switch_s)
 
 
 SQUARE = [2, 8] * 5
@@ -138,8 +138,8 @@ def test_whoever_keeps_the_mode_of_the_peak_is_never_late(options):
 
 @given(arrays(float, (4, 3, 3), elements=st.floats(-100, 100)))
 def test_the_oracle_s_path_is_the_best_of_all(value):
-    best = max(along(value, np.array(path)).sum() for path in product(range(3), repeat=4))
-    assert along(value, oracle(value)).sum() == pytest.approx(best, abs=1e-9)
+    best = max(on_path(value, np.array(path)).sum() for path in product(range(3), repeat=4))
+    assert on_path(value, oracle(value)).sum() == pytest.approx(best, abs=1e-9)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

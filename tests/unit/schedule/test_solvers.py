@@ -65,7 +65,7 @@ def test_the_answer_was_profiled_and_is_the_same_alone(problems, workload, most,
     many = search(space, problems, n_profiles=most)
     for place in range(0, len(problems), 20):
         space = Watched(train, (infer,))
-        answers = search(space, problems.only(np.array([place])), n_profiles=most)
+        answers = search(space, problems.subset(np.array([place])), n_profiles=most)
         looked = {*space.__dict__.get("looked", [])}
         assert answers.choice[0] in (NONE, *looked)
         assert answers.choice[0] == many.choice[place]

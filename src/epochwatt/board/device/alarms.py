@@ -13,7 +13,7 @@ from epochwatt.board.device.board_files import text
 
 
 class Alarm(NamedTuple):
-    """Counts of slowing down, or its states."""
+    """Events counted so far, and states that are set now."""
 
     events: int  # counted by the kernel since the start of the board
     active: int  # states and alarms that are set now
@@ -30,7 +30,7 @@ def slows_down(kind: str) -> bool:
 
 
 def throttling(root: str) -> Optional[Alarm]:
-    """Return the state of the cooling devices that limit clocks; None: there are none.
+    """Read events and states of the cooling devices that limit clocks; None: there are none.
 
     States are read, not temperatures: the first trip point of many boards only warns of a hot
     surface.
@@ -46,7 +46,7 @@ def throttling(root: str) -> Optional[Alarm]:
 
 
 def over_current(root: str) -> Optional[Alarm]:
-    """Return the counters of `soctherm_oc` and the alarms of the INA3221; None: there are neither.
+    """Read the counters of `soctherm_oc` and the alarms of the INA3221; None: there are neither.
 
     Reading one alarm of a chip clears the others, so of all but the first only a condition that
     still holds is seen. Counters miss nothing.

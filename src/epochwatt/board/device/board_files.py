@@ -48,10 +48,12 @@ def board_kind(root: str) -> str:
     compatible, model = (text(tree, name).lower() for name in ("compatible", "model"))
     if "nvidia,tegra" not in compatible and "jetson" not in compatible + model:
         return ""
-    # a part number counts: carrier boards of others may name another module as their model
-    words = compatible if re.search(r"p[0-9]{4}", compatible) else compatible + " " + model
-    names = (name for name, kind in KINDS.items() if re.search(kind.pattern, words))
-    return next(names, "unknown")
+    # a part number decides: carrier boards of others may name another module as their model
+    description = compatible if re.search(r"p[0-9]{4}", compatible) else compatible + " " + model
+    for name, kind in KINDS.items():
+        if re.search(kind.pattern, description):
+            return name
+    return "unknown"
 
 
 def cpus(root: str) -> Tuple[int, ...]:
@@ -94,10 +96,11 @@ def find_gpu(root: str) -> Optional[str]:
 
     The board's own nvpmodel.conf names it; without that it is looked for in the places known.
     """
-    named = os.path.dirname(_conf_file(root, _conf_or_none(root), "GPU", "MAX_FREQ"))
-    patterns = (os.path.join(glob.escape(root), "sys", pattern) for pattern in _GPU_FOLDERS)
-    found_there = (folder for pattern in patterns for folder in sorted(glob.glob(pattern)))
-    for folder in [named] + [folder for folder in found_there if _GPU_NAME.search(folder)]:
+    candidates = [os.path.dirname(_conf_file(root, _conf_or_none(root), "GPU", "MAX_FREQ"))]
+    for pattern in _GPU_FOLDERS:
+        folders = sorted(glob.glob(os.path.join(glob.escape(root), "sys", pattern)))
+        candidates += [folder for folder in folders if _GPU_NAME.search(folder)]
+    for folder in candidates:
         if any(os.path.exists(folder + name) for name in ("/available_frequencies", "/cur_freq")):
             return folder
     return None
@@ -138,7 +141,7 @@ _HEADER = re.compile(r"< *([A-Z_]+)((?: [A-Z_]+=[^ <>]+)+) *>$")
 
 
 def parse_conf(text: str) -> Conf:
-    """Parse an nvpmodel configuration; raises ValueError with the first line that is none of one.
+    """Parse an nvpmodel configuration; raises ValueError with the first line that is no part of it.
 
     `< PARAM TYPE=t NAME=n >` opens a list of `ARG path` (TYPE=HWMON: `ARG folder name`),
     `< POWER_MODEL ID=i NAME=n >` one of `PARAM ARG value`, `< PM_CONFIG DEFAULT=i >` names the mode
@@ -147,10 +150,10 @@ def parse_conf(text: str) -> Conf:
     conf = Conf({}, [], None, text)
     opened: Any = None  # the Param or Mode whose lines follow
     for number, line in enumerate(text.split("\n"), 1):
-        words = _words(line)
+        words = _without_comment(line)
         try:
             if words[:1] and words[0][0] == "<":
-                section, keys = _header(words)
+                section, keys = _parse_header(words)
                 opened = None
                 if section == "PARAM":
                     opened = conf.params[keys["NAME"]] = Param(keys["TYPE"], {})
@@ -160,9 +163,9 @@ def parse_conf(text: str) -> Conf:
                 elif section == "PM_CONFIG":
                     conf = conf._replace(default_id=int(keys["DEFAULT"]))
             elif words and isinstance(opened, Param):
-                opened.paths[words[0]] = _path(opened.type, words)
+                opened.paths[words[0]] = _argument_path(opened.type, words)
             elif words and isinstance(opened, Mode):
-                opened.settings.append(_setting(words))
+                opened.settings.append(_parse_setting(words))
             elif words:
                 raise ValueError("it belongs to no parameter and to no power mode")
         except ValueError as error:
@@ -172,12 +175,15 @@ def parse_conf(text: str) -> Conf:
     return conf
 
 
-def _words(line: str) -> List[str]:
+def _without_comment(line: str) -> List[str]:
     return line.partition("#")[0].split()
 
 
-def _header(words: List[str]) -> Tuple[str, Dict[str, str]]:
-    """Return name and keys of a section; NVIDIA's own files have `<PARAM` as well as `< PARAM`."""
+def _parse_header(words: List[str]) -> Tuple[str, Dict[str, str]]:
+    """Parse the words of a section's first line to its name and keys; raises ValueError.
+
+    NVIDIA's own files have `<PARAM` as well as `< PARAM`.
+    """
     match = _HEADER.match(" ".join(words))
     name = match.group(1) if match else ""
     keys = dict(word.split("=", 1) for word in match.group(2).split()) if match else {}
@@ -187,16 +193,19 @@ def _header(words: List[str]) -> Tuple[str, Dict[str, str]]:
     return name, keys
 
 
-def _path(kind: str, words: List[str]) -> str:
-    """Return what follows an argument of a parameter; of a type not known here, whatever it is."""
-    what = {"FILE": ["a path"], "CLOCK": ["a path"], "HWMON": ["a path", "a name"]}.get(kind)
-    if what and (len(words) != 1 + len(what) or words[1][0] != "/"):
-        raise ValueError("of TYPE={} is an argument with {}".format(kind, " and ".join(what)))
+def _argument_path(kind: str, words: List[str]) -> str:
+    """Return the path behind an argument of a parameter of that type, with HWMON's file name.
+
+    Raises ValueError: it is no path. Of another type any words are returned.
+    """
+    parts = {"FILE": ["a path"], "CLOCK": ["a path"], "HWMON": ["a path", "a name"]}.get(kind)
+    if parts and (len(words) != 1 + len(parts) or words[1][0] != "/"):
+        raise ValueError("of TYPE={} is an argument with {}".format(kind, " and ".join(parts)))
     return " ".join(words[1:])
 
 
-def _setting(words: List[str]) -> Tuple[str, str, str]:
-    """Return a row of a mode; ValueError where a clock or mask is no number."""
+def _parse_setting(words: List[str]) -> Tuple[str, str, str]:
+    """Parse a row of a mode: parameter, argument, value; ValueError: a value is no number."""
     if len(words) != 3:
         raise ValueError("a setting of a power mode has three words")
     name, arg, value = words
@@ -215,72 +224,77 @@ def _is_mask(arg: str) -> bool:
 def strongest(conf: Conf) -> Mode:
     """Return the mode with the fewest GPU parts gated off, then most cores, memory, GPU, CPU."""
 
-    def power(mode: Mode) -> Tuple[float, ...]:
-        def limit(*names: str) -> float:
+    def strength(mode: Mode) -> Tuple[float, ...]:
+        def limit(*params: str) -> float:
+            """Return the highest limit of some clocks; infinity: there is none (0 or below)."""
             limits = [
-                int(v) for name, arg, v in mode.settings if name in names and arg[:3] == "MAX"
+                int(value)
+                for name, arg, value in mode.settings
+                if name in params and arg[:3] == "MAX"
             ]
             return max([value if value > 0 else float("inf") for value in limits or [0]])
 
-        gated = sum(bin(value).count("1") for value in masks(mode).values())
-        return -gated, _cores(mode), limit("EMC"), limit("GPU"), limit(*_clusters(conf))
+        n_gated = sum(bin(value).count("1") for value in masks(mode).values())
+        return -n_gated, _n_cores(mode), limit("EMC"), limit("GPU"), limit(*_clusters(conf))
 
-    return max(conf.modes, key=power)
+    return max(conf.modes, key=strength)
 
 
 def custom_conf(
     conf: Conf, cores: int, cpu_khz: int, gpu_hz: int, emc_hz: int, tables: Tables
 ) -> str:
-    """Return an nvpmodel configuration with one mode, made of the strongest mode of `conf`.
+    """Return the text of an nvpmodel configuration with one mode of these upper limits.
 
-    It keeps that mode's id (so that `nvpmodel -q` and the board's next start know it), its masks
-    and all its other settings, and all else of `conf` word by word. The numbers are upper limits,
-    cores count from the first; 0 leaves a limit as that mode has it. A cluster that is offline gets
-    no clocks. The highest memory clock of `tables` is written as that mode writes `no cap`, else
-    as 0. Raises ValueError for cores or clocks that the board lacks.
+    It is made of the strongest mode of `conf` and keeps that mode's id (so that `nvpmodel -q` and
+    the board's next start know it), its masks and all its other settings, and all else of `conf`
+    word by word. Cores count from the first; 0 leaves a limit as that mode has it. A cluster that
+    is offline gets no clocks. The highest memory clock of `tables` is written as that mode writes
+    `no cap`, else as 0. Raises ValueError for cores or clocks that the board lacks.
     """
     base, clusters = strongest(conf), _clusters(conf)
-    present = sum(1 for row in base.settings if row[0] == "CPU_ONLINE")
-    limits = dict.fromkeys(clusters, (cpu_khz, tables.cpu_khz))
+    n_present = sum(1 for row in base.settings if row[0] == "CPU_ONLINE")
+    limits = dict.fromkeys(clusters, (cpu_khz, tables.cpu_khz))  # parameter -> limit and steps
     limits.update(GPU=(gpu_hz, tables.gpu_hz), EMC=(emc_hz, tables.emc_hz))
     limits = {name: limit for name, limit in limits.items() if limit[0]}
-    for name, (number, steps) in sorted(dict(limits, cores=(cores, range(present + 1))).items()):
+    allowed = dict(limits, cores=(cores, range(n_present + 1)))
+    for name, (number, steps) in sorted(allowed.items()):
         if number not in steps:
             raise ValueError("{}: {} is none of {}".format(name, number, list(steps)))
         if name in limits and name not in conf.params:
             raise ValueError("the nvpmodel of this board cannot limit {}".format(name))
-    cores = cores or _cores(base)
-    rows = []
+    cores = cores or _n_cores(base)
     unset = set(limits) - {name for name, arg, _ in base.settings if arg == "MAX_FREQ"}
+    rows = []
     for name, arg, value in base.settings + [(name, "MAX_FREQ", "") for name in sorted(unset)]:
-        number, steps = limits.get(name, (0, ()))
+        if clusters.get(name, 0) >= cores:  # the cluster's first CPU is offline
+            continue
+        limit, steps = limits.get(name, (0, ()))
         if name == "CPU_ONLINE":
             value = str(int(int(arg.rpartition("_")[2]) < cores))
-        elif name == "EMC" and number and arg == "MAX_FREQ" and number == steps[-1]:
-            value = value if value in ("0", "-1") else "0"
-        elif number and arg == "MAX_FREQ":
-            value = str(number)
-        elif number and arg == "MIN_FREQ" and (int(value) > number or value == "-1"):  # -1: the top
+        elif limit and arg == "MAX_FREQ" and name == "EMC" and limit == steps[-1]:
+            value = value if value in ("0", "-1") else "0"  # no cap
+        elif limit and arg == "MAX_FREQ":
+            value = str(limit)
+        elif limit and arg == "MIN_FREQ" and (int(value) > limit or value == "-1"):  # -1: the top
             value = str(steps[0])
         rows.append((name, arg, value))
-    rows = [row for row in rows if clusters.get(row[0], 0) < cores]
     return _with_one_mode(conf, Mode(base.id, "EPOCHWATT", rows))
 
 
 def _with_one_mode(conf: Conf, mode: Mode) -> str:
-    """Return a configuration word by word, with one mode in place of its own."""
-    lines, section, ours = [], "", _mode_lines(mode)
+    """Return the text of a configuration with `mode` in place of its modes, else word by word."""
+    lines, section, new_lines = [], "", _mode_lines(mode)
     default = "DEFAULT={}".format(mode.id)
     for line in conf.text.split("\n"):
-        words = _words(line)
+        words = _without_comment(line)
         if words[:1] and words[0][0] == "<":
-            section = _header(words)[0]
+            section = _parse_header(words)[0]
             if section == "PM_CONFIG":
                 line = re.sub(r"DEFAULT=[^\s>]+", default, line)
         if section != "POWER_MODEL" or not words:
             lines.append(line)
-        else:
-            lines, ours = lines + ours, []
+        else:  # in place of the first line of a mode
+            lines, new_lines = lines + new_lines, []
     if conf.default_id is None:  # the section is mandatory
         lines.append("< PM_CONFIG {} >".format(default))
     return "\n".join(lines)
@@ -311,7 +325,7 @@ def _clusters(conf: Conf) -> Dict[str, int]:
     return {name: int(match.group(1)) for name, match in matches if match}
 
 
-def _cores(mode: Mode) -> int:
+def _n_cores(mode: Mode) -> int:
     return sum(1 for name, _, value in mode.settings if name == "CPU_ONLINE" and value != "0")
 
 
@@ -346,16 +360,20 @@ def other_mask(root: str, mode: Mode) -> str:
 
 
 def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
-    """Return the share of the GPU that a mode leaves on, of the strongest's; None: not known."""
-    n_parts = KINDS[kind].tpcs if kind in KINDS else None
-    gated = [tpc_mask(mode), tpc_mask(strongest(conf))]
+    """Return the share of the GPU (of its TPCs) that a mode leaves on, of the strongest mode's.
+
+    None: not known.
+    """
+    n_tpcs = KINDS[kind].tpcs if kind in KINDS else None
     releases = KINDS[kind].releases if kind in KINDS else ()
-    some_gate = any(stock.masks for release in releases for stock in release.modes)
-    if n_parts is None and not masks(mode) and some_gate:
+    gates_parts = any(stock.masks for release in releases for stock in release.modes)
+    if n_tpcs is None and not masks(mode) and gates_parts:
         return None  # the mask has a name that we do not know
-    if None not in gated and n_parts is not None:
-        on, whole = (n_parts - bin(mask or 0).count("1") for mask in gated)
-        return on / whole if 0 < on <= whole else None
+    mask, strongest_mask = tpc_mask(mode), tpc_mask(strongest(conf))
+    if n_tpcs is not None and mask is not None and strongest_mask is not None:
+        n_on = n_tpcs - bin(mask).count("1")
+        n_strongest = n_tpcs - bin(strongest_mask).count("1")
+        return n_on / n_strongest if 0 < n_on <= n_strongest else None
     return 1.0 if masks(mode) == masks(strongest(conf)) else None
 
 
@@ -377,7 +395,7 @@ def _conf_or_none(root: str) -> Optional[Conf]:
 
 
 def _conf_file(root: str, conf: Optional[Conf], param: str, arg: str) -> str:
-    """Return the file of an argument; empty: none of those that the configuration names is there.
+    """Return the path, below `root`, of a parameter's file; empty: none that `conf` names exists.
 
     Since JetPack 5, nvpmodel takes the path of `ARG_KNEXT` before that of `ARG`. A path outside
     /sys is not followed, because the root helper reads these files, too.
@@ -434,7 +452,7 @@ def fan_files(root: str) -> List[Tuple[str, str, str]]:
 
 
 def not_put_back(root: str, stored: str) -> List[str]:
-    """Return the clocks and cores that are not as jetson_clocks stored them, none where all are.
+    """Return the files of clocks and cores whose values differ from those that were stored.
 
     `stored` is the file that `jetson_clocks --store` wrote, lines of path:value.
     """
@@ -450,14 +468,17 @@ def not_put_back(root: str, stored: str) -> List[str]:
     return changed
 
 
-def not_roots_alone(path: str) -> str:
-    """Return the first of a file and the folders above it that others can change, else nothing.
+def first_not_root_only(path: str) -> str:
+    """Return the first of a file and the folders above it that not only root can change.
 
-    A group may write folders, as Debian's `staff` may write /usr/local; anybody only sticky ones.
+    Empty: there is none. A group may write folders, as Debian's `staff` may write /usr/local;
+    anybody only sticky ones.
     """
-    for folder in [path] + [path[:n] or "/" for n, sign in enumerate(path) if sign == "/"]:
-        status = os.stat(folder)
-        loose = 0o022 if folder == path else 0 if status.st_mode & stat.S_ISVTX else 0o002
-        if status.st_uid != 0 or status.st_mode & loose:
-            return folder
+    folders = [path[:n] or "/" for n, character in enumerate(path) if character == "/"]
+    for checked in [path] + folders:
+        status = os.stat(checked)
+        forbidden = 0o022 if checked == path else 0o002
+        is_sticky_folder = checked != path and status.st_mode & stat.S_ISVTX
+        if status.st_uid != 0 or (status.st_mode & forbidden and not is_sticky_folder):
+            return checked
     return ""

@@ -16,34 +16,34 @@ MET = 0.05  # what is read back may differ by this share: the paper counts 95 % 
 
 
 def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Document:
-    """Return the limits that a mode of nvpmodel.conf sets: those of CLOCKS that it limits.
+    """Return the limits that a mode of nvpmodel.conf sets, by the keys of CLOCKS that it limits.
 
     They may be round numbers, which nvpmodel rounds to steps without a word. Clusters of CPUs with
-    different limits have no `cpu_mhz`. `steps_mhz` are the board's clocks: what `no limit` (-1; for
-    the memory 0) stands for.
+    different limits have no `cpu_mhz`. `steps_mhz` are the board's clocks, of which the highest
+    stands for `no limit` (-1; for the memory 0).
     """
     result: Document = {}
-    cores = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
-    if cores:
-        result["cores"] = sum(value != "0" for value in cores)
-    for key, beginning, unit in (
+    switches = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
+    if switches:
+        result["cores"] = sum(value != "0" for value in switches)
+    for key, prefix, per_mhz in (
         ("cpu_mhz", "CPU_", 1e3),
         ("gpu_mhz", "GPU", 1e6),
         ("emc_mhz", "EMC", 1e6),
     ):
-        top = max(steps_mhz[key]) if steps_mhz[key] else None
-        values = {
-            _limit(int(value), unit, top)
+        top_mhz = max(steps_mhz[key], default=None)
+        limits_mhz = {
+            _limit(int(value), per_mhz, top_mhz)
             for param, argument, value in mode.settings
-            if argument == "MAX_FREQ" and param.startswith(beginning)
+            if argument == "MAX_FREQ" and param.startswith(prefix)
         }
-        if len(values) == 1 and None not in values:
-            result[key] = values.pop()
+        if len(limits_mhz) == 1 and None not in limits_mhz:
+            result[key] = limits_mhz.pop()
     return result
 
 
 def need_same(mode: Document, actual: Document) -> None:
-    """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
+    """Check that the numbers a device file gives beside a mode's name are those of nvpmodel.conf.
 
     `mode` is as a device file has it: its name in `nvpmodel`, and perhaps numbers; `actual` are its
     `limits`, and `gpu_share` where parts of the GPU are gated off. What is missing or None is not
@@ -53,12 +53,14 @@ def need_same(mode: Document, actual: Document) -> None:
     """
     if not any(key in mode for key in CLOCKS):
         return
-    actual = dict({"gpu_share": 1.0}, **actual)
+    whole_gpu = {"gpu_share": 1.0}
+    numbers, actual = dict(whole_gpu, **mode), dict(whole_gpu, **actual)
     for key in CLOCKS + ("gpu_share",):
-        number, limit = mode.get(key, 1.0 if key == "gpu_share" else None), actual.get(key)
+        number, limit = numbers.get(key), actual.get(key)
         if number is None or limit is None:
             continue
-        if abs(number - limit) > (0 if key == "cores" else WITHIN * limit):
+        tolerance = 0 if key == "cores" else WITHIN * limit
+        if abs(number - limit) > tolerance:
             raise ConfigError(
                 "power mode {}: {} differs from this board's nvpmodel.conf".format(
                     mode["nvpmodel"], key
@@ -69,10 +71,10 @@ def need_same(mode: Document, actual: Document) -> None:
             )
 
 
-def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]:
-    if value <= 0:
+def _limit(value: int, per_mhz: float, top_mhz: Optional[float]) -> Optional[float]:
+    if value <= 0:  # no limit
         return top_mhz
-    return value / unit if top_mhz is None else min(value / unit, top_mhz)
+    return value / per_mhz if top_mhz is None else min(value / per_mhz, top_mhz)
 
 
 def exact(resolved: Document) -> Tuple[int, int, int, int]:
@@ -86,17 +88,17 @@ def exact(resolved: Document) -> Tuple[int, int, int, int]:
 
 
 def pinned(clocks: Document) -> Dict[str, float]:
-    """Return where the clocks are with DVFS off: at the upper limits of the mode."""
+    """Return `cpu_mhz` and `gpu_mhz` with DVFS off: the upper limits that are read, where known."""
     limits_khz = {khz for khz in clocks["cpu_max_khz"].values() if khz is not None}
     cpu_mhz = limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None  # as in `limits`
     limits_mhz = {"cpu_mhz": cpu_mhz, "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
-    return {key: value for key, value in limits_mhz.items() if value is not None}
+    return {key: mhz for key, mhz in limits_mhz.items() if mhz is not None}
 
 
 def compare(
     clocks: Document, wanted: Document, dvfs: str, emc_top_mhz: Optional[float]
 ) -> Tuple[Dict[str, float], List[str]]:
-    """Compare the clocks read back with those wanted: CLOCKS -> numbers, as far as they are.
+    """Compare the clocks read back with those wanted, of which any of CLOCKS may be missing.
 
     With DVFS off the clocks themselves are compared; with DVFS on they vary, so their upper limits
     are. `emc_top_mhz` is the highest memory clock, which no cap (0) means.
@@ -113,9 +115,9 @@ def compare(
             unread.append(key)
             continue
         tolerance = 0 if key == "cores" else MET * wanted[key]
-        readings = [value for value in values if value is not None]
-        furthest = max(readings, key=lambda value, key=key: abs(value - wanted[key]))  # type: ignore[misc]
-        if abs(furthest - wanted[key]) > tolerance:
+        deviations = [(abs(value - wanted[key]), value) for value in values if value is not None]
+        largest, furthest = max(deviations, key=lambda pair: pair[0])
+        if largest > tolerance:
             unmet[key] = furthest
     return unmet, unread
 
@@ -128,7 +130,7 @@ def complaints(unmet: Dict[str, float], wanted: Document) -> str:
 def _values(
     key: str, clocks: Document, is_pinned: bool, emc_top_mhz: Optional[float]
 ) -> List[Optional[float]]:
-    """Return the readings to compare; None for one that cannot be read."""
+    """Return the readings of a clock or limit to compare; None for one that cannot be read."""
     if key == "cores":
         return [float(len(clocks["cores_online"]))]
     if key == "cpu_mhz":

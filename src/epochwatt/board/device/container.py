@@ -57,13 +57,13 @@ NOT_STARTED = {
 
 
 def settings_of(factors: Factors) -> Optional[Dict[str, str]]:
-    """Return `engine`, `image`, `rootfs`, `runtime` of a run's container; None: it has none."""
+    """Return `engine`, `image`, `rootfs`, `runtime` of a run's container; None: no container."""
     settings = factors.get("container_settings")
     return None if settings is None or settings["engine"] == NONE else settings
 
 
 def describe(settings: Dict[str, str]) -> Dict[str, str]:
-    """Return the settings for a record, with the engine's `version` and the image's `digest`.
+    """Ask the engine; return the settings with its `version` and the image's `digest`.
 
     A root file system in a folder has no digest.
 
@@ -72,23 +72,25 @@ def describe(settings: Dict[str, str]) -> Dict[str, str]:
     engine = settings["engine"]
     if shutil.which(engine) is None:
         raise TrainingError(f"{engine} is not installed", do=INSTALL[engine])
-    version = _asked([engine, "--version"]).stdout.strip()
+    version = _run([engine, "--version"]).stdout.strip()
     digest = ""
     if settings["rootfs"]:
         if not os.path.isdir(settings["rootfs"]):
             raise TrainingError("rootfs {} is no folder".format(settings["rootfs"]))
     else:
-        answer = _asked([engine, "image", "inspect", "--format", "{{.Id}}", settings["image"]])
+        answer = _run([engine, "image", "inspect", "--format", "{{.Id}}", settings["image"]])
         if answer.returncode != 0:
-            found, tag = answer.stderr.strip(), settings["image"].rpartition(":")[2]
-            problem, do = next(r[1:] for r in REFUSALS if re.search(r[0], found, re.IGNORECASE))
-            values = dict(settings, tag=tag)
-            raise TrainingError(problem.format(**values), found=found, do=do.format(**values))
+            found = answer.stderr.strip()
+            values = dict(settings, tag=settings["image"].rpartition(":")[2])
+            for pattern, problem, do in REFUSALS:  # the last fits anything
+                if re.search(pattern, found, re.IGNORECASE):
+                    problem, do = problem.format(**values), do.format(**values)
+                    raise TrainingError(problem, found=found, do=do)
         digest = answer.stdout.strip()
     return dict(settings, version=version, digest=digest)
 
 
-def _asked(words: Sequence[str]) -> Any:
+def _run(words: Sequence[str]) -> Any:
     return subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False
     )
@@ -101,7 +103,7 @@ def command(
     readable: Sequence[str],
     writable: Sequence[str],
 ) -> List[str]:
-    """Return the command that runs Python in a container.
+    """Return the command that runs Python with the arguments `words` in a container `name`.
 
     It sees the folders `readable` and `writable` at the same paths, besides this package and the
     folder for temporary files.
@@ -139,19 +141,19 @@ def _user(engine: str) -> List[str]:
 
 
 def _mounts(readable: Sequence[str], writable: Sequence[str]) -> List[str]:
+    """Return the options that mount this package and the folders that exist, at their own paths."""
     package = os.path.dirname(os.path.abspath(epochwatt.__file__))
     mounts = [f"{package}:{PACKAGE}/epochwatt:ro"]
     python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = {os.path.abspath(path) for path in (*readable, *python_path, *MACHINE_FILES) if path}
-    changing = {os.path.abspath(path) for path in (*writable, tempfile.gettempdir())}
-    there = sorted(path for path in paths - changing if os.path.exists(path))
-    mounts += [f"{path}:{path}:ro" for path in there]
-    mounts += [f"{path}:{path}" for path in sorted(changing)]  # after the folders they lie in
+    seen = {os.path.abspath(path) for path in (*readable, *python_path, *MACHINE_FILES) if path}
+    written = {os.path.abspath(path) for path in (*writable, tempfile.gettempdir())}
+    mounts += [f"{path}:{path}:ro" for path in sorted(seen - written) if os.path.exists(path)]
+    mounts += [f"{path}:{path}" for path in sorted(written)]  # after the folders they lie in
     return [word for mount in mounts for word in ("--volume", mount)]
 
 
 def _environment(settings: Dict[str, str]) -> List[str]:
-    """Return what the training reads of this environment; the rest is the image's own."""
+    """Return options that pass on the variables a training reads; the rest is the image's own."""
     python_path = os.environ.get("PYTHONPATH", "")
     variables = {key: value for key, value in os.environ.items() if key.startswith(PASSED_ON)}
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, (PACKAGE, python_path)))
@@ -162,7 +164,7 @@ def _environment(settings: Dict[str, str]) -> List[str]:
 
 
 def run(settings: Dict[str, str], words: List[str], name: str) -> None:
-    """Run `command`'s words to the end; the container ends with this process, however that ends.
+    """Run a container, `words` of `command`, to its end; kill it when this process is ended.
 
     Its standard input is a pipe that nobody writes to: once that is closed, whoever runs inside has
     to end (a killed process closes it, too).
@@ -173,7 +175,7 @@ def run(settings: Dict[str, str], words: List[str], name: str) -> None:
         try:
             status = process.wait()
         except BaseException:
-            _asked([settings["engine"], "kill", name])
+            _run([settings["engine"], "kill", name])
             raise
     remedy = remedies.of_status(status)
     if remedy is not None:

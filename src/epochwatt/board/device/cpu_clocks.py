@@ -45,16 +45,16 @@ def undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers run in the main thread only: nothing interrupts this one
         return
-    came: List[int] = []
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    arrived: List[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
     try:
         for number in _ENDING:
-            signal.signal(number, lambda number, _: came.append(number))
+            signal.signal(number, lambda number, _: arrived.append(number))
         yield
     finally:
         for number in _ENDING:
-            signal.signal(number, before[number] or signal.SIG_DFL)
-        for signal_number in sorted(set(came)):
+            signal.signal(number, handlers[number] or signal.SIG_DFL)
+        for signal_number in sorted(set(arrived)):
             os.kill(os.getpid(), signal_number)
 
 
@@ -91,6 +91,7 @@ class CpuClocks:
         return [] if self.why_fixed() else [khz / 1e3 for khz in self._steps_khz()]
 
     def _steps_khz(self) -> List[int]:
+        """Return `steps_mhz` in kHz, also where this user may not set them."""
         cpus = board_files.online(self.root)
         tables = [set(self._numbers(cpu, "scaling_available_frequencies")) for cpu in cpus]
         if any(tables):
@@ -100,17 +101,19 @@ class CpuClocks:
         if None in lowest or None in highest:
             return []
         low, high = max(khz or 0 for khz in lowest), min(khz or 0 for khz in highest)
-        even = [low + (high - low) * k / (N_STEPS - 1) for k in range(1, N_STEPS - 1)]
-        between = [round(khz / GRAIN_KHZ) * GRAIN_KHZ for khz in even]
-        return sorted({low, high}.union(khz for khz in between if low < khz < high))
+        steps = {low, high}
+        for k in range(1, N_STEPS - 1):
+            khz = round((low + (high - low) * k / (N_STEPS - 1)) / GRAIN_KHZ) * GRAIN_KHZ
+            if low < khz < high:
+                steps.add(khz)
+        return sorted(steps)
 
     def pin(self, mhz: float) -> None:
         """Set both limits of all CPUs that are online to one of the steps, MHz.
 
-        What cannot be written is no error here: `read_back` shows it.
-
-        Raises BoardError: the limits before cannot be read; RecordWriteError: they cannot be noted;
-        nothing was set.
+        The first time the limits before are noted for `restore`. What cannot be written is no error
+        here: `read_back` shows it. Raises BoardError: the limits before cannot be read;
+        RecordWriteError: they cannot be noted; nothing was set.
         """
         if not self.left_over():
             limits: _Limits = {}
@@ -131,18 +134,18 @@ class CpuClocks:
     ) -> Tuple[Document, Dict[str, float], List[str]]:
         """Compare both limits of each CPU with the clock that is wanted, `cpu_mhz`.
 
-        It is waited for as long as `patience_s`; None: as long as clocks may take. Returns what
-        `board_files.read_clocks` gives, and what `clocks.compare` does.
+        Waits up to `patience_s` for them to agree; None: as long as clocks may take. Returns
+        `board_files.read_clocks`, and the unmet and unread keys of `clocks.compare`.
         """
         deadline_s = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
         while True:
             readings = board_files.read_clocks(self.root)
-            of_min = dict(readings, cpu_max_khz=readings["cpu_min_khz"])
-            too_low, unread_min = clocks.compare(of_min, wanted, "on", None)
-            unmet, unread = clocks.compare(readings, wanted, "on", None)
-            unmet = dict(too_low, **unmet)
+            minima = dict(readings, cpu_max_khz=readings["cpu_min_khz"])
+            unmet_min, unread_min = clocks.compare(minima, wanted, "on", None)
+            unmet_max, unread_max = clocks.compare(readings, wanted, "on", None)
+            unmet = dict(unmet_min, **unmet_max)
             if not unmet or time.monotonic() >= deadline_s:
-                return readings, unmet, unread or unread_min
+                return readings, unmet, unread_max or unread_min
             time.sleep(0.05)
 
     def left_over(self) -> bool:
@@ -173,7 +176,7 @@ class CpuClocks:
             notes.remove_note(NOTE)
 
     def _changed(self, before: _Limits) -> List[str]:
-        """Return in words the limits of CPUs that are online and not as before."""
+        """Describe the limits of online CPUs that differ from those `before`."""
         online = board_files.online(self.root)
         return [
             "{} is {}, it was {}".format(self._path(cpu, name), self._number(cpu, name), khz)
@@ -183,7 +186,7 @@ class CpuClocks:
         ]
 
     def _limit(self, cpu: int, low: int, high: int) -> None:
-        """Write both limits, in the order in which no minimum is ever above its maximum."""
+        """Write both limits, kHz, in the order in which no minimum is ever above its maximum."""
         order = [(LIMITS[1], high), (LIMITS[0], low)]
         if high < (self._number(cpu, LIMITS[0]) or 0):
             order.reverse()
@@ -193,7 +196,7 @@ class CpuClocks:
                 log.warning("%s cannot be set to %d", path, khz)
 
     def _note(self, limits: _Limits) -> None:
-        """Note the limits, and make sure that they will be understood."""
+        """Write the note of the limits; RecordWriteError: it cannot be read back as it should."""
         groups: Dict[Tuple[int, int], List[int]] = {}
         for cpu, pair in limits.items():
             groups.setdefault(pair, []).append(cpu)

@@ -37,7 +37,7 @@ PRELOADED = "LD_PRELOAD"  # such as another allocator
 
 
 def describe() -> Document:
-    """Return the description of this machine for a record.
+    """Describe CPU, memory, software and present state of this machine, for a record.
 
     `machine` and `software` must stay the same within a run (a change flags the epoch and those
     after it); `host_state` may differ between epochs. Versions are those of the libraries already
@@ -94,11 +94,12 @@ def shm_bytes() -> Optional[Tuple[int, int]]:
 
 
 def shm_words() -> str:
-    """Return size and free part of shared memory for a message."""
+    """Describe size and free part of shared memory for a message."""
     sizes = shm_bytes()
     if sizes is None:
         return f"there is no {SHM}"
-    return "{} has {}, {} of them free".format(SHM, *map(in_bytes, sizes))
+    total, free = sizes
+    return f"{SHM} has {in_bytes(total)}, {in_bytes(free)} of them free"
 
 
 def memory_words() -> str:
@@ -108,10 +109,10 @@ def memory_words() -> str:
 
 
 def memory_limits() -> List[str]:
-    """Return what lets this process have less memory than the machine, in words."""
+    """Describe the limits (ulimit, control group) below the machine's memory; empty: none."""
     limits = []
-    for what, letter in ((resource.RLIMIT_AS, "v"), (resource.RLIMIT_DATA, "d")):
-        soft = resource.getrlimit(what)[0]
+    for limit, letter in ((resource.RLIMIT_AS, "v"), (resource.RLIMIT_DATA, "d")):
+        soft = resource.getrlimit(limit)[0]
         if soft != resource.RLIM_INFINITY:
             limits.append(f"`ulimit -{letter}` is {soft // 1024} ({in_bytes(soft)})")
     least = min(_cgroup_limits(), default=None)
@@ -148,7 +149,7 @@ def oom_kills() -> Optional[int]:
 
 
 def in_bytes(n: int) -> str:
-    """Return a number of bytes in a unit that suits it."""
+    """Format a number of bytes in GiB, MiB or KiB."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
         if n >= size:
             return f"{n / float(size):.1f} {unit}"

@@ -37,11 +37,11 @@ class JetsonBoard(Machine):
     def __init__(self, settings: Document) -> None:
         super().__init__(settings)
         self.identity = identity.identify(self.root)
-        self.backend = "fake" if self._fake_because() else "jetson"
-        self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
+        self.backend = "fake" if self._why_fake() else "jetson"
+        self._n_active = {"throttle": 0, "over_current": 0}  # summed over calls of `events`
         self._fan = ""  # how this process set it; empty: it did not
 
-    def _fake_because(self) -> str:
+    def _why_fake(self) -> str:
         """Return why this board is a fake one; empty: it is real."""
         if os.path.realpath(self.root) != "/":
             return f"its files lie in {self.root}"
@@ -88,7 +88,7 @@ class JetsonBoard(Machine):
         if self.backend != self.settings["backend"]:
             raise BoardError(
                 "the row is of backend {}, but this board is {} ({}); nothing was measured".format(
-                    self.settings["backend"], self.backend, self._fake_because() or "a real one"
+                    self.settings["backend"], self.backend, self._why_fake() or "a real one"
                 ),
                 do="correct `sysroot` in config/devices/",
             )
@@ -138,13 +138,16 @@ class JetsonBoard(Machine):
         )
 
     def _set(self, mode: Document, dvfs: str) -> Document:
-        """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
+        """Set a mode by the helper and, with DVFS off, pin its clocks; return its `resolved`.
+
+        Raises BoardError: nvpmodel did not switch to it.
+        """
         resolved = self.resolved(mode)
         if "nvpmodel" in mode:
             wanted = resolved["nvpmodel_id"]
             output = self.ask_helper("named-mode", wanted).get("output", "")
             now = self.ask_helper("status")["nvpmodel"]
-            _check_words(f"mode {wanted}", output)
+            _check_output(f"mode {wanted}", output)
             if now["id"] != wanted:
                 raise BoardError(
                     f"nvpmodel did not switch to mode {wanted}",
@@ -154,7 +157,7 @@ class JetsonBoard(Machine):
                 )
         elif mode:
             answer = self.ask_helper("custom-mode", *clocks.exact(resolved))
-            _check_words("the mode of these clocks", answer.get("output", ""))
+            _check_output("the mode of these clocks", answer.get("output", ""))
         if dvfs == "off":
             self.ask_helper("pin-clocks")
             if not {"cpu_mhz", "gpu_mhz"} <= set(resolved):
@@ -199,7 +202,7 @@ class JetsonBoard(Machine):
         where its nvpmodel.conf cannot be read.
         """
         if "nvpmodel" in mode:
-            named = self._named(mode["nvpmodel"])
+            named = self._named_mode(mode["nvpmodel"])
             clocks.need_same(mode, named)
             return named
         steps = self.steps_mhz()
@@ -217,7 +220,7 @@ class JetsonBoard(Machine):
             resolved["cores"] = mode["cores"]
         return resolved
 
-    def _named(self, name: str) -> Document:
+    def _named_mode(self, name: str) -> Document:
         """Return id and limits of a mode of the board's own nvpmodel.conf."""
         path = os.path.join(self.root, board_files.NVPMODEL_CONF)
         conf = self._conf()
@@ -243,7 +246,7 @@ class JetsonBoard(Machine):
             raise BoardError(f"{path}: {error}") from error
 
     def _fan_to_maximum(self) -> str:
-        """Return `maximum`, or why the fan was left alone: there are boards without one."""
+        """Turn the fan to its maximum; return `maximum`, or why not: there are boards without."""
         try:
             self.ask_helper("fan-max")
         except BoardError as error:
@@ -264,6 +267,7 @@ class JetsonBoard(Machine):
         return readings, unmet, unread
 
     def _compared(self, wanted: Document, dvfs: str) -> _ReadBack:
+        """Read the clocks by the helper; return them, what is not met, what cannot be read."""
         emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
         readings = self.ask_helper("read-clocks")
         return (readings, *clocks.compare(readings, wanted, dvfs, emc_top_mhz))
@@ -344,9 +348,9 @@ class JetsonBoard(Machine):
         )
 
     def events(self) -> Dict[str, int]:
-        """Return counters (see `Machine.events`); an alarm that is active now counts at each call.
+        """Return counters (see `Machine.events`).
 
-        Not every alarm has a counter in the kernel.
+        Not every alarm has a counter in the kernel, so one that is active counts at each call.
         """
         counters = super().events()
         for key, alarm in (
@@ -354,8 +358,8 @@ class JetsonBoard(Machine):
             ("over_current", alarms.over_current(self.root)),
         ):
             if alarm is not None:
-                self._seen[key] += alarm.active
-                counters[key] = alarm.events + self._seen[key]
+                self._n_active[key] += alarm.active
+                counters[key] = alarm.events + self._n_active[key]
         return counters
 
 
@@ -391,8 +395,11 @@ _REMEDIES = (
 )
 
 
-def _check_words(what: str, output: str) -> None:
-    """Raise BoardError with nvpmodel's own words where it says that it did not set a mode."""
+def _check_output(what: str, output: str) -> None:
+    """Check nvpmodel's output; raises BoardError with it: it says that it did not set the mode.
+
+    `what`: the mode, for the message
+    """
     if re.search(_NOT_SET, output):
         remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
         raise BoardError(

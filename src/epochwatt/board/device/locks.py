@@ -41,9 +41,9 @@ class HolderLock:
     def acquire(
         self, holder: Document, on_wait: Optional[Callable[[str], None]] = None
     ) -> "HolderLock":
-        """Take the lock and write down its holder.
+        """Take the lock, waiting for it if there is `on_wait`, and write down its holder.
 
-        `on_wait` is called once with a description of the present holder before waiting.
+        `on_wait` is called with a description of the present holder before each wait.
 
         Raises LockedError: another process holds it, and there is no `on_wait`; RecordWriteError:
         this user cannot open or make the file.
@@ -66,6 +66,7 @@ class HolderLock:
         return self
 
     def _wait(self, fd: int, on_wait: Optional[Callable[[str], None]]) -> None:
+        """Lock a file; raises LockedError: another process holds it, and there is no `on_wait`."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -77,6 +78,7 @@ class HolderLock:
             fcntl.flock(fd, fcntl.LOCK_EX)
 
     def _open(self) -> int:
+        """Open the file, or make it writable for all users; raises RecordWriteError."""
         # First without O_CREAT: a sticky folder refuses it on another user's file.
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
@@ -94,7 +96,7 @@ class HolderLock:
         return fd
 
     def _checked(self, fd: int) -> int:
-        """Refuse anything but a file with one name, so that no other file is overwritten."""
+        """Return `fd` if it is a file with one name; else close it and raise RecordWriteError."""
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
@@ -131,7 +133,7 @@ class HolderLock:
 
 
 class MachineLock(HolderLock):
-    """The lock of the machine: held on the system's folder for temporary files itself.
+    """The lock on the machine: an flock on the system's folder for temporary files itself.
 
     All users share that folder, and on an ordinary machine only root can remove it. So one lock
     serves all users, and nobody writes where another user could have placed a link. The holder is

@@ -39,7 +39,7 @@ class Machine:
         return host.describe()
 
     def check(self) -> None:
-        """Check that this is the machine the row is bound to, and its data set on the right medium.
+        """Check that a row may be measured here: the unit it is bound to, the data set's medium.
 
         Raises BoardError: another backend, kind of board or unit, or a data set on another medium.
         """
@@ -93,9 +93,9 @@ class Machine:
         n_cpus = os.cpu_count() or 1
         steps_mhz = self.cpu_clocks.steps_mhz()
         for mode in modes:
-            others = {k: v for k, v in mode.items() if k not in ("cores", "cpu_mhz")}
-            if others or dvfs != "on":
-                self.apply(others, dvfs)
+            board_settings = {k: v for k, v in mode.items() if k not in ("cores", "cpu_mhz")}
+            if board_settings or dvfs != "on":
+                self.apply(board_settings, dvfs)  # raises ConfigError
             if "cpu_mhz" in mode:
                 if not steps_mhz:
                     raise ConfigError(
@@ -190,14 +190,14 @@ def open_machine(settings: Document) -> Machine:
 
 
 def outcome(mode: Document, dvfs: str, **changes: Any) -> Document:
-    """Return the result of `Machine.apply` or `change` when nothing was set, with changes.
+    """Return the result of `Machine.apply` or `change`: of a mode that set nothing, with `changes`.
 
     `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
     (afterwards; the same keys, and more), `unverified` (keys of `resolved` that cannot be read
     back), `verified` (there are none), `dvfs`, `fan`; of `change` also `unmet`: what was read back
     of each key that is not met.
     """
-    nothing: Document = {
+    result: Document = {
         "requested": dict(mode),
         "resolved": {},
         "read_back": {},
@@ -205,6 +205,6 @@ def outcome(mode: Document, dvfs: str, **changes: Any) -> Document:
         "dvfs": dvfs,
         "fan": AS_IT_IS,
     }
-    nothing.update(changes)
-    nothing["verified"] = not nothing["unverified"]
-    return nothing
+    result.update(changes)
+    result["verified"] = not result["unverified"]
+    return result

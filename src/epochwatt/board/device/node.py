@@ -25,10 +25,10 @@ print(json.dumps(versions))
 
 
 def look(folder: str, name: str, settings: Document, workflow: str) -> Document:
-    """Return what this machine is and sees.
+    """Look at this board of a fleet: machine, helper, disk, clock, workflow.
 
-    `refused` (why it cannot measure; None: it can), `jetpack`, `helper` (its version), `no_helper`
-    (why it does not answer), `free_gib`, and those of `leave_file` and `workflow_of`.
+    Returns `refused` (why it cannot measure; None: it can), `jetpack`, `helper` (its version),
+    `no_helper` (why it does not answer), `free_gib`, and those of `leave_file` and `workflow_of`.
 
     `folder`: where the machine that asks has left a file `head`
     `settings`: as `Machine` takes them
@@ -77,7 +77,10 @@ def leave_file(folder: str, name: str) -> Document:
 
 
 def workflow_of(python: str) -> Document:
-    """Return `workflow` (versions by name, None: not installed) or `no_workflow` (why not)."""
+    """Ask a Python for the workflow's packages.
+
+    Returns `workflow` (versions by name, None: not installed) or `no_workflow` (why not).
+    """
     try:
         done = subprocess.run(
             [python, "-c", _WORKFLOW],
@@ -99,7 +102,7 @@ def workflow_of(python: str) -> Document:
 
 
 def free_gib(path: str) -> float:
-    """Return the space that is left where a path is, or is to be made."""
+    """Return the free space, GiB, of the file system of a path, which need not exist yet."""
     path = os.path.abspath(path)
     while not os.path.exists(path):
         path = os.path.dirname(path)

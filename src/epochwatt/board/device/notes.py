@@ -35,7 +35,7 @@ def _own_name() -> str:
 
 
 def write_note(name: str, content: Document) -> None:
-    """Leave a note of a few words for all users, with the time; raises RecordWriteError."""
+    """Write this user's note, readable for all users, with boot and time; RecordWriteError."""
     note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())
     with _own_folder() as folder:
         path = os.path.join(tempfile.gettempdir(), _own_name(), name)
@@ -50,12 +50,12 @@ def write_note(name: str, content: Document) -> None:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise _refused(path, error) from error
+            raise _write_error(path, error) from error
 
 
 @contextmanager
 def _own_folder() -> Iterator[int]:
-    """Open this user's folder, made if missing; files are opened relative to it."""
+    """Yield the descriptor of this user's folder, made if missing; raises RecordWriteError."""
     path = os.path.join(tempfile.gettempdir(), _own_name())
     try:
         try:
@@ -64,7 +64,7 @@ def _own_folder() -> Iterator[int]:
             pass
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise _write_error(path, error) from error
     try:
         _check(fd, path, stat.S_ISDIR)
         os.fchmod(fd, 0o755)
@@ -77,21 +77,21 @@ def _check(fd: int, path: str, is_kind: Any) -> None:
     """Raise RecordWriteError for a file or folder that other users may change."""
     status = os.fstat(fd)
     if not is_kind(status.st_mode) or status.st_uid != os.geteuid():
-        raise _not_ours(path)
+        raise _foreign_file_error(path)
     if status.st_mode & 0o022 or (is_kind is stat.S_ISREG and status.st_nlink != 1):
-        raise _not_ours(path)
+        raise _foreign_file_error(path)
 
 
-def _not_ours(path: str) -> RecordWriteError:
+def _foreign_file_error(path: str) -> RecordWriteError:
     return RecordWriteError(
         f"{path} is not this user's alone; another user may have placed it",
         do="look at it and remove it, or set TMPDIR to another folder",
     )
 
 
-def _refused(path: str, error: OSError) -> RecordWriteError:
+def _write_error(path: str, error: OSError) -> RecordWriteError:
     if error.errno in _FOREIGN:
-        return _not_ours(path)
+        return _foreign_file_error(path)
     return RecordWriteError(
         f"cannot write {path}: {error.strerror}", do="make it writable for this user"
     )
@@ -106,7 +106,7 @@ def remove_note(name: str) -> None:
             pass
         except OSError as error:
             path = os.path.join(tempfile.gettempdir(), _own_name(), name)
-            raise _refused(path, error) from error
+            raise _write_error(path, error) from error
 
 
 def own_note(name: str) -> Optional[Document]:
@@ -130,10 +130,10 @@ def newest_note(name: str) -> Optional[Document]:
     if not notes:
         return None
     newest = max(notes, key=lambda note: note["t_mono_s"])
-    return {_harmless(key): _harmless(value) for key, value in newest.items()}
+    return {_printable(key): _printable(value) for key, value in newest.items()}
 
 
-def _harmless(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     if isinstance(value, (int, float)) or value is None:
         return value
     return "".join(c if c.isprintable() else "?" for c in str(value)[:200])
@@ -157,21 +157,24 @@ def _notes(name: str) -> List[Document]:
 
 def _read(path: str, name: str, uid: int) -> Optional[Document]:
     """Return a user's note; None if that user did not write it or it is not a note."""
-    opened: List[int] = []
+    descriptors: List[int] = []
     try:
-        opened.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptors.append(folder)
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not make us wait
-        opened.append(os.open(name, flags, dir_fd=opened[0]))
-        folder, file = (os.fstat(fd) for fd in opened)
-        if folder.st_uid != uid or file.st_uid != uid or not stat.S_ISREG(file.st_mode):
+        file = os.open(name, flags, dir_fd=folder)
+        descriptors.append(file)
+        if not os.fstat(folder).st_uid == os.fstat(file).st_uid == uid:
             return None
-        value = json.loads(os.read(opened[1], MAX_BYTES).decode("utf-8"))
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        value = json.loads(os.read(file, MAX_BYTES).decode("utf-8"))
         return value if isinstance(value, dict) else None
     except (OSError, ValueError, RecursionError):
         return None
     finally:
-        for fd in opened:
-            os.close(fd)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def remember(measurement_id: str, name: str, number: int) -> None:
@@ -180,7 +183,7 @@ def remember(measurement_id: str, name: str, number: int) -> None:
 
 
 def interruption(previous: Document) -> Optional[Document]:
-    """Return why an epoch does not directly follow `previous` (a record's meta), or None.
+    """Find out why an epoch does not directly follow `previous`, a record's meta; None: it does.
 
     The answer has `reason` (str) and `gap_s` (float, seconds since the end of `previous`).
     """

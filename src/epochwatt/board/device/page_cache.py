@@ -27,7 +27,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") -> str:
-    """Empty the page cache; where that is not permitted, only of the given files.
+    """Empty the page cache; where that is not permitted, release only the pages of these files.
 
     Returns `dropped` (everything) or `advised` (the kernel was asked to forget these files; it
     keeps pages that somebody else has mapped). `drop_caches` is the kernel's switch.
@@ -56,14 +56,14 @@ def resident_pct(paths: Iterable[str]) -> Optional[float]:
 
     Source: mincore(2); Linux 5.2, mm/mincore.c, can_do_mincore.
     """
-    resident, total = 0, 0
+    n_resident, n_pages = 0, 0
     for path in paths:
         pages = _pages(path)
         if pages is None:
             return None
-        resident += pages[0]
-        total += pages[1]
-    return 100.0 * resident / total if total else None
+        n_resident += pages[0]
+        n_pages += pages[1]
+    return 100.0 * n_resident / n_pages if n_pages else None
 
 
 def _pages(path: str) -> Optional[Tuple[int, int]]:
@@ -94,7 +94,7 @@ def _pages(path: str) -> Optional[Tuple[int, int]]:
 
 
 def fill(paths: Iterable[str]) -> bool:
-    """Read files into the page cache, where they take at most half of the memory; say whether."""
+    """Read files into the page cache; False: not, they take over half of the free memory."""
     paths = list(paths)
     free_kib = host.meminfo_kib("/", "MemAvailable") or 0
     if sum(os.path.getsize(path) for path in paths) > free_kib * 1024 * CACHED_SHARE:

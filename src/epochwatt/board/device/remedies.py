@@ -67,7 +67,7 @@ class Remedy(NamedTuple):
     line: str  # of the message, by which it was known
 
 
-def _of_memory(match: Any) -> Tuple[str, str]:
+def _explain_memory(match: Any) -> Tuple[str, str]:
     limits = host.memory_limits()
     if limits:
         return f"out of memory within its limit: {', '.join(limits)}", (
@@ -77,7 +77,7 @@ def _of_memory(match: Any) -> Tuple[str, str]:
     return f"out of memory: {host.memory_words()}", _MEMORY
 
 
-def _of_shared_memory(match: Any) -> Tuple[str, str]:
+def _explain_shared_memory(match: Any) -> Tuple[str, str]:
     """Explain an error of shared memory: too small, too many open files, or a damaged file."""
     sizes = host.shm_bytes()
     if sizes is None or sizes[1] < ENOUGH_SHM:
@@ -91,9 +91,9 @@ def _of_shared_memory(match: Any) -> Tuple[str, str]:
     )
 
 
-_LOOKS: Dict[str, Callable[[Any], Tuple[str, str]]] = {
-    "@memory": _of_memory,
-    "@shared memory": _of_shared_memory,
+_EXPLAINERS: Dict[str, Callable[[Any], Tuple[str, str]]] = {
+    "@memory": _explain_memory,
+    "@shared memory": _explain_shared_memory,
 }
 _rows: List[Tuple[str, str, str]] = []
 
@@ -115,14 +115,14 @@ def _table() -> List[Tuple[str, str, str]]:
 def remedy_of(
     text: str, python: str = "", version: str = "", oom_kills: Optional[int] = None
 ) -> Optional[Remedy]:
-    """Return cause and remedy of a message; None: nobody has reported it yet.
+    """Find cause and remedy of an error message; None: it is not in the table.
 
-    `python` and `version` are of the interpreter that it is of, empty: this one; `oom_kills` is
-    what `host.oom_kills` gave before, None: nobody looked.
+    `python`, `version`: path and version of the interpreter that failed, empty: this one
+    `oom_kills`: `host.oom_kills` before the failure, None: not known
     """
-    of_worker = _of_worker(text, python, oom_kills)
-    if of_worker is not None:
-        return of_worker
+    worker_remedy = _worker_remedy(text, python, oom_kills)
+    if worker_remedy is not None:
+        return worker_remedy
     values = {
         "python": python or sys.executable,
         "version": version or platform.python_version(),
@@ -134,8 +134,8 @@ def remedy_of(
         if match is None:
             continue
         values.update((key, value) for key, value in match.groupdict().items() if value)
-        if cause in _LOOKS:
-            cause, do = _LOOKS[cause](match)
+        if cause in _EXPLAINERS:
+            cause, do = _EXPLAINERS[cause](match)
         else:
             cause, do = cause.format(**values), do.format(**values)
         start = text.rfind("\n", 0, match.start()) + 1
@@ -144,8 +144,11 @@ def remedy_of(
     return None
 
 
-def _of_worker(text: str, python: str, oom_kills: Optional[int]) -> Optional[Remedy]:
-    """Return why a loader worker ended, where torch says no more than that or by which signal."""
+def _worker_remedy(text: str, python: str, oom_kills: Optional[int]) -> Optional[Remedy]:
+    """Explain a message of torch that a loader worker ended, by a signal or unexpectedly.
+
+    None: it is no such message, or the cause is not known.
+    """
     killed = re.search(r"killed by signal: (\w+( \w+)?)", text)
     if killed and killed.group(1) in _SIGNALS:
         return of_signal(_SIGNALS[killed.group(1)], python, oom_kills)
@@ -153,29 +156,28 @@ def _of_worker(text: str, python: str, oom_kills: Optional[int]) -> Optional[Rem
         return None
     sizes = host.shm_bytes()
     if sizes is None or sizes[0] < ENOUGH_SHM:  # what a dead worker had is free again
-        return Remedy(*_of_shared_memory(None), line=text)
+        return Remedy(*_explain_shared_memory(None), line=text)
     if oom_kills is not None and (host.oom_kills() or 0) > oom_kills:
         return of_signal(signal.SIGKILL, python, oom_kills)
     return None
 
 
 def in_full(text: str) -> str:
-    """Return a message with its cause before and its remedy below it, where they are known."""
+    """Complete a message with its cause before and its remedy below it, where they are known."""
     remedy = remedy_of(text)
     return text if remedy is None else f"{remedy.cause} ({text})\n  do: {remedy.do}"
 
 
 def of_signal(number: int, python: str = "", oom_kills: Optional[int] = None) -> Remedy:
-    """Return why a signal ended a process, and what to do (parameters as of `remedy_of`)."""
-    again = "then start again"
+    """Explain why a signal ended a process, and what to do (parameters as of `remedy_of`)."""
     if number == signal.SIGILL:
         cause = "it met an instruction that this CPU does not have"
         do = f"install builds for this CPU: {SOFTWARE}"
         if platform.machine() == "aarch64":
             cause += ", as numpy 1.19.5 does on boards"
-            do = f"export OPENBLAS_CORETYPE=ARMV8, {again}; else numpy 1.19.4: {SOFTWARE}"
+            do = "export OPENBLAS_CORETYPE=ARMV8, then start again; else numpy 1.19.4: " + SOFTWARE
     elif number == signal.SIGKILL:
-        cause, do = _of_kill(oom_kills)
+        cause, do = _explain_kill(oom_kills)
     elif number == signal.SIGBUS:
         cause = f"it met memory that is not there: {host.shm_words()}"
         do = f"{MORE_SHARED_MEMORY}; else look for errors of the disk (dmesg)"
@@ -191,21 +193,18 @@ def of_signal(number: int, python: str = "", oom_kills: Optional[int] = None) ->
     return Remedy(cause, do, _name(number))
 
 
-def _of_kill(before: Optional[int]) -> Tuple[str, str]:
-    """Explain why a process was killed: whether the kernel did it for want of memory."""
-    kills = host.oom_kills()
-    if kills is None:
+def _explain_kill(oom_kills_before: Optional[int]) -> Tuple[str, str]:
+    """Explain SIGKILL, cause and remedy: whether the kernel killed for want of memory."""
+    oom_kills = host.oom_kills()
+    if oom_kills is None:
         return "it was killed: often by the kernel for want of memory", (
             f"look for `Killed process` (dmesg); if it is there: {_MEMORY}"
         )
-    n = kills - (before or 0)
-    if n > 0:
-        since = "since the machine was started" if before is None else "meanwhile"
-        return (
-            f"it was killed; {since} the kernel killed {n} for want of memory"
-            + "".join(f"; {limit}" for limit in host.memory_limits()),
-            _MEMORY,
-        )
+    n_kills = oom_kills - (oom_kills_before or 0)
+    if n_kills > 0:
+        since = "since the machine was started" if oom_kills_before is None else "meanwhile"
+        cause = f"it was killed; {since} the kernel killed {n_kills} for want of memory"
+        return "; ".join([cause, *host.memory_limits()]), _MEMORY
     return (
         "it was killed, but not by the kernel for want of memory, which would count it",
         "look for who did it (dmesg), then start again",
@@ -213,9 +212,9 @@ def _of_kill(before: Optional[int]) -> Tuple[str, str]:
 
 
 def of_status(status: int, python: str = "") -> Optional[Remedy]:
-    """Return why a program was ended, by its exit status here or in a shell.
+    """Explain the exit status of a program that a signal ended, here (-9) or in a shell (137).
 
-    None: it ended by itself, or somebody asked it to, which it says.
+    None: it ended by itself, or by a signal that somebody sent to end it.
     """
     number = -status if status < 0 else status - 128
     if not _name(number) or number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

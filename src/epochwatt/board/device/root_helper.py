@@ -45,7 +45,10 @@ class HelperError(Exception):
 
 
 def enter(root: str) -> None:
-    """Go to the folder of what was set before, which nobody else may write, and lock it."""
+    """Make the helper's folder the working directory and lock it.
+
+    Raises HelperError: others may write it, or another helper has held the lock for a minute.
+    """
     path = os.path.join(root, FOLDER)
     os.makedirs(path, 0o711, exist_ok=True)  # nobody else can open it, and so hold its lock
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -76,7 +79,10 @@ def keep(name: str, content: str) -> None:
 
 
 def stored() -> Answer:
-    """Return what was set before; empty: nothing is to be put back. Raises HelperError."""
+    """Read what was set before; empty: nothing is to be put back.
+
+    Raises HelperError: the file is damaged.
+    """
     try:
         with os.fdopen(os.open(STATE, os.O_RDONLY | os.O_NOFOLLOW)) as handle:
             state = json.loads(handle.read(65536))
@@ -105,7 +111,11 @@ def forget() -> None:
 
 
 def remember(root: str) -> Tuple[Answer, bool]:
-    """Return what was set before the first change, and whether that is to come now."""
+    """Return what was set before the first change, and whether it was stored just now.
+
+    The first time mode, clocks and fan are stored. Raises HelperError: what is stored is of an
+    earlier boot, or it cannot be stored.
+    """
     state = stored()
     if state:
         if state["boot_id"] != board_files.boot_id(root):
@@ -221,7 +231,7 @@ def one_line(output: str) -> str:
 
 
 def check_mask(root: str, mode: Mode) -> None:
-    """Check that the mode has the GPU's masks, which change only when the board starts."""
+    """Check that the GPU runs with the mode's masks; HelperError: only a restart changes them."""
     why = board_files.other_mask(root, mode)
     if why:
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
@@ -298,7 +308,10 @@ def fan_max(root: str) -> Answer:
 
 
 def restore(root: str) -> Answer:
-    """Put back the settings from before; after a restart of the board only the mode."""
+    """Put back mode, clocks and fan as stored, and forget them; after a reboot only the mode.
+
+    Raises HelperError: something was not put back; then they stay stored.
+    """
     state = stored()
     if not state:
         return {"restored": False}
@@ -369,7 +382,10 @@ def lift_limits() -> None:
 
 
 def act(words: List[str]) -> Answer:
-    """Run a verb with its numbers; raises HelperError, OSError and ValueError."""
+    """Check a verb, its numbers and the helper's own place, then run it; return its answer.
+
+    Raises HelperError, OSError and ValueError.
+    """
     verb, numbers = "".join(words[:1]), words[1:]
     n_numbers, function = dict(_LOOKS, **_CHANGES).get(verb, (-1, None))
     if function is None or len(numbers) != n_numbers:
@@ -382,7 +398,7 @@ def act(words: List[str]) -> Answer:
         raise HelperError(REFUSED, "this works only as /{} (make setup-jetson)".format(INSTALLED))
     if root == "/" and os.geteuid() != 0:
         raise HelperError(REFUSED, "this works only as root: sudo -n {} ...".format(path))
-    unsafe = board_files.not_roots_alone(path) if root == "/" else ""
+    unsafe = board_files.first_not_root_only(path) if root == "/" else ""
     if unsafe:
         raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(unsafe))
     if verb in _CHANGES:

@@ -31,18 +31,23 @@ def gpu_folder(release: Release) -> str:
 
 
 def _params(kind: Kind, release: Release) -> Dict[str, Param]:
-    """Return the parameters, with the paths of each JetPack as its own files have them."""
+    """Return the parameters of nvpmodel.conf by name, with the paths that the JetPack's file has.
+
+    Since JetPack 5 an argument has a second path, `ARG_KNEXT`, for the newer kernel.
+    """
     has_knext = release.l4t_major >= JETPACK_5
     is_jp6 = release.l4t_major >= JETPACK_6
 
-    def param(kind_of: str, paths: Dict[str, str], knext: Optional[Dict[str, str]] = None) -> Param:
-        newer = paths if knext is None else knext
-        more = {arg + "_KNEXT": path for arg, path in newer.items()} if has_knext else {}
-        return Param(kind_of, dict(paths, **more))
+    def param(type_: str, paths: Dict[str, str], knext: Optional[Dict[str, str]] = None) -> Param:
+        paths = dict(paths)
+        if has_knext:
+            for arg, path in list((paths if knext is None else knext).items()):
+                paths[arg + "_KNEXT"] = path
+        return Param(type_, paths)
 
     def gpu_file(arg: str, name: str) -> Param:
-        paths = [{arg: folder + name} for folder in _GPU]
-        return param("FILE", *paths) if is_jp6 else Param("FILE", paths[0])
+        old, new = ({arg: folder + name} for folder in _GPU)
+        return param("FILE", old, new) if is_jp6 else Param("FILE", old)
 
     cores = {f"CORE_{n}": _CPU.format(n) + "online" for n in range(kind.cores)}
     params = {"CPU_ONLINE": Param("FILE", cores)}
@@ -55,18 +60,18 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     params["GPU_POWER_CONTROL_ENABLE"] = gpu_file("GPU_PWR_CNTL_EN", "power/control")
     params["GPU_POWER_CONTROL_DISABLE"] = gpu_file("GPU_PWR_CNTL_DIS", "power/control")
     for name, cpus in _cpu_clocks(kind, release):
-        params[name] = param("CLOCK", _clock(_CPU.format(cpus[0]) + "cpufreq/scaling_"))
-    former = _FORMER_GPU.get(kind.soc, gpu_folder(release))
-    newer = release.gpu_device.replace("bus@0/", "") + "/devfreq_dev"
+        params[name] = param("CLOCK", _clock_files(_CPU.format(cpus[0]) + "cpufreq/scaling_"))
+    old = _FORMER_GPU.get(kind.soc, gpu_folder(release))
+    new = release.gpu_device.replace("bus@0/", "") + "/devfreq_dev"
     if release.gpu_device.endswith("/gpu-gpc-0"):
-        newer = "sys/class/devfreq/gpu-gpc-0"
-    params["GPU"] = param("CLOCK", _clock(f"/{former}/"), _clock(f"/{newer}/"))
+        new = "sys/class/devfreq/gpu-gpc-0"
+    params["GPU"] = param("CLOCK", _clock_files(f"/{old}/"), _clock_files(f"/{new}/"))
+    limits = dict(release.dla or kind.dla)  # name -> file of the limit until JetPack 5, and since 6
     if kind.has_emc_cap:
-        caps = ["/" + path for path in EMC_CAPS]
-        params["EMC"] = param("CLOCK", {"MAX_FREQ": caps[0]}, {"MAX_FREQ": caps[is_jp6]})
-    for name, places in (release.dla or kind.dla).items():
-        old, newer = "/" + places[0], "/" + places[-1 if is_jp6 else 0]
-        params[name] = param("CLOCK", {"MAX_FREQ": old}, {"MAX_FREQ": newer})
+        limits = {"EMC": EMC_CAPS, **limits}
+    for name, files in limits.items():
+        old, new = "/" + files[0], "/" + files[-1 if is_jp6 else 0]
+        params[name] = param("CLOCK", {"MAX_FREQ": old}, {"MAX_FREQ": new})
     return params
 
 
@@ -77,13 +82,13 @@ def _cpu_clocks(kind: Kind, release: Release) -> Iterator[Tuple[str, Tuple[int, 
         yield kind.cpu_param.format(n), cpus
 
 
-def _clock(folder: str) -> Dict[str, str]:
+def _clock_files(folder: str) -> Dict[str, str]:
     names = {"FREQ_TABLE": "available_frequencies", "MAX_FREQ": "max_freq", "MIN_FREQ": "min_freq"}
     return {argument: folder + name for argument, name in names.items()}
 
 
 def _settings(kind: Kind, release: Release, mode: StockMode) -> List[Tuple[str, str, str]]:
-    """Return the lines of a mode; a cluster that is off has no clocks."""
+    """Return the lines (parameter, argument, value) of a mode; an offline cluster has no clocks."""
     rows = [("CPU_ONLINE", f"CORE_{n}", int(n < mode.cores)) for n in range(kind.cores)]  # type: List[Tuple[str, str, object]]
     for name, mask in mode.masks.items():
         rows.append((name + "_POWER_GATING", name + "_PG_MASK", mask))

@@ -38,16 +38,16 @@ _GIB = 2.0**30
 
 
 def medium_of(path: str, root: str = "/") -> Medium:
-    """Return the medium of a path, which need not exist yet; links are followed.
+    """Find the storage medium of a path, which need not exist yet; links are followed.
 
     `root` is `/`, or the folder of a made-up system (its /proc and /sys).
     """
     real = os.path.realpath(path)
-    best = _Mount("", "", "", "", "")
+    innermost = _Mount("", "", "", "", "")
     for mount in _mounts(root):
-        if _within(real, mount.point) and len(mount.point) >= len(best.point):
-            best = mount  # of two on one point the later hides the earlier
-    return _medium(best, root)
+        if _within(real, mount.point) and len(mount.point) >= len(innermost.point):
+            innermost = mount  # of two on one point the later hides the earlier
+    return _medium(innermost, root)
 
 
 def media(root: str = "/") -> List[Mounted]:
@@ -60,15 +60,15 @@ def media(root: str = "/") -> List[Mounted]:
             continue
         if medium.device.startswith("loop") or any(_within(mount.point, p) for p in _NOT_FOR_DATA):
             continue
-        other = mounted.get(medium.device)
-        if other is not None and len(other.medium.mount) <= len(mount.point):
+        known = mounted.get(medium.device)
+        if known is not None and len(known.medium.mount) <= len(mount.point):
             continue  # mounted a second time, deeper
         try:
             free = os.statvfs(os.path.join(root, mount.point.lstrip("/")))
         except OSError:
             continue
         mounted[medium.device] = Mounted(medium, free.f_bavail * free.f_frsize / _GIB)
-    return sorted(mounted.values(), key=lambda one: one.medium.mount)
+    return sorted(mounted.values(), key=lambda entry: entry.medium.mount)
 
 
 def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> None:
@@ -106,11 +106,12 @@ def _mounts(root: str) -> List[_Mount]:
     except OSError:
         return []
     for line in lines:
-        before, _, after = line.partition(" - ")
-        left, right = before.split(), after.split()
-        if len(left) >= 6 and len(right) >= 2:
-            point, source = _unescaped(left[4]), _unescaped(right[1])
-            mounts.append(_Mount(left[2], point, left[5], right[0], source))
+        # id, parent, major:minor, root, mount point, options, ... - type, source, options
+        mount, _, file_system = line.partition(" - ")
+        cells, source = mount.split(), file_system.split()
+        if len(cells) >= 6 and len(source) >= 2:
+            point = _unescaped(cells[4])
+            mounts.append(_Mount(cells[2], point, cells[5], source[0], _unescaped(source[1])))
     return mounts
 
 
@@ -121,6 +122,7 @@ def _unescaped(word: str) -> str:
 
 
 def _medium(mount: _Mount, root: str) -> Medium:
+    """Return the medium of a mount, by the type of its file system or by its block device."""
     for kinds, transport in ((_IN_RAM, "ram"), (_NETWORK, "network"), (_PSEUDO, "virtual")):
         if mount.kind in kinds:
             return Medium(mount.point, mount.source, "", transport, None)
@@ -150,7 +152,10 @@ def _block_device(mount: _Mount, root: str) -> str:
 
 
 def _connection(device: str, root: str) -> Tuple[str, Optional[bool]]:
-    """Return how a block device is connected, and whether it turns."""
+    """Return a block device's transport, one of TRANSPORTS, and whether it rotates; None: unknown.
+
+    It is told by the disk's name, and else by its place in /sys.
+    """
     path = os.path.realpath(os.path.join(root, "sys/class/block", device))
     disk = os.path.dirname(path) if os.path.exists(os.path.join(path, "partition")) else path
     rotational = {"0": False, "1": True}.get(text(disk, "queue/rotational"))

@@ -18,13 +18,13 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n]+)$")
 
 
 def write_sums(folder: str, durable: bool = True) -> None:
-    """Write the checksums of all files in the folder; raises OSError."""
+    """Write `SHA256SUMS` over all files of a folder; raises OSError."""
     names = (name for name in os.listdir(folder) if name != SUMS)
     _write(folder, {name: files.sha256_of(os.path.join(folder, name)) for name in names}, durable)
 
 
 def forget(folder: str, name: str) -> None:
-    """Take a file that was removed out of the list; raises OSError, or as `read_sums`."""
+    """Remove a deleted file's line from `SHA256SUMS`; raises OSError, or as `read_sums`."""
     sums = read_sums(folder)
     if sums is not None and name in sums:
         del sums[name]
@@ -37,9 +37,9 @@ def _write(folder: str, sums: Dict[str, str], durable: bool = True) -> None:
 
 
 def read_sums(folder: str) -> Optional[Dict[str, str]]:
-    """Return name -> SHA-256 of the folder's files; None: it is older than checksums.
+    """Read a folder's `SHA256SUMS`: file name -> hex digest; None: there is no such file.
 
-    Raises DamagedError where the list itself is damaged.
+    Raises DamagedError: a line of it is not a checksum.
     """
     path = os.path.join(folder, SUMS)
     if not os.path.exists(path):
@@ -52,21 +52,22 @@ def read_sums(folder: str) -> Optional[Dict[str, str]]:
 
 
 def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = None) -> str:
-    """Return what is wrong with a file by the checksums of its folder; empty: nothing.
+    """Compare a file with its folder's checksums; return the damage in words, "" for none.
 
-    `sums` None: there are none to compare; `content` None: the file is read, piece by piece.
+    `sums` None: the folder has none, so nothing is compared; `content` None: the file is hashed
+    piece by piece.
     """
     if sums is None:
         return ""
-    wanted = sums.get(os.path.basename(path))
-    if wanted is None:
+    expected = sums.get(os.path.basename(path))
+    if expected is None:
         return f"{path} was altered: {SUMS} does not list it"
     actual = files.sha256_of(path) if content is None else hashlib.sha256(content).hexdigest()
-    return "" if actual == wanted else f"{path} was altered: its SHA-256 differs"
+    return "" if actual == expected else f"{path} was altered: its SHA-256 differs"
 
 
 def read_checked(path: str, sums: Optional[Dict[str, str]]) -> bytes:
-    """Return what a file holds; raises DamagedError where that is not what was written."""
+    """Read a file and compare it with `sums`; raises DamagedError where it was altered."""
     content = files.read_bytes(path)
     damage = fault(path, sums, content)
     if damage:

@@ -9,5 +9,5 @@ def folder_name(dataset: str, source: str, scale: float) -> str:
     """Return the name of a data set's folder below the root of its storage medium."""
     digits = f"{scale:g}"
     if float(digits) != scale:
-        digits = repr(scale)  # all its digits: two scales are two folders
+        digits = repr(scale)  # %g has six digits: two scales must not share a folder
     return f"{dataset}-{source}-x{digits}"

@@ -13,7 +13,7 @@ from typing import Any, Iterator
 from epochwatt.board.records import shapes
 from epochwatt.errors import DamagedError, RecordError, RecordWriteError
 
-UNMEASURED = "nothing of it counts as measured"  # what is `lost` in `writing`
+UNMEASURED = "nothing of it counts as measured"  # a `consequence` in `writing`
 
 ADVICE = {  # errno -> what to do
     errno.ENOSPC: "the disk is full; free some space",
@@ -31,23 +31,24 @@ ADVICE = {  # errno -> what to do
 
 
 @contextmanager
-def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
-    """Turn any OSError inside the block into a `RecordWriteError` that says what to do.
+def writing(title: str, path: str, consequence: str = "") -> Iterator[None]:
+    """Turn any OSError inside the block into a `RecordWriteError` with advice by its errno.
 
-    `lost` is what does not count then, as part of a sentence; empty: it is just written again.
+    `title`: what is written, such as "the receipt"; `consequence`: what a failure costs, for the
+    message; empty: nothing, it is written again.
     """
     try:
         yield
     except OSError as error:
-        reason = f"cannot write {what}: {error.strerror or error}"
+        reason = f"cannot write {title}: {error.strerror or error}"
+        if consequence:
+            reason += f"; {consequence}"
         advice = ADVICE.get(error.errno or 0, "mend that")
-        raise RecordWriteError(
-            reason + ("; " + lost if lost else ""), where=path, do=advice + ", then start again"
-        ) from error
+        raise RecordWriteError(reason, where=path, do=f"{advice}, then start again") from error
 
 
 def sync_file(path: str, drop_from_cache: bool = False) -> None:
-    """Flush a file (or folder) to the disk; optionally let the kernel forget its pages."""
+    """Flush a file (or folder) to the disk; optionally drop its pages from the page cache."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -58,10 +59,10 @@ def sync_file(path: str, drop_from_cache: bool = False) -> None:
 
 
 def write_bytes(path: str, content: bytes, durable: bool = True) -> None:
-    """Write a whole file or none: temporary name beside it, fsync, rename.
+    """Write a file atomically: under a temporary name beside it, fsync, rename.
 
-    Not `durable`: just write it, where its folder counts as written only once it is renamed, and
-    where what is lost can be had again.
+    Not `durable`: written in place without fsync, for what can be made again and lies in a folder
+    that is itself renamed once it is complete.
     """
     if not durable:
         with open(path, "wb") as handle:
@@ -98,18 +99,19 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_json(path: str, shape: Any = shapes.ANY) -> Any:
-    """Read a JSON file; raise DamagedError when it is missing or no JSON, else RecordError.
+    """Read a JSON file and check its shape (`records.shapes`); return its value.
 
-    `shape` is what its reader relies on (`records.shapes`).
+    Raises DamagedError: it is missing or no JSON; RecordError: it cannot be read or has another
+    shape.
     """
     return parse_json(read_bytes(path), path, shape)
 
 
 def parse_json(content: bytes, path: str, shape: Any = shapes.ANY) -> Any:
-    """Return what the content of a JSON file says.
+    """Parse the content of the JSON file at `path` and check its shape; return its value.
 
-    Raises DamagedError when it is no JSON, RecordError when it is of another shape: what was
-    written like that is not damaged, however little it can be read.
+    Raises DamagedError: it is no JSON; RecordError: it has another shape, so it was written like
+    that and is not damaged.
     """
     try:
         value = json.loads(content.decode("utf-8"))

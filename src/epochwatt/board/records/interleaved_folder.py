@@ -64,14 +64,14 @@ class InterleavedFolder(MeasuredFolder):
         super().__init__(root, FOLDER)
 
     def finish(self, name: str, meta: Document, log: Any) -> str:
-        """Write the record and give the folder its final name; return that.
+        """Write times and record, rename the attempt to the final folder; return that folder.
 
-        `log`: has `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
+        `log`: has the lists `REQUESTS` and `TRAINING` (`training.interleave.scheduler.Log`)
 
-        Raises RecordWriteError: nothing of it counts.
+        Raises RecordWriteError: a file cannot be written; the measurement then does not count.
         """
         arrays: Dict[str, Any] = {
-            name: np.array(getattr(log, name), np.float64) for name in REQUESTS + TRAINING
+            column: np.array(getattr(log, column), np.float64) for column in REQUESTS + TRAINING
         }
         arrays["refused"] = np.array(log.refused, bool)
         content = io.BytesIO()
@@ -86,11 +86,11 @@ class InterleavedFolder(MeasuredFolder):
         return self.path_of(name)
 
     def _read_beside(self, path: str, meta: Document, sums: Sums) -> InterleavedRecord:
-        """Read the times of requests and training that lie beside the record; RecordError."""
+        """Read and check `times.npz`; raises RecordError: an array is missing or too short."""
         times_file = os.path.join(path, TIMES)
         content = io.BytesIO(checksums.read_checked(times_file, sums))
-        with np.load(content, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        with np.load(content, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
         for names in (REQUESTS, TRAINING):
             absent = [name for name in names if name not in arrays]
             if absent:
@@ -99,15 +99,13 @@ class InterleavedFolder(MeasuredFolder):
                 raise RecordError(
                     f"{times_file} cannot be read: {', '.join(names)} are not of one length"
                 )
-        requests, training = ({name: arrays[name] for name in n} for n in (REQUESTS, TRAINING))
+        requests = {name: arrays[name] for name in REQUESTS}
+        training = {name: arrays[name] for name in TRAINING}
         return InterleavedRecord(meta, requests, training, path)
 
 
 def read(folder: str) -> InterleavedRecord:
-    """Read and check the record of a measurement.
-
-    Raises RecordError; DamagedError where its files are not as they were written.
-    """
+    """Read and check the record in `folder`; raises RecordError, DamagedError if altered."""
     path, name = os.path.split(os.path.abspath(folder))
     record: InterleavedRecord = InterleavedFolder(os.path.dirname(path)).read(name)
     return record._replace(folder=folder)

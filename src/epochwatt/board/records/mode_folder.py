@@ -29,7 +29,7 @@ _NAME = re.compile(r"mode-c[^-]+(-[^-]+){3}$")
 
 
 def mode_name(mode: Mapping[str, float]) -> str:
-    """Return the name of a mode's folder: its numbers, `x` for a part that is left as it is.
+    """Return the folder name of a mode: cores and clocks, MHz; `x` for one that is left alone.
 
     >>> mode_name({"cores": 4, "gpu_mhz": 318.75})
     'mode-c4-x-318.75-x'

@@ -18,7 +18,6 @@ takes a finished one away, into the trash.
 
 import hashlib
 import io
-import itertools
 import logging
 import os
 import re
@@ -43,6 +42,8 @@ CHECKPOINT = "checkpoint.npz"
 OLD_CHECKPOINT = "checkpoint.pt"  # torch's own form, written before there was the other
 TELEMETRY = "telemetry.json"
 ATTEMPT = "attempt.json"
+_EPOCH = re.compile(r"epoch-\d+$")
+SUM_TOLERANCE_S, SUM_TOLERANCE = 1e-6, 1e-5  # absolute and relative: the times are float32
 Sums = Optional[Dict[str, str]]  # of a folder (`checksums.read_sums`)
 
 
@@ -98,7 +99,7 @@ class MeasuredFolder:
         return os.path.isdir(self.path_of(key))
 
     def open_attempt(self, key: Any) -> str:
-        """Make the folder of an attempt and return it; what an earlier one left goes."""
+        """Create the folder of an attempt and return it; an earlier attempt's is deleted."""
         attempt = self.attempt_path(key)
         with files.writing(f"the attempt at {self.title(key)}", attempt, files.UNMEASURED):
             if os.path.isdir(attempt) and not os.path.islink(attempt):
@@ -109,9 +110,9 @@ class MeasuredFolder:
         return attempt
 
     def complete(self, key: Any, write: Callable[[str], Any]) -> None:
-        """Complete the attempt: write the record, flush everything, give it its final name.
+        """Complete the attempt: call `write` on its folder, add checksums, flush and rename it.
 
-        Raises RecordWriteError: it then counts as not measured.
+        Raises RecordWriteError: a file cannot be written; the measurement then does not count.
         """
         attempt = self.attempt_path(key)
         with files.writing(f"the record of {self.title(key)}", attempt, files.UNMEASURED):
@@ -125,24 +126,24 @@ class MeasuredFolder:
             files.sync_file(self.path)
 
     def read(self, key: Any) -> Any:
-        """Read and check a record; raises RecordError: file, fault and what to do.
+        """Read a measurement's record and check its shape and owner.
 
-        It is a DamagedError where its files are not as they were written.
+        Raises RecordError: it cannot be read; DamagedError: a file is missing or was altered.
         """
-        with self._explained(key):
+        with self._naming_remedy(key):
             return self._read(key)
 
     def verify(self, key: Any) -> Any:
-        """Read a record after comparing all of its files, samples too; raises as `read`.
+        """Read a record and compare all of its files with their checksums; raises as `read`.
 
-        A checkpoint may be gone or damaged: that costs the next epoch's weights, not this epoch.
-        So may samples that could not be written to their end: that costs what they would tell.
+        Checkpoints and samples whose writing failed are not compared: the one costs only the next
+        epoch's weights, the other only what the samples would tell.
         """
-        with self._explained(key):
+        with self._naming_remedy(key):
             record = self._read(key)
             sums = checksums.read_sums(record.folder) or {}
-            free = {CHECKPOINT, OLD_CHECKPOINT} | names_cut(record.telemetry)
-            for name in sorted(set(sums) - free):
+            unchecked = {CHECKPOINT, OLD_CHECKPOINT} | names_cut(record.telemetry)
+            for name in sorted(set(sums) - unchecked):  # read_checked raises where one was altered
                 checksums.read_checked(os.path.join(record.folder, name), sums)
         return record
 
@@ -151,20 +152,24 @@ class MeasuredFolder:
         return f"to measure it again: remove {self.path_of(key)}"
 
     @contextmanager
-    def _explained(self, key: Any) -> Iterator[None]:
+    def _naming_remedy(self, key: Any) -> Iterator[None]:
+        """Add how to measure again to any RecordError of the block."""
         try:
             yield
         except RecordError as error:
-            again = self.again(key)
+            remedy = self.again(key)
+            if error.do:
+                remedy = f"{error.do}; or {remedy}"
             raise type(error)(
                 error.problem,
                 where=error.where,
                 found=error.found,
                 allowed=error.allowed,
-                do=f"{error.do}; or {again}" if error.do else again,
+                do=remedy,
             ) from error
 
     def _read(self, key: Any) -> Any:
+        """Read record and arrays of a measurement; raises as `read`."""
         path = self.path_of(key)
         sums = checksums.read_sums(path)
         meta = self._read_meta(os.path.join(path, self.record_name), key, sums)
@@ -177,7 +182,7 @@ class MeasuredFolder:
         return read_arrays(path, meta, sums)
 
     def _read_meta(self, path: str, key: Any, sums: Sums) -> Document:
-        """Read a record.json and check it; DamagedError where its checksum differs."""
+        """Read the record's JSON file and check checksum, shape and owner; raises as `read`."""
         content = files.read_bytes(path)
         damage = checksums.fault(path, sums, content)
         try:
@@ -186,7 +191,7 @@ class MeasuredFolder:
             if self.owner:
                 self.check_owner(meta, path, key)
         except RecordError as error:
-            if damage:  # what it says no longer matters, but it helps to see what was done to it
+            if damage:  # the shape's fault helps to see what was altered
                 raise DamagedError(f"{damage} ({error})") from error
             raise
         if damage:
@@ -194,7 +199,7 @@ class MeasuredFolder:
         return dict(meta)
 
     def check_owner(self, meta: Document, path: str, key: Any) -> None:
-        """Raise RecordError where a record is that of another measurement."""
+        """Raise RecordError where a record's owner or key is not this folder's."""
         title = self.title(meta[self.key])
         if meta[self.owner] != self.name or title != self.title(key):
             raise RecordError(
@@ -202,7 +207,7 @@ class MeasuredFolder:
             )
 
     def discard(self, key: Any = None) -> List[str]:
-        """Move a measurement (None: all of them) to `.trash`; return where each went."""
+        """Move a measurement (None: all of them) to `.trash`; return the new paths."""
         trash = new_trash(self.root, self.name)
         if key is None:
             sources = [os.path.join(self.path, name) for name in sorted(os.listdir(self.path))]
@@ -245,14 +250,13 @@ class RunFolder(MeasuredFolder):
     def measured(self) -> List[int]:
         """Return the numbers of the finished epochs, ascending."""
         names = os.listdir(self.path) if os.path.isdir(self.path) else []
-        matches = (re.match(r"epoch-(\d+)$", name) for name in names)
-        return sorted(int(match.group(1)) for match in matches if match)
+        return sorted(int(name[len("epoch-") :]) for name in names if _EPOCH.match(name))
 
     def begin(self, epoch: int) -> Optional[Document]:
-        """Open an attempt at an epoch.
+        """Replace an epoch's attempt by a new one with `attempt.json`; return the earlier one's.
 
-        Returns what is known of an earlier, unfinished one: `started_unix_s`, by its folder's time
-        where it died before it could say so; None: there was none.
+        That is `started_unix_s`, the folder's time where it died before it wrote the file; None:
+        there was no earlier attempt. Raises RecordWriteError: the folder cannot be written.
         """
         attempt = self.attempt_path(epoch)
         earlier: Optional[Document] = None
@@ -261,7 +265,7 @@ class RunFolder(MeasuredFolder):
         try:
             note = files.read_json(os.path.join(attempt, ATTEMPT), record_shapes.ATTEMPT)
             earlier = {"started_unix_s": note["started_unix_s"]}
-        except RecordError:
+        except RecordError:  # no attempt, or one without a readable file
             pass
         self.open_attempt(epoch)
         with files.writing(f"the attempt at epoch {epoch}", attempt, files.UNMEASURED):
@@ -270,9 +274,9 @@ class RunFolder(MeasuredFolder):
         return earlier
 
     def finish(self, epoch: int, meta: Document, minibatch_s: np.ndarray) -> None:
-        """Complete the attempt (see `complete`).
+        """Complete the attempt with its times, (n, 3) s, and delete the checkpoint before it.
 
-        A checkpoint is expected in `attempt_path(epoch)` already; the one of the epoch before goes.
+        The epoch's own checkpoint already lies in `attempt_path(epoch)`. Raises as `complete`.
         """
 
         def write(attempt: str) -> None:
@@ -295,9 +299,9 @@ class RunFolder(MeasuredFolder):
         return old if os.path.exists(old) else os.path.join(self.path_of(epoch), CHECKPOINT)
 
     def checkpoint_fault(self, epoch: int) -> str:
-        """Return how the checkpoint after `epoch`, which is there, was altered; empty: it was not.
+        """Compare the checkpoint after `epoch` with its checksum; return the damage, "" for none.
 
-        The checkpoint of an epoch from before there were checksums is taken as it is.
+        That of an epoch from before there were checksums is not compared.
         """
         try:
             sums = checksums.read_sums(self.path_of(epoch))
@@ -306,9 +310,9 @@ class RunFolder(MeasuredFolder):
             return str(error)
 
     def set_checkpoint_aside(self, epoch: int) -> str:
-        """Move the checkpoint after `epoch` to `.trash`, where it can be looked at; return where.
+        """Move the checkpoint after `epoch` to `.trash`; return its new path.
 
-        Raises RecordWriteError.
+        Raises RecordWriteError: it cannot be moved.
         """
         source = self.checkpoint_path(epoch)
         folder = os.path.join(new_trash(self.root, self.run), self.folder_name(epoch))
@@ -320,26 +324,28 @@ class RunFolder(MeasuredFolder):
         return target
 
     def _forget_checkpoint(self, epoch: int, name: str) -> None:
-        """Take a checkpoint that is gone out of the checksums, which `sha256sum -c` reads, too."""
+        """Remove a deleted checkpoint from the checksums; a failure is only logged."""
         try:
             checksums.forget(self.path_of(epoch), name)
-        except (OSError, RecordError) as error:  # nobody here looks for it
+        except (OSError, RecordError) as error:  # only `sha256sum -c` minds
             log.warning("%s still lists %s: %s", self.path_of(epoch), name, error)
 
 
 def new_trash(root: str, name: str) -> str:
-    """Return a folder of a run or sweep in `.trash` that is not there yet."""
+    """Return an unused path `.trash/TIME[-2, -3, ...]/name` below `root`; it is not created."""
     stamp = time.strftime("%Y%m%dT%H%M%S")
-    stamps = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
-    trashes = (os.path.join(root, ".trash", stamp, name) for stamp in stamps)
-    return next(path for path in trashes if not os.path.exists(path))
+    path, number = os.path.join(root, ".trash", stamp, name), 2
+    while os.path.exists(path):
+        path = os.path.join(root, ".trash", f"{stamp}-{number}", name)
+        number += 1
+    return path
 
 
 def read_arrays(path: str, meta: Document, sums: Sums) -> EpochRecord:
-    """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
+    """Read an epoch's mini-batch times and telemetry.json, and check them against its record.
 
-    Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it was
-    altered.
+    Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it is
+    missing or was altered.
     """
     array_path = os.path.join(path, MINIBATCHES)
     content = checksums.read_checked(array_path, sums)
@@ -354,7 +360,7 @@ def read_arrays(path: str, meta: Document, sums: Sums) -> EpochRecord:
 
 
 def read_telemetry(path: str, sums: Sums) -> Document:
-    """Read and check the sampler's statistics in a folder; empty: there are none."""
+    """Read and check a folder's telemetry.json; {}: it has none. Raises as `read_arrays`."""
     telemetry_path = os.path.join(path, TELEMETRY)
     if not os.path.exists(telemetry_path) and TELEMETRY not in (sums or {}):
         return {}
@@ -369,9 +375,9 @@ def write_record(
     durable: bool = True,
     name: str = RECORD,
 ) -> Document:
-    """Write a record and its mini-batch times, (n, 3) s, into a folder; return it as written.
+    """Write minibatches.npy, from (n, 3) s, and the record with its hash; return the record.
 
-    `durable`: as for `files.write_bytes`; `name`: of the record's file
+    `durable`: as for `files.write_bytes`; `name`: of the record's file. Raises OSError.
     """
     buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
     np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
@@ -383,7 +389,7 @@ def write_record(
 
 
 def check_shape(meta: Any, path: str, shape: Any = record_shapes.RECORD) -> None:
-    """Raise RecordError, with the reason, unless this can be read as a record of that shape."""
+    """Raise RecordError where a record's schema version, shape or stamps cannot be read."""
     if not isinstance(meta, dict):
         raise RecordError(f"{path} holds no record")
     version = meta.get("schema_version")
@@ -403,13 +409,13 @@ def check_shape(meta: Any, path: str, shape: Any = record_shapes.RECORD) -> None
 
 
 def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
-    """Raise RecordError, with the reason, unless this is the record of that epoch of that run."""
+    """Raise RecordError unless this is a readable record of that epoch of that run."""
     check_shape(meta, path)
     RunFolder("", run).check_owner(meta, path, epoch)
 
 
 def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> None:
-    """Refuse times that do not fit their record; RecordError says why."""
+    """Raise RecordError where mini-batch times differ from the record in shape, type or sum."""
     shape = (meta["n_minibatches"], len(columns.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
         raise RecordError(
@@ -417,7 +423,8 @@ def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> Non
         )
     sums = minibatch_s.sum(axis=0, dtype=np.float64)
     for name, total in zip(columns.MINIBATCH_COLUMNS, sums):
-        if not abs(total - meta[name]) <= 1e-6 + 1e-5 * meta[name]:
+        # written so that NaN is refused, too
+        if not abs(total - meta[name]) <= SUM_TOLERANCE_S + SUM_TOLERANCE * meta[name]:
             raise RecordError(
                 f"{path}: {name} sums to {total:.9g} s, the record says {meta[name]:.9g} s"
             )
@@ -426,24 +433,23 @@ def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> Non
 def write_receipt(
     path: str, folder: MeasuredFolder, first: int, last: int, modes: Optional[Sequence[Any]] = None
 ) -> None:
-    """Write what Snakemake sees of a job, after checking each record.
+    """Read each record of a job and write its receipt, the job's output file in Snakemake.
 
-    `first`, `last`: numbers of epochs, or of modes in `modes`
+    `first`, `last`: numbers of epochs, or of modes in `modes`, both included
 
-    Raises RecordError for what is missing or damaged, RecordWriteError when it cannot be written.
+    Raises RecordError: a record is missing or damaged; RecordWriteError: `path` is not writable.
     """
     entries = []
     for number in range(first, last + 1):
         key = number if modes is None else modes[number]
         meta = folder.read(key).meta
+        record_path = os.path.join(folder.path_of(key), folder.record_name)
         entries.append(
             {
                 folder.key: number if modes is None else folder.folder_name(key),
                 "measured_unix_s": meta["t_start_unix_s"],
                 "flags": meta["flags"],
-                "record_sha256": files.sha256_of(
-                    os.path.join(folder.path_of(key), folder.record_name)
-                ),
+                "record_sha256": files.sha256_of(record_path),
             }
         )
     owner = "run" if modes is None else "sweep"

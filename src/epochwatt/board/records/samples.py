@@ -27,13 +27,13 @@ def samples_path(folder: str, source: str) -> str:
 
 
 def row_format(columns: Sequence[str]) -> str:
-    """Return the format of a row: six digits are more than a sensor has, but not for a sum.
+    """Return the %-format of a CSV row: two stamps, then the columns by their units.
 
-    Energy counters (`_j`) only grow and their differences count; a name without a unit is a count
-    or a bit mask.
+    Six digits are more than a sensor has; but of energy counters (`_j`), which only grow,
+    differences count, and `_reasons` are bit masks.
     """
-    units = {"j": "%.6f", "reasons": "%.0f"}
-    cells = [units.get(name.rpartition("_")[2], "%.6g") for name in columns]
+    formats = {"j": "%.6f", "reasons": "%.0f"}
+    cells = [formats.get(name.rpartition("_")[2], "%.6g") for name in columns]
     return ",".join(["%.6f", "%.6f"] + cells) + "\n"
 
 
@@ -69,7 +69,7 @@ class SampleWriter:
         self._n_unwritten += 1
 
     def flush(self) -> None:
-        """Hand the rows to the kernel."""
+        """Write the waiting rows to the file; on an OSError count them as lost, set `error`."""
         block = "".join(self._rows).encode("ascii")
         self._rows = []
         if self.error is None:
@@ -82,12 +82,13 @@ class SampleWriter:
         self._n_unwritten = 0
 
     def _write(self, block: bytes) -> None:
-        rest = block
-        while rest:
-            rest = rest[os.write(self._fd, rest) :]
+        unwritten = block
+        while unwritten:
+            unwritten = unwritten[os.write(self._fd, unwritten) :]
         self._size += len(block)
 
     def _fail(self, error: OSError) -> None:
+        """Set `error` and cut the file back to the blocks that were written whole."""
         self.error = str(error.strerror or error)
         try:
             os.ftruncate(self._fd, self._size)
@@ -95,11 +96,11 @@ class SampleWriter:
             pass  # the reader will say that the last line is cut
 
     def close(self) -> None:
-        """Flush to the disk and close."""
+        """Flush to the disk and close the file; sets `error` where that fails."""
         self.flush()
-        for bring_to_disk in (os.fsync, os.close):  # a network's disk may only now say no
+        for system_call in (os.fsync, os.close):  # a network file system may only fail here
             try:
-                bring_to_disk(self._fd)
+                system_call(self._fd)
             except OSError as error:
                 self.error = self.error or str(error.strerror or error)
 
@@ -112,7 +113,7 @@ def write_samples(
     t_unix_s: "np.ndarray",
     values: "np.ndarray",
 ) -> None:
-    """Write all samples of a source at once, as `SampleWriter` would; raises OSError.
+    """Write a source's whole sample file at once, as `SampleWriter` would; raises OSError.
 
     `t_mono_s` and `t_unix_s` are float (n,), s; `values` float (n, c).
     """
@@ -120,18 +121,18 @@ def write_samples(
 
     rows = np.column_stack([t_mono_s, t_unix_s, values])
     header = ",".join(STAMPS + tuple(columns)) + "\n"
-    text = header + row_format(columns) * len(rows) % tuple(rows.ravel().tolist())
+    row_formats = row_format(columns) * len(rows)
     with open(samples_path(folder, source), "w", encoding="ascii") as handle:
-        handle.write(text)
+        handle.write(header + row_formats % tuple(rows.ravel().tolist()))
 
 
 def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, np.ndarray]":
-    """Read the samples of one source: float64 arrays (n,) by column, in order; NaN: no reading.
+    """Read a source's sample file: column -> float64 (n,), in file order; NaN: no reading.
 
-    Not `finished`: a last line that is cut (the sampler was killed) is left out.
+    Not `finished`: the sampler may have been killed; an incomplete last line is dropped.
 
-    Raises RecordError when the file cannot be read; DamagedError when it is missing, altered or out
-    of order.
+    Raises RecordError: the file cannot be read or is too large; DamagedError: it is missing, was
+    altered, is no such table, or its times decrease.
     """
     import numpy as np
 
@@ -145,8 +146,8 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
         if damage:
             raise DamagedError(damage)
         with open(path, "rb") as handle:
-            columns = _columns(handle.readline(MAX_HEADER), path)
-            blocks = list(_blocks(handle, len(columns), path, finished))
+            columns = _parse_header(handle.readline(MAX_HEADER), path)
+            blocks = list(_read_blocks(handle, len(columns), path, finished))
     except FileNotFoundError as error:
         raise DamagedError(f"cannot read {path}: {error}") from error
     except OSError as error:
@@ -158,29 +159,30 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
 
 
 def read_source(folder: str, source: str, statistics: Document) -> "Dict[str, np.ndarray]":
-    """Return a source's samples as `read_samples` does, by what telemetry.json says of them.
+    """Read a source's samples as `read_samples` does, tolerating a `write_error` of the sampler.
 
-    A file that was not written to its end (`write_error`) is not damaged, whatever it holds: its
-    columns are empty where it cannot be read.
+    `statistics`: the source's in telemetry.json; where it has a `write_error`, a file that cannot
+    be read is not damaged: its columns come back empty.
     """
     import numpy as np
 
-    was_cut = bool(statistics.get("write_error"))
+    has_write_error = bool(statistics.get("write_error"))
     try:
-        return read_samples(folder, source, finished=not was_cut)
+        return read_samples(folder, source, finished=not has_write_error)
     except DamagedError:
-        if not was_cut:
+        if not has_write_error:
             raise
         return {name: np.empty(0) for name in STAMPS + tuple(statistics.get("columns", ()))}
 
 
 def names_cut(telemetry: Document) -> Set[str]:
-    """Return the sample files that could not be written to their end, by telemetry.json."""
+    """Return the names of sample files with a `write_error` in telemetry.json."""
     sources = telemetry.get("sources", {}).items()
     return {samples_path("", name) for name, source in sources if source.get("write_error")}
 
 
-def _columns(header: bytes, path: str) -> List[str]:
+def _parse_header(header: bytes, path: str) -> List[str]:
+    """Return the columns of a header line; raises DamagedError: cut, repeated or no stamps."""
     columns = header.decode("ascii", "replace").rstrip("\n").split(",")
     is_whole = header.endswith(b"\n") and len(set(columns)) == len(columns)
     if not is_whole or tuple(columns[: len(STAMPS)]) != STAMPS:
@@ -188,32 +190,38 @@ def _columns(header: bytes, path: str) -> List[str]:
     return columns
 
 
-def _blocks(handle: BinaryIO, n_columns: int, path: str, finished: bool) -> "Iterator[np.ndarray]":
-    """Give the rows of some MiB at a time, (n, c): a long epoch's text need not fit into memory."""
-    line, rest = 2, b""
+def _read_blocks(
+    handle: BinaryIO, n_columns: int, path: str, finished: bool
+) -> "Iterator[np.ndarray]":
+    """Yield the rows after the header, (n, c) at a time: a whole text may not fit into memory.
+
+    Raises DamagedError: a row is no row of numbers, or a `finished` file ends inside a line.
+    """
+    line, incomplete = 2, b""  # the header is line 1
     while True:
         block = handle.read(BLOCK_BYTES)
-        whole, newline, rest = (rest + block).rpartition(b"\n")
+        whole_lines, newline, incomplete = (incomplete + block).rpartition(b"\n")
         if newline:
-            rows = _rows(whole, n_columns, path, line)
+            rows = _parse_rows(whole_lines, n_columns, path, line)
             line += len(rows)
             yield rows
         if not block:
             break
-    if rest and finished:
+    if incomplete and finished:
         raise DamagedError(f"{path}: the last line is cut")
 
 
-def _rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
-    """Return the cells of whole lines, (n, c); `line` is the number of the first."""
+def _parse_rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
+    """Parse whole lines, the first of which is number `line`, to float64 (n, c); DamagedError."""
     import numpy as np
 
-    held = np.frombuffer(text + b"\n", np.uint8)
-    ends = np.flatnonzero(held == ord("\n"))
-    n_commas = np.diff(np.searchsorted(np.flatnonzero(held == ord(",")), ends), prepend=0)
-    odd = np.flatnonzero(n_commas != n_columns - 1)
-    if len(odd):
-        raise DamagedError(f"{path}, line {line + odd[0]}: not {n_columns} cells")
+    characters = np.frombuffer(text + b"\n", np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    commas = np.flatnonzero(characters == ord(","))
+    n_commas = np.diff(np.searchsorted(commas, ends), prepend=0)  # of each line
+    bad_rows = np.flatnonzero(n_commas != n_columns - 1)
+    if len(bad_rows):
+        raise DamagedError(f"{path}, line {line + bad_rows[0]}: not {n_columns} cells")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy only warns of what is not a number

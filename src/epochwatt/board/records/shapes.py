@@ -28,7 +28,7 @@ class Kind:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether it is a number that arithmetic can be done with; true and false are none."""
+    """Return whether a value is an int or float within +-1e300; bool and NaN are not."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -_LARGEST <= value <= _LARGEST  # NaN is not
@@ -49,52 +49,55 @@ OBJECT = Kind("an object", lambda value: isinstance(value, dict))
 ANY = Kind("any value", lambda value: True)
 
 
-def problem(value: Any, shape: Any, place: str = "") -> Optional[str]:
-    """Return what is wrong with a value and where in it, in words; None: it has the shape."""
+def problem(value: Any, shape: Any, path: str = "") -> Optional[str]:
+    """Check a JSON value against a shape; return its first mismatch in words, None: it fits.
+
+    `path`: of the value in its file, such as `kernels[3].size`; empty: the whole file
+    """
     if isinstance(shape, tuple):
-        problems = [problem(value, alternative, place) for alternative in shape]
+        problems = [problem(value, alternative, path) for alternative in shape]
         if None in problems:
             return None
-        inside = [text for text in problems if text and not text.startswith(_at(place) + " is ")]
-        return (inside or [_wrong(value, shape, place)])[0]
+        # a fault inside the value says more than that the value is of no such kind
+        mismatch = _mismatch(value, shape, path)
+        start = mismatch.partition(", needed: ")[0]
+        return next((text for text in problems if text and not text.startswith(start)), mismatch)
+    if isinstance(shape, dict):
+        return _problem_in_object(value, shape, path)
     if isinstance(shape, list):
         if not isinstance(value, list):
-            return _wrong(value, shape, place)
-        parts = (problem(v, shape[0], f"{place}[{n}]") for n, v in enumerate(value))
-        return next((text for text in parts if text), None)
-    if isinstance(shape, dict):
-        return _problem_of_object(value, shape, place)
+            return _mismatch(value, shape, path)
+        for index, element in enumerate(value):
+            fault = problem(element, shape[0], f"{path}[{index}]")
+            if fault:
+                return fault
+        return None
     fits = value is None if shape is None else shape.fits(value)
-    return None if fits else _wrong(value, shape, place)
+    return None if fits else _mismatch(value, shape, path)
 
 
-def _problem_of_object(value: Any, shape: Any, place: str) -> Optional[str]:
+def _problem_in_object(value: Any, shape: Any, path: str) -> Optional[str]:
+    """Return the first mismatch of an object's keys and values as `problem` does."""
     if not isinstance(value, dict):
-        return _wrong(value, shape, place)
-    begin = place + "." if place else ""
+        return _mismatch(value, shape, path)
     if ANY_KEY in shape:
-        texts = (problem(v, shape[ANY_KEY], begin + key) for key, v in value.items())
-        return next((text for text in texts if text), None)
-    for name, inner in shape.items():
-        key = name.rstrip("?")
+        shape = dict.fromkeys(value, shape[ANY_KEY])
+    for name, value_shape in shape.items():
+        key = name if name in value else name.rstrip("?")
         if key in value:
-            wrong = problem(value[key], inner, begin + key)
-            if wrong:
-                return wrong
+            fault = problem(value[key], value_shape, f"{path}.{key}" if path else key)
+            if fault:
+                return fault
         elif key == name:
-            return "{} lacks {}".format(place or "it", key)
+            return "{} lacks {}".format(path or "it", key)
     return None
 
 
-def _at(place: str) -> str:
-    return place or "the file"
-
-
-def _wrong(value: Any, shape: Any, place: str) -> str:
+def _mismatch(value: Any, shape: Any, path: str) -> str:
     shown = ascii(value) if not isinstance(value, float) or math.isfinite(value) else str(value)
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "..."
-    return f"{_at(place)} is {shown}, needed: {_described(shape)}"
+    return f"{path or 'the file'} is {shown}, needed: {_described(shape)}"
 
 
 def _described(shape: Any) -> str:

@@ -31,7 +31,7 @@ CHECK_S = 1.0  # a parent that died is noticed within twice that time, whatever 
 def main(
     argv: Optional[List[str]] = None, more: Sequence[Source] = (), wall: Clock = time.time
 ) -> int:
-    """Serve until `quit`, the end of stdin or the death of the parent.
+    """Run the sampler process: answer commands until `quit`, end of stdin or the parent's death.
 
     `more` are sources that are read besides those of this machine; `wall` is the wall clock, s.
     """
@@ -45,16 +45,16 @@ def main(
     parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
     parser.add_argument("--power", choices=POWER, default="none", help="power source of a board")
     parser.add_argument("--gpu", default=which_gpu.ANY, help="UUID of the GPU that trains, or none")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's affair
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     # what a library prints must not be taken for an answer
     answers = os.dup(1)
     os.dup2(2, 1)
     refused: Dict[str, str] = {}
-    usable = sources(given.pid, given.data, given.root, given.power, given.gpu, refused)
+    usable = sources(options.pid, options.data, options.root, options.power, options.gpu, refused)
     usable += more
-    recorder = Recorder(usable, given.seed, wall=wall)
+    recorder = Recorder(usable, options.seed, wall=wall)
     process.die_with_parent()
     process.wake_exactly()
     gc.disable()  # the loop makes no cycles, and a collection would delay a reading
@@ -65,7 +65,7 @@ def main(
     try:
         scopes = {source.name: source.scope for source in usable}
         answer({"ok": True, "sources": scopes, "refused": refused})
-        in_turns(recorder, lambda: serve(recorder, 0, answer, given.parent))
+        in_turns(recorder, lambda: serve(recorder, 0, answer, options.parent))
     except BrokenPipeError:
         pass  # nobody is left to hear it
     finally:
@@ -74,61 +74,61 @@ def main(
 
 
 def in_turns(recorder: Recorder, work: Callable[[], None]) -> None:
-    """Serve in this thread; when a reading hangs in it, in a second one, and the other way round.
+    """Run `work` in this thread; when a reading hangs in it, in a standby thread, and vice versa.
 
-    Else one sensor that does not answer would stop all of them. Where the first thread still hangs
-    at the end, the second ends the process.
+    Else one sensor that does not answer would stop all of them. Where this thread still hangs when
+    `work` has ended, the standby thread ends the process.
     """
-    over = threading.Event()
+    finished = threading.Event()
 
-    def watch() -> bool:
-        """Wait for a reading that hangs in the other thread; False: all is over."""
-        while not over.wait(WATCH_S):
+    def take_over_when_hung() -> bool:
+        """Wait for a reading that hangs in the other thread, and take over; False: finished."""
+        while not finished.wait(WATCH_S):
             if recorder.take_over(HANG_S):
                 return True
         return False
 
-    def turn() -> bool:
-        """Serve whenever it is this thread's turn; say whether it was so at the end."""
+    def serve_until_finished() -> bool:
+        """Work, and stand by when superseded; return whether this thread was the one to finish."""
         while True:
             try:
                 work()
-                over.set()
+                finished.set()
                 return True
             except Superseded:
-                if not watch():
+                if not take_over_when_hung():
                     return False
 
-    def second() -> None:
+    def stand_by() -> None:
         try:
-            if not watch() or not turn():
+            if not take_over_when_hung() or not serve_until_finished():
                 return
         except BrokenPipeError:
             pass
         recorder.close()
         os._exit(0)
 
-    threading.Thread(target=second, name="second", daemon=True).start()
-    turn()
+    threading.Thread(target=stand_by, name="standby", daemon=True).start()
+    serve_until_finished()
 
 
 def serve(
     recorder: Recorder, commands: int, answer: Callable[[Document], None], parent: int
 ) -> None:
-    """Sample and obey; return at `quit`, at the end of the commands or with another parent.
+    """Sample and obey commands; return at `quit`, at the end of the pipe or when orphaned.
 
+    `commands` is the descriptor that commands are read from, `parent` the process id to end with.
     The end of the pipe alone would not do: loader workers are forks of the trainer, hold its end
     of it and outlive it by seconds.
     """
-    pending, watched, services = b"", [commands], recorder.services
-    unchecked_s = CHECK_S  # not at each wake-up: it would be a twentieth of the sampler's CPU time
+    pending = b""  # a command whose end has not come
+    unchecked_s = CHECK_S  # since the parent was looked for: at each wake-up it would cost 5 % CPU
     while unchecked_s < CHECK_S or os.getppid() == parent:
         unchecked_s %= CHECK_S
         wait_s = min(recorder.step(), CHECK_S)
         unchecked_s += wait_s
-        files = watched + recorder.files() if services else watched
-        ready = select.select(files, [], [], wait_s)[0]
-        if services and ready and ready != watched:
+        ready = select.select([commands] + recorder.files(), [], [], wait_s)[0]
+        if any(file != commands for file in ready):
             recorder.listen()
         if commands not in ready:
             continue

@@ -20,7 +20,7 @@ from epochwatt.board.telemetry.source import NAN, READ_ERRORS, Service, Source, 
 # The cap on rows per source while a window is open: all instants for 5.5 h at 10 Hz, then one in
 # ten for 55 h, then none but the last.
 FULL_ROWS, MAX_ROWS, THINNING = 200000, 400000, 10
-UNASKED = 1000  # readings of power that are kept for who asks for them
+UNASKED = 1000  # readings of power that are kept until `power` fetches them
 HANG_S = 1.0  # nobody knows when a reading that took longer was taken: it counts as failed
 JUMP_S = 1.0  # a wall clock that moves by more against the monotonic clock has jumped
 
@@ -52,10 +52,10 @@ class Schedule:
         return self._start_s + (self._k + self._random()) * self.period_s
 
     def take(self, now_s: float) -> float:
-        """Return the instant that a sample at `now_s` (not before it) stands for; move on.
+        """Return the planned instant that a sample at `now_s` stands for, and advance past it.
 
-        When several have passed it stands for the latest: the others are skipped and counted, as
-        samples in a bunch would be worth no more than one.
+        When several have passed by `now_s`, it stands for the latest: the others are skipped and
+        counted in `n_late`, as samples in a bunch would be worth no more than one.
         """
         planned_s = self.instant_s
         self._advance()
@@ -78,14 +78,14 @@ class Schedule:
 
 
 def together(
-    instants: Sequence[float], others: Sequence[float], start_s: float, period_s: float
+    instants: Sequence[float], power_instants: Sequence[float], start_s: float, period_s: float
 ) -> List[float]:
-    """Move each of the instants, s, to the one of the others that lies in its stratum.
+    """Return instants, s, each moved to the power instant in its stratum, to share a wake-up.
 
-    Both are ascending. It is as random as before. Where there is none, or an instant before has
-    taken it, it stays.
+    Strata last `period_s` from `start_s`; both lists are ascending. They stay as random as before.
+    An instant stays where its stratum has no power instant, or an earlier one has taken it.
     """
-    free = {int((t_s - start_s) / period_s): t_s for t_s in others}
+    free = {int((t_s - start_s) / period_s): t_s for t_s in power_instants}
     return [free.pop(int((t_s - start_s) / period_s), t_s) for t_s in instants]
 
 
@@ -123,7 +123,14 @@ class Tally:
         ahead_s: float,
         values: Sequence[float],
     ) -> None:
-        """Count a reading; `planned_s` is the instant it stands for, None: it is a bound."""
+        """Count a reading: step, deviation, duration, clock jumps, NaN, negative and stuck values.
+
+        t_s : when it was taken, s
+        planned_s : the instant it stands for, s; None: it is the first or last row of a window
+        read_s : how long it took, s
+        ahead_s : wall clock minus monotonic clock, s; a change is a jump
+        values : one per column
+        """
         self._t_s.append(t_s)
         if planned_s is not None:
             self._deviation_s.append(abs(t_s - planned_s))
@@ -151,15 +158,16 @@ class Tally:
         steps_s = [after - before for before, after in zip(self._t_s, self._t_s[1:])]
         n_steps, n_read = len(steps_s), len(self._t_s)
         mean_s = sum(steps_s) / n_steps if steps_s else None
-        variance = sum((step - (mean_s or 0.0)) ** 2 for step in steps_s)
-        ascending_s, deviation_s = sorted(steps_s), sorted(self._deviation_s)
+        squares = sum((step - (mean_s or 0.0)) ** 2 for step in steps_s)
+        steps_s.sort()
+        deviation_s = sorted(self._deviation_s)
         return {
             "n_failed": self.n_failed,
             "error": self.error,
             "step_mean_s": mean_s,
-            "step_sd_s": math.sqrt(variance / n_steps) if steps_s else None,
-            "step_p99_s": quantile(ascending_s, 0.99),
-            "step_max_s": quantile(ascending_s, 1.0),
+            "step_sd_s": math.sqrt(squares / n_steps) if steps_s else None,
+            "step_p99_s": quantile(steps_s, 0.99),
+            "step_max_s": quantile(steps_s, 1.0),
             "deviation_p50_s": quantile(deviation_s, 0.5),
             "deviation_p99_s": quantile(deviation_s, 0.99),
             "deviation_max_s": quantile(deviation_s, 1.0),
@@ -242,7 +250,11 @@ class Channel:
         self.schedule = Schedule(self.source.period_s, seed, start_s)
 
     def ahead(self, now_s: float, until_s: float) -> List[float]:
-        """Return the next instants, those before `until_s`, within the cap on rows."""
+        """Take the instants before `until_s` off the schedule and return them, ascending, s.
+
+        Those that had passed at `now_s` are skipped. From `FULL_ROWS` on the schedule is slowed
+        down; none is planned beyond `MAX_ROWS`.
+        """
         schedule, instants = self.schedule, []
         while schedule.instant_s < until_s and self._n_planned < MAX_ROWS - 1:
             instants.append(schedule.take(now_s))
@@ -253,7 +265,10 @@ class Channel:
         return instants
 
     def sample(self, before_s: float, planned_s: Optional[float]) -> float:
-        """Read the source once and keep what it gave; return the moment after that, s."""
+        """Read the source once and keep what it gave for `flush`; return the moment after, s.
+
+        `before_s`: the moment now; `planned_s`: the instant it stands for, None: it is a bound.
+        """
         try:
             taken = self._take()
         except READ_ERRORS as error:
@@ -271,7 +286,11 @@ class Channel:
             tape.writer.flush()
 
     def _keep(self, readings: List[Reading], tapes: List[Tape]) -> List[Tuple[float, float]]:
-        """Add readings to windows; return stamp, s, and power, W, of those that have one."""
+        """Count readings and write them to windows; return (stamp, s; power, W) of each with power.
+
+        A reading that took longer than `HANG_S` counts as failed. A negative total is counted, and
+        its cell becomes NaN.
+        """
         powers = []
         for before_s, after_s, unix_s, planned_s, taken in readings:
             if after_s - before_s > HANG_S:
@@ -283,24 +302,25 @@ class Channel:
                 tape.tally.add(t_s, planned_s, after_s - before_s, ahead_s, values)
                 if error is not None:
                     tape.fail(error)
-            if self._total is not None and values[self._total] < 0.0:
-                values[self._total] = NAN  # no reading, and counted; the rails stand as they were
-            if self._total is not None and values[self._total] == values[self._total]:
-                powers.append((t_s, values[self._total]))
+            if self._total is not None:
+                if values[self._total] < 0.0:
+                    values[self._total] = NAN
+                if not math.isnan(values[self._total]):
+                    powers.append((t_s, values[self._total]))
             for tape in tapes:
                 tape.n_rows += 1
                 tape.writer.add(t_s, t_s + ahead_s, values)
         return powers
 
     def power(self) -> List[Tuple[float, float]]:
-        """Return stamp, s, and power, W, of each reading since the last time this was asked."""
+        """Flush, and return (stamp, s; power, W) of each reading since the previous call."""
         self.flush()
         readings = list(self._powers)
         self._powers.clear()
         return readings
 
     def _values(self, taken: Any) -> Tuple[List[float], Optional[str]]:
-        """Return a reading's values, and why there are none."""
+        """Return a reading's values and None, or NaN for every column and the reason."""
         error = taken if isinstance(taken, str) else None
         values: List[float] = []
         try:
@@ -325,18 +345,20 @@ class Channel:
         return tape
 
     def _n_dropped(self, tape: Tape, end_s: float) -> int:
-        """Return how many instants of the full rate the cap has cost a window."""
+        """Return how many instants of the full rate the cap on rows has cost a window."""
         if self._thinned_s is None:
             return 0
+        # since the cap took effect, at the full rate: until now, and until the window was opened
         n_instants = int((end_s - self._thinned_s) / self.source.period_s)
+        n_instants_before = max(0, tape.n_before - FULL_ROWS) * THINNING
         n_taken = self._n_rows + self._n_late() - max(FULL_ROWS, tape.n_before)
-        return max(0, n_instants - max(0, tape.n_before - FULL_ROWS) * THINNING - n_taken)
+        return max(0, n_instants - n_instants_before - n_taken)
 
     def _n_late(self) -> int:
         return self.schedule.n_late
 
     def statistics(self, tape: Tape, end_s: float) -> Document:
-        """Return what telemetry.json says of the source in a window that ended at `end_s`."""
+        """Return the source's entry in telemetry.json, of a window that ended at `end_s`."""
         source, n_late = self.source, self._n_late() - tape.n_late_before
         try:
             settings = source.settings()
@@ -384,7 +406,10 @@ class ServiceChannel(Channel):
         return []
 
     def sample(self, before_s: float, planned_s: Optional[float]) -> float:
-        """Keep the samples that have come; return the moment after that, s."""
+        """Keep the samples that have come for `flush`; count missing ones; return the moment after.
+
+        Beyond `MAX_ROWS` they are only counted. Both parameters are `Channel`'s and not used.
+        """
         self.source.listen()
         now_s = self._clock()
         unix_ahead_s = self._wall() - now_s
@@ -411,7 +436,7 @@ class ServiceChannel(Channel):
         return self._latest is not None and self._latest[0] >= t_s
 
     def give_up(self, t_s: float) -> None:
-        """Count what should have come by `t_s`, and the sample after it."""
+        """Count as failed the samples that should have come by `t_s`, at least one."""
         latest_s = t_s - self.source.period_s if self._latest is None else self._latest[0]
         n_missing = max(1, round((t_s - latest_s) / self.source.period_s))
         self.miss(n_missing, self.source.silence())

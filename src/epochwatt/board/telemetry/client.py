@@ -43,7 +43,7 @@ _ENDED = {"statistics": {"lost": ANY, "sources": {shapes.ANY_KEY: _SOURCE}}}
 
 
 class Power(NamedTuple):
-    """Readings of the widest power sensor."""
+    """Readings of the power sensor with the widest scope."""
 
     scope: Optional[str]  # None: no sensor whose power is that of all it feeds
     period_s: float  # of its readings; 0: none
@@ -100,11 +100,11 @@ class Sampler:
         for within_s in (START_S, AGAIN_S):
             sampler = cls(timeout_s)
             try:
-                sampler._process = _opened(words)
+                sampler._process = _start_process(words)
             except OSError as error:
                 sampler._lose(f"it cannot be started: {error}")
                 return sampler
-            if within_s == AGAIN_S or sampler._speaks(within_s):
+            if within_s == AGAIN_S or sampler._has_output(within_s):
                 break
             log.warning("the sampler is not ready after %g s: it is started once more", within_s)
             sampler._process.kill()
@@ -131,7 +131,7 @@ class Sampler:
             self._miss(self._folder, answer["error"])
 
     def power(self) -> Power:
-        """Return what the widest power sensor has read since the last time, or since `begin`."""
+        """Return the power read since the previous call or `begin`; `NO_POWER` when it is lost."""
         answer = None if self._folder in self._missed else self._ask(b"power")
         if answer is None or not answer["ok"]:
             return NO_POWER
@@ -139,13 +139,15 @@ class Sampler:
             self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
             return NO_POWER
         power = answer["power"]
-        t_s, power_w = [[reading[i] for reading in power["readings"]] for i in (0, 1)]
+        t_s = [stamp_s for stamp_s, _ in power["readings"]]
+        power_w = [watts for _, watts in power["readings"]]
         return Power(power["scope"], power["period_s"] or 0.0, t_s, power_w)
 
     def end(self, folder: Optional[str] = None) -> Document:
-        """Read every source once more and close the files; return the window's statistics.
+        """End a window: read every source once more, close its files; return its statistics.
 
-        `folder`: of the window; None: of the one that was begun last
+        They have `lost` and `reason` where the sampler failed. `folder`: of the window; None: of
+        the one that was begun last
         """
         folder = self._folder if folder is None else str(folder)
         answer = None if folder in self._missed else self._ask(b"end " + os.fsencode(folder))
@@ -153,19 +155,20 @@ class Sampler:
             self._miss(folder, answer["error"])
         elif answer is not None:
             if shapes.problem(answer, _ENDED) is None:
-                return self._kept(folder, answer["statistics"])
+                return self._rewrite_unwritten(folder, answer["statistics"])
             self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
-        return self._nothing(folder)
+        return self._lost_statistics(folder)
 
     def drop(self, folder: str) -> None:
         """Forget a window that was begun."""
         if self._missed.pop(str(folder), None) is None:
             self._ask(b"drop " + os.fsencode(str(folder)))
 
-    def _kept(self, folder: str, statistics: Document) -> Document:
-        """Say which samples are lost; write the statistics where the sampler could not.
+    def _rewrite_unwritten(self, folder: str, statistics: Document) -> Document:
+        """Log which samples are lost, and write the statistics where the sampler could not.
 
-        Nobody could read the samples without them, so they are lost where that fails once more.
+        Returns `statistics` without `write_error`. Nobody could read the samples without them, so
+        those of a lost window are returned where writing fails once more.
         """
         for name, source in statistics["sources"].items():
             if source.get("write_error"):
@@ -183,7 +186,7 @@ class Sampler:
             files.write_json(os.path.join(folder, STATISTICS), statistics)
         except (OSError, ValueError) as error:
             self._miss(folder, f"{STATISTICS} cannot be written: {error}")
-            return self._nothing(folder)
+            return self._lost_statistics(folder)
         return statistics
 
     def stop(self) -> None:
@@ -210,19 +213,19 @@ class Sampler:
             return None
         return self._answer(self._timeout_s)
 
-    def _speaks(self, within_s: float) -> bool:
-        """Return whether the process says anything within a time, or ends."""
+    def _has_output(self, within_s: float) -> bool:
+        """Wait up to `within_s` for the process to print or end; return whether it did."""
         poll = select.poll()  # select() cannot watch a number above 1023
         poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
         return bool(poll.poll(1000 * within_s))
 
     def _answer(self, timeout_s: float) -> Optional[Document]:
-        """Read one line of JSON within the time allowed; None when there is none."""
+        """Read one answer, a line of JSON, within `timeout_s`; None: the sampler is lost."""
         deadline_s = time.monotonic() + timeout_s
         fd = self._process.stdout.fileno()  # type: ignore[union-attr]
         while b"\n" not in self._answers:
             left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not self._speaks(left_s):
+            if left_s <= 0 or not self._has_output(left_s):
                 self._lose(f"no answer within {timeout_s:g} s")
                 return None
             try:
@@ -256,7 +259,7 @@ class Sampler:
         self._missed[folder] = why
         log.warning("no telemetry of this epoch: %s", why)
 
-    def _nothing(self, folder: str) -> Document:
+    def _lost_statistics(self, folder: str) -> Document:
         """Return, and leave in the folder, the statistics of a window that was lost."""
         statistics = {
             "schema_version": SCHEMA_VERSION,
@@ -279,7 +282,7 @@ class Sampler:
         self.stop()
 
 
-def _opened(words: Sequence[str]) -> "subprocess.Popen":
+def _start_process(words: Sequence[str]) -> "subprocess.Popen":
     """Start the process, with this package on its path and a pipe either way."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
     paths = [package, os.environ.get("PYTHONPATH", "")]

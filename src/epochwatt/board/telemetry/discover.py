@@ -62,7 +62,7 @@ def sources(
     ]
     makers += [lambda: BoardSource(root)] if kind else [find_gpu, find_rapl]
     if power != "none":
-        makers.append(lambda: _power(root, kind, power))
+        makers.append(lambda: _power_source(root, kind, power))
     usable = []
     for make in makers:
         try:
@@ -75,8 +75,8 @@ def sources(
     return usable
 
 
-def _power(root: str, kind: str, name: str) -> Source:
-    """Return the source of that name, or the sensors' files; raises OSError."""
+def _power_source(root: str, kind: str, name: str) -> Source:
+    """Open the power source of that name, or sysfs where it cannot be used; raises OSError."""
     if name == AUTO:
         return _first_readable(root, kind)
     try:
@@ -92,7 +92,7 @@ def _power(root: str, kind: str, name: str) -> Source:
 
 
 def _first_readable(root: str, kind: str) -> Source:
-    """Return the sensors' files where this user reads a power in them, else jtop; raises OSError.
+    """Open sysfs where this user reads a power in it, else jtop; raises OSError: neither works.
 
     Ten readings a second at random instants bound an energy three times as tightly as jtop's one.
     """

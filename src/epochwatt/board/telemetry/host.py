@@ -33,7 +33,9 @@ Taken = Tuple[float, bytes, List[Tuple[bytes, bytes]], List[bytes]]
 
 
 class HostSource(Source):
-    """Counters of the kernel: one row a second from handles that stay open.
+    """CPU, memory and disk use of the machine and the trainer, clocks and temperature of the CPU.
+
+    One row a second, from the kernel's files, which stay open.
 
     `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 
@@ -67,9 +69,9 @@ class HostSource(Source):
         board_root = root if board_root is None else board_root
         clocks = cpu_clocks(board_root)
         self._zone, temperature = cpu_thermal_zone(board_root)
-        self._few = [readable(disk), readable(os.path.join(proc, "meminfo"))]
-        self._few += [handle for _, handle in clocks]
-        self._few += [] if temperature is None else [temperature]
+        self._files = [readable(disk), readable(os.path.join(proc, "meminfo"))]
+        self._files += [handle for _, handle in clocks]
+        self._files += [] if temperature is None else [temperature]
         self._n_cpus = os.cpu_count() or 1
         self._ticks_per_s = float(os.sysconf("SC_CLK_TCK"))
         self._before: Optional[Tuple[float, List[float]]] = None
@@ -86,33 +88,38 @@ class HostSource(Source):
 
     def take(self) -> Taken:
         """Return what each file holds; raises OSError."""
-        return self._clock(), self._stat.read(), self._tree.take(), contents(self._few)
+        return self._clock(), self._stat.read(), self._tree.take(), contents(self._files)
 
     def values(self, taken: Taken) -> List[float]:
-        """Return the rates since the row before and what is used now; readings come in order."""
-        t_s, stat, processes, (disk, meminfo, *others) = taken
+        """Return the rates since the row before, and memory, clocks and temperature now.
+
+        The counters are kept for the next row, so readings must come in order.
+        """
+        t_s, stat, processes, (disk, meminfo, *clocks_and_temperature) = taken
         counters = _counters(stat, disk) + list(added(processes))
         values = self._rates(t_s, counters)
         self._before = (t_s, counters)
         for total, free in ((b"MemTotal:", b"MemAvailable:"), (b"SwapTotal:", b"SwapFree:")):
             values.append((_kib(meminfo, total) - _kib(meminfo, free)) / 1024.0)
-        values.extend(number(held) / 1e3 for held in others)  # kHz, m°C
+        values.extend(number(content) / 1e3 for content in clocks_and_temperature)  # kHz, m°C
         return values
 
     def _rates(self, t_s: float, counters: List[float]) -> List[float]:
+        """Return the values of `_RATES` since the row before; NaN where a counter has fallen."""
         if self._before is None or t_s <= self._before[0]:
             return [NAN] * len(_RATES)
-        step_s = t_s - self._before[0]
+        before_s, counters_before = self._before
+        step_s = t_s - before_s
         busy, total, reads, read, written, tree, tree_read, tree_written = [
-            now - before if now >= before else NAN for now, before in zip(counters, self._before[1])
+            now - before if now >= before else NAN for now, before in zip(counters, counters_before)
         ]
-        cpu_s = self._ticks_per_s * self._n_cpus * step_s
+        ticks_of_all_cpus = self._ticks_per_s * self._n_cpus * step_s
         return [
             100.0 * min(1.0, busy / total) if total > 0 else NAN,
             reads / step_s,
             read / _SECTORS_PER_MIB / step_s,
             written / _SECTORS_PER_MIB / step_s,
-            100.0 * tree / cpu_s,
+            100.0 * tree / ticks_of_all_cpus,
             tree_read / _MIB / step_s,
             tree_written / _MIB / step_s,
         ]
@@ -123,25 +130,27 @@ class HostSource(Source):
             "rates": "means since the row before; NaN in the first row of a window",
             "cpu_tick_s": 1.0 / self._ticks_per_s,
             "n_cpus": self._n_cpus,
-            "block_device": self._device if self._few[0] is not None else None,
+            "block_device": self._device if self._files[0] is not None else None,
             "cpu_thermal_zone": self._zone,
         }
 
     def close(self) -> None:
         """Close all handles."""
         self._tree.close()
-        for handle in [self._stat] + self._few:
+        for handle in [self._stat] + self._files:
             if handle is not None:
                 handle.close()
 
 
 def _counters(stat: bytes, disk: bytes) -> List[float]:
-    """Return what only grows: CPU ticks busy and all; reads, sectors read and written."""
+    """Return the growing counters: busy CPU ticks, all CPU ticks, reads, sectors read, written."""
     cpu = [int(n) for n in stat.partition(b"\n")[0].split()[1:9]]
     total = sum(cpu)  # user nice system idle iowait irq softirq steal; guests are in user
     cells = disk.split()
-    on_disk = [float(cells[n]) for n in (0, 2, 6)] if len(cells) > 6 else [NAN] * 3  # taken away
-    return [float(total - cpu[3] - cpu[4]), float(total)] + on_disk
+    disk_counters = [NAN] * 3  # the disk was taken away
+    if len(cells) > 6:
+        disk_counters = [float(cells[n]) for n in (0, 2, 6)]  # reads, sectors read, written
+    return [float(total - cpu[3] - cpu[4]), float(total)] + disk_counters
 
 
 def _kib(meminfo: bytes, key: bytes) -> float:

@@ -141,9 +141,9 @@ class Ina3221Source(Source):
         self._root = root
         self._fallback = fallback
         self._layout, self._folders = chips(root)
-        every = [Channel(f, self._layout, n) for f in self._folders for n in range(CHANNELS)]
-        self._channels = [channel for channel in every if channel.fds]
-        self._unread = {c.label: c.error for c in every if c.error is not None}
+        channels = [Channel(f, self._layout, n) for f in self._folders for n in range(CHANNELS)]
+        self._channels = [channel for channel in channels if channel.fds]
+        self._unread = {c.label: c.error for c in channels if c.error is not None}
         if not self._channels:
             reason = "; ".join(map(str, self._unread.values())) or "no such sensor"
             raise OSError(f"no rail of an INA3221 can be read below {root}: {reason}")
@@ -158,18 +158,21 @@ class Ina3221Source(Source):
             channel.error = None
 
     def take(self) -> List[bytes]:
-        """Return what each file holds; nothing for both files of a rail that cannot be read."""
+        """Return what each file holds; empty for both files of a rail that cannot be read."""
         pread = os.pread
-        try:
+        try:  # all at once; after an error rail by rail, so that each failure is noted
             return [pread(fd, _READ_BYTES, 0) for fd in self._fds]
         except OSError:
-            return [text for channel in self._channels for text in channel.take()]
+            return [content for channel in self._channels for content in channel.take()]
 
     def values(self, taken: List[bytes]) -> List[float]:
         """Return the power of each rail and of the module, W; raises OSError when none answers."""
-        n = len(self._layout.files)
-        watts = [c.watts(taken[k * n : k * n + n]) for k, c in enumerate(self._channels)]
-        if all(value != value for value in watts):
+        n_files = len(self._layout.files)  # of a rail
+        watts = [
+            channel.watts(taken[k * n_files : (k + 1) * n_files])
+            for k, channel in enumerate(self._channels)
+        ]
+        if all(value != value for value in watts):  # NaN
             raise OSError(f"no rail answers: {self._channels[0].error}")
         return self._power.row(watts)
 
@@ -216,11 +219,12 @@ _SHUNT_STEP_V = 40e-6
 _CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
 _AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
 _ONE_CYCLE_SINCE = (5, 14)  # Linux
+_ROUNDING_MS = 0.5  # of the driver's `update_interval`
 _LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
 
 
 def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
-    """Return what one value of a board's power sensors says, for the record.
+    """Return averaging, cycle and smallest steps of a board's power sensors, for the record.
 
     `parts`: the rails that make up the total: label -> column; `period_s`: mean time between
     readings, s
@@ -235,11 +239,12 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     timings: List[Timing] = []
     steps_w: Dict[str, Optional[float]] = dict.fromkeys(parts.values())
     for folder in folders:
-        steps_of_rails_w = _steps_w(layout, folder)
-        ours = [label for label in steps_of_rails_w if label in parts]
-        if ours:
-            timings.append(timing(layout, folder, len(steps_of_rails_w), root))
-        steps_w.update((parts[label], steps_of_rails_w[label]) for label in ours)
+        rail_steps_w = _steps_w(layout, folder)
+        labels_in_total = [label for label in rail_steps_w if label in parts]
+        if labels_in_total:
+            timings.append(timing(layout, folder, len(rail_steps_w), root))
+        for label in labels_in_total:
+            steps_w[parts[label]] = rail_steps_w[label]
     update_s = _longest([entry.update_s for entry in timings])
     facts = sensor_facts(
         "held" if update_s is not None and update_s > period_s / 2 else "mean",
@@ -253,51 +258,60 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
 def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Timing:
     """Return averaging and cycle of a chip; `n_channels` are those that measure something."""
     if layout.folders != _HWMON:
-        return _from_device_tree(folder)
+        return _timing_from_device_tree(folder)
     samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
     if not samples or shown_ms is None:
         return UNKNOWN
     kernel = re.match(r"(\d+)\.(\d+)", text(os.path.join(root, "proc/sys/kernel/osrelease")))
-    is_new = kernel is None or tuple(map(int, kernel.groups())) >= _ONE_CYCLE_SINCE
-    return _timing(samples, _cycle_s(samples, shown_ms, n_channels, is_new))
+    shows_one_cycle = kernel is None or tuple(map(int, kernel.groups())) >= _ONE_CYCLE_SINCE
+    return _timing(samples, _cycle_s(samples, shown_ms, n_channels, shows_one_cycle))
 
 
-def _cycle_s(samples: float, shown_ms: float, n_channels: int, is_new: bool) -> float:
-    """Return a cycle's length from what the driver shows, in whole milliseconds.
+def _cycle_s(samples: float, shown_ms: float, n_channels: int, shows_one_cycle: bool) -> float:
+    """Return a cycle's length, s, from the `update_interval` that the driver shows, whole ms.
 
     Older drivers show all cycles of an average, newer ones one cycle. A vendor's kernel may have
-    the newer driver, so what the chip can do says which. The kernel decides where both could be (as
-    16 cycles of 0.84 ms and one of 12.7) or neither (bus and shunt converted at unlike speeds).
+    the newer driver, so the interval is compared with the cycles that the chip can do. The kernel
+    (`shows_one_cycle`) decides where both fit (as 16 cycles of 0.84 ms and one of 12.7) or neither
+    (bus and shunt converted at unlike speeds).
     """
-    fits = {}
-    for n_shown in (1.0, samples):
-        alike_ms = [n_channels * 2 * microseconds / 1e3 for microseconds in _CONVERSION_US]
-        nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms * n_shown - shown_ms))
-        if abs(nearest_ms * n_shown - shown_ms) <= 0.5:
-            fits[n_shown] = nearest_ms
-    n_shown = next(iter(fits)) if len(fits) == 1 else 1.0 if is_new else samples
-    if n_shown == 1.0 and shown_ms / 1e3 > _LONGEST_CYCLE_S:
-        n_shown = samples
-    return fits.get(n_shown, shown_ms / n_shown) / 1e3
+    possible_ms = [n_channels * 2 * conversion_us / 1e3 for conversion_us in _CONVERSION_US]
+    fitting_ms = {}  # cycles in the interval -> the cycle that the chip can do and that fits
+    for n_cycles in (1.0, samples):
+        errors_ms = {cycle_ms: abs(cycle_ms * n_cycles - shown_ms) for cycle_ms in possible_ms}
+        nearest_ms = min(possible_ms, key=errors_ms.__getitem__)
+        if errors_ms[nearest_ms] <= _ROUNDING_MS:
+            fitting_ms[n_cycles] = nearest_ms
+    if len(fitting_ms) == 1:
+        n_cycles = next(iter(fitting_ms))
+    else:
+        n_cycles = 1.0 if shows_one_cycle else samples
+    if n_cycles == 1.0 and shown_ms / 1e3 > _LONGEST_CYCLE_S:
+        n_cycles = samples
+    return fitting_ms.get(n_cycles, shown_ms / n_cycles) / 1e3
 
 
-def _from_device_tree(folder: str) -> Timing:
-    """Return the settings that the device tree gives NVIDIA's driver, which does not show them."""
+def _timing_from_device_tree(folder: str) -> Timing:
+    """Return averaging and cycle that the device tree gives NVIDIA's driver, which hides them.
+
+    The configuration register's bits (SBOS576B, 8.6.2.1): 14 to 12 enable channels, 11 to 9 are the
+    average, 8 to 6 the bus's conversion time, 5 to 3 the shunt's.
+    """
     tree = os.path.join(os.path.dirname(folder), "of_node")
     mode = text(os.path.join(folder, "running_mode"))  # only root may read it
-    forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
-    continuous = mode == "1" if mode else forced
-    if not continuous and not mode:
-        return UNKNOWN  # it follows the CPU's clock
-    kind = "continuous" if continuous else "trigger"
-    config = _cell(os.path.join(tree, f"ti,{kind}-config"))
+    is_forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
+    is_continuous = mode == "1" if mode else is_forced
+    if not is_continuous and not mode:
+        return UNKNOWN  # the driver switches with the CPU's clock
+    kind = "continuous" if is_continuous else "trigger"
+    config = _device_tree_number(os.path.join(tree, f"ti,{kind}-config"))
     if not config:
         return UNKNOWN
     n_channels = bin(config >> 12 & 7).count("1")
     conversion_us = _CONVERSION_US[config >> 6 & 7] + _CONVERSION_US[config >> 3 & 7]
     cycle_s = n_channels * conversion_us / 1e6
     samples = _AVERAGES[config >> 9 & 7]
-    if not continuous:  # each reading has a conversion of its own; what the filter keeps is unknown
+    if not is_continuous:  # each reading has its own conversion; what the filter keeps is unknown
         return Timing(cycle_s if samples == 1 else None, None)
     return _timing(samples, cycle_s)
 
@@ -309,12 +323,15 @@ def _timing(samples: float, cycle_s: float) -> Timing:
 def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
     """Return the smallest step of each rail that a chip measures, W, by label; None: not known.
 
-    NVIDIA's driver has the shunts from the device tree.
+    A step is 40 uV on the shunt, times the voltage that the rail has now. NVIDIA's driver has the
+    shunts from the device tree.
     """
     in_tree_ohm = {}
     tree = os.path.join(glob.escape(os.path.dirname(folder)), "of_node")
     for path in glob.glob(os.path.join(tree, "*", "ti,rail-name")):
-        milliohm = _cell(os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm"))
+        milliohm = _device_tree_number(
+            os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm")
+        )
         if milliohm:
             in_tree_ohm[text(path).rstrip("\0")] = milliohm / 1e3
     steps_w: Dict[str, Optional[float]] = {}
@@ -325,10 +342,9 @@ def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
         micro_ohm = _number(folder, layout.shunt.format(n))
         millivolt = _number(folder, layout.volt.format(n))
         shunt_ohm = micro_ohm / 1e6 if micro_ohm else in_tree_ohm.get(label)
-        is_known = shunt_ohm is not None and millivolt
-        steps_w[label] = (
-            _SHUNT_STEP_V / shunt_ohm * (millivolt / 1e3) if is_known else None  # type: ignore[operator]
-        )
+        steps_w[label] = None
+        if shunt_ohm is not None and millivolt:
+            steps_w[label] = _SHUNT_STEP_V / shunt_ohm * (millivolt / 1e3)
     return steps_w
 
 
@@ -337,8 +353,8 @@ def _number(folder: str, name: str) -> Optional[float]:
     return float(digits) if digits.isdigit() else None
 
 
-def _cell(path: str) -> Optional[int]:
-    """Return a number of the device tree: four bytes, the highest first."""
+def _device_tree_number(path: str) -> Optional[int]:
+    """Return a number of the device tree, four bytes big-endian; None: it cannot be read."""
     try:
         with open(path, "rb") as file:
             return int(struct.unpack(">I", file.read(4))[0])

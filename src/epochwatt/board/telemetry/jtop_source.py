@@ -139,7 +139,10 @@ class Feed:
         client.attach(self._take)
 
     def _take(self, client: Any) -> None:
-        """Keep a new sample. Called by the client, whose thread an exception would end."""
+        """Add the client's sample to `arrivals` unless it is a repeated one.
+
+        Called by the client; never raises, as that would end the client's thread.
+        """
         now_s = self._clock()
         waited_s, self._called_s = now_s - self._called_s, now_s
         taken_s = now_s
@@ -157,21 +160,25 @@ class Feed:
             self.arrivals.add(taken_s, "jtop" + self._odd)
 
     def _instant_s(self, now_s: float, service_s: float) -> float:
-        """Return when the power was read of a sample that came at `now_s`."""
-        ahead_s = self._system_uptime_s() - self._clock()  # time in suspension
-        begun_s = service_s + _TICK_S / 2 - ahead_s
-        way_s = now_s - begun_s
+        """Return when the power was read of a sample that came at `now_s`; update `shortest_s`.
+
+        `service_s`: the uptime that the service noted at the start of its sweep, s. The power was
+        read half of the shortest way after that (see the module's text).
+        """
+        suspended_s = self._system_uptime_s() - self._clock()
+        sweep_s = service_s + _TICK_S / 2 - suspended_s
+        way_s = now_s - sweep_s
         if not -_TICK_S < way_s < STALE * self.longer_interval_s:
-            return now_s  # no time of this system
+            return now_s  # the service's uptime is not this system's
         way_s = max(0.0, way_s)
         self.shortest_s = way_s if self.shortest_s is None else min(way_s, self.shortest_s)
-        return min(now_s, begun_s + self.shortest_s / 2)
+        return min(now_s, sweep_s + self.shortest_s / 2)
 
     def newest(self) -> Tuple[Reading, float]:
         """Return the newest sample and its age, s; raises OSError when it is too old."""
         newest = self.arrivals.newest
         if newest is None:
-            raise OSError("no sample from jtop" + self._why())
+            raise OSError("no sample from jtop" + self._reason())
         t_s, taken = newest
         age_s = self._clock() - t_s
         if age_s > STALE * self.longer_interval_s:
@@ -188,9 +195,9 @@ class Feed:
         """Return for how long no sample has come, and why."""
         newest = self.arrivals.newest
         age_s = self._clock() - newest[0] if newest is not None else math.inf
-        return f"no new sample from jtop for {age_s:.1f} s{self._why()}"
+        return f"no new sample from jtop for {age_s:.1f} s{self._reason()}"
 
-    def _why(self) -> str:
+    def _reason(self) -> str:
         """Return what the client says of its end, or what was odd; empty when it waits."""
         try:
             self.client.ok(spin=True)
@@ -239,11 +246,11 @@ class JtopSource(Service):
         if not first.rails_w:
             raise OSError("it reports no power rail of this board")
         self._labels = tuple(first.rails_w)
-        self._others = tuple(first.others)
+        self._other_columns = tuple(first.others)
         self._left_out = first.left_out
         self._power = ModulePower(kind, self._labels)
         self.total = self._power.total
-        self.columns = self._power.columns + self._others + (WAY,)
+        self.columns = self._power.columns + self._other_columns + (WAY,)
 
     def start(self) -> None:
         """Count contradictions of the rails from zero; keep the newest sample only."""
@@ -255,10 +262,10 @@ class JtopSource(Service):
         return self.values(self._feed.newest())
 
     def values(self, taken: Tuple[Reading, float]) -> List[float]:
-        """Return the values of a sample in `arrivals`, with its age."""
+        """Return rails, module power, other columns and age of a sample of `arrivals`."""
         sample, age_s = taken
         row = self._power.row([sample.rails_w.get(label, NAN) for label in self._labels])
-        return row + [sample.others.get(name, NAN) for name in self._others] + [age_s]
+        return row + [sample.others.get(name, NAN) for name in self._other_columns] + [age_s]
 
     def silence(self) -> str:
         """Return for how long no sample has come, and why."""
@@ -286,15 +293,15 @@ class JtopSource(Service):
 
 def reading(client: Any, kind: str) -> Reading:
     """Return what a client shows now; raises `READ_ERRORS` where it is of another shape."""
-    return _of_3(client, kind) if _is_3(client) else _of_4(client)
+    return _read_3(client, kind) if _is_3(client) else _read_4(client)
 
 
 def _is_3(client: Any) -> bool:
     return isinstance(client.power, tuple)
 
 
-def _of_4(client: Any) -> Reading:
-    """Return a sample of 4.x or 7.x: power in mW, clocks in kHz.
+def _read_4(client: Any) -> Reading:
+    """Read a sample of a client of 4.x or 7.x: power in mW, clocks in kHz.
 
     The input rail, where there is one, stands under `tot` with its name, and not among the rails.
     Power supplies stand among them, and in the sum: 4.x takes a board's USB-C port for a rail.
@@ -308,7 +315,7 @@ def _of_4(client: Any) -> Reading:
     gpu: Mapping[str, Any] = next(iter(client.gpu.values()), {})
     emc = client.memory.get("EMC", {})
     fan: Mapping[str, Any] = next(iter(client.fan.values()), {})
-    others = _others(
+    others = _other_columns(
         _number(total.get("power"), 1e3) if rails else NAN,
         (gpu.get("freq", {}).get("cur"), gpu.get("status", {}).get("load")),
         (emc.get("cur"), emc.get("val")),
@@ -320,18 +327,22 @@ def _of_4(client: Any) -> Reading:
     return Reading(watts, others, sorted(outside))
 
 
-def _of_3(client: Any, kind: str) -> Reading:
-    """Return a sample of 3.x: a part of each label is gone, and the name of the input rail too."""
+def _read_3(client: Any, kind: str) -> Reading:
+    """Read a sample of a client of 3.x, which shortens labels; its total is the input rail."""
     total, rails = client.power
-    roots = {rail.label: rail.parent for rail in KINDS[kind].rails} if kind in KINDS else {}
-    labels = {re.sub("VDD_|POM_", "", label).replace("_", " "): label for label in roots}
-    watts = {labels.get(k, k): _number(v["cur"], 1e3) for k, v in rails.items() if is_connected(k)}
+    parents = {rail.label: rail.parent for rail in KINDS[kind].rails} if kind in KINDS else {}
+    labels = {re.sub("VDD_|POM_", "", label).replace("_", " "): label for label in parents}
+    watts = {
+        labels.get(short, short): _number(rail["cur"], 1e3)
+        for short, rail in rails.items()
+        if is_connected(short)
+    }
     total_w = _number(total.get("cur"), 1e3) if rails else NAN
-    for label, parent in roots.items():
+    for label, parent in parents.items():
         if parent is None and "IN" in label and rails:
             watts[label] = total_w
     gpu, emc = [(part.get("frq"), part.get("val")) for part in (client.gpu, client.emc)]
-    others = _others(total_w, gpu, emc, client.fan.measure, client.temperature)
+    others = _other_columns(total_w, gpu, emc, client.fan.measure, client.temperature)
     return Reading(dict(sorted(watts.items())), others, [])
 
 
@@ -340,16 +351,17 @@ def power_supplies(folder: str = "/sys/class/power_supply") -> List[str]:
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def _others(
+def _other_columns(
     total_w: float,
     gpu: Tuple[Any, Any],
     emc: Tuple[Any, Any],
     fan_pct: Any,
     temperatures: Mapping[str, Any],
 ) -> Dict[str, float]:
-    """Return everything but the rails by column: clocks, kHz, and loads, %, of GPU and memory, ...
+    """Return all columns but the rails: jtop's total, clocks, loads, fan and temperatures.
 
-    A zone that is off reports -256 degrees and is NaN.
+    `gpu`, `emc`: clock, kHz, and load, %. What is not a number is NaN, and so is a zone that is
+    off, which reports -256 degrees.
     """
     others = {
         OWN_TOTAL: total_w,

@@ -9,6 +9,7 @@ Yang, Adamek, Armour, SC 2024 (arXiv 2312.02741), 70 cards beside a meter.
 """
 
 import importlib
+import math
 import time
 from statistics import median_high
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
@@ -106,9 +107,9 @@ class NvmlSource(Source):
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
         self._handle = handle
-        self._instant = self._power_instant_w() is not None
-        power = self._power_instant_w if self._instant else self._power_usage_w
-        self._questions: Tuple[Callable[[], Optional[float]], ...] = (
+        self._has_instant_power = self._power_instant_w() is not None
+        power = self._power_instant_w if self._has_instant_power else self._power_usage_w
+        self._queries: Tuple[Callable[[], Optional[float]], ...] = (
             power,
             lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3,  # mJ
             lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
@@ -134,14 +135,14 @@ class NvmlSource(Source):
         return float(answer.value.uiVal) / 1e3  # mW
 
     def read(self) -> List[float]:
-        """Ask all questions; what is not supported, or fails now, is NaN."""
-        return [self._ask(n) for n in range(len(self._questions))]
+        """Return one value per column; what is not supported, or fails now, is NaN."""
+        return [self._ask(n) for n in range(len(self._queries))]
 
     def _ask(self, n: int) -> float:
         if n in self._not_supported:
             return NAN
         try:
-            value = self._questions[n]()
+            value = self._queries[n]()
         except (self._nvml.NVMLError, AttributeError) as error:
             unknown = getattr(self._nvml, "NVML_ERROR_NOT_SUPPORTED", 3)
             if isinstance(error, AttributeError) or getattr(error, "value", None) == unknown:
@@ -150,49 +151,61 @@ class NvmlSource(Source):
         return NAN if value is None else float(value)
 
     def watch(self, clock: Any = time.monotonic, sleep: Any = time.sleep) -> None:
-        """Look for a moment how often power and counter are renewed; without power, claim none."""
-        seen: Dict[str, Tuple[float, float]] = {}  # latest value and since when
+        """Poll power and counter for `REFRESH_S` and note how long their values last.
+
+        Where the card has neither, the source no longer claims a scope or total.
+        """
+        latest: Dict[str, Tuple[float, float]] = {}  # by column: value and since when, s
         until_s = clock() + REFRESH_S
         while clock() < until_s:
             for n, column in enumerate(self.columns[:2]):
                 value, now_s = self._ask(n), clock()
-                latest, since_s = seen.get(column, (NAN, NAN))
-                if value == latest or value != value:
+                if math.isnan(value) or (column in latest and value == latest[column][0]):
                     continue
-                if since_s == since_s:
-                    self._refreshed_s.setdefault(column, []).append(now_s - since_s)
-                seen[column] = value, now_s
+                if column in latest:
+                    lasted_s = now_s - latest[column][1]
+                    self._refreshed_s.setdefault(column, []).append(lasted_s)
+                latest[column] = value, now_s
             sleep(LOOK_S)
         if {0, 1} <= self._not_supported:
             self.scope = self.total = None
 
-    def _refresh_s(self, column: str, choose: Callable[[List[float]], float]) -> Optional[float]:
-        """Return one of the times that values lasted; None: too few were seen.
+    def _refresh_s(self, column: str, statistic: Callable[[List[float]], float]) -> Optional[float]:
+        """Return a statistic of the times that a column's values lasted, s; None: too few seen.
 
-        The first is left out: it began before anybody looked.
+        The first is left out: its value was there before `watch` began.
         """
         lasted_s = self._refreshed_s.get(column, [])[1:]
-        return choose(lasted_s) if len(lasted_s) >= FEWEST else None
+        return statistic(lasted_s) if len(lasted_s) >= FEWEST else None
 
     def sensor(self) -> Document:
-        """Return what a value of the power says, for the bound of the energy.
+        """Return `sensor_facts` of the card's power, for the bound of the energy.
 
-        `update_s` and `counter_update_s` are what was seen when the source was opened (of the
-        counter the longest time), else `update_s` is what is known of the card. `seen_share` is the
-        part of the time that the sensor looks at. None: not known.
+        `update_s` and `counter_update_s` are what `watch` saw (of the counter the longest time),
+        else `update_s` is what is known of the card. `seen_share` is the share of the time that
+        the sensor averages over. None: not known.
         """
         name = str(self._property("nvmlDeviceGetName"))
-        architecture = self._property("nvmlDeviceGetArchitecture")
-        traits = _SENSORS.get(architecture or 0)
-        traits = next((s for part, s in _SENSORS_BY_NAME if _holds(name, (part,))), traits)
-        mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
-        averaging_s = _MEAN_S if mean else traits and traits.averaging_s
-        update_s = self._refresh_s("power_gpu_w", median_high) or (traits and traits.update_s)
-        share = None
-        if traits is not None and not mean:
-            share = round(min(1.0, traits.averaging_s / traits.update_s), 3)
+        architecture = self._property("nvmlDeviceGetArchitecture") or 0
+        known = _SENSORS.get(architecture)
+        for word, sensor in _SENSORS_BY_NAME:
+            if _has_word(name, (word,)):
+                known = sensor
+                break
+        is_mean = architecture >= _AMPERE and not _has_word(name, _GA100)
+        is_mean = is_mean and not self._has_instant_power
+        averaging_s = update_s = share = None
+        if known is not None:
+            averaging_s, update_s = known.averaging_s, known.update_s
+            share = round(min(1.0, known.averaging_s / known.update_s), 3)
+        if is_mean:
+            averaging_s, share = _MEAN_S, None
         return dict(
-            sensor_facts("mean" if mean else "held", averaging_s, update_s),
+            sensor_facts(
+                "mean" if is_mean else "held",
+                averaging_s,
+                self._refresh_s("power_gpu_w", median_high) or update_s,
+            ),
             seen_share=share,
             counter_update_s=self._refresh_s("energy_gpu_j", max),
         )
@@ -202,7 +215,7 @@ class NvmlSource(Source):
         instant, mean = "instant", "as the driver averages it (over 1 s from Ampere on)"
         return {
             "sensor": self.sensor(),
-            "power": instant if self._instant else mean,
+            "power": instant if self._has_instant_power else mean,
             "gpu": self._property("nvmlDeviceGetName"),
             "uuid": self._property("nvmlDeviceGetUUID"),
             "power_limit_mw": self._property("nvmlDeviceGetEnforcedPowerLimit"),
@@ -222,7 +235,7 @@ class NvmlSource(Source):
         _shut_down(self._nvml)
 
 
-def _holds(name: str, parts: Tuple[str, ...]) -> bool:
+def _has_word(name: str, parts: Tuple[str, ...]) -> bool:
     """Say whether one of the parts is a word of a card's name: `A30` is none of `RTX A3000`."""
     words = name.replace("-", " ").split()
     return any(part in words for part in parts)

@@ -29,7 +29,7 @@ def die_with_parent() -> None:
 
 
 def wake_exactly() -> None:
-    """Make the end of a sleep come late by as little as may be.
+    """Schedule this process in real time, else niced with short slices, to wake up on time.
 
     A row costs the same whenever it is taken, so this takes nothing from the training. Measured
     with two busy processes on two cores, p99: 18 ms as it is; 4 ms in a separate session, which
@@ -37,18 +37,18 @@ def wake_exactly() -> None:
     short slices and niceness as well; 0.1 ms in real time, which only a privileged process gets.
     """
 
-    def be_ordinary(number: int, frame: Any) -> None:
+    def leave_real_time(number: int, frame: Any) -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        _be_nimble()
+        _shorten_slice()
 
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)  # ns; the default of 50 us saves power
     try:
         # should a reading never block, it must not hold a CPU against everybody else
         resource.setrlimit(resource.RLIMIT_RTTIME, (RUNAWAY_US, resource.RLIM_INFINITY))
-        signal.signal(signal.SIGXCPU, be_ordinary)
+        signal.signal(signal.SIGXCPU, leave_real_time)
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except (OSError, ValueError):
-        _be_nimble()
+        _shorten_slice()
 
 
 def scheduling() -> str:
@@ -58,8 +58,8 @@ def scheduling() -> str:
     return f"nice {os.nice(0)}"
 
 
-def _be_nimble() -> None:
-    """Ask for what an ordinary process may have.
+def _shorten_slice() -> None:
+    """Lower this process's niceness, if allowed, and its time slice (sched_setattr).
 
     A process that wants a short slice is let in before one that is in the middle of a long one
     (Linux 6.12 and later; older kernels take no notice).

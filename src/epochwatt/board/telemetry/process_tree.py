@@ -31,7 +31,7 @@ class ProcessTree:
 
     def take(self) -> List[Tuple[bytes, bytes]]:
         """Return what `stat` and `io` of each process hold, for `added`."""
-        self._find()
+        self._add_new()
         taken = []
         for pid, (stat, io) in list(self._members.items()):
             try:
@@ -57,8 +57,8 @@ class ProcessTree:
             self._loadavg.close()
             self._loadavg = None
 
-    def _find(self) -> None:
-        """Look for new processes, if the kernel has made any since the last time."""
+    def _add_new(self) -> None:
+        """Add new descendants to the members, if any process was made since the last time."""
         if self._loadavg is not None:
             newest = self._loadavg.read().rpartition(b" ")[2]  # the latest process id given out
             if newest and newest == self._newest:
@@ -92,7 +92,10 @@ class ProcessTree:
         return [int(c) for t in threads for c in text(tasks + "/" + t + "/children").split()]
 
     def _update_parents(self) -> None:
-        """BOARD: kernels without CONFIG_PROC_CHILDREN; only processes not seen yet are read."""
+        """Renew the parent of each process on the machine, reading only those not seen yet.
+
+        BOARD: kernels without CONFIG_PROC_CHILDREN.
+        """
         present = [int(name) for name in os.listdir(self._proc) if name.isdigit()]
         before = self._parents
         self._parents = {}
@@ -111,16 +114,19 @@ def _close(member: _Member) -> None:
 
 
 def added(taken: List[Tuple[bytes, bytes]]) -> Tuple[float, float, float]:
-    """Return CPU ticks, bytes read and bytes written since they began; NaN: none is there."""
-    every = []
+    """Add up CPU ticks, bytes read and bytes written of processes; NaN: none could be read.
+
+    `taken`: what `stat` and `io` of each held
+    """
+    used = []
     for stat, io in taken:
         try:
-            every.append(_used(stat, io))
+            used.append(_used(stat, io))
         except (ValueError, IndexError):  # it was about to end
             continue
-    if not every:
+    if not used:
         return NAN, NAN, NAN
-    ticks, read_bytes, written_bytes = map(sum, zip(*every))
+    ticks, read_bytes, written_bytes = map(sum, zip(*used))
     return ticks, read_bytes, written_bytes
 
 

@@ -43,7 +43,7 @@ class ModulePower:
     def __init__(self, kind: str, labels: Sequence[str]) -> None:
         self._labels = tuple(labels)
         self._board = KINDS.get(kind)
-        self.no_total = _reason(kind, self._labels)
+        self.no_total = _why_no_total(kind, self._labels)
         self.total = TOTAL if self.no_total is None else None
         self.columns = column_names("rail", self._labels, "w") + ((TOTAL,) if self.total else ())
         self.rule = "" if self._board is None or self.no_total else self._board.total_rule
@@ -63,12 +63,13 @@ class ModulePower:
         self.contradiction: Optional[str] = None
 
     def row(self, watts: List[float]) -> List[float]:
-        """Return the rails' readings, W, with the total at the end where there is one.
+        """Append the module's power to a reading of the rails, W; count contradictions.
 
-        A rail without a reading is NaN, and so is a total that needs it. Nothing feeds power back:
-        where a rail is below zero by more than noise ("no answer"), the total is so, too.
+        Without a total, `watts` is returned as it is. A rail without a reading is NaN, and so is a
+        total that needs it. Nothing feeds power back: where a rail is below zero by more than noise
+        (no answer), the total is that negative value.
         """
-        for above, below in self._pairs:
+        for above, below in self._pairs:  # indices of a rail and of one that it feeds
             if watts[below] > watts[above] * (1.0 + NOISE_SHARE) + NOISE_W:
                 self.n_contradictions += 1
                 self.contradiction = self.contradiction or (
@@ -81,7 +82,8 @@ class ModulePower:
             return watts
         parts = [watts[n] for n in self._parts]
         lowest = min(parts)
-        return watts + [sum(parts) if not lowest < -BELOW_ZERO_W else lowest]
+        total = lowest if lowest < -BELOW_ZERO_W else sum(parts)
+        return watts + [total]
 
     def parts(self) -> Dict[str, str]:
         """Return the rails that make up the total, label -> column; none where there is none."""
@@ -102,8 +104,8 @@ class ModulePower:
         }
 
 
-def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
-    """Return why there can be no total; None when there can.
+def _why_no_total(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
+    """Return why the rails do not add up to the module's power; None where they do.
 
     A rail that the table does not know matters only where rails are added: it may be a part that is
     missing from the sum, or one that is in it already. Below an input rail it changes nothing, for

@@ -4,8 +4,8 @@ The counter is exact and the power is a mean: with `energy_cpu_package_j` a wind
 difference of two rows. Reading needs root on most machines (since CVE-2020-8694).
 
 A counter that has fallen has wrapped or was set back (resume, a driver that was loaded anew). It
-has wrapped if the energy that this means could have been spent in that time; if not, nobody knows
-what was spent, and the window has no count from there on.
+has wrapped if the energy that this means could have been advance in that time; if not, nobody knows
+what was advance, and the window has no count from there on.
 
 Source: Linux Documentation/power/powercap/powercap.rst.
 """
@@ -36,10 +36,11 @@ class Package:
         """Count from what it shows now."""
         self._uj, self._t_s = int(self.handle.read()), t_s
 
-    def spent(self, now_uj: int, t_s: float) -> Optional[int]:
-        """Return the energy since the time before, uJ; None where the counter was set back.
+    def advance(self, now_uj: int, t_s: float) -> Optional[int]:
+        """Return the energy since the previous reading, uJ; None: the counter was set back.
 
-        It showed `now_uj` at `t_s`, s.
+        The reading `now_uj` at `t_s`, s, is kept for the next call. A counter that has fallen has
+        wrapped if at most `MAX_W` explains the energy.
         """
         step_uj = now_uj - self._uj
         if step_uj < 0:
@@ -106,10 +107,10 @@ class RaplSource(Source):
         """
         t_s = self._clock()
         shown = [int(package.handle.read()) for package in self._packages]
-        spent = [package.spent(now_uj, t_s) for package, now_uj in zip(self._packages, shown)]
-        usable = [step_uj for step_uj in spent if step_uj is not None]
+        steps_uj = [package.advance(now_uj, t_s) for package, now_uj in zip(self._packages, shown)]
+        usable = [step_uj for step_uj in steps_uj if step_uj is not None]
         self._energy_uj += sum(usable)
-        if len(usable) < len(spent):
+        if len(usable) < len(steps_uj):
             self._n_restarts += 1
             self._marks = [(t_s, self._energy_uj)] * 2
             raise OSError(f"an energy counter was set back: it shows {shown} uJ")

@@ -66,14 +66,16 @@ class Recorder:
         self._channels: List[Channel] = []
         self._windows: Dict[str, Tuple[float, float]] = {}  # folder -> CPU time and moment of begin
         self._plan: List[Row] = []  # the next row is the last of the list
-        # since when is read, and of what; who takes it out serves from then on
+        # The reading under way: (begin, channel), at most one. Two threads race to pop it: the one
+        # that reads when the reading has come back, the other when it takes over.
         self._reading: List[Row] = []
-        self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
+        self._hanging: Optional[Channel] = None  # in a thread that no longer serves
 
     def begin(self, folder: str) -> Document:
-        """Open a window: its sample files, with a row of every source; raises OSError.
+        """Open a window: make its sample files and read every source once; return `t_mono_s`.
 
-        One of the same folder that was never ended is forgotten.
+        The first window also plans the instants of all sources. A window of the same folder that
+        was never ended is forgotten. Raises OSError: the files cannot be made.
         """
         self.drop(folder)
         is_first = not self._windows
@@ -82,7 +84,7 @@ class Recorder:
             self._channels = [
                 channel_of(source, self._clock, self._wall) for source in self._usable()
             ]
-        channels = [channel for channel in self._channels if channel is not self._aside]
+        channels = [channel for channel in self._channels if channel is not self._hanging]
         try:
             for channel in channels:
                 channel.open(folder)
@@ -112,43 +114,50 @@ class Recorder:
         if plan and plan[-1][0] <= now_s:
             due = self._latest(due, now_s)
         for planned_s, channel in due:
-            if channel is self._aside:
+            if channel is self._hanging:
                 channel.schedule.n_late += 1
             else:
                 now_s = self._sample(channel, now_s, planned_s)
         return max(0.0, plan[-1][0] - now_s) if plan else self._look_ahead()
 
     def _sample(self, channel: Channel, now_s: float, planned_s: float) -> float:
-        """Read a source; return the moment after that. Raises Superseded where it took too long."""
+        """Read a source; return the moment after that, s.
+
+        Raises Superseded: it took so long that the other thread has taken over (`take_over`).
+        """
         self._reading.append((now_s, channel))
-        now_s = channel.sample(now_s, planned_s)
+        after_s = channel.sample(now_s, planned_s)
         try:
             self._reading.pop()
-        except IndexError:
-            self._aside = None
+        except IndexError:  # popped by the other thread
+            self._hanging = None
             raise Superseded from None
-        return now_s
+        return after_s
 
     def take_over(self, hang_s: float) -> bool:
-        """Put a source aside whose reading has lasted for longer; say whether there was one.
+        """Leave out the source whose reading has lasted over `hang_s`; return whether there is one.
 
-        The caller goes on with the other sources in its thread. One reading may hang at a time.
+        If so, the caller has to serve the other sources in its own thread. One reading may hang at
+        a time.
         """
         reading = self._reading[:]
-        if self._aside or not reading or self._clock() - reading[0][0] <= hang_s:
+        if self._hanging or not reading:
             return False
-        self._aside = reading[0][1]  # before it is taken out: the other thread may end it then
+        begin_s, channel = reading[0]
+        if self._clock() - begin_s <= hang_s:
+            return False
+        self._hanging = channel  # before the pop: the other thread may end the reading after it
         try:
             self._reading.pop()
-        except IndexError:
-            self._aside = None
+        except IndexError:  # it has just come back
+            self._hanging = None
             return False
         return True
 
     def _usable(self) -> List[Source]:
         """Return the sources, except one that hangs."""
-        aside = self._aside
-        return [s for s in self._sources if aside is None or s is not aside.source]
+        hanging = None if self._hanging is None else self._hanging.source
+        return [source for source in self._sources if source is not hanging]
 
     def _look_ahead(self) -> float:
         """Write the rows taken so far and plan the next; return the time to the first, s."""
@@ -162,25 +171,32 @@ class Recorder:
         return max(0.0, self._plan[-1][0] - self._clock()) if self._plan else FLUSH_S
 
     def _rows(self, now_s: float) -> List[Row]:
-        """Return the next rows, the last of them first."""
+        """Plan the rows until `_until_s` and return them in descending order of time.
+
+        Sources without power are moved to instants of the fastest power source.
+        """
         instants = {channel: channel.ahead(now_s, self._until_s) for channel in self._channels}
         power = [
             channel
             for channel in instants
             if channel.source.scope is not None and not isinstance(channel, ServiceChannel)
         ]
-        others = [channel for channel in instants if channel.source.scope is None]
+        counters = [channel for channel in instants if channel.source.scope is None]
         if power:
             fastest = min(power, key=lambda channel: channel.source.period_s)
-            strata = self._strata_s, fastest.source.period_s
-            for channel in others:
-                instants[channel] = together(instants[channel], instants[fastest], *strata)
-        rows = [(t_s, channel) for channel in power + others for t_s in instants[channel]]
+            for channel in counters:
+                instants[channel] = together(
+                    instants[channel],
+                    instants[fastest],
+                    start_s=self._strata_s,
+                    period_s=fastest.source.period_s,
+                )
+        rows = [(t_s, channel) for channel in power + counters for t_s in instants[channel]]
         rows.sort(key=lambda row: row[0])
         return rows[::-1]  # where instants are equal, power comes first
 
     def _latest(self, due: List[Row], now_s: float) -> List[Row]:
-        """Return each channel's latest row of those due; count the others as late."""
+        """Take all due rows off the plan; return each channel's latest, count the rest as late."""
         while self._plan and self._plan[-1][0] <= now_s:
             due.append(self._plan.pop())
         latest: Dict[Channel, float] = {}
@@ -191,15 +207,15 @@ class Recorder:
         return [(planned_s, channel) for channel, planned_s in latest.items()]
 
     def power(self) -> Document:
-        """Return the latest power of the widest scope that is measured.
+        """Return the power readings of the widest scope that is measured, since the previous call.
 
-        That is `scope`, None where no source has a total; `period_s` of its readings; `readings`
-        since the last time: stamp, s, and power, W.
+        `scope`, None where no source has a total; `period_s` between its readings; `readings`:
+        list of (stamp, s; power, W).
         """
         channels = {
             channel.source.scope: channel
             for channel in self._channels
-            if channel.source.total is not None and channel is not self._aside
+            if channel.source.total is not None and channel is not self._hanging
         }
         scope = next((scope for scope in SCOPES if scope in channels), None)
         if scope is None:
@@ -208,14 +224,15 @@ class Recorder:
         return {"scope": scope, "period_s": period_s, "readings": channels[scope].power()}
 
     def end(self, folder: str) -> Document:
-        """End a window: take a last row of every source, close the files, return the statistics.
+        """End a window: read every source once more, close the files, return the statistics.
 
-        They are written beside the samples, too.
+        They are also written to telemetry.json beside the samples; `write_error` says why not.
+        Raises ValueError: no window was begun in `folder`.
         """
         if folder not in self._windows:
             raise ValueError(f"no window was begun in {folder}")
         for channel in self._channels:
-            if channel is self._aside:
+            if channel is self._hanging:
                 channel.hangs(folder)
             else:
                 channel.sample(self._clock(), None)

@@ -39,7 +39,7 @@ class Line(NamedTuple):
     emc_mhz: Optional[int]
 
 
-def _words(pattern: str) -> Pattern:
+def _whole_words(pattern: str) -> Pattern:
     """Return a pattern of whole words; {n} is a number, {r} one that may have decimals."""
     n = "[0-9]{1,9}"  # longer ones are not readings, and would not fit a float exactly
     r = rf"-?{n}(?:\.{n})?"
@@ -47,9 +47,9 @@ def _words(pattern: str) -> Pattern:
 
 
 _LOAD = r"(?:_FREQ)? (?=[0-9@])(?:(?P<pct>{n})%)?(?:@(?P<mhz>{n}|\[{n}(?:,{n})*\]))?"
-_GPU, _EMC = _words("GR3D" + _LOAD), _words("EMC" + _LOAD)
-_TEMPERATURE = _words("(?P<zone>[A-Za-z][A-Za-z0-9_-]*)@(?P<celsius>{r})C(?:/{r}C)*")
-_RAIL = _words(
+_GPU, _EMC = _whole_words("GR3D" + _LOAD), _whole_words("EMC" + _LOAD)
+_TEMPERATURE = _whole_words("(?P<zone>[A-Za-z][A-Za-z0-9_-]*)@(?P<celsius>{r})C(?:/{r}C)*")
+_RAIL = _whole_words(
     "(?P<label>[A-Z][A-Z0-9_]*) (?P<now>-?{n})(?P<unit>mW|)/-?{n}(?P=unit)(?:/-?{n}(?P=unit))?"
 )
 
@@ -133,7 +133,7 @@ class TegrastatsSource(Service):
             stderr=subprocess.DEVNULL,
             close_fds=True,
             bufsize=0,
-            preexec_fn=_be_ordinary,
+            preexec_fn=_leave_real_time,
         )
         self._child, self._ended = child, ""
         self._n_starts += 1
@@ -157,7 +157,10 @@ class TegrastatsSource(Service):
             self._drain()
 
     def _drain(self) -> int:
-        """Take what has been printed, without waiting; return its size. Raises OSError."""
+        """Stamp what the child has printed, without waiting; return its size, bytes.
+
+        Raises OSError: the child is not running.
+        """
         if self._child is None or self._ended:
             raise OSError(self._ended or f"{self._tool} is not running")
         n_bytes = 0
@@ -174,18 +177,22 @@ class TegrastatsSource(Service):
             whole = (self._pending + block).split(b"\n")
             self._pending = whole.pop()[-BLOCK_BYTES:]
             lines += whole
-        self._keep(lines)
+        self._stamp(lines)
         return n_bytes
 
-    def _keep(self, lines: List[bytes]) -> None:
-        """Keep lines that have come; of several at once only the last may have come now."""
+    def _stamp(self, lines: List[bytes]) -> None:
+        """Add lines to `arrivals`: one at this moment, several one interval apart.
+
+        Of several the last is placed by counting intervals from the newest line before, where that
+        is within one interval of now, else now.
+        """
         now_s, newest = self._clock(), self.arrivals.newest
         last_s = now_s
-        if len(lines) > 1 and newest is not None:  # nobody looked: by the tool's own interval
-            in_step_s = newest[0] + len(lines) * INTERVAL_S
-            last_s = in_step_s if now_s - INTERVAL_S <= in_step_s <= now_s else now_s
-        for n_after, line in zip(range(len(lines) - 1, -1, -1), lines):
-            self.arrivals.add(last_s - n_after * INTERVAL_S, line)
+        if len(lines) > 1 and newest is not None:
+            counted_s = newest[0] + len(lines) * INTERVAL_S
+            last_s = counted_s if now_s - INTERVAL_S <= counted_s <= now_s else now_s
+        for n, line in enumerate(lines, 1):
+            self.arrivals.add(last_s - (len(lines) - n) * INTERVAL_S, line)
 
     def listen(self) -> None:
         """Take the lines that have come."""
@@ -211,39 +218,41 @@ class TegrastatsSource(Service):
         return bytes(newest[1])
 
     def start(self) -> None:
-        """A window begins: have a child that prints, and forget its old lines; raises OSError."""
+        """Begin a window: forget old lines, restart a silent child; raises OSError."""
         self._power.start()
         try:
-            self._refresh()
+            self._take_newest()
         except OSError:
             self._launch()
         self._cpu_before_s = self._cpu_s()
 
-    def _refresh(self) -> None:
-        """Take the newest line; what waited in a full pipe is dropped, with the line cut in it."""
+    def _take_newest(self) -> None:
+        """Wait for a line that is fresh and forget those before it; raises OSError: none comes.
+
+        What waited in a full pipe is dropped, with the line cut in it.
+        """
         n_bytes, now_s = self._drain(), self._clock()
         if n_bytes > BLOCKED_BYTES:
             self._await_line(now_s)  # the one that was cut
-            now_s = self._clock()
-            self._await_line(now_s)
-            self.arrivals.restart(now_s)
+            oldest_s = self._clock()
         else:
-            self._await_line(now_s - SILENT_S)
-            self.arrivals.restart(now_s - SILENT_S)
+            oldest_s = now_s - SILENT_S
+        self._await_line(oldest_s)
+        self.arrivals.restart(oldest_s)
 
     def read(self) -> List[float]:
         """Return the values of the newest line; raises OSError where it is too old."""
         return self.values(self._newest())
 
     def values(self, taken: bytes) -> List[float]:
-        """Return the values of a line."""
+        """Return the values of a line of tegrastats, by `columns`; NaN for what it lacks."""
         line = parse_line(taken.decode("ascii", "replace"))
         watts = self._power.row([line.rails_mw.get(label, NAN) / 1e3 for label in self._labels])
         # a user who may not see the clock gets 0 %, whatever the load
         emc_pct = None if line.emc_mhz is None else line.emc_pct
-        others: List[Optional[float]] = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
-        others += [line.temps_c.get(zone) for zone in self._zones]
-        return watts + [NAN if value is None else float(value) for value in others]
+        readings: List[Optional[float]] = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
+        readings += [line.temps_c.get(zone) for zone in self._zones]
+        return watts + [NAN if value is None else float(value) for value in readings]
 
     def _cpu_s(self) -> float:
         """Return the child's CPU time so far, s; NaN when it has ended."""
@@ -276,8 +285,8 @@ class TegrastatsSource(Service):
             child.wait()
 
 
-def _be_ordinary() -> None:
-    """In the child: end with the sampler, but do not run before others as the sampler does."""
+def _leave_real_time() -> None:
+    """Make the child end with the sampler and take it out of the sampler's real-time scheduling."""
     process.die_with_parent()
     try:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -57,26 +57,28 @@ def find_transition(
     read = np.isfinite(power)
     t, power = t[read], power[read]
     n_before = int(np.searchsorted(t, load_s, side="right"))
-    before = _Before(t[:n_before], power[:n_before])
+    baseline = _Baseline(t[:n_before], power[:n_before])
     if n_before < MIN_BEFORE:
         return None
     examined = int(read[:examined].sum())
     for end in range(max(n_before + MIN_LEVEL, examined + 1), len(t) + 1):
-        lasts_s = max(LEVEL_S, WAITED_SHARE * (t[end - 1] - load_s))
-        first = int(np.searchsorted(t[n_before:end], t[end - 1] - lasts_s, side="right")) - 1
-        first = min(first, end - n_before - MIN_LEVEL)  # of the latest readings: could be a level
-        if first < 0:
+        # the latest readings, as many as a level must last and have
+        now_s = float(t[end - 1])
+        since_s = now_s - max(LEVEL_S, WAITED_SHARE * (now_s - load_s))
+        n_earlier = int(np.searchsorted(t[n_before:end], since_s, side="right")) - 1
+        n_earlier = min(n_earlier, end - n_before - MIN_LEVEL)
+        if n_earlier < 0:
             continue
-        level = slice(n_before + first, end)
-        if before.is_left(t[level], power[level]):
-            mean_w = float(power[level].mean())
-            followed_s = float(t[level][before.n_nearer(power[level], mean_w)])
-            lag_s = followed_s - load_s
-            return Transition(followed_s, float(t[end - 1]), lag_s, before.mean_w, mean_w)
+        level = slice(n_before + n_earlier, end)
+        if baseline.is_new_level(t[level], power[level]):
+            level_w = float(power[level].mean())
+            n_left = baseline.n_before_new_level(power[level], level_w)
+            followed_s = float(t[level][n_left])
+            return Transition(followed_s, now_s, followed_s - load_s, baseline.mean_w, level_w)
     return None
 
 
-class _Before:
+class _Baseline:
     """The power before the load: readings (n,), s and W."""
 
     def __init__(self, t: np.ndarray, power: np.ndarray) -> None:
@@ -90,22 +92,26 @@ class _Before:
             self._slope = float(((t - self.middle_s) * (power - self.mean_w)).sum()) / spread
             self._slope_error = 1.0 / math.sqrt(spread)  # times the noise
 
-    def n_nearer(self, power: np.ndarray, level_w: float) -> int:
-        """Return how many of the first readings are nearer to the power before than to a level."""
-        nearer = np.abs(power - self.mean_w) < np.abs(power - level_w)
-        return int(np.argmin(nearer))  # the first that is not; a level's mean is near to some
+    def n_before_new_level(self, power: np.ndarray, level_w: float) -> int:
+        """Return how many readings at the start are nearer to the old power than to the level."""
+        is_nearer = np.abs(power - self.mean_w) < np.abs(power - level_w)
+        return int(np.argmin(is_nearer))  # index of the first False; a mean is near to some reading
 
-    def is_left(self, t: np.ndarray, power: np.ndarray) -> bool:
-        """Return whether readings are of another power than before, and of one."""
+    def is_new_level(self, t: np.ndarray, power: np.ndarray) -> bool:
+        """Return whether readings are of one steady power that differs from that before.
+
+        t, power : (m,), s and W. See the module's text for both conditions.
+        """
         half = len(power) // 2
-        # a loop that stalls in each mini-batch is steady, and no noise about a line
+        # of a loop that stalls in each mini-batch the deviation from the mean, which is smaller
         sd_w = min(_noise(power), float(power.std(ddof=1)))
         before_sd_w = self.sd_w
         if self.n < FEW:
             sd_w = before_sd_w = max(sd_w, before_sd_w)
         step_w = float(power.mean()) - self.mean_w
         halves_w = abs(float(power[-half:].mean()) - float(power[:half].mean()))
-        if halves_w > max(HALVES_SHARE * abs(step_w), HALVES_ERRORS * sd_w * math.sqrt(2.0 / half)):
+        halves_error_w = HALVES_ERRORS * sd_w * math.sqrt(2.0 / half)
+        if halves_w > max(HALVES_SHARE * abs(step_w), halves_error_w):
             return False
         waited_s = float(t.mean()) - self.middle_s
         error_w = STEP_ERRORS * math.hypot(

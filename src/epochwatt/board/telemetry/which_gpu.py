@@ -27,15 +27,16 @@ Gpu = Tuple[str, Any]  # its UUID as NVML gives it, and its handle
 
 # -- in the process that computes ------------------------------------------------------------------
 def gpu_of(device: Any, torch: Any, driver: Any = None) -> str:
-    """Return what the sampler has to know of the GPU that trains: a UUID, `NONE` or `UNKNOWN`.
+    """Return the UUID of the GPU that a torch device is, `NONE` (a CPU) or `UNKNOWN`.
 
-    `device` is torch's; `driver` CUDA's driver library, None: it is looked for.
+    `driver`: CUDA's driver library, None: it is looked for. Where it does not answer, torch's UUID
+    is taken.
     """
     if device.type != "cuda":
         return NONE
     index = device.index or 0
-    of_torch = getattr(torch.cuda.get_device_properties(index), "uuid", None)
-    return _from_driver(index, driver) or (UNKNOWN if of_torch is None else str(of_torch))
+    torch_uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
+    return _from_driver(index, driver) or (UNKNOWN if torch_uuid is None else str(torch_uuid))
 
 
 def why_none(torch: Any) -> str:

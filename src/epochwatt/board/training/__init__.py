@@ -8,7 +8,7 @@ from typing import Optional, Type
 def _explain(
     kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]
 ) -> None:
-    """Say what ends a program of this package as `exit_status` does, where it is known."""
+    """Print an uncaught error (`sys.excepthook`): its known cause in a line, or the traceback."""
     from epochwatt.board.training.exit_status import failure_of
 
     failure = failure_of(error)

@@ -21,9 +21,9 @@ _WITHOUT = "choose `precision: fp32`, or measure where torch has it"
 
 
 def check(factors: Factors, device: torch.device) -> None:
-    """Refuse arithmetic that torch or the device lacks; TrainingError says what and why.
+    """Raise TrainingError where torch or the device lacks the run's precision or `compile`.
 
-    `precision` and `compile` of a run older than these factors are the defaults.
+    Runs older than these factors have the defaults, `fp32` and `off`.
     """
     _check_precision(factors.get("precision", "fp32"), device)
     if factors.get("compile", "off") == "on" and not hasattr(torch, "compile"):
@@ -34,6 +34,7 @@ def check(factors: Factors, device: torch.device) -> None:
 
 
 def _check_precision(precision: str, device: torch.device) -> None:
+    """Raise TrainingError where the device lacks a precision; autocast is tried with a step."""
     if device.type == "cuda":
         capability = torch.cuda.get_device_capability(device)
         if precision in ("tf32", "bf16") and capability < AMPERE:
@@ -49,7 +50,7 @@ def _check_precision(precision: str, device: torch.device) -> None:
     if precision not in AUTOCAST:
         return
     try:
-        dtype = _tried(precision, device)
+        dtype = _autocast_dtype(precision, device)
     except Exception as error:
         raise TrainingError(
             f"torch {torch.__version__} cannot train in {precision} on {device.type}",
@@ -65,22 +66,24 @@ def _check_precision(precision: str, device: torch.device) -> None:
         )
 
 
-def _tried(precision: str, device: torch.device) -> torch.dtype:
-    """Train a tiny network for a step; return in what its matrix product was computed."""
+def _autocast_dtype(precision: str, device: torch.device) -> torch.dtype:
+    """Run a tiny network forward and backward; return the dtype of its matrix product."""
     generator_state = torch.get_rng_state()
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2)).to(device)
     with autocast(precision, device):
         outputs = network(torch.ones(1, 1, 4, 4, device=device))
     scaler = make_scaler(precision, device)
     loss = outputs.float().sum()
-    (loss if scaler is None else scaler.scale(loss)).backward()
+    if scaler is not None:
+        loss = scaler.scale(loss)
+    loss.backward()
     torch.set_rng_state(generator_state)
     dtype: torch.dtype = outputs.dtype
     return dtype
 
 
 def autocast(precision: str, device: torch.device) -> Any:
-    """Return the context in which matrix products and convolutions compute in fp16 or bf16."""
+    """Return torch's autocast context for fp16 or bf16; TrainingError: this torch has none."""
     if hasattr(torch, "autocast"):
         return torch.autocast(device.type, dtype=AUTOCAST[precision])
     if precision == "fp16" and device.type == "cuda":  # torch < 1.10
@@ -89,7 +92,10 @@ def autocast(precision: str, device: torch.device) -> Any:
 
 
 def make_scaler(precision: str, device: torch.device) -> Optional[Any]:
-    """Return what keeps gradients of fp16 from vanishing; None: the precision needs none."""
+    """Return a `GradScaler` for fp16, None for other precisions.
+
+    Raises TrainingError: this torch has none for the device.
+    """
     if precision != "fp16":
         return None
     if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler"):
@@ -100,17 +106,17 @@ def make_scaler(precision: str, device: torch.device) -> Optional[Any]:
 
 
 def allow(precision: str) -> None:
-    """Let matrix products and convolutions use TF32 where that was asked for; else touch nothing.
-
-    The setting is the process's own, which is why a process measures one run.
-    """
+    """Allow TF32 in matrix products and convolutions of the whole process, for `tf32` alone."""
     if precision == "tf32":
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.backends.cudnn.allow_tf32 = True
 
 
 def describe(factors: Factors, device: torch.device) -> Document:
-    """Return which arithmetic was allowed, for the record; None: means nothing on the device."""
+    """Return the record's `arithmetic`: autocast's dtype (None: no autocast), scaling, TF32.
+
+    Without a GPU the two of TF32 are None.
+    """
     dtype = AUTOCAST.get(factors.get("precision", "fp32"))
     on_gpu = device.type == "cuda"
     return {

@@ -26,42 +26,42 @@ _WEIGHTS_ONLY = "weights_only" in inspect.signature(torch.load).parameters
 
 
 def save(path: str, trainer: Trainer) -> None:
-    """Write the trainer's state; raises RecordWriteError when the disk does not take it."""
+    """Write the trainer's state as .npz; raises RecordWriteError: it cannot be written."""
     tensors: List[np.ndarray] = []
-    tree = _apart(trainer.state_dict(), tensors)
+    tree = _extract_tensors(trainer.state_dict(), tensors)
     arrays: Document = {str(n): tensor for n, tensor in enumerate(tensors)}
     arrays[TREE] = np.frombuffer(json.dumps(tree).encode("utf-8"), np.uint8)
     with files.writing("the checkpoint", path, files.UNMEASURED), open(path, "wb") as handle:
         np.savez(handle, **arrays)
 
 
-def _apart(value: Any, tensors: List[np.ndarray]) -> Any:
-    """Return a state as JSON can hold it; its tensors go to the end of `tensors`."""
+def _extract_tensors(value: Any, tensors: List[np.ndarray]) -> Any:
+    """Append a state's tensors to `tensors`; return it for JSON, with their indices instead."""
     if isinstance(value, torch.Tensor):
         tensors.append(value.detach().cpu().numpy())
         return {"tensor": len(tensors) - 1}
     if isinstance(value, dict):  # its keys may be numbers
-        return {"items": [[key, _apart(held, tensors)] for key, held in value.items()]}
+        return {"items": [[key, _extract_tensors(v, tensors)] for key, v in value.items()]}
     if isinstance(value, (list, tuple)):
-        return [_apart(held, tensors) for held in value]
+        return [_extract_tensors(element, tensors) for element in value]
     return value
 
 
-def _together(tree: Any, archive: Any, device: torch.device) -> Any:
-    """Return the state that `_apart` took apart, on a device."""
+def _insert_tensors(tree: Any, archive: Any, device: torch.device) -> Any:
+    """Return the state of which `_extract_tensors` made `tree`, its tensors on a device."""
     if isinstance(tree, list):
-        return [_together(held, archive, device) for held in tree]
+        return [_insert_tensors(element, archive, device) for element in tree]
     if not isinstance(tree, dict):
         return tree
     if "tensor" in tree:
         return torch.from_numpy(archive[str(tree["tensor"])]).to(device)
-    return {key: _together(held, archive, device) for key, held in tree["items"]}
+    return {key: _insert_tensors(value, archive, device) for key, value in tree["items"]}
 
 
 def load(path: str, trainer: Trainer) -> bool:
-    """Restore the trainer's state; False, said in the log, when there is none that can be read.
+    """Restore the trainer's state from a checkpoint, then drop the file from the page cache.
 
-    A lost checkpoint costs the carried weights, never the run: the epoch is flagged.
+    Returns False, with a warning in the log, where it is missing or cannot be read.
     """
     if not os.path.exists(path):
         log.warning("no checkpoint at %s: fresh weights", path)
@@ -70,8 +70,8 @@ def load(path: str, trainer: Trainer) -> bool:
         if path.endswith(".npz"):
             with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
                 tree = json.loads(archive[TREE].tobytes().decode("utf-8"))
-                state = _together(tree, archive, trainer.device)
-        elif _WEIGHTS_ONLY:
+                state = _insert_tensors(tree, archive, trainer.device)
+        elif _WEIGHTS_ONLY:  # a checkpoint from before there was .npz
             state = torch.load(path, map_location=trainer.device, weights_only=True)
         else:
             raise RecordError(

@@ -19,12 +19,12 @@ N_VALUES = 3072
 
 
 def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the images (n, 3, 32, 32) and labels (n,) of a batch file's bytes, both uint8.
+    """Decode a batch file to images (n, 3, 32, 32) and labels (n,), both uint8.
 
-    Raises DataError, naming `where`, for anything that is no such batch.
+    Raises DataError, naming the file `where`: it is no CIFAR-10 batch.
     """
     try:
-        batch = _parsed(content)
+        batch = _parse_pickle(content)
         if any(type(label) is not int for label in batch["labels"]):
             raise ValueError("a label is not a number")
         images, labels = _pixels(batch["data"]), np.array(batch["labels"], dtype=np.int64)
@@ -37,8 +37,8 @@ def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
     return images.reshape((-1,) + SHAPE), labels.astype(np.uint8)
 
 
-class _Made:
-    """An object that a pickle asks for: its name, its arguments and the state set afterwards."""
+class _PickledObject:
+    """An object that a pickle would make: its class's name, arguments and the state set later."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,7 +48,11 @@ class _Made:
 
 _NAMES = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 _VALUES: Dict[str, Callable[[Any], Any]] = {  # opcode -> what it puts on the stack
-    **{n: lambda v: v for n in ("BININT", "BININT1", "BININT2", "SHORT_BINSTRING", "BINSTRING")},
+    "BININT": lambda argument: argument,
+    "BININT1": lambda argument: argument,
+    "BININT2": lambda argument: argument,
+    "SHORT_BINSTRING": lambda argument: argument,
+    "BINSTRING": lambda argument: argument,
     "NONE": lambda _: None,
     "NEWFALSE": lambda _: False,
     "NEWTRUE": lambda _: True,
@@ -56,15 +60,15 @@ _VALUES: Dict[str, Callable[[Any], Any]] = {  # opcode -> what it puts on the st
     "EMPTY_LIST": lambda _: [],
     "EMPTY_TUPLE": lambda _: (),
 }
-_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_TUPLE_LENGTHS = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
-def _parsed(content: bytes) -> Any:
-    """Return what a batch file's pickle holds, texts as str (a byte a letter).
+def _parse_pickle(content: bytes) -> Any:
+    """Interpret a batch file's pickle without calling anything; texts are str (Latin-1).
 
-    Nothing is unpickled: `pickle`, even one that admits numpy's names only, lets a damaged file
-    call numpy's own `__setstate__`, which can kill the interpreter. Here a name stays a name.
-    Raises ValueError, KeyError, IndexError, TypeError, AttributeError.
+    `pickle`, even restricted to numpy's names, lets a damaged file call numpy's `__setstate__`,
+    which can kill the interpreter; here numpy's objects become `_PickledObject`s. Raises
+    ValueError, KeyError, IndexError, TypeError or AttributeError for other content.
     """
     stack: List[Any] = []
     marks: List[int] = []
@@ -94,13 +98,14 @@ def _parsed(content: bytes) -> Any:
             stack[-1].update(zip(items[::2], items[1::2]))
         elif name == "TUPLE":
             stack.append(tuple(since_mark()))
-        elif name in _TUPLES:
-            stack[-_TUPLES[name] :] = [tuple(stack[-_TUPLES[name] :])]
+        elif name in _TUPLE_LENGTHS:
+            length = _TUPLE_LENGTHS[name]
+            stack[-length:] = [tuple(stack[-length:])]
         elif name == "GLOBAL" and argument in _NAMES:
-            stack.append(_Made(argument))
+            stack.append(_PickledObject(argument))
         elif name == "REDUCE":
             arguments = stack.pop()
-            stack[-1] = _Made(stack[-1].name)
+            stack[-1] = _PickledObject(stack[-1].name)
             stack[-1].arguments = arguments
         elif name == "BUILD":
             state = stack.pop()
@@ -111,43 +116,35 @@ def _parsed(content: bytes) -> Any:
 
 
 def _pixels(array: Any) -> np.ndarray:
-    """Return what the array of a batch file holds: uint8 (n, m); raises as `_parsed`."""
-    _, shape, kind, is_fortran, pixels = array.state
-    text = kind.arguments[0].encode("latin-1")
-    if array.name != _NAMES[0] or kind.name != _NAMES[2] or text != b"u1" or is_fortran:
-        raise ValueError(f"it holds an array of type {text!r}")
+    """Return a pickled numpy array, uint8 (n, m); raises ValueError for another type or order."""
+    _, shape, dtype, is_fortran, pixels = array.state
+    code = dtype.arguments[0].encode("latin-1")
+    if array.name != _NAMES[0] or dtype.name != _NAMES[2] or code != b"u1" or is_fortran:
+        raise ValueError(f"it holds an array of type {code!r}")
     n_rows, n_values = shape
     return np.frombuffer(pixels.encode("latin-1"), np.uint8).reshape(n_rows, n_values).copy()
 
 
 def encode(images: np.ndarray, labels: Sequence[int], names: Sequence[str], title: str) -> bytes:
-    """Return the bytes of a batch file, opcode by opcode as Python 2 wrote the original.
+    """Encode a batch file, with the pickle opcodes that Python 2 wrote into the original.
 
-    Today's pickle module would store names that an older numpy does not have, and bytes in a form
-    half as large again.
-
-    `images`: (n, 3, 32, 32) uint8
-    `labels`: n labels, 0..9
+    Today's pickle module would store names that an older numpy lacks, and bytes in a form half as
+    large again. `images`: (n, 3, 32, 32) uint8; `labels`: 0..9; `names`: of the image files;
     `title`: the batch's own name
     """
     pixels = np.ascontiguousarray(images, dtype=np.uint8).tobytes()
-    # numpy: _reconstruct(ndarray, (0,), "b"), filled with version, shape, type, order and bytes
-    array: List[bytes] = [
-        *(b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy\nndarray\n"),
-        *(_int(0), b"\x85", _text(b"b"), b"\x87R("),
-        *(_int(1), _int(len(images)), _int(N_VALUES), b"\x86"),
-        *(b"cnumpy\ndtype\n", _text(b"u1"), _int(0), _int(1), b"\x87R("),
-        *(_int(3), _text(b"|"), b"NNN", _int(-1), _int(-1), _int(0), b"tb"),
-        *(b"\x89", _text(pixels), b"tb"),
-    ]
-    parts: List[bytes] = [
-        *(b"\x80\x02}(", _text(b"batch_label"), _text(title.encode("ascii"))),
-        *(_text(b"labels"), b"](", *map(_int, labels), b"e"),
-        *(_text(b"data"), *array),
-        *(_text(b"filenames"), b"](", *(_text(n.encode("ascii")) for n in names), b"e"),
-        b"u.",
-    ]
-    return b"".join(parts)
+    # numpy's array: _reconstruct(ndarray, (0,), "b"), then its state is set
+    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\n"
+    array += _int(0) + b"\x85" + _text(b"b") + b"\x87R("
+    array += _int(1) + _int(len(images)) + _int(N_VALUES) + b"\x86"  # version, shape
+    array += b"cnumpy\ndtype\n" + _text(b"u1") + _int(0) + _int(1) + b"\x87R("
+    array += _int(3) + _text(b"|") + b"NNN" + _int(-1) + _int(-1) + _int(0) + b"tb"
+    array += b"\x89" + _text(pixels) + b"tb"  # not Fortran's order
+    batch = b"\x80\x02}(" + _text(b"batch_label") + _text(title.encode("ascii"))
+    batch += _text(b"labels") + b"](" + b"".join(map(_int, labels)) + b"e"
+    batch += _text(b"data") + array
+    file_names = b"".join(_text(name.encode("ascii")) for name in names)
+    return batch + _text(b"filenames") + b"](" + file_names + b"eu."
 
 
 def _text(value: bytes) -> bytes:

@@ -42,26 +42,27 @@ def picture_name(file_name: str) -> str:
 
 
 def decode_instances(content: bytes, where: str) -> List[Picture]:
-    """Return the pictures of an annotation file, by their ids; crowds are left out, as usual.
+    """Decode an annotation file to its pictures, ordered by id; crowds are left out, as usual.
 
-    Raises DataError, naming `where`, for another form or a box that cannot be.
+    Raises DataError, naming the file `where`: it has another form, or a box or label is impossible.
     """
     try:
-        whole = json.loads(content.decode("utf-8"))
-        of_picture: Dict[int, List[List[float]]] = {int(row["id"]): [] for row in whole["images"]}
-        for row in whole["annotations"]:
+        instances = json.loads(content.decode("utf-8"))
+        objects: Dict[int, List[List[float]]] = {int(row["id"]): [] for row in instances["images"]}
+        for row in instances["annotations"]:
             if not row["iscrowd"]:
                 left, top, width, height = (float(value) for value in row["bbox"])
                 label = int(row["category_id"])
                 box = [left, top, left + width, top + height, label]
-                of_picture[int(row["image_id"])].append(box)
-        rows = sorted(whole["images"], key=lambda row: int(row["id"]))
-        return [_picture(row, of_picture[int(row["id"])]) for row in rows]
+                objects[int(row["image_id"])].append(box)
+        rows = sorted(instances["images"], key=lambda row: int(row["id"]))
+        return [_picture(row, objects[int(row["id"])]) for row in rows]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(f"{where} is not COCO's annotations of objects ({error!r})") from error
 
 
 def _picture(row: Document, objects: List[List[float]]) -> Picture:
+    """Make a `Picture` of its image row and rows of corners and label; raises ValueError."""
     table = np.array(objects, dtype=np.float64).reshape(-1, 5)
     labels = table[:, 4].astype(np.int64)
     if not np.isfinite(table).all() or ((labels < 1) | (labels >= CATEGORIES)).any():
@@ -70,13 +71,13 @@ def _picture(row: Document, objects: List[List[float]]) -> Picture:
     if "/" in name:
         raise ValueError(f"the picture's name {name!r} leads elsewhere")
     boxes = table[:, :4].astype(np.float32)
-    is_area = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])  # a few have none
-    size = int(row["width"]), int(row["height"])
-    return Picture(int(row["id"]), name, size[0], size[1], boxes[is_area], labels[is_area])
+    has_area = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])  # a few have none
+    width, height = int(row["width"]), int(row["height"])
+    return Picture(int(row["id"]), name, width, height, boxes[has_area], labels[has_area])
 
 
 def encode_instances(pictures: Iterable[Picture]) -> bytes:
-    """Return the bytes of an annotation file."""
+    """Encode pictures and their objects as the bytes of an annotation file (JSON)."""
     images: List[Document] = []
     annotations: List[Document] = []
     labels = set()
@@ -90,18 +91,19 @@ def encode_instances(pictures: Iterable[Picture]) -> bytes:
             }
         )
         for box, label in zip(picture.boxes.tolist(), picture.labels.tolist()):
-            width, height = box[2] - box[0], box[3] - box[1]
+            left, top, right, bottom = box
+            width, height = right - left, bottom - top
             labels.add(label)
             annotations.append(
                 {
                     "id": len(annotations) + 1,
                     "image_id": picture.id,
                     "category_id": label,
-                    "bbox": [box[0], box[1], width, height],
+                    "bbox": [left, top, width, height],
                     "area": width * height,
                     "iscrowd": 0,
                 }
             )
     categories = [{"id": label, "name": f"category {label}"} for label in sorted(labels)]
-    whole = {"images": images, "annotations": annotations, "categories": categories}
-    return json.dumps(whole).encode("utf-8")
+    instances = {"images": images, "annotations": annotations, "categories": categories}
+    return json.dumps(instances).encode("utf-8")

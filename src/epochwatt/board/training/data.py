@@ -57,10 +57,10 @@ class MnistFiles(_InMemory):
     def __init__(self, folder: str, manifest: Document) -> None:
         self.images = idx.decode(read_checked(folder, MNIST_IMAGES, manifest), MNIST_IMAGES)
         self.labels = idx.decode(read_checked(folder, MNIST_LABELS, manifest), MNIST_LABELS)
-        shapes = self.images.shape, self.labels.shape
-        if self.images.ndim != 3 or shapes[1] != shapes[0][:1]:
+        images, labels = self.images.shape, self.labels.shape
+        if len(images) != 3 or labels != images[:1]:
             raise DataError(
-                "images {} and labels {} do not fit each other".format(*shapes), where=folder
+                f"images {images} and labels {labels} do not fit each other", where=folder
             )
 
 
@@ -85,7 +85,10 @@ READERS = {
 
 
 def reader_of(dataset: str) -> Any:
-    """Return the reader class of a data set; one with a dot is a reference to an own class."""
+    """Return the reader class of a data set, for `module.Class` the user's own.
+
+    Raises ConfigError: there is no such reader.
+    """
     if is_reference(dataset):
         return resolve(dataset, "the data set")
     if dataset not in READERS:
@@ -108,13 +111,10 @@ def dataset_paths(root: str, factors: Factors, manifest: Document) -> List[str]:
 
 
 def open_dataset(root: str, factors: Factors) -> Tuple[Any, Document]:
-    """Open the data set that a run names; return its reader and its manifest.
+    """Open the data set that a run's `factors` name below `root`; return reader and manifest.
 
     Raises DataError: the data set is missing, cut short, altered or made by another recipe;
-    ConfigError: an own reader lacks a length or `read`.
-
-    `root`: folder of the storage medium that holds data sets; `factors`: the run's complete
-    factors, with `recipe`
+    ConfigError: a user's own reader lacks a length or `read`.
     """
     folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])

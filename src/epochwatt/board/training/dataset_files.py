@@ -14,7 +14,10 @@ REMAKE = "remove the folder and start again; the data set is then made anew"
 
 
 def read_manifest(folder: str, recipe: Document) -> Document:
-    """Read a data set's manifest and check that it was made by the recipe that the run names."""
+    """Read a data set's manifest and compare its recipe with the run's.
+
+    Raises DataError: it is missing, damaged or of another recipe.
+    """
     path = os.path.join(folder, MANIFEST)
     if not os.path.exists(path):
         raise DataError(f"no data set: {MANIFEST} is missing", where=folder, do=REMAKE)
@@ -34,7 +37,7 @@ def read_manifest(folder: str, recipe: Document) -> Document:
 
 
 def check_size(folder: str, name: str, manifest: Document) -> None:
-    """Compare a file's size with the manifest, without reading the file."""
+    """Raise DataError unless a file's size is that in the manifest; its content is not read."""
     path = os.path.join(folder, name)
     expected = manifest["files"].get(name)
     if expected is None:
@@ -60,7 +63,7 @@ def unreadable(path: str, error: Exception) -> DataError:
 
 
 def read_checked(folder: str, name: str, manifest: Document) -> bytes:
-    """Read a whole file of a data set and compare it with the manifest."""
+    """Read a file of a data set; raises DataError unless size and SHA-256 are the manifest's."""
     check_size(folder, name, manifest)
     path = os.path.join(folder, name)
     try:

@@ -43,18 +43,18 @@ OPTIONS: Dict[str, Tuple[str, Callable[[str], Any]]] = {  # name: its help and t
     "receipt": ("file to write when all is measured", str),
     "machine": ("what to know of the machine (device.machine), as JSON", json.loads),
 }
-_SEVERAL = ("precisions",)
+_LISTS = ("precisions",)  # options with several values
 
 
 def options(program: str, description: str, names: str, argv: Optional[List[str]]) -> Any:
-    """Parse the options of a program, all of them required.
+    """Parse a program's options, all required; return argparse's namespace.
 
-    `names`: those of `OPTIONS` that it has, with blanks between
+    `names`: its keys of `OPTIONS`, separated by blanks
     """
     parser = argparse.ArgumentParser(prog=program, description=description)
     for name in names.split():
         text, kind = OPTIONS[name]
-        n_values = "+" if name in _SEVERAL else None
+        n_values = "+" if name in _LISTS else None
         parser.add_argument("--" + name, required=True, help=text, type=kind, nargs=n_values)
     return parser.parse_args(argv)
 
@@ -67,10 +67,11 @@ class _Lines(logging.Formatter):
         return prefix + super().format(record)
 
 
-def exit_status(what: str, measure: Callable[[], None]) -> int:
-    """Measure, and log to stderr; return 0, 1 after an error, 4 when a restart is needed.
+def exit_status(job: str, measure: Callable[[], None]) -> int:
+    """Call `measure`, log to stderr and return an exit status.
 
-    `measure` does it, and imports torch; what is wrong in the program itself passes through.
+    That is 0, 1 after an error, 4 when a restart is needed, 130 after Ctrl-C. Errors of this
+    program itself pass through. `job`: its name in messages
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
@@ -79,30 +80,29 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     try:
         measure()
     except RebootNeeded as error:
-        print(f"reboot needed: {what}: {error}", file=sys.stderr)
+        print(f"reboot needed: {job}: {error}", file=sys.stderr)
         return REBOOT_NEEDED
     except EpochwattError as error:
-        print(f"error: {what}: {error}", file=sys.stderr)
+        print(f"error: {job}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"ended by Ctrl-C: {what}", file=sys.stderr)
+        print(f"ended by Ctrl-C: {job}", file=sys.stderr)
         return 130
     except Exception as error:
         failure = failure_of(error)
         if failure is None:
             raise
-        print(f"error: {what}: {failure}", file=sys.stderr)
+        print(f"error: {job}: {failure}", file=sys.stderr)
         return 1
     return 0
 
 
 def take_the_board() -> None:
-    """Forget how many threads Snakemake allows, before torch is imported.
+    """Unset the thread limits that Snakemake put into the environment, before torch is imported.
 
-    They are the cores of `--cores`, by default those that were on when the workflow started, and
-    one in a job of Slurm (`set-threads` in profiles/slurm). A measurement has the machine to itself
-    and torch counts the cores of its power mode, as without Snakemake. A number that somebody set
-    for themselves stays.
+    They are its `--cores`, or one in a job of Slurm. A measurement has the machine to itself, and
+    torch counts the cores of its power mode, as without Snakemake. Where the variables differ a
+    user has set one of them, and all stay.
     """
     values = {os.environ.get(name) for name in SET_BY_SNAKEMAKE}
     if len(values) == 1 and None not in values:
@@ -110,14 +110,14 @@ def take_the_board() -> None:
             del os.environ[name]
 
 
-# -- errors that are not of our program -----------------------------------------------------------
+# -- errors of libraries and of the machine -------------------------------------------------------
 
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
-_NUMBER = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
+_ERRNO = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
-_SHARING = ("multiprocessing/synchronize.py", "multiprocessing/heap.py")  # with files in SHM
+_SHARED_MEMORY = ("multiprocessing/synchronize.py", "multiprocessing/heap.py")  # with files in SHM
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
 
@@ -127,23 +127,26 @@ def importing() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not _is_of_an_import(error):
+        if not _is_import_error(error):
             raise
         raise failure_of(error) from error  # type: ignore[misc]  # it is not None
 
 
 def failure_of(error: BaseException) -> Optional[TrainingError]:
-    """Return what to say of an error that is not of our program or its data; None: it is of those.
+    """Return a `TrainingError` that explains an error of a library or of the machine.
 
-    Whatever a library raises while it is imported counts, what the machine refuses, and what
-    `device.remedies` knows.
+    Explained are failed imports, what the machine refuses, and what `device.remedies` knows; None
+    for any other error: it is of this program or its data.
     """
-    remedy = remedies.remedy_of(_text(error))
-    if _is_of_an_import(error):
-        remedy = next(filter(None, (remedies.remedy_of(_text(e)) for e in _chain(error))), None)
+    remedy = remedies.remedy_of(_describe(error))
+    if _is_import_error(error):
+        cause: Optional[BaseException] = error.__cause__ or error.__context__
+        while remedy is None and cause is not None:  # torch looks for CUDA again, and says less
+            remedy = remedies.remedy_of(_describe(cause))
+            cause = cause.__cause__ or cause.__context__
         problem = f"{sys.executable} cannot import what training needs"
         do = "name an interpreter that can under `python:` in config/devices/"
-    elif _is_of_the_machine(error):
+    elif _is_machine_error(error):
         problem = "the machine does not give what a measurement needs"
         do = (
             "look at memory, disk and limits (free, df, `ulimit -a`), then start again: what was "
@@ -154,44 +157,39 @@ def failure_of(error: BaseException) -> Optional[TrainingError]:
     else:
         return TrainingError(remedy.cause, found=remedy.line, do=remedy.do)
     if remedy is None:
-        return TrainingError(problem, found=_text(error), do=do)
+        return TrainingError(problem, found=_describe(error), do=do)
     return TrainingError(f"{problem}: {remedy.cause}", found=remedy.line, do=remedy.do)
 
 
-def _text(error: BaseException) -> str:
-    """Return kind and text of an error; of one that came in a worker only what was raised there."""
+def _describe(error: BaseException) -> str:
+    """Return `Type: message` of an error; of a loader worker's the last line of its traceback.
+
+    /dev/shm is added to an OSError of shared memory, whose message does not name it.
+    """
     text = f"{type(error).__name__}: {error}".strip()
     if "Traceback (most recent" in text:
         return text.rpartition("\n")[2]
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if isinstance(error, OSError) and any(file.endswith(_SHARING) for file in files):
+    if isinstance(error, OSError) and any(file.endswith(_SHARED_MEMORY) for file in files):
         return f"{text}: {host.SHM}"
     return text
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those that it came of: torch looks for CUDA again, and says less then."""
-    cause: Optional[BaseException] = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
-
-
-def _is_of_an_import(error: BaseException) -> bool:
-    """Return whether an error came while a library was imported: its module was being run."""
-    names = {
+def _is_import_error(error: BaseException) -> bool:
+    """Return whether an error is an ImportError or was raised while a library's module ran."""
+    packages = {
         frame.f_globals.get("__name__", "").partition(".")[0]
         for frame, _ in traceback.walk_tb(error.__traceback__)
         if frame.f_code.co_name == "<module>"
     }
-    return isinstance(error, ImportError) or bool(names & set(_LIBRARIES))
+    return isinstance(error, ImportError) or bool(packages & set(_LIBRARIES))
 
 
-def _is_of_the_machine(error: BaseException) -> bool:
-    """Tell what the machine refused from what is wrong in a program or in its data."""
+def _is_machine_error(error: BaseException) -> bool:
+    """Return whether the machine refused memory, disk, a thread or a file that exists."""
     if isinstance(error, RuntimeError):
         return _NO_MEMORY.search(str(error)) is not None
     if isinstance(error, OSError):
-        numbers = _NUMBER.findall(str(error))
-        return bool(numbers) and int(numbers[-1]) not in _NO_SUCH_FILE
+        errnos = _ERRNO.findall(str(error))
+        return bool(errnos) and int(errnos[-1]) not in _NO_SUCH_FILE
     return isinstance(error, MemoryError)

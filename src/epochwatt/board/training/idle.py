@@ -31,12 +31,13 @@ KEY = "idle"
 def measure_idle(
     machine: Machine, idle: str, settings: Factors, seconds: float, measured: str
 ) -> str:
-    """Measure the idle power of a board in one mode, unless it has been measured; return where.
+    """Measure a board's idle power in one mode, unless that is done; return the record's folder.
 
-    `settings` has `power_mode_settings`, `dvfs` and `board_settings`, as a run's factors.
+    Sets the mode, under the machine's lock, and puts it back. `idle`: id of the measurement;
+    `settings`: `power_mode_settings`, `dvfs` and `board_settings`, as in a run's factors
 
-    Raises BoardError: the mode cannot be set; TrainingError: the sampler was lost, or no power
-    sensor is there.
+    Raises BoardError: the mode cannot be set; TrainingError: the sampler was lost, or there is no
+    power sensor.
     """
     folder = MeasuredFolder(measured, idle)
     if folder.has(KEY):
@@ -61,7 +62,10 @@ def measure_idle(
 
 
 def _observe(machine: Machine, folder: str, seconds: float) -> Document:
-    """Sample for a while and do nothing; return the bounds and the counters of events."""
+    """Sample an idle board into `folder` for some seconds; return begin, end and event counters.
+
+    Raises TrainingError: the sampler was lost, or no source reads power.
+    """
     with Observer(machine, folder) as observer:
         observer.begin(folder)
         start_s, unix_s = time.perf_counter(), time.time()

@@ -16,9 +16,9 @@ UNSIGNED_BYTE = 0x08
 
 
 def decode(content: bytes, where: str) -> np.ndarray:
-    """Return the array of an IDX file's bytes: uint8, read-only, shape as its header says.
+    """Decode an IDX file's bytes to a read-only uint8 array of the header's shape.
 
-    Raises DataError, naming `where`, for another type or a size that does not fit the header.
+    Raises DataError, naming the file `where`: its type is another, or its size not the header's.
     """
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTE:
         raise DataError(f"{where} is not an IDX file of unsigned bytes")

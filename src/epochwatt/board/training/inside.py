@@ -31,7 +31,7 @@ def measure_inside(
     machine: Machine,
     conditions: Document,
 ) -> None:
-    """Measure epochs in the run's container; raises TrainingError."""
+    """Start the run's container and measure epochs in it; raises TrainingError: it failed."""
     settings = container.settings_of(factors)
     assert settings is not None
     job = {
@@ -46,7 +46,7 @@ def measure_inside(
     }
     name = f"epochwatt-{os.getpid()}"
     os.makedirs(folder.root, exist_ok=True)
-    words = container.command(
+    command = container.command(
         settings,
         ["-m", "epochwatt.board.training.inside", json.dumps(job)],
         name,
@@ -55,11 +55,11 @@ def measure_inside(
     )
     image = settings["image"] or settings["rootfs"]
     log.info("in a container of %s: %s", settings["engine"], image)
-    container.run(settings, words, name)
+    container.run(settings, command, name)
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Measure what the one argument says, as JSON; return an exit status."""
+    """Measure the job that the only argument holds as JSON; return an exit status."""
     (text,) = sys.argv[1:] if argv is None else argv
     job = json.loads(text)
     threading.Thread(target=_end_with_the_starter, daemon=True).start()

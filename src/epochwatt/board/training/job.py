@@ -31,18 +31,18 @@ def measure_missing(
     measure: Callable[[List[int]], None],
     modes: Optional[Sequence[Any]] = None,
 ) -> None:
-    """Measure what is not measured yet, and write the receipt.
+    """Measure a job's missing epochs or modes under the machine's lock, and write its receipt.
 
-    Waits for the machine's lock, naming its holder. Each epoch or mode is kept as soon as it is
-    finished. Raises any EpochwattError of the layers below; what was finished before it stays.
+    Damaged ones are moved to the trash and measured again. Raises any EpochwattError of the layers
+    below; what was finished before it stays.
 
-    `first`, `last`: numbers of epochs, or of modes in `modes`; `measure`: takes the numbers that
-    are missing
+    `first`, `last`: numbers of epochs, or of modes in `modes`, both included; `measure`: takes the
+    numbers that are missing and keeps each as soon as it is finished
     """
 
     def missing(numbers: Iterable[int]) -> List[int]:
         keys = {number: number if modes is None else modes[number] for number in numbers}
-        return [number for number, key in keys.items() if not _is_measured(folder, key)]
+        return [number for number, key in keys.items() if not _keep_or_trash(folder, key)]
 
     numbers = missing(range(first, last + 1))
     if numbers:
@@ -57,8 +57,8 @@ def measure_missing(
     write_receipt(receipt, folder, first, last, modes)
 
 
-def _is_measured(folder: MeasuredFolder, key: Any) -> bool:
-    """Return whether an epoch or mode is measured and whole; a damaged one goes to the trash."""
+def _keep_or_trash(folder: MeasuredFolder, key: Any) -> bool:
+    """Verify an epoch or mode and trash a damaged one; return whether a whole one is there."""
     if not folder.has(key):
         return False
     try:
@@ -68,13 +68,9 @@ def _is_measured(folder: MeasuredFolder, key: Any) -> bool:
             (moved,) = folder.discard(key)
         log.warning("%s\n  it was moved to %s and is measured again now", error, moved)
         return False
-    when = time.localtime(record.meta["t_start_unix_s"])
-    log.info(
-        "%s was measured on %s; %s",
-        folder.title(key),
-        time.strftime("%Y-%m-%d at %H:%M:%S", when),
-        folder.again(key),
-    )
+    measured = time.localtime(record.meta["t_start_unix_s"])
+    date = time.strftime("%Y-%m-%d at %H:%M:%S", measured)
+    log.info("%s was measured on %s; %s", folder.title(key), date, folder.again(key))
     return True
 
 
@@ -96,9 +92,9 @@ def run_part(
 
     def measure(epochs: List[int]) -> None:
         with prepared(machine, factors, epochs[0]) as conditions:
-            is_outside = container.settings_of(factors) is None
-            measure_these = measure_epochs if is_outside else measure_inside
-            measure_these(folder, factors, epochs, data_root, machine, conditions)
+            has_container = container.settings_of(factors) is not None
+            measure_all = measure_inside if has_container else measure_epochs
+            measure_all(folder, factors, epochs, data_root, machine, conditions)
 
     measure_missing(folder, first, last, receipt, measure)
 
@@ -112,11 +108,13 @@ def measure_epochs(
     conditions: Document,
     inside: Optional[Document] = None,
 ) -> None:
-    """Measure epochs in this process; the machine has been made ready.
+    """Measure epochs in this process, on a machine that is prepared, and keep their records.
 
-    `inside` is the container that this process runs in (`device.container.describe`).
+    `conditions`: of the board, as `prepared` yields them; `inside`: the container of this process
+    (`device.container.describe`)
 
-    Raises TrainingError, DataError, RecordWriteError.
+    Raises TrainingError: the network cannot be trained here; DataError: the data set is missing or
+    damaged; RecordWriteError: a record cannot be written.
     """
     with importing():  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.board.training.session import Session

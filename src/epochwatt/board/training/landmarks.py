@@ -24,9 +24,9 @@ def image_name(image_id: str) -> str:
 
 
 def decode_map(content: bytes, where: str) -> List[Row]:
-    """Return the rows of a map's bytes, in order.
+    """Decode a CSV map of pictures and classes to its rows, in order.
 
-    Raises DataError, naming `where`, for another form or a class that there is not.
+    Raises DataError, naming the file `where`: a column is missing, or a class or id is impossible.
     """
     try:
         reader = csv.DictReader(io.StringIO(content.decode("utf-8")))
@@ -42,7 +42,7 @@ def decode_map(content: bytes, where: str) -> List[Row]:
 
 
 def encode_map(rows: Iterable[Row]) -> bytes:
-    """Return the bytes of a map."""
+    """Encode rows as the bytes of a CSV map."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)

@@ -47,7 +47,10 @@ class TimedMinibatches(Dataset):
             self._seconds = multiprocessing.RawArray("d", 2 * num_workers)
 
     def __getitem__(self, indices: List[int]) -> Any:
-        """Return inputs (B, ...) and labels (B,) or targets (B, ...) of the samples `indices`."""
+        """Read, transform and collate samples; add the times to `seconds`.
+
+        Returns inputs (B, ...) and labels (B,) or targets (B, ...).
+        """
         read, transform = self.source.read, self.transform
         samples = []
         fetch_s = 0.0
@@ -58,12 +61,12 @@ class TimedMinibatches(Dataset):
             fetch_s += perf_counter()
             samples.append((transform(raw), label))
         if isinstance(samples[0][0], Sample):  # to ask each was a quarter of the cost of timing
-            samples = [made for made, _ in samples]
+            samples = [sample for sample, _ in samples]
         minibatch = default_collate(samples)
         worker = get_worker_info() if self._has_workers else None
-        row = 0 if worker is None else 2 * worker.id
-        self._seconds[row] += fetch_s
-        self._seconds[row + 1] += perf_counter() - start - fetch_s
+        fetch_index = 0 if worker is None else 2 * worker.id
+        self._seconds[fetch_index] += fetch_s
+        self._seconds[fetch_index + 1] += perf_counter() - start - fetch_s
         return minibatch
 
     def seconds(self) -> Tuple[float, float]:
@@ -74,12 +77,10 @@ class TimedMinibatches(Dataset):
 def make_loader(
     minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
 ) -> DataLoader:
-    """Return the loader of one epoch, by the run's `batch_size`, `num_workers`, `prefetch_factor`.
+    """Return the loader of one shuffled epoch, by `batch_size`, `num_workers`, `prefetch_factor`.
 
-    `generator` is the source of the order and of the workers' seeds.
-
-    Raises TrainingError: the path of the folder for temporary files is too long for the workers'
-    sockets.
+    `generator` draws the order and the workers' seeds. Raises TrainingError: TMPDIR is too long a
+    path for the workers' sockets.
     """
     order = RandomSampler(range(n_samples), generator=generator)
     batches = BatchSampler(order, factors["batch_size"], drop_last=False)
@@ -89,7 +90,7 @@ def make_loader(
 def make_endless_loader(
     minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
 ) -> DataLoader:
-    """Return a loader as `make_loader` does, whose mini-batches do not end and are all whole."""
+    """Return a loader as `make_loader` does, of whole mini-batches without end."""
     batches = EndlessBatches(n_samples, factors["batch_size"], generator)
     return _loader(minibatches, batches, factors, generator)
 
@@ -108,19 +109,19 @@ class EndlessBatches:
         self._generator = generator
 
     def __iter__(self) -> Iterator[List[int]]:
-        size, waiting = self._batch_size, []  # type: int, List[int]
+        batch_size, indices = self._batch_size, []  # type: int, List[int]
         while True:
-            waiting = waiting + torch.randperm(self._n_samples, generator=self._generator).tolist()
-            whole = len(waiting) - len(waiting) % size
-            for start in range(0, whole, size):
-                yield waiting[start : start + size]
-            waiting = waiting[whole:]
+            indices = indices + torch.randperm(self._n_samples, generator=self._generator).tolist()
+            end = len(indices) - len(indices) % batch_size  # of the last whole mini-batch
+            for start in range(0, end, batch_size):
+                yield indices[start : start + batch_size]
+            indices = indices[end:]
 
 
 def _loader(
     minibatches: Dataset, batches: Iterable, factors: dict, generator: torch.Generator
 ) -> DataLoader:
-    """Build torch's DataLoader for these mini-batches, with forked workers."""
+    """Build torch's DataLoader with forked workers; raises as `make_loader`."""
     options = {}
     if factors["num_workers"] > 0:
         folder = tempfile.gettempdir()

@@ -25,13 +25,13 @@ def run_epoch(
     keep: Callable[[Any], Any],
     timer: Any,
 ) -> Bounds:
-    """Train on the mini-batches of `loader` and stamp where the time goes.
+    """Train on the mini-batches of `loader` and stamp each part's begin; return begin and end.
 
     The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
     worker shut-down (StopIteration) into the time after the last `ASK`, hence the overhead.
 
-    `keep`: takes the loss, and ends the loop where it returns something true; outside of every
-    interval, so its time is overhead
+    `copy`: moves a mini-batch to the device; `step`: trains on it and returns its loss; `keep`:
+    takes the loss, and ends the loop where it returns something true; its time is overhead
     `timer`: made by `timing.make_timer`
     """
     stamp = timer.stamp

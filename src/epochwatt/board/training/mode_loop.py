@@ -44,36 +44,34 @@ class ModeWatch:
         self.n_power = 0
 
     def begin(self) -> None:
-        """Take what was read at rest; training begins now."""
-        self._look()
-        self._load_s = self._looked_s = self._clock()
+        """Read the power at rest and note the time: training begins now."""
+        self._read_power()
+        self._load_s = self._read_s = self._clock()
 
     def __call__(self, loss: Any = None) -> bool:
-        """Return whether another mini-batch is wanted; one has just ended."""
+        """Note the end of a mini-batch and read due power; return whether another is wanted."""
         now_s = self._clock()
         self._ends_s.append(now_s)
         if self._clean_s is None:
-            self._follow(now_s)
+            self._find_clean_start(now_s)
         return self._clean_s is None or not self._has_enough(now_s)
 
-    def _follow(self, now_s: float) -> None:
+    def _find_clean_start(self, now_s: float) -> None:
+        """Set `_clean_s` once power has followed the training, or no longer is waited for."""
+        if now_s - self._read_s >= POLL_S:
+            n_examined = len(self._t_s)
+            self._read_s = now_s
+            self._read_power()
+            self.transition = find_transition(self._t_s, self._power_w, self._load_s, n_examined)
         limits = self._procedure
-        if self._is_time(now_s):
-            examined = len(self._t_s)
-            self._look()
-            self.transition = find_transition(self._t_s, self._power_w, self._load_s, examined)
+        longest_s = limits.patience_s if self.has_sensor else limits.warm_up_s
         if self.transition is not None:
             self._clean_s = self.transition.followed_s
-        elif now_s - self._load_s >= (limits.patience_s if self.has_sensor else limits.warm_up_s):
+        elif now_s - self._load_s >= longest_s:
             self._clean_s = now_s
 
-    def _is_time(self, now_s: float) -> bool:
-        if now_s - self._looked_s < POLL_S:
-            return False
-        self._looked_s = now_s
-        return True
-
-    def _look(self) -> None:
+    def _read_power(self) -> None:
+        """Append the new readings of power; set `has_sensor`."""
         power = self._power()
         self.has_sensor = power.scope is not None
         self._t_s += power.t_s
@@ -86,22 +84,24 @@ class ModeWatch:
         return bisect_left(self._ends_s, self._clean_s) + 2
 
     def mean_power_w(self) -> Optional[float]:
-        """Return the mean of the readings since the first clean mini-batch; None: there are none.
+        """Return the mean power since the first clean mini-batch began, W; None: no reading.
 
-        For who watches: tables take the mean over time.
+        It is for the log alone: tables take the mean over time.
         """
-        since_s = self._ends_s[self.first() - 1]
-        powers_w = [w for t_s, w in zip(self._t_s, self._power_w) if t_s >= since_s]
+        clean_s = self._ends_s[self.first() - 1]
+        powers_w = [w for t_s, w in zip(self._t_s, self._power_w) if t_s >= clean_s]
         return sum(powers_w) / len(powers_w) if powers_w else None
 
     def _has_enough(self, now_s: float) -> bool:
+        """Read due power, update `n_power`; return whether mini-batches and readings suffice."""
         first, limits = self.first(), self._procedure
         if len(self._ends_s) - first < limits.minibatches:
             return False
         if not self.has_sensor or self.n_power >= limits.power_readings:
             return True
-        since_s = self._ends_s[first - 1]
-        if self._is_time(now_s):
-            self._look()
-            self.n_power = sum(t_s >= since_s for t_s in self._t_s)
-        return self.n_power >= limits.power_readings or now_s - since_s >= limits.power_patience_s
+        clean_s = self._ends_s[first - 1]
+        if now_s - self._read_s >= POLL_S:
+            self._read_s = now_s
+            self._read_power()
+            self.n_power = sum(t_s >= clean_s for t_s in self._t_s)
+        return self.n_power >= limits.power_readings or now_s - clean_s >= limits.power_patience_s

@@ -84,9 +84,9 @@ class QuestionAnswering(nn.Module):
         self.adds_mask = find_spec("transformers.masking_utils") is not None
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the scores (B, 2, T) of beginning and end.
+        """Return the scores (B, 2, T) of an answer's beginning and end at each piece.
 
-        `inputs`: (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
+        `inputs`: int64 (B, 3, T): word pieces, attention mask, segment (1: text, 0: question)
         """
         pieces, mask, segment = inputs.unbind(1)
         if self.adds_mask:
@@ -101,9 +101,9 @@ def bert_base() -> nn.Module:
     return QuestionAnswering()
 
 
-def answer_loss(network: nn.Module, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross entropy of beginnings and ends against places (B, 2)."""
-    return functional.cross_entropy(network(inputs).flatten(0, 1), places.flatten())
+def answer_loss(network: nn.Module, inputs: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
+    """Return the mean cross entropy of answers' first and last pieces against bounds (B, 2)."""
+    return functional.cross_entropy(network(inputs).flatten(0, 1), bounds.flatten())
 
 
 class Detector(nn.Module):
@@ -125,10 +125,10 @@ class Detector(nn.Module):
         names = ("weights", "weights_backbone")
         if not hasattr(models, "get_model"):
             names = ("pretrained", "pretrained_backbone")
-        whole = models.detection.ssdlite320_mobilenet_v3_large(
+        ssdlite = models.detection.ssdlite320_mobilenet_v3_large(
             num_classes=CATEGORIES, **dict.fromkeys(names)
         )
-        self.backbone, self.head = whole.backbone, whole.head
+        self.backbone, self.head = ssdlite.backbone, ssdlite.head
         # (A, 4): corners, pixels
         self.register_buffer("anchors", torch.from_numpy(default_boxes()), persistent=False)
 
@@ -144,16 +144,22 @@ RATIOS = (1.0, 2.0, 3.0)  # of their sides
 
 
 def default_boxes() -> np.ndarray:
-    """Return the anchors of SSDLite320: corners in pixels, float32 (3234, 4)."""
+    """Return the anchors of SSDLite320: corners in pixels, float32 (3234, 4).
+
+    In each cell of a map with scale s: squares of s and of sqrt(s s'), s' being the next map's
+    scale; and for each other ratio r, s sqrt(r) x s / sqrt(r), upright and lying.
+    """
     boxes = []
-    for cells, scale, larger in zip(MAPS, SCALES[:-1], SCALES[1:]):
-        sizes = [(scale, scale), (math.sqrt(scale * larger),) * 2]
-        for root in map(math.sqrt, RATIOS[1:]):
-            sizes += [(scale * root, scale / root), (scale / root, scale * root)]
+    for cells, scale, next_scale in zip(MAPS, SCALES[:-1], SCALES[1:]):
+        mean_scale = math.sqrt(scale * next_scale)
+        sizes = [(scale, scale), (mean_scale, mean_scale)]
+        for ratio in RATIOS[1:]:
+            long, short = scale * math.sqrt(ratio), scale / math.sqrt(ratio)
+            sizes += [(long, short), (short, long)]
         half = 0.5 * np.clip(sizes, 0.0, 1.0)[None]  # (1, 6, 2)
         y, x = np.divmod(np.arange(cells * cells), cells)
-        middles = (np.stack([x, y], 1)[:, None] + 0.5) / cells  # (cells, 1, 2)
-        boxes.append(np.concatenate([middles - half, middles + half], 2).reshape(-1, 4))
+        centres = (np.stack([x, y], 1)[:, None] + 0.5) / cells  # (cells^2, 1, 2)
+        boxes.append(np.concatenate([centres - half, centres + half], 2).reshape(-1, 4))
     return (DETECTION_SIDE * np.concatenate(boxes)).astype(np.float32)
 
 
@@ -163,10 +169,11 @@ OFFSET_WEIGHTS = (10.0, 10.0, 5.0, 5.0)
 
 
 def detection_loss(network: nn.Module, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return SSD's loss: offsets of matched anchors, and categories with hard negatives.
+    """Return SSD's loss of a mini-batch: smooth L1 of box offsets plus cross entropy of categories.
 
-    Equal to torchvision's (a test compares them), but without a loop over pictures, so that its
-    kernels do not depend on what is on them.
+    Offsets count at matched anchors, categories at these and the `NEGATIVES` worst others for each;
+    the sum is divided by the number of matched anchors. Equal to torchvision's (a test compares
+    them), but without a loop over pictures, so that its kernels do not depend on their content.
 
     `network`: a `Detector`, compiled or not
     `images`: (B, 3, 320, 320)
@@ -177,42 +184,43 @@ def detection_loss(network: nn.Module, images: torch.Tensor, targets: torch.Tens
     boxes, labels = targets[..., :4], targets[..., 4].to(torch.int64)
     matches, is_matched = match(anchors, boxes, labels > 0)
     matched_boxes = boxes.gather(1, matches[..., None].expand(-1, -1, 4))
-    wanted = encode(anchors, matched_boxes)
-    wanted = torch.where(is_matched[..., None], wanted, torch.zeros_like(wanted))
-    off = functional.smooth_l1_loss(offsets.float(), wanted, reduction="none").sum(-1)
+    target_offsets = encode(anchors, matched_boxes)
+    target_offsets = torch.where(
+        is_matched[..., None], target_offsets, torch.zeros_like(target_offsets)
+    )
+    box_loss = functional.smooth_l1_loss(offsets.float(), target_offsets, reduction="none").sum(-1)
     classes = torch.where(is_matched, labels.gather(1, matches), torch.zeros_like(matches))
-    wrong = functional.cross_entropy(
+    class_loss = functional.cross_entropy(
         scores.float().flatten(0, 1), classes.flatten(), reduction="none"
     ).view(classes.shape)
     n_matched = is_matched.sum(1, keepdim=True)
-    negatives = wrong.detach().masked_fill(is_matched, float("-inf"))
+    negatives = class_loss.detach().masked_fill(is_matched, float("-inf"))
     rank = negatives.argsort(1, descending=True).argsort(1)
     counts = is_matched | (rank < NEGATIVES * n_matched)
-    total = (off * is_matched).sum() + (wrong * counts).sum()
+    # masks multiply: indexing would make the kernels' sizes depend on the pictures
+    total = (box_loss * is_matched).sum() + (class_loss * counts).sum()
     return total / n_matched.sum().clamp(min=1)
 
 
 def match(
     anchors: torch.Tensor, boxes: torch.Tensor, is_box: torch.Tensor
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Return which box (B, A) each anchor belongs to, and whether it belongs to any, (B, A).
+    """Match anchors (A, 4) to boxes (B, G, 4), all as corners, as SSD does.
 
-    That is the box it overlaps most, where by half or more; and each box has the anchor that
-    overlaps it most.
-
-    `anchors`: (A, 4) corners
-    `boxes`: (B, G, 4) corners
-    `is_box`: (B, G); others are empty rows
+    An anchor is matched to the box that it overlaps most, where by `MATCHED` or more; and each
+    box's best anchor to that box. Returns the index of each anchor's box (B, A) and whether it is
+    matched (B, A). `is_box`: (B, G); other rows are empty
     """
     overlap = overlaps(boxes, anchors)  # (B, G, A)
     overlap = overlap.masked_fill(~is_box[..., None], -1.0)
-    most, matches = overlap.max(1)
-    best = overlap.argmax(2)  # (B, G)
-    best = torch.where(is_box, best, torch.full_like(best, len(anchors)))  # a place for nobody
-    numbers = torch.arange(boxes.shape[1], device=boxes.device).expand_as(best)
+    largest, matches = overlap.max(1)
+    best_anchor = overlap.argmax(2)  # (B, G)
+    # empty rows go to a column behind the last anchor, which is cut off
+    best_anchor = torch.where(is_box, best_anchor, torch.full_like(best_anchor, len(anchors)))
+    indices = torch.arange(boxes.shape[1], device=boxes.device).expand_as(best_anchor)
     forced = torch.full_like(matches[:, :1], -1).repeat(1, len(anchors) + 1)
-    forced = forced.scatter(1, best, numbers)[:, :-1]
-    return torch.where(forced >= 0, forced, matches), (most >= MATCHED) | (forced >= 0)
+    forced = forced.scatter(1, best_anchor, indices)[:, :-1]
+    return torch.where(forced >= 0, forced, matches), (largest >= MATCHED) | (forced >= 0)
 
 
 def overlaps(boxes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
@@ -220,17 +228,21 @@ def overlaps(boxes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
     low = torch.max(boxes[:, :, None, :2], anchors[:, :2])
     high = torch.min(boxes[:, :, None, 2:], anchors[:, 2:])
     shared = (high - low).clamp(min=0).prod(-1)
-    areas = (boxes[..., 2:] - boxes[..., :2]).prod(-1), (anchors[:, 2:] - anchors[:, :2]).prod(-1)
-    return shared / (areas[0][..., None] + areas[1] - shared)
+    box_areas = (boxes[..., 2:] - boxes[..., :2]).prod(-1)[..., None]
+    anchor_areas = (anchors[:, 2:] - anchors[:, :2]).prod(-1)
+    return shared / (box_areas + anchor_areas - shared)
 
 
 def encode(anchors: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
-    """Return the offsets (B, A, 4) that lead from anchors (A, 4) to boxes (B, A, 4)."""
-    sizes = anchors[:, 2:] - anchors[:, :2]
-    middles = anchors[:, :2] + 0.5 * sizes
-    wanted_sizes = boxes[..., 2:] - boxes[..., :2]
-    wanted_middles = boxes[..., :2] + 0.5 * wanted_sizes
+    """Encode boxes (B, A, 4) as SSD's offsets (B, A, 4) from anchors (A, 4), all as corners.
+
+    (x_b - x_a) / w_a, (y_b - y_a) / h_a of the centres, log(w_b / w_a), log(h_b / h_a), weighted.
+    """
+    anchor_sizes = anchors[:, 2:] - anchors[:, :2]
+    anchor_centres = anchors[:, :2] + 0.5 * anchor_sizes
+    sizes = boxes[..., 2:] - boxes[..., :2]
+    centres = boxes[..., :2] + 0.5 * sizes
     offsets = torch.cat(
-        [(wanted_middles - middles) / sizes, torch.log(wanted_sizes / sizes)], dim=-1
+        [(centres - anchor_centres) / anchor_sizes, torch.log(sizes / anchor_sizes)], dim=-1
     )
     return offsets * torch.tensor(OFFSET_WEIGHTS, device=boxes.device)

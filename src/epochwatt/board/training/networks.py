@@ -38,20 +38,20 @@ def _norm(channels: int) -> nn.Module:
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut, which is a 1x1 convolution where the shape changes."""
 
-    def __init__(self, before: int, channels: int, stride: int) -> None:
+    def __init__(self, in_channels: int, channels: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(before, channels, 3, stride=stride, padding=1, bias=False)
+        self.conv1 = nn.Conv2d(in_channels, channels, 3, stride=stride, padding=1, bias=False)
         self.norm1 = _norm(channels)
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.norm2 = _norm(channels)
         self.shortcut = nn.Sequential()  # the identity
-        if stride != 1 or before != channels:
+        if stride != 1 or in_channels != channels:
             self.shortcut = nn.Sequential(
-                nn.Conv2d(before, channels, 1, stride=stride, bias=False), _norm(channels)
+                nn.Conv2d(in_channels, channels, 1, stride=stride, bias=False), _norm(channels)
             )
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return (B, channels, H / stride, W / stride)."""
+        """Return features (B, channels, H / stride, W / stride) of (B, in_channels, H, W)."""
         outputs = functional.relu(self.norm1(self.conv1(inputs)))
         outputs = self.norm2(self.conv2(outputs))
         return functional.relu(outputs + self.shortcut(inputs))
@@ -70,10 +70,10 @@ class CifarResNet18(nn.Module):
         self.stem = nn.Conv2d(3, 64, 3, padding=1, bias=False)
         self.norm = _norm(64)
         blocks = []
-        before = 64
+        in_channels = 64
         for channels, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-            blocks += [BasicBlock(before, channels, stride), BasicBlock(channels, channels, 1)]
-            before = channels
+            blocks += [BasicBlock(in_channels, channels, stride), BasicBlock(channels, channels, 1)]
+            in_channels = channels
         self.stages = nn.Sequential(*blocks)
         self.dense = nn.Linear(512, 10)
 

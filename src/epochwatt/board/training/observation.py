@@ -73,13 +73,16 @@ class Observer:
         return self.sampler.power()
 
     def end(self) -> Document:
-        """Stop sampling; return `events`, the machine's counters before and after, and more."""
+        """Stop sampling and set `statistics`; return `events` and `telemetry_lost`.
+
+        `events` has the machine's counters `before` and `after`.
+        """
         self.statistics = self.sampler.end(self._folder)
         events = {"before": self._events, "after": self.machine.events()}
         return {"events": events, "telemetry_lost": self.statistics["lost"]}
 
     def sensors(self) -> Document:
-        """Return what the sampler says of its sources, after `end`."""
+        """Return the record's keys on power sensors and sampling periods, s, after `end`."""
         sources = self.statistics["sources"]
         scopes = {name: source["scope"] for name, source in sources.items()}
         return {
@@ -119,7 +122,7 @@ class EpochObserver(Observer):
         self._cache: Document = {"action": None, "in_memory": in_memory, "before_pct": None}
 
     def drop_cache(self, epoch: int) -> None:
-        """Drop the page cache where the policy says so."""
+        """Drop the page cache before epoch 0, or each epoch by the policy; note what was done."""
         self._cache["action"] = None
         if epoch == 0 or self._policy == "dropped":
             self._cache["action"] = self.machine.drop_page_cache(self._paths)
@@ -140,16 +143,13 @@ class EpochObserver(Observer):
 
 @contextmanager
 def noticed_stops() -> Iterator[Document]:
-    """Notice what stops this process, or a worker that it forks, inside the block.
-
-    The kernel itself says that a process was stopped, by the signal that continues it, and that the
-    machine slept, by two clocks that part.
+    """Notice if this process or a forked worker is stopped, or the machine suspended, in the block.
 
     Yields
     ------
-    dict : filled at the end of the block. `continued`: one of them got SIGCONT, as whoever was
-        stopped does (by SIGSTOP, or Ctrl-Z in a terminal); None: another thread runs this, and
-        nothing can be said. `slept_s`: how long the machine was suspended.
+    dict : filled at the end of the block. `continued`: one of them got SIGCONT, as after SIGSTOP or
+        Ctrl-Z; `slept_s`: how long the machine was suspended, by two clocks. Both are None where
+        this is not the main thread, which alone may handle signals.
     """
     stops: Document = {"continued": None, "slept_s": None}
     if threading.current_thread() is not threading.main_thread():
@@ -157,15 +157,15 @@ def noticed_stops() -> Iterator[Document]:
         return
     with mmap.mmap(-1, 1) as shared:  # forked workers write it, too
 
-        def note(number: int, frame: Any) -> None:
+        def note_sigcont(number: int, frame: Any) -> None:
             shared[0] = 1
 
         slept_before_s = _slept_s()
-        before = signal.signal(signal.SIGCONT, note)
+        previous_handler = signal.signal(signal.SIGCONT, note_sigcont)
         try:
             yield stops
         finally:
-            signal.signal(signal.SIGCONT, before)
+            signal.signal(signal.SIGCONT, previous_handler)
             stops["continued"] = bool(shared[0])
             stops["slept_s"] = max(0.0, _slept_s() - slept_before_s)
 
@@ -181,10 +181,9 @@ def has_stopped(stops: Document) -> bool:
 
 
 def circumstances(machine: Machine, device: Any, gpu: str) -> Document:
-    """Return what every record says of versions, machine and software.
+    """Return the keys of every record on versions, machine and software.
 
-    `device` is where torch computes, `gpu` which GPU that is (`which_gpu.gpu_of`); a program
-    without torch has None.
+    `device`: torch's, None for a program without torch; `gpu`: UUID of its GPU (`which_gpu.gpu_of`)
     """
     torch = sys.modules.get("torch")
     meta: Document = {
@@ -211,15 +210,15 @@ def observed_mode(
     applied: Document,
     conditions: Document,
 ) -> Iterator[Document]:
-    """Observe a mode, which is set, while the block measures it.
+    """Open a mode's attempt and sample into it while the block measures; the mode is set already.
 
     `number`: of the mode in its grid
-    `applied`: what `Machine.change` returned
-    `conditions`: what the record says of a board besides
+    `applied`: the mode as it was set, from `Machine.change`
+    `conditions`: the board's `busy_pct` and `settled`, for the record
 
     Yields
     ------
-    dict : what is recorded of it, whole at the end of the block; `flags`: flag -> whether it holds
+    dict : filled at the end of the block with keys of the record; `flags`: flag -> whether it holds
     """
     machine = observer.machine
     observed: Document = {"measurement_id": uuid.uuid4().hex}
@@ -234,8 +233,8 @@ def observed_mode(
         observed["board"] = dict(conditions, power_mode=applied)
     elif applied["resolved"]:
         observed["clocks_set"] = applied
-    wanted, unmet = applied["resolved"], applied["unmet"]
-    below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
+    requested, unmet = applied["resolved"], applied["unmet"]
+    below = [key for key in unmet if key != "cores" and unmet[key] < requested[key]]
     observed["flags"] = {
         "clock_below_request": bool(below),
         "mode_not_met": bool(set(unmet) - set(below)),
@@ -245,5 +244,5 @@ def observed_mode(
 
 
 def raised(flags: Dict[str, bool]) -> List[str]:
-    """Return the flags that hold, in order."""
+    """Return the names of the flags that hold, sorted."""
     return sorted(flag for flag, holds in flags.items() if holds)

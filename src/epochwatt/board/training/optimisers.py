@@ -41,12 +41,15 @@ class MomentumSgd:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move every parameter that has a gradient along it."""
-        used = [i for i, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        momenta = [self.momenta[i] for i in used]
-        sgd(
-            [self.parameters[i] for i in used],
-            [self.parameters[i].grad for i in used],
+        """Update in place the parameters with a gradient, and their momenta.
+
+        m = MOMENTUM m + gradient (the gradient alone at first), parameter -= LEARNING_RATE m.
+        """
+        trained = [i for i, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        momenta = [self.momenta[i] for i in trained]
+        sgd(  # fills `momenta` where there was none
+            [self.parameters[i] for i in trained],
+            [self.parameters[i].grad for i in trained],
             momenta,
             weight_decay=0.0,
             momentum=MOMENTUM,
@@ -55,7 +58,7 @@ class MomentumSgd:
             nesterov=False,
             maximize=False,
         )
-        for i, momentum in zip(used, momenta):
+        for i, momentum in zip(trained, momenta):
             self.momenta[i] = momentum
 
     def state_dict(self) -> Document:

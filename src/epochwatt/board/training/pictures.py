@@ -20,7 +20,10 @@ def picture_name(synset: str, number: int) -> str:
 
 
 def decode_synsets(content: bytes, where: str) -> List[str]:
-    """Return the WordNet ids of the classes, in order; DataError names `where` for another form."""
+    """Decode the list of classes to their 1,000 WordNet ids, in order.
+
+    Raises DataError, naming the file `where`: it is no such list.
+    """
     synsets = content.decode("utf-8", "replace").split()
     if len(set(synsets)) != CLASSES or sorted(synsets) != synsets:
         raise DataError(f"{where} does not list {CLASSES} synsets in order")
@@ -64,7 +67,7 @@ class _Pictures:
         return self.picture(index), self.labels[index]
 
     def picture(self, index: int) -> Any:
-        """Return a picture: PIL, RGB, decoded."""
+        """Open and decode a picture, as PIL RGB; raises DataError: it cannot be read."""
         path = self.paths[index]
         try:
             with open(path, "rb") as handle:

@@ -5,13 +5,14 @@ epoch 0 of a run it may wait until temperature and power keep still.
 """
 
 import logging
+import math
 import os
 import signal
 import time
 from collections import deque
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from epochwatt.board.device import board_files
 from epochwatt.board.device.machine import Machine
@@ -35,23 +36,23 @@ Reading = Tuple[float, float]  # hottest sensor, C; module power, W
 
 @contextmanager
 def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[Document]:
-    """Set the run's power mode; put back what was there before, also when the job is ended.
+    """Set the run's power mode for the block and put the former settings back, however it ends.
 
-    Call it under the machine's lock: what a crashed job left behind is put back first. Before
-    epoch 0 the board may settle.
+    Call it under the machine's lock: what a killed job left set is put back first. Before epoch 0
+    the board may settle.
 
     Raises BoardError: this is not the run's board, unit or medium, or a setting was not met;
     RebootNeeded: the board has to be restarted first.
 
     Yields
     ------
-    dict : what the record says of the board: `power_mode` as it was set and read back, `busy_pct`
-        before the start, `settled`; empty on a host, where a run sets nothing
+    dict : `power_mode` as it was set and read back, `busy_pct`, the load of other programs before,
+        `settled` (see `settle`; None: not waited); empty on a host, where a run sets nothing
     """
     with put_back(machine):
         settings = factors.get("power_mode_settings", {})
         if machine.backend == "host":
-            machine.apply(settings, factors["dvfs"])  # refuses whatever there is to set
+            machine.apply(settings, factors["dvfs"])  # raises BoardError for any setting
             yield {}
             return
         busy_pct = others_pct(machine)
@@ -64,9 +65,9 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
 
 @contextmanager
 def put_back(machine: Machine) -> Iterator[None]:
-    """Put back the settings from before the block however it ends, a killed job's first of all.
+    """Restore the machine's settings after the block, also when SIGTERM or SIGHUP ends it.
 
-    Raises as `prepared`.
+    Those that a killed job left are restored before it. Raises as `prepared`.
     """
     machine.check()
     if machine.left_over():
@@ -81,7 +82,7 @@ def put_back(machine: Machine) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_exception() -> Iterator[None]:
-    """Turn signals that end a process into SystemExit, so that `finally` is reached."""
+    """Turn SIGTERM and SIGHUP inside the block into SystemExit, so that `finally` is reached."""
     owner = os.getpid()
 
     def end(number: int, frame: Optional[FrameType]) -> None:
@@ -92,37 +93,41 @@ def _ended_by_exception() -> Iterator[None]:
         log.warning("ended by %s: the machine is put back", signal.Signals(number).name)
         raise SystemExit(128 + number)
 
-    heard = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # else: nohup
-    before = {number: signal.signal(number, end) for number in heard}
+    handled = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
+    previous_handlers = {number: signal.signal(number, end) for number in handled}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
 def others_pct(machine: Machine) -> Optional[float]:
-    """Return the load of other programs in % of all CPUs: the least of a few short looks."""
-    least: Optional[float] = None
+    """Measure the load of other programs, % of all CPUs: the least of up to `BUSY_LOOKS` tries.
+
+    It takes `BUSY_S` s each and ends at the first below `CALM_PCT`; None: the load is not known.
+    """
+    least_pct = math.inf
     for _ in range(BUSY_LOOKS):
         busy_pct = machine.busy_pct(BUSY_S)
         if busy_pct is None:
             return None
-        least = busy_pct if least is None else min(least, busy_pct)
-        if least < CALM_PCT:
+        least_pct = min(least_pct, busy_pct)
+        if least_pct < CALM_PCT:
             break
-    return least
+    return least_pct
 
 
 def settle(root: str, limits: Document) -> Document:
-    """Wait until the board whose files lie in `root` is steady; return what came of it.
+    """Wait until temperature and power of the board below `root` are steady.
 
-    `limits`: `max_s`, `window_s` (s), `temp_c` (K), `power_w` (W): largest change within the window
+    `limits`: `max_s`, longest wait; `temp_c` (K) and `power_w` (W), largest change that is allowed
+    within `window_s`
 
     Returns
     -------
-    dict : `steady`, `waited_s`, and the hottest sensor `temp_c` and the power `power_w` at the end;
-        None where there is no such reading, which then counts as steady
+    dict : `steady`, `waited_s`, `limits`, and at the end the hottest sensor `temp_c` and the
+        module's power `power_w`; None where there is no reading, which counts as steady
     """
     kind = board_files.board_kind(root)
     sources: List[Source] = []
@@ -144,7 +149,10 @@ def wait_until_steady(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> Document:
-    """Do the waiting of `settle` with any reading, clock and sleep."""
+    """Call `read` every `SETTLE_EVERY_S` until it is steady or the time over; returns as `settle`.
+
+    It is steady once a window is full of readings that differ by no more than the limits.
+    """
     start_s = clock()
     window: Deque[Tuple[float, float, float]] = deque()
     while True:
@@ -157,8 +165,8 @@ def wait_until_steady(
         steady = (
             now_s - window[0][0] >= limits["window_s"] - 1.5 * SETTLE_EVERY_S
             and now_s - start_s >= limits["window_s"] - SETTLE_EVERY_S
-            and _change(temps_c) <= limits["temp_c"]
-            and _change(powers_w) <= limits["power_w"]
+            and _spread(temps_c) <= limits["temp_c"]
+            and _spread(powers_w) <= limits["power_w"]
         )
         if steady or now_s - start_s >= limits["max_s"]:
             break
@@ -168,25 +176,29 @@ def wait_until_steady(
     return {
         "steady": steady,
         "waited_s": now_s - start_s,
-        "temp_c": temp_c if temp_c == temp_c else None,
-        "power_w": power_w if power_w == power_w else None,
+        "temp_c": None if math.isnan(temp_c) else temp_c,
+        "power_w": None if math.isnan(power_w) else power_w,
         "limits": dict(limits),
     }
 
 
-def _change(values: Any) -> float:
-    """Return the largest difference; 0 where nothing was read."""
-    readings = [value for value in values if value == value]
+def _spread(values: Iterable[float]) -> float:
+    """Return the largest minus the smallest value that is not NaN; 0 where there is none."""
+    readings = [value for value in values if not math.isnan(value)]
     return max(readings) - min(readings) if readings else 0.0
 
 
 def _read(sources: List[Source]) -> Reading:
-    """Return the hottest sensor, C, and the module's power, W; NaN where it is not read."""
+    """Read the hottest sensor, C, and the module's power, W; NaN: there is no reading."""
     values: Dict[str, float] = {}
     for source in sources:
         try:
             values.update(zip(source.columns, source.read()))
         except READ_ERRORS:
             pass
-    temps = [v for column, v in values.items() if column.startswith("temp_") and v == v]
-    return max(temps, default=NAN), values.get(TOTAL, NAN)
+    temps_c = [
+        value
+        for column, value in values.items()
+        if column.startswith("temp_") and not math.isnan(value)
+    ]
+    return max(temps_c, default=NAN), values.get(TOTAL, NAN)

@@ -26,9 +26,9 @@ DEFAULTS = Procedure()
 
 
 def procedure_of(factors: Factors) -> Procedure:
-    """Return the numbers of a sweep: `minibatches` and `procedure` of its factors, else defaults.
+    """Return a sweep's procedure: its factors `minibatches` and `procedure` over the defaults.
 
-    Raises ConfigError for a number that is none of these, or below zero.
+    Raises ConfigError: an unknown name, fewer than 2 mini-batches, or a negative number.
     """
     numbers = dict(factors.get("procedure", {}))
     if "minibatches" in factors:

@@ -22,20 +22,22 @@ class Progress:
 
     def __init__(self, timer: Any, epoch: int, n_minibatches: int, out: Any = sys.stderr) -> None:
         self._timer = timer
-        self._what = "warm-up" if epoch < 0 else f"epoch {epoch}"
-        self._n, self._out = n_minibatches, out
+        self._title = "warm-up" if epoch < 0 else f"epoch {epoch}"
+        self._n_minibatches, self._out = n_minibatches, out
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread = threading.Thread(target=self._print_progress, daemon=True)
 
-    def _tell(self) -> None:
+    def _print_progress(self) -> None:
+        """Print a line after `FIRST_S` and every `EVERY_S` until the block ends."""
         start_s = time.perf_counter()
         pause_s = FIRST_S
         while not self._ended.wait(pause_s):
             done = self._timer.n_stamps // STAMPS
-            text = f"{self._what}: mini-batch {done} of {self._n}"
+            text = f"{self._title}: mini-batch {done} of {self._n_minibatches}"
             if done:
-                rate = done / (time.perf_counter() - start_s)
-                text += f", {rate:.3g}/s, {(self._n - done) / rate:.0f} s left"
+                rate_per_s = done / (time.perf_counter() - start_s)
+                left_s = (self._n_minibatches - done) / rate_per_s
+                text += f", {rate_per_s:.3g}/s, {left_s:.0f} s left"
             self._out.write(text + "\n")
             self._out.flush()
             pause_s = EVERY_S

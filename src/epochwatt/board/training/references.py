@@ -17,11 +17,10 @@ def is_reference(name: str) -> bool:
 
 
 def resolve(reference: str, where: str) -> Any:
-    """Return what a reference names.
+    """Import the function or class that a reference `[package.]module.name` names.
 
-    `reference`: `module.name` or `package.module.name`
-
-    Raises ConfigError: two lines that say which part of it is not there.
+    `where`: where in the configuration it stands. Raises ConfigError: the module cannot be
+    imported or lacks the name.
     """
     module_name, _, name = reference.rpartition(".")
     problem = "has no module before its last dot"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from epochwatt.columns import MODE_PARTS
-from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError
+from epochwatt.prediction.data.modes import NO_LIMIT, Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow
 
@@ -29,20 +29,30 @@ def observations_of(table: ModeTable) -> Observations:
     `work`, in Wh. Raises PredictionError: no valid row, or a part of the mode that is known of some
     rows only.
     """
-    rows = table.valid().rows
-    if not rows:
-        raise PredictionError("a table of modes without a valid row", where=name_of(table))
-    repeats: dict[Mode, list[SweepRow]] = defaultdict(list)
-    for row, mode in zip(rows, _modes(table, rows), strict=True):
-        repeats[mode].append(row)
+    repeats = repeats_of(table)
+    means = np.array([_means(rows) for rows in repeats.values()])
     return observations_from_rows(
         name_of(table),
         list(repeats),
-        [float(np.mean([row.time_s for row in rows])) for rows in repeats.values()],
-        [_power_w(rows) for rows in repeats.values()],
+        means[:, 0].tolist(),
+        means[:, 1].tolist(),
         # inference has a thread for each core there is
         processes=max(int(m.cores) for m in repeats) if table.key.task == "infer" else PROCESSES,
     )
+
+
+def repeats_of(table: ModeTable) -> dict[Mode, Numbers]:
+    """Return mode -> time in s and power in W of its valid repeats, (r, 2), in the table's order.
+
+    Raises as `observations_of`.
+    """
+    rows = table.valid().rows
+    if not rows:
+        raise PredictionError("a table of modes without a valid row", where=name_of(table))
+    repeats: dict[Mode, list[tuple[float, float]]] = defaultdict(list)
+    for row, mode in zip(rows, _modes(table, rows), strict=True):
+        repeats[mode].append((row.time_s, np.nan if row.power_w is None else row.power_w))
+    return {mode: np.array(values) for mode, values in repeats.items()}
 
 
 def name_of(table: ModeTable) -> str:
@@ -68,9 +78,8 @@ def _modes(table: ModeTable, rows: Sequence[SweepRow]) -> list[Mode]:
     return [Mode(*parts) for parts in zip(*columns, strict=True)]
 
 
-def _power_w(repeats: Sequence[SweepRow]) -> float:
-    metered = [(row.power_w, row.time_s) for row in repeats if row.power_w is not None]
-    if not metered:
-        return float("nan")
-    watts, seconds = np.array(metered).T
-    return float(np.average(watts, weights=seconds))
+def _means(repeats: Numbers) -> tuple[float, float]:
+    """Return mean time and power of repeats (r, 2), power weighted by the time of those with it."""
+    metered = repeats[~np.isnan(repeats[:, 1])]
+    power_w = metered.prod(1).sum() / metered[:, 0].sum() if len(metered) else np.nan
+    return float(repeats[:, 0].mean()), float(power_w)

@@ -14,7 +14,7 @@ from epochwatt.text import counted
 Numbers = NDArray[np.float64]
 N_PARTS = 6  # numbers of a `Mode`
 NO_LIMIT = 0.0  # W, of a mode that limits no power
-_LEFT_OUT = (1.0, NO_LIMIT)  # the last parts, where a row of numbers ends before them
+_DEFAULTS = (1.0, NO_LIMIT)  # the last parts, where a row of numbers ends before them
 
 
 class PredictionError(EpochwattError):
@@ -41,9 +41,11 @@ class Mode(NamedTuple):
         return self.of_parts(self._fields)
 
     def of_parts(self, parts: Collection[str]) -> str:
-        """Return the parts of these names in words: of others nobody knows what they were."""
-        names = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
-        clocks = [f"{title} {getattr(self, n):g}" for n, title in names.items() if n in parts]
+        """Return the named parts in words; always a gated GPU and a power limit."""
+        titles = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
+        clocks = [
+            f"{title} {getattr(self, part):g}" for part, title in titles.items() if part in parts
+        ]
         words = [counted(self.cores, "cores")] if "cores" in parts else []
         if clocks:
             words.append(f"{', '.join(clocks)} MHz")
@@ -74,10 +76,9 @@ class Board(NamedTuple):
 
     def steps(self) -> Columns:
         """Return the steps of each part of a mode, ascending: cores, MHz, share, limit."""
-        cpu, gpu, emc = (np.array(steps, float) for steps in self.tables)
-        cores = np.arange(1.0, self.n_cores + 1)
-        rest = (np.array([part]) for part in _LEFT_OUT)
-        return Columns(cores, cpu / 1e3, gpu / 1e6, emc / 1e6, *rest)
+        cpu_khz, gpu_hz, emc_hz = (np.array(steps, float) for steps in self.tables)
+        cores, share, limit = np.arange(1.0, self.n_cores + 1), np.ones(1), np.array([NO_LIMIT])
+        return Columns(cores, cpu_khz / 1e3, gpu_hz / 1e6, emc_hz / 1e6, share, limit)
 
     def all_modes(self) -> Numbers:
         """Return every combination, shape (n, 6), cores slowest, memory clock fastest.
@@ -95,7 +96,7 @@ class Board(NamedTuple):
         return np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
 
     def resolve(self, mode: Mode) -> Mode:
-        """Return the mode of the board's own steps that a nominal one stands for (to 2 %).
+        """Return the nominal mode with the board's own clocks, to within 2 % of the nominal ones.
 
         Raises ConfigError: a clock that the tables lack. Raises PredictionError: a number of cores
         that the board lacks.
@@ -106,10 +107,12 @@ class Board(NamedTuple):
                 found=f"{mode.cores:g} cores",
                 allowed=f"1 to {self.n_cores}",
             )
-        clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
-        steps = (resolve(name, mhz, table.tolist()) for name, mhz, table in clocks)
-        return Mode(mode.cores, *steps)._replace(
-            gpu_share=mode.gpu_share, power_limit_w=mode.power_limit_w
+
+        def step(clock: str) -> float:
+            return resolve(clock, getattr(mode, clock), getattr(self.steps(), clock).tolist())
+
+        return mode._replace(
+            cpu_mhz=step("cpu_mhz"), gpu_mhz=step("gpu_mhz"), emc_mhz=step("emc_mhz")
         )
 
 
@@ -121,21 +124,23 @@ def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
     than the whole GPU, or a limit below zero.
     """
     rows = np.asarray(modes, float)
-    rows = rows.reshape(-1, N_PARTS) if rows.size == 0 else rows
+    if rows.size == 0:
+        rows = rows.reshape(-1, N_PARTS)
     n_missing = N_PARTS - rows.shape[1] if rows.ndim == 2 else 0
-    if 0 < n_missing <= len(_LEFT_OUT):
-        rest = np.broadcast_to(_LEFT_OUT[-n_missing:], (len(rows), n_missing))
-        rows = np.column_stack([rows, rest])
+    if 0 < n_missing <= len(_DEFAULTS):
+        missing = np.broadcast_to(_DEFAULTS[-n_missing:], (len(rows), n_missing))
+        rows = np.column_stack([rows, missing])
     if rows.ndim != 2 or rows.shape[1] != N_PARTS:
         raise PredictionError(
             f"power modes of shape {rows.shape}",
             allowed=f"for each mode {', '.join(Mode._fields)}; the last two may be left out",
         )
-    good = np.isfinite(rows).all(1) & (rows[:, :-1] > 0).all(1)
-    good &= (rows[:, 4] <= 1) & (rows[:, 5] >= 0)
-    if not good.all():
+    parts = Columns(*rows.T)
+    is_valid = np.isfinite(rows).all(1) & (rows[:, :-1] > 0).all(1)
+    is_valid &= (parts.gpu_share <= 1) & (parts.power_limit_w >= 0)
+    if not is_valid.all():
         raise PredictionError(
-            f"a power mode of {Mode(*rows[~good][0])}",
+            f"a power mode of {Mode(*rows[~is_valid][0])}",
             allowed="numbers above zero, no more than the whole GPU, no limit below zero",
         )
     return rows

@@ -28,17 +28,19 @@ class Observations:
     no_power: str = ""  # why power is not known of every epoch after the first; empty: it is
 
     def __post_init__(self) -> None:
-        as_rows(self.modes)
-        shapes = {len(self.modes), *map(np.size, (self.time_s, self.power_w, self.epoch))}
-        if len(shapes) != 1:
-            raise PredictionError(f"{self.workload}: columns of {sorted(shapes)} rows")
-        for name, values in (("time_s", self.time_s), ("power_w", self.power_w)):
-            wrong = ~(values > 0) & ~(np.isnan(values) & (name == "power_w"))
+        as_rows(self.modes)  # raises PredictionError: modes that cannot be
+        sizes = {len(self.modes), *map(np.size, (self.time_s, self.power_w, self.epoch))}
+        if len(sizes) != 1:
+            raise PredictionError(f"{self.workload}: columns of {sorted(sizes)} rows")
+        is_wrong = {
+            "time_s": ~(self.time_s > 0),
+            "power_w": ~((self.power_w > 0) | np.isnan(self.power_w)),
+        }
+        for name, wrong in is_wrong.items():
             if wrong.any():
+                value, mode = self.values(name)[wrong][0], Mode(*self.modes[wrong][0])
                 raise PredictionError(
-                    f"{self.workload}: {name} of {values[wrong][0]:g} in "
-                    f"{Mode(*self.modes[wrong][0])}",
-                    allowed="numbers above zero",
+                    f"{self.workload}: {name} of {value:g} in {mode}", allowed="numbers above zero"
                 )
 
     @property
@@ -55,18 +57,18 @@ class Observations:
         """Return the distinct modes in the order of their first row."""
         return tuple(dict.fromkeys(self.mode_of_row))
 
-    def rows(self, keep: NDArray[np.bool_]) -> "Observations":
-        """Return some of the rows."""
+    def rows(self, mask: NDArray[np.bool_]) -> "Observations":
+        """Return the rows where the mask (n,) is true."""
         return replace(
             self,
-            modes=self.modes[keep],
-            time_s=self.time_s[keep],
-            power_w=self.power_w[keep],
-            epoch=self.epoch[keep],
+            modes=self.modes[mask],
+            time_s=self.time_s[mask],
+            power_w=self.power_w[mask],
+            epoch=self.epoch[mask],
         )
 
     def only(self, modes: Collection[Mode]) -> "Observations":
-        """Return the rows of these modes."""
+        """Return the rows of these modes; a mode without rows is no error."""
         wanted = set(modes)
         is_kept = [mode in wanted for mode in self.mode_of_row]
         return self if all(is_kept) else self.rows(np.array(is_kept, bool))
@@ -85,15 +87,14 @@ class Observations:
         rows_of: dict[Mode, list[int]] = {}
         for row, mode in enumerate(self.mode_of_row):
             rows_of.setdefault(mode, []).append(row)
-        time_s, energy_wh = (
-            np.array([values[rows].mean() for rows in rows_of.values()])
-            for values in (self.time_s, self.energy_wh)
-        )
+        time_s = np.array([self.time_s[rows].mean() for rows in rows_of.values()])
+        energy_wh = self.energy_wh
+        mean_wh = np.array([energy_wh[rows].mean() for rows in rows_of.values()])
         return replace(
             self,
             modes=as_rows(list(rows_of)),
             time_s=time_s,
-            power_w=3600 * energy_wh / time_s,
+            power_w=3600 * mean_wh / time_s,
             epoch=np.ones(len(rows_of), np.int64),
         )
 
@@ -103,7 +104,7 @@ class Observations:
         return observed
 
     def means_of(self, target: str, least: int = 2) -> "Observations":
-        """Return one row per mode, for a fit of a target.
+        """Return one row per mode (`per_mode`) to fit a model of the target to.
 
         Raises PredictionError: fewer than `least` distinct modes; for another target than time, no
         power in some row.
@@ -114,7 +115,7 @@ class Observations:
         return self.per_mode()
 
     def need_modes(self, least: int) -> None:
-        """Refuse too few distinct modes. Raises PredictionError."""
+        """Raise PredictionError where there are fewer than `least` distinct modes."""
         modes = self.distinct()
         if len(modes) < least:
             raise PredictionError(
@@ -127,13 +128,15 @@ class Observations:
             )
 
     def need_energy(self) -> None:
-        """Refuse rows without power. Raises PredictionError."""
-        if not (self.no_power or np.isnan(self.power_w).any()):
+        """Raise PredictionError where power was not measured in some row."""
+        problem, missing = self.no_power, self.rows(np.isnan(self.power_w)).distinct()
+        if not problem and not missing:
             return
-        missing = self.rows(np.isnan(self.power_w)).distinct()
-        n_modes = f"no energy was measured in {len(missing)} of {len(self.distinct())} modes"
+        if not problem:
+            n_modes = f"{len(missing)} of {len(self.distinct())} modes"
+            problem = f"no energy was measured in {n_modes} (the first: {missing[0]})"
         raise PredictionError(
-            self.no_power or f"{n_modes} (the first: {missing[0]})",
+            problem,
             where=self.workload,
             allowed="power of every epoch; a model of time needs none",
         )
@@ -147,7 +150,10 @@ def observations_from_rows(
     epoch: Sequence[int] | None = None,
     processes: int = PROCESSES,
 ) -> Observations:
-    """Return observations from plain sequences; without `epoch`, all count as later epochs."""
+    """Build observations from plain sequences, in the units of `Observations`.
+
+    Without `power_w` no power was measured; without `epoch` no row is of the first epoch.
+    """
     n = len(modes)
     return Observations(
         workload,

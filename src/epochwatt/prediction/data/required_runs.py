@@ -21,22 +21,25 @@ class Fitted(NamedTuple):
 
 
 def fitted_runs(table: RunTable, backend: str) -> Fitted:
-    """Return the runs that models are fitted to: clocks pinned, all numbers of the mode known."""
+    """Select the runs of a backend that models are fitted to, with the numbers of their modes.
+
+    Their clocks are pinned and known, and their workload was run in two modes or more.
+    """
     pinned: list[Run] = []
-    modes: dict[tuple[Any, ...], set[str]] = defaultdict(set)  # of each workload
+    modes_of_workload: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     for run in table.of_backend(backend):
         settings = run.factors.get("power_mode_settings", {})
         if run.factors["dvfs"] == "off" and settings.keys() >= set(CLOCKS):
             pinned.append(run)
-            modes[_workload(run)].add(run.factors["power_mode"])
-    runs = [run for run in pinned if len(modes[_workload(run)]) >= LEAST_MODES]
-    return Fitted(runs, {run.id: _numbers(run) for run in runs})
+            modes_of_workload[_workload(run)].add(run.factors["power_mode"])
+    runs = [run for run in pinned if len(modes_of_workload[_workload(run)]) >= LEAST_MODES]
+    return Fitted(runs, {run.id: _mode_numbers(run) for run in runs})
 
 
 def backends(table: RunTable) -> list[str]:
     """Return the backends that have runs to fit models to."""
-    there = sorted({run.factors["backend"] for run in table.runs.values()})
-    return [backend for backend in there if fitted_runs(table, backend).runs]
+    names = sorted({run.factors["backend"] for run in table.runs.values()})
+    return [name for name in names if fitted_runs(table, name).runs]
 
 
 def _workload(run: Run) -> tuple[Any, ...]:
@@ -44,7 +47,7 @@ def _workload(run: Run) -> tuple[Any, ...]:
     return tuple(run.factors[name] for name in names)
 
 
-def _numbers(run: Run) -> list[float]:
-    """Return the numbers of a run's mode; without a share of the GPU all of it is on."""
+def _mode_numbers(run: Run) -> list[float]:
+    """Return cores, MHz and share of the GPU of a run's mode; the share is 1 where not stated."""
     settings = run.factors["power_mode_settings"]
     return [*(float(settings[name]) for name in CLOCKS), float(settings.get("gpu_share", 1))]

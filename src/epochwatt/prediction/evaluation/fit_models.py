@@ -6,6 +6,7 @@ accurate energy. Models that cannot be fitted are left out, and `missing` says w
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from epochwatt.board.records import files
@@ -29,7 +30,7 @@ def fit_models(
     path: str,
     root: Path = Path(),
 ) -> None:
-    """Fit all methods to each workload; `path` is epoch_time.json or epoch_energy.json.
+    """Fit all methods to each workload and write epoch_time.json or epoch_energy.json to `path`.
 
     `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
     the numbers of each run's power mode.
@@ -39,9 +40,11 @@ def fit_models(
     workloads = []
     for group, choice in zip(groups, read_models(Path(choices))["board_groups"], strict=True):
         chosen = Chosen(**choice)
-        networks = (group.workloads[name].observed for name in chosen.networks)
-        wanted = chosen.named_modes.values()
-        searched = [rows.after_first(N_EPOCHS).only(wanted) for rows in networks]
+        modes_searched = chosen.named_modes.values()
+        searched = [
+            group.workloads[name].observed.after_first(N_EPOCHS).only(modes_searched)
+            for name in chosen.networks
+        ]
         own = group.workloads.values()
         workloads += [_fitted(workload, chosen, searched, methods, targets) for workload in own]
     files.write_json(path, {"schema_version": SCHEMA_VERSION, "workloads": workloads})
@@ -54,19 +57,19 @@ def _fitted(
     methods: Iterable[Method],
     targets: Sequence[str],
 ) -> Json:
-    """Return the fits of a workload, as JSON data."""
+    """Fit the methods to a workload: its entry in the file. `searched`: epochs of all networks."""
     fits, missing = [], []
     for method in methods:
-        for target in (target for target in method.targets if target in targets):
-            for learned_from in method.learns_from:
-                place = {"method": method.name, "learned_from": learned_from, "target": target}
-                try:
-                    observed = training_epochs(workload, chosen, learned_from)
-                    if observed is not None:
-                        model = method.fit(observed, Context(target, searched)).to_json()
-                        fits.append({**place, "model": model})
-                except PredictionError as error:
-                    missing.append(workload.no_energy or str(error).partition("\n")[0])
+        wanted = [target for target in method.targets if target in targets]
+        for target, learned_from in product(wanted, method.learns_from):
+            key = {"method": method.name, "learned_from": learned_from, "target": target}
+            try:
+                observed = training_epochs(workload, chosen, learned_from)
+                if observed is not None:
+                    model = method.fit(observed, Context(target, searched)).to_json()
+                    fits.append({**key, "model": model})
+            except PredictionError as error:
+                missing.append(workload.no_energy or str(error).partition("\n")[0])
     return {
         "workload": workload.factors,
         "runs": list(workload.runs),
@@ -79,7 +82,7 @@ def _fitted(
 def training_epochs(
     workload: ProfiledWorkload, chosen: Chosen, learned_from: str
 ) -> Observations | None:
-    """Return the epochs of a training set; None: nobody chose such a set here.
+    """Return a workload's epochs of a training set; None: the board group has no such set.
 
     Raises PredictionError: some of its modes have no valid epochs.
     """

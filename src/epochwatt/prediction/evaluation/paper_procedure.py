@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 def paper_procedure(group: BoardGroup) -> Outcome:
-    """Return what the paper's procedure gives in a board group.
+    """Search four modes in a board group, fit the paper's models to them, and predict all modes.
 
     Raises PredictionError: no search is possible.
     """
@@ -42,12 +42,13 @@ def paper_procedure(group: BoardGroup) -> Outcome:
     errors_pct: dict[tuple[str, str, str], float] = {}
     for name, workload in group.workloads.items():
         training = profiled[name].only(chosen)
-        if chosen <= {*training.distinct()}:
-            observed = workload.observed.after_first(MEANT_EPOCHS)
-            for target, predictor in predictors(PAPER, training, networks).items():
-                if target == TIME or has_energy:
-                    for mode, by_mode in by_named_mode(predictor, workload.modes, observed):
-                        errors_pct[target, name, mode] = by_mode.mape_pct
+        if chosen - {*training.distinct()}:
+            continue
+        observed = workload.observed.after_first(MEANT_EPOCHS)
+        for target, predictor in predictors(PAPER, training, networks).items():
+            if target == TIME or has_energy:
+                for mode, predicted in by_named_mode(predictor, workload.modes, observed):
+                    errors_pct[target, name, mode] = predicted.mape_pct
     return Outcome(tuple(best), errors_pct)
 
 
@@ -65,15 +66,15 @@ class Predicted(NamedTuple):
 def by_named_mode(
     predictor: Predictor, modes: Mapping[str, Mode], observed: Observations
 ) -> Iterator[tuple[str, Predicted]]:
-    """Yield what is predicted in each named mode that was observed."""
-    seen = set(observed.distinct())
-    asked = {name: mode for name, mode in modes.items() if mode in seen}
-    if not asked:
+    """Yield the name and the prediction of each named mode that was observed."""
+    with_epochs = set(observed.distinct())
+    named = {name: mode for name, mode in modes.items() if mode in with_epochs}
+    if not named:
         return
-    rows = as_rows(list(asked.values()))
+    rows = as_rows(list(named.values()))
     predicted, interval = predictor.predict(rows).tolist(), predictor.interval(rows)
-    lows, highs = interval or [[None] * len(rows)] * 2
-    for (name, mode), value, low, high in zip(asked.items(), predicted, lows, highs, strict=True):
+    for number, (name, mode) in enumerate(named.items()):
+        low, high = (None, None) if interval is None else (interval[0][number], interval[1][number])
         values = observed.only([mode]).values(predictor.target)
-        mape = mape_pct(value, values)
-        yield name, Predicted(mode, float(values.mean()), value, low, high, mape)
+        mape = mape_pct(predicted[number], values)
+        yield name, Predicted(mode, float(values.mean()), predicted[number], low, high, mape)

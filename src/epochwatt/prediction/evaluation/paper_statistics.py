@@ -45,20 +45,21 @@ class Statistic(NamedTuple):
     has_slack: bool = False  # whether the take-away allows some points beyond the value
 
 
-def _count(is_so: Callable[[float], bool]) -> Callable[[Sequence[float]], float]:
-    return lambda mape: float(sum(map(is_so, mape)))
+def _below_10(mape_pct: Sequence[float]) -> float:
+    return float(sum(pct < 10 for pct in mape_pct))
 
 
-_BELOW_10, _ABOVE_15 = _count(lambda pct: pct < 10), _count(lambda pct: pct > 15)
+def _above_15(mape_pct: Sequence[float]) -> float:
+    return float(sum(pct > 15 for pct in mape_pct))
 
 
 _LARGER = ("mobilenet", "resnet", "vgg11")
 WORST, LEAST = "worst MAPE, %", "least MAPE, %"
 STATISTICS = (  # sections 5.7, 5.7.2 and 5.7.3; criteria: take-aways 5.7.2 and 5.7.3
-    Statistic("below 10 %", TIME, ALL, _BELOW_10, (">=", None), "S5.7.2-01", 40),
-    Statistic("above 15 %", TIME, ("lenet",), _ABOVE_15, ("<=", None), "S5.7.2-02", 10),
-    Statistic("above 15 %", TIME, _LARGER, _ABOVE_15, ("<=", 0.0), "", 30),
-    Statistic("below 10 %", TIME, ("vgg11",), _BELOW_10, (">=", None), "S5.7.2-03", 10),
+    Statistic("below 10 %", TIME, ALL, _below_10, (">=", None), "S5.7.2-01", 40),
+    Statistic("above 15 %", TIME, ("lenet",), _above_15, ("<=", None), "S5.7.2-02", 10),
+    Statistic("above 15 %", TIME, _LARGER, _above_15, ("<=", 0.0), "", 30),
+    Statistic("below 10 %", TIME, ("vgg11",), _below_10, (">=", None), "S5.7.2-03", 10),
     Statistic("mean MAPE, %", TIME, ALL, fmean, ("<=", None), "S5.7-02"),
     Statistic(WORST, TIME, ALL, max, ("", None), ""),
     Statistic(WORST, ENERGY, ("resnet",), max, ("<=", 25.0), "S5.7.3-01", has_slack=True),
@@ -78,7 +79,7 @@ def rows_of_group(
     slack_pp: float,
     papers: Collection[str] = (REFERENCE,),
 ) -> pd.DataFrame:
-    """Return the statistics of a board group: of its choice of modes, then of its predictions.
+    """Return the rows of statistics.csv of a board group: its choice of modes, its predictions.
 
     `predictions` are its rows of predictions.csv; a mode of several names is counted once.
     `printed` has config/published/measurements.csv by id, `slack_pp` is the tolerance of the
@@ -86,7 +87,7 @@ def rows_of_group(
     """
     place = {name: group.factors[name] for name in PLACE}
     is_compared = (place["setup"], place["device"]) == (PAPER, DEVICE)
-    rows = _of_choice(group)
+    rows = _choice_rows(group)
     if predictions.empty:
         return pd.DataFrame([{**place, **row} for row in rows], dtype=object)
     fit = ["target", "method", "learned_from"]
@@ -100,22 +101,24 @@ def rows_of_group(
                 own = of_fit[of_fit["model"].isin(statistic.networks)]
             if statistic.target != target or set(statistic.networks) - set(own["model"]):
                 continue
-            new = own[~own["in_training_set"].astype(bool)]
-            for modes, part in (("all", own), ("not trained on", new)):
-                if part.empty:
+            unseen = own[~own["in_training_set"].astype(bool)]
+            for modes, counted in (("all", own), ("not trained on", unseen)):
+                if counted.empty:
                     continue
-                value = statistic.value(part["mape_pct"].to_list())
+                value = statistic.value(counted["mape_pct"].to_list())
                 row: Row = {
-                    **{"target": target, "method": method, "learned_from": learned_from},
+                    "target": target,
+                    "method": method,
+                    "learned_from": learned_from,
                     "statistic": statistic.title,
                     "networks": " ".join(statistic.networks) or "all",
                     "modes": modes,
                     "value": value,
-                    "n_predictions": len(part) if statistic.n_published else "",
+                    "n_predictions": len(counted) if statistic.n_published else "",
                     "is_paper": method in papers,
                 }
                 if is_compared and statistic.criterion[0]:
-                    compared = _compared(statistic, value, len(part), printed, slack_pp)
+                    compared = _comparison(statistic, value, len(counted), printed, slack_pp)
                     if not row["is_paper"]:
                         del compared["agrees"]
                     row |= compared
@@ -123,36 +126,39 @@ def rows_of_group(
     return pd.DataFrame([{**place, **row} for row in rows], dtype=object)
 
 
-def _compared(
+def _comparison(
     statistic: Statistic, value: float, n: int, printed: Mapping[str, Measurement], slack_pp: float
 ) -> Row:
-    """Return the published value, and whether ours of n predictions agrees."""
-    fact = printed.get(statistic.published)
+    """Compare a statistic over n predictions with its published value: columns of a row.
+
+    Counts are compared as shares of the predictions.
+    """
+    published, n_published = printed.get(statistic.published), statistic.n_published
     sign, limit = statistic.criterion
-    limit = fact.value if limit is None and fact is not None else limit
-    assert limit is not None
-    limit += slack_pp if statistic.has_slack else 0.0
-    n_published = statistic.n_published
-    ours = value / n if n_published else value
-    theirs = limit / n_published if n_published else limit
+    if limit is None:
+        assert published is not None  # of a criterion as printed
+        limit = published.value
+    if statistic.has_slack:
+        limit += slack_pp
+    ours, theirs = (value / n, limit / n_published) if n_published else (value, limit)
     agrees = {">=": ours >= theirs, "<=": ours <= theirs, ">": ours > theirs}[sign]
     return {
-        "published": "" if fact is None else fact.value,
+        "published": "" if published is None else published.value,
         "n_published": n_published or "",
         "published_id": statistic.published,
-        "ratio_to_published": value / fact.value if fact is not None and not n_published else "",
+        "ratio_to_published": value / published.value if published and not n_published else "",
         "criterion": f"{sign} {limit:g}" + (f" of {n_published}" if n_published else ""),
         "agrees": "yes" if agrees else "no",
     }
 
 
-def _of_choice(group: Chosen) -> list[Row]:
-    """Return results of the search for four modes: the choice, its ties, the rank of e f i j."""
+def _choice_rows(group: Chosen) -> list[Row]:
+    """Return rows on the search for four modes: the choice, its ties, the rank of e f i j."""
     choices = group.choices
     if not choices:
         return []
-    left_out = {f"{LEFT_OUT}: {name}": choice for name, choice in choices[LEFT_OUT].items()}
-    searches = {SEARCHED: choices[SEARCHED], STANDARDISED: choices[STANDARDISED], **left_out}
+    searches = {SEARCHED: choices[SEARCHED], STANDARDISED: choices[STANDARDISED]}
+    searches |= {f"{LEFT_OUT}: {name}": choice for name, choice in choices[LEFT_OUT].items()}
     is_paper = PUBLISHED in choices and group.factors["device"] == DEVICE
     shared: Row = {"target": TIME, "method": REFERENCE, "networks": "all", "modes": "all"}
     shared["is_paper"] = True
@@ -160,14 +166,14 @@ def _of_choice(group: Chosen) -> list[Row]:
     rows: list[Row] = []
     for learned_from, choice in searches.items():
         search, modes = {**shared, "learned_from": learned_from}, "".join(choice["modes"])
-        row = search | {"statistic": "chosen modes", "value": modes}
-        row["n_subsets"] = choice["n_subsets"]
-        if is_paper and learned_from not in left_out:
-            row |= {**printed, "agrees": "yes" if modes == EFIJ else "no"}
-        rows += [row, search | {"statistic": "tied within 1 %", "value": " ".join(choice["ties"])}]
+        chosen = {"statistic": "chosen modes", "value": modes, "n_subsets": choice["n_subsets"]}
+        if is_paper and learned_from in (SEARCHED, STANDARDISED):
+            chosen |= {**printed, "agrees": "yes" if modes == EFIJ else "no"}
+        ties = {"statistic": "tied within 1 %", "value": " ".join(choice["ties"])}
+        rows += [search | chosen, search | ties]
     if is_paper:
         choice = choices[PUBLISHED]
-        row = {**shared, "learned_from": SEARCHED, "statistic": f"rank of {EFIJ}"}
-        row |= {"value": choice["rank"], "n_subsets": choice["n_subsets"]}
-        rows.append(row | {"published": 1, "published_id": TAKE_AWAY})
+        rank = {"statistic": f"rank of {EFIJ}", "value": choice["rank"]}
+        rank |= {"n_subsets": choice["n_subsets"], "published": 1, "published_id": TAKE_AWAY}
+        rows.append({**shared, "learned_from": SEARCHED, **rank})
     return rows

@@ -14,7 +14,7 @@ of a row, and `left_out` says why.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -84,8 +84,9 @@ def score_predictions(
     """Write predictions.csv, statistics.csv and scores.csv to the folder with the fits.
 
     `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
-    the numbers of each run's power mode. `counts` are paths of the counts of the networks, each
-    named like its network; without any there are no priors.
+    the numbers of each run's power mode, `published` is the folder of published numbers. `counts`
+    are paths of the counts of the networks, each named like its network; without any there are no
+    priors.
     """
     groups = board_groups(read_workloads(epochs, modes))
     stored, methods = load_stored(folder), load_methods(root)
@@ -122,7 +123,10 @@ def score_predictions(
 
 
 def load_stored(folder: str) -> Stored:
-    """Read epoch_time.json and epoch_energy.json. Raises as `model_store.load_fitted`."""
+    """Read the fits of each workload from epoch_time.json and epoch_energy.json of a folder.
+
+    Raises as `model_store.read_models`.
+    """
     stored: Stored = {}
     for name in (TIME_FILE, ENERGY_FILE):
         for row in read_models(Path(folder) / name)["workloads"]:
@@ -136,7 +140,7 @@ def load_stored(folder: str) -> Stored:
 def predict_workload(
     workload: ProfiledWorkload, stored: Stored, methods: Mapping[str, Method]
 ) -> pd.DataFrame:
-    """Return the rows of a workload, in the order of target, method, training set and mode.
+    """Return a workload's rows of predictions.csv, by target, method, training set and mode.
 
     Fits to all modes are left out: they have seen what they would predict.
     """
@@ -154,34 +158,36 @@ def predict_workload(
             if target not in predictors:
                 continue
             trained_on = set(map(tuple, predictors[target].trained_on.tolist()))
-            for name, one in by_named_mode(predictors[target], workload.modes, observed):
-                row = {**about, "run": runs[name], "power_mode": name, **one.mode._asdict()}
+            for name, predicted in by_named_mode(predictors[target], workload.modes, observed):
+                columns = predicted._asdict()
+                mode = columns.pop("mode")
+                row = {**about, "run": runs[name], "power_mode": name, **mode._asdict()}
                 row |= {"target": target, "method": method, "learned_from": learned_from}
-                row["in_training_set"] = tuple(one.mode) in trained_on
-                rows.append(row | dict(zip(one._fields[1:], one[1:], strict=True)))
+                rows.append({**row, "in_training_set": tuple(mode) in trained_on, **columns})
     return pd.DataFrame(rows, dtype=object)
 
 
 def scores(
     group: BoardGroup, chosen: Chosen, methods: Iterable[Method], simulate: Simulate | None = None
 ) -> pd.DataFrame:
-    """Return the scores of a board group; none where it has fewer modes than a test needs."""
+    """Return a board group's rows of scores.csv; none where it has too few modes for a test."""
     modes = chosen.named_modes
     if len(modes) < LEAST_MODES:
         return pd.DataFrame()
-    every = tuple(modes.values())
-    subsets = {EVERY: random_subsets(every, N_MODES, N_SUBSETS, seed=0)}
+    all_modes = tuple(modes.values())
+    splits_of = {EVERY: random_subsets(all_modes, N_MODES, N_SUBSETS, seed=0)}  # by training set
     for choice, title in CHOSEN.items():
         if choice in chosen.choices:
             names = chosen.choices[choice]["modes"]
             label = title if choice == PUBLISHED else f"{title}: {' '.join(names)}"
-            subsets[label] = [split(every, [mode for name, mode in modes.items() if name in names])]
-    splits = list(dict.fromkeys(one for some in subsets.values() for one in some))
+            train = [mode for name, mode in modes.items() if name in names]
+            splits_of[label] = [split(all_modes, train)]
+    splits = list(dict.fromkeys(chain.from_iterable(splits_of.values())))  # each once
     scored = [method for method in methods if method.is_scored]
     reasons = _missing_networks(group, modes)
     workloads = [w for name, w in group.workloads.items() if not reasons[name]]
-    simulated, no_prior = _simulated(workloads, as_rows(every), simulate)
-    observed = [workload.observed.only(every) for workload in workloads]
+    simulated, no_prior = _simulated(workloads, as_rows(all_modes), simulate)
+    observed = [workload.observed.only(all_modes) for workload in workloads]
     answers = cross_validate(scored, observed, splits, simulated)
     trial = ["table", "draw"]
     by_method = dict(list(answers.groupby(["target", "method"], sort=False)))
@@ -192,18 +198,18 @@ def scores(
     }
     minutes = pd.Series(
         {
-            (network, draw): sum(cost[mode] for mode in one.train)
+            (network, draw): sum(cost[mode] for mode in train)
             for network, cost in costs.items()
-            for draw, one in enumerate(splits)
+            for draw, (train, _) in enumerate(splits)
         }
     )
     rows = []
-    for (target, method), (label, some) in product(product(TARGETS, scored), subsets.items()):
+    for target, method, label in product(TARGETS, scored, splits_of):
         key = target, method.name
         if key not in by_method:
             continue
         part = by_method[key]
-        part = part[part["draw"].isin([splits.index(one) for one in some])]
+        part = part[part["draw"].isin([splits.index(fold) for fold in splits_of[label]])]
         trials = pd.MultiIndex.from_frame(part[trial].drop_duplicates())
         quartiles: list[float | None] = [None] * 3
         if (target, REFERENCE) in medians:
@@ -222,7 +228,9 @@ def scores(
                 "networks": " ".join(part["table"].unique()),
                 "n_subsets": part["draw"].nunique(),
                 **score(part["error_pct"])._asdict(),
-                **{f"error_ratio_to_paper_q{q}": quartiles[q // 25 - 1] for q in (25, 50, 75)},
+                "error_ratio_to_paper_q25": quartiles[0],
+                "error_ratio_to_paper_q50": quartiles[1],
+                "error_ratio_to_paper_q75": quartiles[2],
                 "board_minutes_low": minutes[trials].min(),
                 "board_minutes_median": minutes[trials].median(),
                 "board_minutes_high": minutes[trials].max(),
@@ -234,7 +242,7 @@ def scores(
 
 
 def _missing_networks(group: BoardGroup, modes: Mapping[str, object]) -> dict[str, str]:
-    """Return network -> the modes that a method could not learn from, as a sentence; or empty."""
+    """Say by network which modes have no epochs to learn from; empty where all have."""
     reasons = {}
     for network, workload in group.workloads.items():
         present = set(workload.observed.after_first(N_EPOCHS).distinct())
@@ -246,8 +254,8 @@ def _missing_networks(group: BoardGroup, modes: Mapping[str, object]) -> dict[st
 def _simulated(
     workloads: Iterable[ProfiledWorkload], rows: Numbers, simulate: Simulate | None
 ) -> tuple[dict[str, Priors], dict[str, str]]:
-    """Return network -> its priors, worked out once for the modes (n, 6), or why it has none."""
-    expected: dict[str, Priors] = {}
+    """Simulate networks in the modes (n, 6): priors by network, and why others have none."""
+    simulated: dict[str, Priors] = {}
     missing: dict[str, str] = {}
     for workload in workloads:
         if simulate is None:
@@ -255,7 +263,7 @@ def _simulated(
             continue
         try:
             own = simulate(workload)
-            expected[workload.name] = {t: memoised(prior, rows) for t, prior in own.items()}
+            simulated[workload.name] = {t: memoised(prior, rows) for t, prior in own.items()}
         except EpochwattError as error:  # of a board or network that is not simulated
             missing[workload.name] = str(error).splitlines()[0]
-    return expected, missing
+    return simulated, missing

@@ -10,7 +10,7 @@ from typing import Any
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
 
 
-class _Here(Executor):
+class _InThisProcess(Executor):
     """Does the work in this process, when it is submitted."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -21,9 +21,12 @@ class _Here(Executor):
 
 @contextmanager
 def workers(processes: int) -> Iterator[Executor]:
-    """Open a pool of processes of one thread each; one is this process itself."""
+    """Open a pool of processes of one thread each; with one, all work is done in this process.
+
+    Changes the environment while it is open. An exception in the block ends the processes at once.
+    """
     if processes == 1:
-        yield _Here()
+        yield _InThisProcess()
         return
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the processes that are started now
@@ -40,4 +43,7 @@ def workers(processes: int) -> Iterator[Executor]:
         pool.shutdown()
     finally:
         for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -75,7 +75,7 @@ def log_rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
 
 
 def short_of_cores(modes: Numbers, processes: int) -> Numbers:
-    """Return the modes (n, 6) with half as many cores as processes."""
+    """Return a copy of modes (n, 6) with half as many cores as processes."""
     short = modes.copy()
     short[:, 0] = processes / 2
     return short
@@ -84,11 +84,11 @@ def short_of_cores(modes: Numbers, processes: int) -> Numbers:
 def relative(
     parts: Numbers, short: Numbers, values: Numbers, norm: float = 1.0
 ) -> tuple[Numbers, Numbers]:
-    """Return terms over observed values (m, k), and what each is on average (k,).
+    """Return the terms `parts` over the observed values (m, k), and the mean of each (k,).
 
-    A term that no mode had, as a shortage of cores, has its size where half the cores are missing:
-    `short`, the terms in `short_of_cores`.
+    Both are to the power `norm`. A term that is zero in all modes, as a shortage of cores, has its
+    mean from `short`, the terms in `short_of_cores`; one that is zero there too has 1.
     """
     rows = parts**norm / values[:, None] ** norm
-    unseen = (short**norm / values[:, None] ** norm).mean(0)
-    return rows, np.where(rows.any(0), rows.mean(0), np.where(unseen > 0, unseen, 1.0))
+    short_mean = (short**norm / values[:, None] ** norm).mean(0)
+    return rows, np.where(rows.any(0), rows.mean(0), np.where(short_mean > 0, short_mean, 1.0))

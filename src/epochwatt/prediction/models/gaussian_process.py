@@ -51,14 +51,15 @@ class GaussianProcess(Predictor):
         """Return bounds that hold an observation with probability `level`, shape (n,) each."""
         rows = log_rows(modes, self.trained_on)
         shared = self._covariance(rows)
-        whole = SLOPE**2 * ((rows - self.rows.mean(0)) ** 2).sum(1) + self.deviation**2
+        prior_variance = SLOPE**2 * ((rows - self.rows.mean(0)) ** 2).sum(1) + self.deviation**2
         explained = ((shared @ self._inverse) * shared).sum(1)
-        sd = np.sqrt(np.maximum(whole - explained, 0.0) + self.noise**2)
-        far = NormalDist().inv_cdf((1 + level) / 2) * sd
+        sd = np.sqrt(np.maximum(prior_variance - explained, 0.0) + self.noise**2)
+        half_width = NormalDist().inv_cdf((1 + level) / 2) * sd
         mean = self._mean(shared)
-        return np.exp(mean - far), np.exp(mean + far)
+        return np.exp(mean - half_width), np.exp(mean + half_width)
 
     def _mean(self, shared: Numbers) -> Numbers:
+        """Return the expected logarithm, (n,), from the covariance with the profiled modes."""
         level = self.values.mean()
         return np.asarray(level + shared @ self._inverse @ (self.values - level))
 
@@ -74,7 +75,7 @@ class GaussianProcess(Predictor):
 
 
 def fit_gaussian_process(observations: Observations, context: Context) -> GaussianProcess:
-    """Return the process with the likeliest kernel parameters.
+    """Fit the process: take the likeliest kernel parameters of the grid.
 
     Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
@@ -82,15 +83,16 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
     rows = log_rows(means.modes, means.modes)
     values = np.log(means.values(context.target))
     deviations, lengths = (column.reshape(-1, 1, 1) for column in np.meshgrid(DEVIATIONS, LENGTHS))
-    centred, off = rows - rows.mean(0), values - values.mean()
-    smooth = covariance(centred, centred, lengths, SLOPE, deviations)
-    evidence = np.stack(
+    centred, about_mean = rows - rows.mean(0), values - values.mean()
+    noiseless = covariance(centred, centred, lengths, SLOPE, deviations)
+    log_posterior = np.stack(  # (noises, pairs of deviation and length)
         [
-            log_evidence(smooth + noise**2 * np.eye(len(values)), off) - LESS_BELIEVED * number
+            log_evidence(noiseless + noise**2 * np.eye(len(values)), about_mean)
+            - LESS_BELIEVED * number
             for number, noise in enumerate(NOISES)
         ]
     )
-    noise, best = np.unravel_index(evidence.argmax(), evidence.shape)
+    noise, best = np.unravel_index(log_posterior.argmax(), log_posterior.shape)
     return GaussianProcess(
         target=context.target,
         trained_on=means.modes,

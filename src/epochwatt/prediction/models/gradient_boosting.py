@@ -36,14 +36,15 @@ class BoostedTrees(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        upper = log_rows(modes, self.trained_on)[:, self.features] > self.thresholds  # (n, t, 3)
-        leaf = np.where(upper[..., 0], 2 + upper[..., 2], upper[..., 1])
+        is_upper = log_rows(modes, self.trained_on)[:, self.features] > self.thresholds  # (n, t, 3)
+        root, lower, upper = np.moveaxis(is_upper, -1, 0)
+        leaf = np.where(root, 2 + upper, lower)  # 0 or 1 below the lower child, 2 or 3 the upper
         total = self.values[np.arange(len(self.values)), leaf].sum(1)
         return np.asarray(np.exp(self.level + RATE * total))
 
 
 def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTrees:
-    """Return boosted trees.
+    """Fit boosted trees, each to what the ones before leave over.
 
     Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
@@ -59,41 +60,45 @@ def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTr
     # each tree prefers the next of them.
     preferred = [column for column in PREFERRED if column < len(steps)]
     orders = [np.roll(np.arange(len(features)), -features.searchsorted(c)) for c in preferred]
-    left, trees = values - level, []
-    for turn in range(N_TREES):
-        chosen, leaves, fitted = _tree(is_lower, left, orders[turn % len(orders)])
-        left = left - RATE * fitted
-        trees.append((features[chosen], thresholds[chosen], leaves))
-    arrays = map(np.array, zip(*trees, strict=True))
-    return BoostedTrees(context.target, means.modes, level, *arrays)
+    residuals, splits, leaves = values - level, [], []
+    for number in range(N_TREES):
+        tree_splits, tree_leaves, fitted = _tree(is_lower, residuals, orders[number % len(orders)])
+        residuals = residuals - RATE * fitted
+        splits.append(tree_splits)
+        leaves.append(tree_leaves)
+    chosen = np.array(splits)
+    return BoostedTrees(
+        context.target, means.modes, level, features[chosen], thresholds[chosen], np.array(leaves)
+    )
 
 
 def _tree(
-    is_lower: Numbers, left: Numbers, order: NDArray[np.int64]
+    is_lower: Numbers, residuals: Numbers, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Numbers, Numbers]:
-    """Return the splits of the tree that leaves least (3,), its leaves (4,), its values (m,).
+    """Fit a tree of two levels to residuals (m,) by least squares, from all s possible splits.
 
-    `is_lower`, (s, m), is 1 for the rows up to a split's threshold; of splits that do alike the
-    first in `order` is taken.
+    Returns the splits of root, lower and upper child (3,), the leaves (4,) and the fitted values
+    (m,). `is_lower`, (s, m), is 1 for the rows up to a split's threshold; of splits that do alike
+    the first in `order` is taken.
     """
 
-    def best(sides: Numbers) -> NDArray[np.int64]:
-        """Return the split of each side (k, m) that leaves least of its rows, shape (k,)."""
-        n, total = sides.sum(1), sides @ left
-        n_lower, lower = is_lower @ sides.T, is_lower @ (sides * left).T
+    def best_splits(subsets: Numbers) -> NDArray[np.int64]:
+        """Return the best split of each subset of the rows (k, m, of 0 and 1), shape (k,)."""
+        n, total = subsets.sum(1), subsets @ residuals
+        n_lower, lower = is_lower @ subsets.T, is_lower @ (subsets * residuals).T
         gain = lower**2 / np.maximum(n_lower, 1) + (total - lower) ** 2 / np.maximum(n - n_lower, 1)
         is_best = gain >= gain.max(0) * (1 - TIE)
         return order[is_best[order].argmax(0)]
 
-    root = best(np.ones((1, len(left))))
+    root = best_splits(np.ones((1, len(residuals))))
     lower = is_lower[root[0]]
     sides = np.array([lower, 1 - lower])
-    children = best(sides)
+    children = best_splits(sides)
     below = is_lower[children]
     is_in = np.stack([sides * below, sides * (1 - below)], axis=1)  # (sides, leaves of each, m)
-    n, total = is_in.sum(2), is_in @ left
-    side = total.sum(1, keepdims=True) / np.maximum(n.sum(1, keepdims=True), 1)
-    leaves = np.where(n > 0, total / np.maximum(n, 1), side).ravel()
+    n, total = is_in.sum(2), is_in @ residuals
+    side_mean = total.sum(1, keepdims=True) / np.maximum(n.sum(1, keepdims=True), 1)
+    leaves = np.where(n > 0, total / np.maximum(n, 1), side_mean).ravel()  # empty: as its side
     return np.append(root, children), leaves, leaves @ is_in.reshape(4, -1)
 
 

@@ -50,10 +50,13 @@ class Kernels(NamedTuple):
         return np.asarray(np.exp(self.logs[:, -1]))
 
     def covariance(self, rows: Numbers, others: Numbers) -> Numbers:
-        """Return that of smooth deviations (Matern 5/2) of rows (n, d) and (m, d), (s, n, m)."""
+        """Return the Matern 5/2 covariance of rows (n, d) with others (m, d), shape (s, n, m).
+
+        size^2 (1 + r + r^2 / 3) exp(-r), with r = sqrt(5) |(x - y) / lengths|.
+        """
         a, b = rows / self.lengths[:, None], others / self.lengths[:, None]
-        apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None] - 2 * a @ b.transpose(0, 2, 1)
-        r = np.sqrt(5 * np.maximum(apart, 0.0))
+        squared = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None] - 2 * a @ b.transpose(0, 2, 1)
+        r = np.sqrt(5 * np.maximum(squared, 0.0))
         return np.asarray(self.sizes[:, None, None] ** 2 * (1 + r + r**2 / 3) * np.exp(-r))
 
 
@@ -66,47 +69,50 @@ class Observed(NamedTuple):
 
 
 def observed_about(rows: Numbers, values: Numbers, expected: Sequence[Expected]) -> Observed:
-    """Return what is seen of values (m,) at rows (m, d) about what each shape expects."""
-    logs, open_by = zip(*expected, strict=True)
-    linear = np.array([columns @ columns.T for columns in open_by])
-    return Observed(rows, linear, np.log(values) - np.array(logs))
+    """Relate observed values (m,) at rows (m, d) to what each of k shapes expects there."""
+    linear = np.array([open_by @ open_by.T for _, open_by in expected])
+    return Observed(rows, linear, np.log(values) - np.array([logs for logs, _ in expected]))
 
 
 def sample_kernels(observed: Observed) -> Kernels:
-    """Return kernels from their posterior, the same at each call."""
+    """Draw `N_CHAINS` kernels from their posterior, the same at each call.
+
+    Chains start at draws from the belief, taken by their likelihood. Each step goes along the
+    difference of two chains, and is accepted as Metropolis says.
+    """
     rng, n_shapes = np.random.default_rng(0), len(observed.off)
     mean, sd, least, most = np.array([LENGTH] * observed.rows.shape[1] + [SIZE, NOISE]).T
 
-    def fits(kernels: Kernels) -> Numbers:
+    def log_likelihood(kernels: Kernels) -> Numbers:
         return log_evidence(among(kernels, observed), observed.off[kernels.shape])
 
-    def believed(kernels: Kernels) -> Numbers:
+    def log_belief(kernels: Kernels) -> Numbers:
         return np.asarray(-0.5 * (((kernels.logs - mean) / sd) ** 2).sum(1))
 
     draws = mean + sd * rng.standard_normal((N_START, len(mean)))
     start = Kernels(np.clip(draws, least, most), np.arange(N_START) % n_shapes)
-    likely = fits(start)
-    weights = np.exp(likely - likely.max())
+    likelihood = log_likelihood(start)
+    weights = np.exp(likelihood - likelihood.max())
     chosen = rng.choice(N_START, N_CHAINS, p=weights / weights.sum())
-    now = Kernels(start.logs[chosen], start.shape[chosen])
-    value = likely[chosen] + believed(now)
+    chains = Kernels(start.logs[chosen], start.shape[chosen])
+    posterior = likelihood[chosen] + log_belief(chains)  # logarithm, up to a constant
     for _ in range(N_STEPS):
-        first, second = rng.integers(0, N_CHAINS, (2, N_CHAINS))
-        step = JUMP / np.sqrt(2 * len(mean)) * (now.logs[first] - now.logs[second])
-        logs = now.logs + step + JITTER * sd * rng.standard_normal(now.logs.shape)
+        one, other = rng.integers(0, N_CHAINS, (2, N_CHAINS))
+        step = JUMP / np.sqrt(2 * len(mean)) * (chains.logs[one] - chains.logs[other])
+        logs = chains.logs + step + JITTER * sd * rng.standard_normal(chains.logs.shape)
         changes = rng.random(N_CHAINS) < CHANGES_SHAPE
-        shape = np.where(changes, rng.integers(0, n_shapes, N_CHAINS), now.shape)
-        inside = ((logs >= least) & (logs <= most)).all(1)
-        tried = Kernels(np.clip(logs, least, most), shape)
-        new = fits(tried) + believed(tried)
-        accepted = inside & (np.log(rng.random(N_CHAINS)) < new - value)
-        now.logs[accepted], now.shape[accepted] = tried.logs[accepted], shape[accepted]
-        value[accepted] = new[accepted]
-    return now
+        shape = np.where(changes, rng.integers(0, n_shapes, N_CHAINS), chains.shape)
+        is_inside = ((logs >= least) & (logs <= most)).all(1)
+        proposal = Kernels(np.clip(logs, least, most), shape)
+        proposed = log_likelihood(proposal) + log_belief(proposal)
+        accepted = is_inside & (np.log(rng.random(N_CHAINS)) < proposed - posterior)
+        chains.logs[accepted], chains.shape[accepted] = proposal.logs[accepted], shape[accepted]
+        posterior[accepted] = proposed[accepted]
+    return chains
 
 
 def among(kernels: Kernels, observed: Observed) -> Numbers:
-    """Return the covariance of the observations, shape (s, m, m)."""
+    """Return the covariance among the m observations by each kernel, shape (s, m, m)."""
     noise = kernels.noises[:, None, None] ** 2 * np.eye(len(observed.rows))
     smooth = kernels.covariance(observed.rows, observed.rows)
     return np.asarray(smooth + observed.linear[kernels.shape] + noise)
@@ -115,14 +121,15 @@ def among(kernels: Kernels, observed: Observed) -> Numbers:
 def left_out(inverse: Numbers, off: Numbers) -> Numbers:
     """Return how far each mode is from what all others expect of it, in standard deviations, (m,).
 
-    `inverse`, (s, m, m), is that of the covariance of the observations, `off` the logarithm of
-    observed over expected, (s, m).
+    `inverse`, (s, m, m), is that of the covariance of the observations (`among`), `off` the
+    logarithm of observed over expected, (s, m). By each process, miss = (K^-1 off)_i / (K^-1)_ii
+    with the variance 1 / (K^-1)_ii; a process counts by how unlikely the mode made it.
     """
     variance = 1 / np.diagonal(inverse, axis1=1, axis2=2)
     miss = (inverse @ off[:, :, None])[..., 0] * variance
-    unlikely = 0.5 * miss**2 / variance + 0.5 * np.log(variance)
-    weights = np.exp(unlikely - unlikely.max(0))
+    surprise = 0.5 * miss**2 / variance + 0.5 * np.log(variance)
+    weights = np.exp(surprise - surprise.max(0))
     weights /= weights.sum(0)
     mean = (weights * miss).sum(0)
-    spread = (weights * (variance + (miss - mean) ** 2)).sum(0)
-    return np.asarray(mean / np.sqrt(spread))
+    mixture_variance = (weights * (variance + (miss - mean) ** 2)).sum(0)
+    return np.asarray(mean / np.sqrt(mixture_variance))

@@ -30,7 +30,7 @@ from epochwatt.prediction.models.priors import (
     PRIOR_TILT,
 )
 from epochwatt.prediction.models.residual_gp import Deviations
-from epochwatt.prediction.predictor import LEVEL, Json, Predictor, Prior, bounds
+from epochwatt.prediction.predictor import LEVEL, SAMPLE_SEED, Json, Predictor, Prior, bounds
 
 N_DRAWS = 400
 N_FOR_MEAN = 100  # draws; of 29,232 modes in a quarter of a second
@@ -79,7 +79,7 @@ class LinearModel(Predictor):
             return None
         rows = as_rows(modes)
         values = self._expected(rows, self.draws.T).T
-        noise = np.random.default_rng(2).standard_normal(values.shape)  # not the seed of the draws
+        noise = np.random.default_rng(SAMPLE_SEED).standard_normal(values.shape)
         spread = np.sqrt(self.deviations.left_open(rows)) * self.spread[:, None]
         return np.asarray(values * np.exp(spread * noise))
 
@@ -94,30 +94,32 @@ class LinearModel(Predictor):
         return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.nugget)
 
     def _expected(self, rows: Numbers, coefficients: Numbers) -> Numbers:
-        """Return the sum as observations nearby bend it, for (k,) or (k, d): (n,) or (n, d)."""
+        """Predict from coefficients (k,) or (k, d), with deviations nearby: (n,) or (n, d)."""
         values = self._sum(rows, coefficients)
         if not len(self.observed):
             return values
-        off = self._off(coefficients)
-        return np.asarray(values * np.exp(self.deviations.weights(rows) @ off.T))
+        log_ratios = self._log_ratios(coefficients)
+        return np.asarray(values * np.exp(self.deviations.weights(rows) @ log_ratios.T))
 
     def _sum(self, rows: Numbers, coefficients: Numbers) -> Numbers:
+        """Return the sum of terms, its exponential where `log`, times the prior: (n,) or (n, d)."""
         values = design(self.terms, rows, self.processes) @ coefficients
-        values = np.exp(values) if self.log else values
+        if self.log:
+            values = np.exp(values)
         if self.prior is not None:
             values = (values.T * np.asarray(self.prior(rows), float)).T
         return values
 
-    def _off(self, coefficients: Numbers) -> Numbers:
+    def _log_ratios(self, coefficients: Numbers) -> Numbers:
         """Return the logarithm of observed over expected in the profiled modes, (m,) or (d, m)."""
         expected = self._sum(self.trained_on, coefficients).T
         return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
 
     def residuals(self) -> Numbers:
-        """Return what the sum leaves over in the profiled modes, made independent, shape (m,)."""
+        """Return log(observed / sum) in the profiled modes, decorrelated, shape (m,)."""
         if not len(self.observed):
             return np.empty(0)
-        return np.asarray(self.deviations.whitening() @ self._off(self.coefficients))
+        return np.asarray(self.deviations.whitening() @ self._log_ratios(self.coefficients))
 
     def to_json(self) -> Json:
         """Return the fields as JSON data.
@@ -132,6 +134,7 @@ class LinearModel(Predictor):
 def _system(
     rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
 ) -> tuple[Numbers, Numbers]:
+    """Return matrix and right side of the least squares of `fit_nonnegative`."""
     matrix = np.vstack([rows / deviation, np.diag(1 / sd)])
     return matrix, np.concatenate([target / deviation, mean / sd])
 
@@ -151,9 +154,9 @@ def fit_nonnegative(
 def fit_free(
     rows: Numbers, target: Numbers, mean: Numbers, sd: Numbers, deviation: float
 ) -> Numbers:
-    """Return the same without a bound."""
-    system = _system(rows, target, mean, sd, deviation)
-    return np.asarray(np.linalg.lstsq(*system, rcond=None)[0], float)
+    """Return the coefficients that minimise what `fit_nonnegative` does, of any sign."""
+    matrix, right_side = _system(rows, target, mean, sd, deviation)
+    return np.asarray(np.linalg.lstsq(matrix, right_side, rcond=None)[0], float)
 
 
 def likeliest(
@@ -165,7 +168,7 @@ def likeliest(
     profiled: Numbers,
     tilt: float = 0.0,
 ) -> Deviations:
-    """Return the deviations whose own part (`OWNS`) makes observations (n,) likeliest.
+    """Choose the size of each mode's own deviation (of `OWNS`) that makes target (n,) likeliest.
 
     What is each mode's own must not be followed: where modes that are close to each other differ
     by more than they should, following both would bend the prediction around them. `profiled` are
@@ -173,17 +176,17 @@ def likeliest(
     """
     whitenings = Deviations(profiled, tilt).whitenings(OWNS)
 
-    def evidence(number: int) -> float:
+    def log_posterior(number: int) -> float:
         white = whitenings[number]
         coefficients = fit(white @ rows, white @ target, mean, sd, DEVIATION)
-        off = white @ (rows @ coefficients - target)
+        residuals = white @ (rows @ coefficients - target)
         # the size of deviations is integrated out, the coefficients are the best ones
-        size = (DEVIATION_WEIGHT + len(off)) / 2
-        fits = -size * np.log(DEVIATION_WEIGHT * DEVIATION**2 + off @ off)
-        believed = -0.5 * (((coefficients - mean) / sd) ** 2).sum() - LESS_BELIEVED * number
-        return float(fits + believed + np.log(np.diag(white)).sum())
+        half_n = (DEVIATION_WEIGHT + len(residuals)) / 2
+        likelihood = -half_n * np.log(DEVIATION_WEIGHT * DEVIATION**2 + residuals @ residuals)
+        belief = -0.5 * (((coefficients - mean) / sd) ** 2).sum() - LESS_BELIEVED * number
+        return float(likelihood + belief + np.log(np.diag(white)).sum())
 
-    best = max(range(len(OWNS)), key=evidence)
+    best = max(range(len(OWNS)), key=log_posterior)
     return Deviations(profiled, tilt, OWNS[best])
 
 
@@ -200,23 +203,23 @@ class Fit(NamedTuple):
         target: str,
         terms: tuple[str, ...],
         means: Observations,
-        plain: Callable[[Numbers], Numbers],
+        unscale: Callable[[Numbers], Numbers],
         log: bool = False,
         prior: Prior | None = None,
     ) -> LinearModel:
-        """Return the model of the terms; `plain` turns rows (d, k) into their coefficients."""
+        """Build the model; `unscale` turns fitted coefficients (d, k) into those of the terms."""
         return LinearModel(
-            target,
-            terms,
-            plain(self.coefficients[None])[0],
-            means.processes,
-            means.modes,
-            log,
-            means.values(target),
-            self.nugget,
-            plain(self.draws),
-            self.spread,
-            prior,
+            target=target,
+            terms=terms,
+            coefficients=unscale(self.coefficients[None])[0],
+            processes=means.processes,
+            trained_on=means.modes,
+            log=log,
+            observed=means.values(target),
+            nugget=self.nugget,
+            draws=unscale(self.draws),
+            spread=self.spread,
+            prior=prior,
         )
 
 
@@ -230,7 +233,7 @@ def fit_and_draw(
     n_draws: int = N_DRAWS,
     tilt: float = 0.0,
 ) -> Fit:
-    """Return the best coefficients and, for an interval, `n_draws` of their posterior.
+    """Fit coefficients and, for an interval, draw `n_draws` others from their posterior.
 
     Rows (n, k) and target (n,) are in units in which a deviation is relative, mean and sd (k,) the
     belief about the coefficients, `profiled` the distinct modes (n, 6).
@@ -243,14 +246,12 @@ def fit_and_draw(
         return Fit(coefficients, np.empty((0, len(mean))), np.empty(0), deviations.nugget)
     rng = np.random.default_rng(0)
     information = rows.T @ rows / DEVIATION**2
-    n_taken = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
-    off = rows @ coefficients - target
-    total = DEVIATION_WEIGHT * DEVIATION**2 + float(off @ off)
-    n_free = max(len(target) - n_taken, 0.0)
+    n_effective = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
+    n_free = max(len(target) - n_effective, 0.0)  # degrees of freedom that the fit leaves
+    residuals = rows @ coefficients - target
+    total = DEVIATION_WEIGHT * DEVIATION**2 + float(residuals @ residuals)
     spread = np.sqrt(total / rng.chisquare(DEVIATION_WEIGHT + n_free, n_draws))
-    noise = rng.standard_normal((n_draws, len(target)))
-    belief = mean + sd * rng.standard_normal((n_draws, len(mean)))
-    draws = [
-        fit(rows, target + s * e, b, sd, s) for s, e, b in zip(spread, noise, belief, strict=True)
-    ]
+    targets = target + spread[:, None] * rng.standard_normal((n_draws, len(target)))
+    means = mean + sd * rng.standard_normal((n_draws, len(mean)))
+    draws = [fit(rows, t, m, sd, s) for t, m, s in zip(targets, means, spread, strict=True)]
     return Fit(coefficients, np.array(draws), spread, deviations.nugget)

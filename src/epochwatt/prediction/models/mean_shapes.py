@@ -35,9 +35,9 @@ Shape = Callable[[Numbers], Expected]  # modes (n, 6) -> what it expects, before
 
 
 def under_limit(modes: Numbers, knee_w: float) -> Numbers:
-    """Return modes (n, 6) with the GPU's clock as a power limit leaves it.
+    """Return a copy of modes (n, 6) with the GPU's clock lowered to what its power limit leaves.
 
-    From the limit `knee_w` on the workload runs at the full clock; `NO_LIMIT`: there is none.
+    The workload runs at the full clock under limits of `knee_w` or more; `NO_LIMIT`: under any.
     """
     if knee_w == NO_LIMIT:
         return modes
@@ -50,7 +50,7 @@ def under_limit(modes: Numbers, knee_w: float) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class SumOfTerms:
-    """Physical terms, each to a power, added, and the root of it: a shape."""
+    """A shape: (sum_k coefficient_k term_k^norm)^(1 / norm) of physical terms."""
 
     terms: tuple[str, ...]  # of `features`
     processes: int  # that want a CPU core
@@ -65,14 +65,14 @@ class SumOfTerms:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
         parts = self._parts(modes)
         total = np.maximum(parts @ self.coefficients, np.finfo(float).tiny)
-        grows = OPEN_TERM * parts / (total[:, None] * self.sizes)
+        growth = OPEN_TERM * parts / (total[:, None] * self.sizes)  # relative, by one deviation
         if self.times is not None:  # of power: no part is many times what the whole was
-            return np.log(total) / self.norm, grows / self.norm
+            return np.log(total) / self.norm, growth / self.norm
         # A term that was small in all profiled modes, as a shortage of cores, may be many times the
         # rest elsewhere. There the logarithm leaves its tangent, and what was learned of the term
         # where it was small says nothing: a column of its own, which no profiled mode has.
-        beyond = np.log(np.maximum(grows, 1.0))
-        open_by = np.column_stack([np.minimum(grows, 1.0), beyond]) / self.norm
+        beyond = np.log(np.maximum(growth, 1.0))
+        open_by = np.column_stack([np.minimum(growth, 1.0), beyond]) / self.norm
         return np.log(total) / self.norm, open_by
 
     def shares(self, modes: Numbers) -> Numbers:
@@ -94,23 +94,26 @@ class Shares:
 
     def __call__(self, modes: Numbers) -> Numbers:
         """Return the share of time in which GPU, CPU and memory work, shape (n, 3)."""
-        gpu, emc, cpu, shortage, _ = sum(
-            weight * shape.shares(modes).T
-            for weight, shape in zip(self.weights, self.shapes, strict=True)
-        )
-        return np.column_stack([gpu, cpu + shortage, emc])
+        shares = [shape.shares(modes).T for shape in self.shapes]
+        weighted = sum(weight * share for weight, share in zip(self.weights, shares, strict=True))
+        gpu, emc, cpu, core_shortage, _ = weighted  # in the order of `features.TIME`
+        return np.column_stack([gpu, cpu + core_shortage, emc])
 
 
 def _terms(
     modes: Numbers, terms: tuple[str, ...], processes: int, knee_w: float, times: Shares | None
 ) -> Numbers:
-    """Return the value of each term in each mode; of power both while busy and at all times."""
+    """Return the value of each term in each mode, shape (n, k).
+
+    With `times`, of power: dynamic terms times the share of time their part is busy, then all terms
+    as they are.
+    """
     parts = design(terms, under_limit(modes, knee_w), processes)
     if times is None:
         return parts
     gpu, cpu, emc = times(modes).T
-    busy = np.stack([gpu, gpu, cpu, cpu, emc], axis=1) * parts[:, : len(POWER) - 1]
-    return np.column_stack([busy, parts])
+    busy = np.stack([gpu, gpu, cpu, cpu, emc], axis=1)  # as `POWER`, whose last is the constant
+    return np.column_stack([busy * parts[:, : len(POWER) - 1], parts])
 
 
 def fit_sum(
@@ -121,12 +124,13 @@ def fit_sum(
     knee_w: float = NO_LIMIT,
     times: Shares | None = None,
 ) -> SumOfTerms:
-    """Return the sum of terms nearest to values (m,) in modes (m, 6): of power, given `times`."""
+    """Fit the sum of terms to values (m,) in modes (m, 6), by relative error.
+
+    The values are powers where `times` is given, epoch times otherwise.
+    """
     terms = TIME if times is None else POWER
-    parts, short = (
-        _terms(rows, terms, processes, knee_w, times)
-        for rows in (modes, short_of_cores(modes, processes))
-    )
+    parts = _terms(modes, terms, processes, knee_w, times)
+    short = _terms(short_of_cores(modes, processes), terms, processes, knee_w, times)
     rows, sizes = relative(parts, short, values, norm)
     rows, k = rows / sizes, rows.shape[1]
     # a shortage of cores that no mode had is not believed in, nor waits that no clock changes
@@ -142,7 +146,10 @@ def fit_sum(
 
 
 def power_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> Shape:
-    """Return a law about the mean of the values (m,): its level and all exponents are open."""
+    """Return a power law at the mean of the values (m,): its level and all exponents are open.
+
+    It expects the values' geometric mean in every mode.
+    """
     centre = design(terms, modes, processes=0).mean(0)
     level = float(np.log(values).mean())
 
@@ -157,7 +164,7 @@ def power_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> Shape:
 def on_reference(
     modes: Numbers, values: Numbers, terms: tuple[str, ...], reference: Predictor
 ) -> Shape:
-    """Return the curve of a reference workload times a power law through the values (m,).
+    """Return the predictions for a reference workload times a power law through the values (m,).
 
     Raises PredictionError: the reference expects nothing above zero.
     """
@@ -176,11 +183,14 @@ def on_reference(
 
 
 def with_residual(ours: SumOfTerms, theirs: SumOfTerms, reference: Predictor) -> Shape:
-    """Return our sum times half of what the reference's own sum, of the same terms, leaves over."""
+    """Return our sum plus, in logarithms, half of what the reference's own sum leaves over.
+
+    `theirs` is the reference's sum, of the same terms.
+    """
 
     def shape(modes: Numbers) -> Expected:
         expected, open_by = ours(modes)
-        left = np.log(reference.predict(modes)) - theirs(modes)[0]
-        return expected + left / 2, np.column_stack([open_by, OPEN_RESIDUAL * left])
+        residual = np.log(reference.predict(modes)) - theirs(modes)[0]
+        return expected + residual / 2, np.column_stack([open_by, OPEN_RESIDUAL * residual])
 
     return shape

@@ -24,10 +24,10 @@ class FittedWorkload:
 
 
 def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
-    """Return the workloads of a backend that a method has learned in all their modes.
+    """Read the models of a method that learned from all modes, by workload, of results/models/X/.
 
-    Raises PredictionError: there are none, or they are of another form; says what makes them.
-    Raises RecordError: a file is damaged.
+    Raises PredictionError: the method never does, or the models are missing or of another schema
+    version. Raises RecordError: a file is damaged.
     """
     if ALL not in method.learns_from:
         raise PredictionError(
@@ -51,13 +51,18 @@ def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
 
 
 def _all_modes(row: Json, method: Method, target: str) -> Predictor | None:
-    wanted = {"method": method.name, "learned_from": ALL, "target": target}
-    fits = (fit["model"] for fit in row["fits"] if wanted.items() <= fit.items())
-    return next(map(method.load, fits), None)
+    for fit in row["fits"]:
+        if (fit["method"], fit["learned_from"], fit["target"]) == (method.name, ALL, target):
+            return method.load(fit["model"])
+    return None
 
 
 def read_models(path: Path) -> Json:
-    """Return the content of a file of models. Raises as `load_fitted`."""
+    """Return the content of a file of models of results/models/X/.
+
+    Raises PredictionError: it is missing or of another schema version. Raises RecordError: it is
+    damaged.
+    """
     profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
     command = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():

@@ -37,7 +37,8 @@ def least_norm(
 
     As scikit-learn's LinearRegression fits (1.7 and later): features and target are centred, and of
     all coefficients that fit best those of least norm are taken. Epochs of one mode have the same
-    features, so that their mean and their number are all that counts.
+    features, so that their mean and their number are all that counts. `standardise` divides the
+    features by their spread first.
 
     Features are (s, m, k); the target is the mean over the epochs of each mode, (s, m), and the
     weight their number, (s, m).
@@ -57,7 +58,7 @@ def least_norm(
 
 @lru_cache(maxsize=32)  # the fit of energy asks for that of each network on the board
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:
-    """Return epoch time as a linear function of cores and clocks, fitted to every row.
+    """Fit epoch time as a linear function of cores and clocks, to every row.
 
     Raises PredictionError: fewer than two distinct modes.
     """
@@ -73,9 +74,9 @@ def fit_paper_time(observations: Observations, standardise: bool = False) -> Lin
 
 
 def _regression(features: Numbers, target: Numbers, standardise: bool = False) -> Numbers:
-    """Return coefficients and intercept, shape (k + 1,)."""
-    one, weights = np.newaxis, np.ones((1, len(target)))
-    coefficients, intercepts = least_norm(features[one], target[one], weights, standardise)
+    """Fit `least_norm` to rows of equal weight; return coefficients and intercept, (k + 1,)."""
+    weights = np.ones((1, len(target)))
+    coefficients, intercepts = least_norm(features[None], target[None], weights, standardise)
     return np.append(coefficients[0], intercepts[0])
 
 
@@ -106,14 +107,15 @@ def fit_paper_energy(
     observed_time: bool = False,
     four_modes: bool = False,
 ) -> PaperEnergy:
-    """Return the universal model, for the network of `observations`.
+    """Fit the paper's model of energy to all networks, for predictions of that of `observations`.
 
-    Raises PredictionError: energy that was not measured, or fewer than two distinct modes.
+    `observed_time` and `four_modes` choose among the readings of the module's docstring. Raises
+    PredictionError: energy that was not measured, or fewer than two distinct modes.
     """
     if not networks:
         raise PredictionError("no network to fit a model of energy to")
     profiled = observations.distinct()
-    features, energy_wh, modes = [], [], set(profiled)
+    features, energy_wh, trained_on = [], [], set(profiled)
     for network in networks:
         network.need_energy()
         time = fit_paper_time(network.only(profiled))
@@ -122,9 +124,9 @@ def fit_paper_energy(
         features.append(np.column_stack([plain(rows.modes), time_s]))
         energy_wh.append(rows.energy_wh)
         if network.workload == observations.workload:
-            modes.update(rows.distinct())
+            trained_on.update(rows.distinct())
     return PaperEnergy(
-        trained_on=as_rows(sorted(modes)),
+        trained_on=as_rows(sorted(trained_on)),
         coefficients=_regression(np.concatenate(features), np.concatenate(energy_wh)),
         time=fit_paper_time(observations),
         networks=tuple(network.workload for network in networks),
@@ -155,7 +157,7 @@ PAPER = Method(
 
 
 def _reading(title: str, target: str, is_scored: bool = False, **reading: bool) -> Method:
-    """Return the paper's method of one target, as it may be read, too."""
+    """Return another reading of the paper's method, of one target: what `_fit` does by it."""
     return replace(
         PAPER,
         title=title,

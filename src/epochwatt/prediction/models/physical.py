@@ -42,7 +42,7 @@ from epochwatt.prediction.predictor import Context, Method, Prior
 
 
 def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
-    """Return time as a sum of physical shapes with non-negative coefficients.
+    """Fit time as a sum of the physical terms with non-negative coefficients.
 
     Raises PredictionError: fewer than two distinct modes. Without draws there are no intervals.
     """
@@ -50,7 +50,7 @@ def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> Lin
 
 
 def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
-    """Return mean power, W, likewise. Raises PredictionError also where power was not measured."""
+    """Fit mean power, W, likewise. Raises PredictionError also where it was not measured."""
     return _fit_shares(observations, POWER_W, POWER, POWER_SHARES, n_draws)
 
 
@@ -61,22 +61,25 @@ def _fit_shares(
     shares: tuple[float, ...],
     n_draws: int,
 ) -> LinearModel:
-    """Fit shares of the whole: in units of the observed value, averaged over the modes."""
+    """Fit the terms' shares of the observed value, averaged over the modes; `shares` are believed.
+
+    It is done twice, since deviations are relative to what is expected: relative to what was
+    observed they would stand in the rows too, and a fit could make them small by expecting next to
+    nothing everywhere.
+    """
     means = observations.means_of(target)
     modes, processes, values = means.modes, means.processes, means.values(target)
     short = design(terms, short_of_cores(modes, processes), processes)
     rows, scale = relative(design(terms, modes, processes), short, values)
     rows, mean, sd = rows / scale, np.array(shares), np.full(len(terms), SHARE_SD)
-    # deviations are relative to what is expected: relative to what was observed they would stand
-    # in the rows too, and a fit could make them small by expecting next to nothing everywhere
-    first = fit_nonnegative(rows, np.ones(len(values)), mean, sd, DEVIATION)
-    share = np.maximum(rows @ first, LEAST)  # expected over observed
-    fit = fit_and_draw(fit_nonnegative, rows / share[:, None], 1 / share, mean, sd, modes, n_draws)
-    return fit.model(target, terms, means, lambda rows: rows / scale)
+    to_observed = fit_nonnegative(rows, np.ones(len(values)), mean, sd, DEVIATION)
+    ratio = np.maximum(rows @ to_observed, LEAST)  # expected over observed
+    fit = fit_and_draw(fit_nonnegative, rows / ratio[:, None], 1 / ratio, mean, sd, modes, n_draws)
+    return fit.model(target, terms, means, lambda shares: shares / scale)
 
 
 def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
-    """Return the logarithm of time, linear in those of cores, clocks and the power limit.
+    """Fit the logarithm of time, linear in those of cores, clocks and the power limit.
 
     Raises PredictionError: fewer than two distinct modes.
     """
@@ -88,7 +91,7 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearMo
 def fit_on_prior(
     observations: Observations, target: str, prior: Prior, n_draws: int = N_DRAWS
 ) -> LinearModel:
-    """Return the prior times a factor common to all modes, corrected by what was observed.
+    """Fit the prior times a factor common to all modes, corrected by what was observed.
 
     Near the profiled modes it follows them. Their distance from the prior says how far it may be
     off elsewhere.
@@ -105,27 +108,32 @@ def _fit_log(
     n_draws: int,
     prior: Prior | None = None,
 ) -> LinearModel:
-    """Fit the logarithm of the value over the prior, about its mean: a level, and exponents."""
+    """Fit log(value / prior) as a level and a power law, about the mean of the profiled modes.
+
+    `exponents` are the terms of the power law; without a prior it is the logarithm of the value.
+    """
     means = observations.means_of(target, least=1)
     values = means.values(target)
     expected = np.ones(len(values)) if prior is None else np.asarray(prior(means.modes))
     if not (expected > 0).all():
         raise PredictionError(f"the prior expects a {target} of {expected.min():g}")
-    factor = np.log(values / expected)
-    terms, level = ("constant", *exponents), factor.mean()
+    log_ratio = np.log(values / expected)
+    terms, level = ("constant", *exponents), log_ratio.mean()
     rows = design(terms, means.modes, means.processes)
-    centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
+    centre = rows.mean(0)
+    centre[0] -= 1  # the constant stays
     sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
     tilt = 0.0 if prior is None else PRIOR_TILT
     mean = np.zeros(len(sd))
     fit = fit_and_draw(
-        fit_free, rows - centre, factor - level, mean, sd, means.modes, n_draws, tilt
+        fit_free, rows - centre, log_ratio - level, mean, sd, means.modes, n_draws, tilt
     )
 
-    def plain(rows: Numbers) -> Numbers:  # without centre and level
-        return np.column_stack([rows[:, 0] + level - rows @ centre, rows[:, 1:]])
+    def uncentred(coefficients: Numbers) -> Numbers:  # (d, k)
+        constant = coefficients[:, 0] + level - coefficients @ centre
+        return np.column_stack([constant, coefficients[:, 1:]])
 
-    return fit.model(target, terms, means, plain, log=True, prior=prior)
+    return fit.model(target, terms, means, uncentred, log=True, prior=prior)
 
 
 def _n_draws(context: Context) -> int:

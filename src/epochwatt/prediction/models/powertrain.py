@@ -114,20 +114,20 @@ def layers_of(numbers: Reals) -> Layers:
 
 
 def new_numbers(rng: np.random.Generator) -> Numbers:
-    """Return all numbers as a training starts."""
+    """Draw the starting weights and biases of all layers, in one array."""
     return np.concatenate([_new_layer(rng, *size) for size in SIZES])
 
 
 def with_new_last_layer(numbers: Numbers, rng: np.random.Generator) -> Numbers:
-    """Return the numbers with a last layer as a training starts."""
+    """Return a copy of the numbers in which the last layer is drawn anew."""
     last = _new_layer(rng, *SIZES[-1])
     return np.concatenate([numbers[: -len(last)], last])
 
 
 def _new_layer(rng: np.random.Generator, n_in: int, n_out: int) -> Numbers:
-    """Return uniform weights (Glorot and Bengio, 2010), and no biases."""
-    far = np.sqrt(6 / (n_in + n_out))
-    return np.concatenate([rng.uniform(-far, far, n_in * n_out), np.zeros(n_out)])
+    """Draw uniform weights (Glorot and Bengio, 2010); biases are zero. All in one array."""
+    limit = np.sqrt(6 / (n_in + n_out))
+    return np.concatenate([rng.uniform(-limit, limit, n_in * n_out), np.zeros(n_out)])
 
 
 def activations(layers: Layers, rows: Reals) -> Reals:
@@ -154,37 +154,48 @@ def train(
     loss: str,
     keeps_best: bool = True,
 ) -> Numbers:
-    """Return the numbers of a network after `EPOCHS` epochs, or after the best of them."""
+    """Train from the numbers `start` on `learned`; return those after `EPOCHS` epochs.
+
+    `keeps_best`: those after the epoch of the lowest validation loss. `start` stays as it is.
+    """
     numbers: Reals = start.astype(np.float32)
-    slope, adam, layers = np.empty_like(numbers), Adam(len(numbers)), layers_of(numbers)
-    best, lowest = numbers, np.inf
+    gradients, adam, layers = np.empty_like(numbers), Adam(len(numbers)), layers_of(numbers)
+    best, lowest_loss = numbers, np.inf
     for _ in range(EPOCHS):
         order = rng.permutation(len(learned.outputs))
         for begin in range(0, len(order), BATCH):
             rows = order[begin : begin + BATCH]
             batch = Rows(learned.inputs[rows], learned.outputs[rows])
-            gradient(layers, batch, dropout(len(rows), rng), loss, layers_of(slope))
-            adam.step(numbers, slope)
-        reached = _loss(activations(layers, validation.inputs), validation, loss)
-        if keeps_best and reached < lowest:
-            best, lowest = numbers.copy(), reached
+            gradient(layers, batch, dropout(len(rows), rng), loss, layers_of(gradients))
+            adam.step(numbers, gradients)
+        validation_loss = _loss(activations(layers, validation.inputs), validation, loss)
+        if keeps_best and validation_loss < lowest_loss:
+            best, lowest_loss = numbers.copy(), validation_loss
     return (best if keeps_best else numbers).astype(float)
 
 
 def dropout(n_rows: int, rng: np.random.Generator) -> list[Reals | None]:
-    """Return for each hidden layer what its outputs are multiplied by; None: by one."""
-    return [
-        (rng.random((n_rows, n_units), np.float32) >= share) * np.float32(1 / (1 - share))
-        if share
-        else None
-        for n_units, share in zip(HIDDEN, DROPOUT, strict=True)
-    ]
+    """Draw for each hidden layer the factors of its outputs, (rows, units); None: no dropout.
+
+    Outputs that are left out have zero, the others 1 / (1 - share).
+    """
+    masks: list[Reals | None] = []
+    for n_units, share in zip(HIDDEN, DROPOUT, strict=True):
+        mask = None
+        if share:
+            is_kept = rng.random((n_rows, n_units), np.float32) >= share
+            mask = is_kept * np.float32(1 / (1 - share))
+        masks.append(mask)
+    return masks
 
 
 def gradient(
-    layers: Layers, batch: Rows, masks: list[Reals | None], loss: str, slope: Layers
+    layers: Layers, batch: Rows, masks: list[Reals | None], loss: str, out: Layers
 ) -> None:
-    """Write the slope of the loss in each number, for a mini-batch and its dropout."""
+    """Write the gradient of the loss of a mini-batch, by backpropagation, to `out`.
+
+    `masks` are the factors of `dropout`.
+    """
     *hidden, last = layers
     inputs = [batch.inputs]
     for layer, mask in zip(hidden, masks, strict=True):
@@ -194,50 +205,53 @@ def gradient(
         if mask is not None:
             outputs *= mask
         inputs.append(outputs)
-    off = (inputs[-1] @ last.weights + last.biases)[:, 0] - batch.outputs
-    whole = np.sign(off) / np.abs(batch.outputs) if loss == MAPE else 2 * off
-    back: Reals = np.asarray(whole / len(off), np.float32)[:, None]
+    errors = (inputs[-1] @ last.weights + last.biases)[:, 0] - batch.outputs
+    by_output = np.sign(errors) / np.abs(batch.outputs) if loss == MAPE else 2 * errors
+    delta: Reals = np.asarray(by_output / len(errors), np.float32)[:, None]  # of a layer's outputs
     for number in reversed(range(len(layers))):
-        np.matmul(inputs[number].T, back, out=slope[number].weights)
-        np.add.reduce(back, axis=0, out=slope[number].biases)
-        if number:
-            back = back @ layers[number].weights.T
-            back *= inputs[number] > 0
+        np.matmul(inputs[number].T, delta, out=out[number].weights)
+        np.add.reduce(delta, axis=0, out=out[number].biases)
+        if number > 0:
+            delta = delta @ layers[number].weights.T
+            delta *= inputs[number] > 0
             if (mask := masks[number - 1]) is not None:
-                back *= mask
+                delta *= mask
 
 
 def _loss(answers: Reals, rows: Rows, loss: str) -> float:
-    off = answers - rows.outputs
-    return float(np.mean(np.abs(off / rows.outputs) if loss == MAPE else off**2))
+    errors = answers - rows.outputs
+    return float(np.mean(np.abs(errors / rows.outputs) if loss == MAPE else errors**2))
 
 
 class Adam:
-    """Adam (Kingma and Ba, 2015)."""
+    """State of Adam (Kingma and Ba, 2015) for n parameters p with gradient g, after t steps.
+
+    m += (1 - b1) (g - m),  v += (1 - b2) (g^2 - v),
+    p -= rate sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)
+    """
 
     def __init__(self, n: int) -> None:
-        self.mean, self.square, self.between = np.zeros((3, n), np.float32)
+        # m, v, and an array for intermediate results: new ones would take most of a step
+        self.mean, self.square, self.buffer = np.zeros((3, n), np.float32)
         self.n_steps = 0
 
-    def step(self, parameters: Reals, slope: Reals) -> None:
-        """Change the parameters in place."""
+    def step(self, parameters: Reals, gradients: Reals) -> None:
+        """Move the parameters in place along their gradients (n,)."""
         self.n_steps += 1
-        first, second = BETAS
-        between = self.between  # one array for all that is in between: this is most of a step
-        self.mean += _scaled(np.subtract(slope, self.mean, out=between), 1 - first)
-        np.multiply(slope, slope, out=between)
-        between -= self.square
-        self.square += _scaled(between, 1 - second)
-        np.sqrt(self.square, out=between)
-        between += np.float32(EPSILON)
-        rate = LEARNING_RATE * np.sqrt(1 - second**self.n_steps) / (1 - first**self.n_steps)
-        parameters -= _scaled(np.divide(self.mean, between, out=between), rate)
-
-
-def _scaled(values: Reals, factor: float) -> Reals:
-    """Multiply in place, and return it."""
-    values *= np.float32(factor)
-    return values
+        (beta_1, beta_2), buffer = BETAS, self.buffer
+        np.subtract(gradients, self.mean, out=buffer)
+        buffer *= np.float32(1 - beta_1)
+        self.mean += buffer
+        np.multiply(gradients, gradients, out=buffer)
+        buffer -= self.square
+        buffer *= np.float32(1 - beta_2)
+        self.square += buffer
+        np.sqrt(self.square, out=buffer)
+        buffer += np.float32(EPSILON)
+        np.divide(self.mean, buffer, out=buffer)
+        rate = LEARNING_RATE * np.sqrt(1 - beta_2**self.n_steps) / (1 - beta_1**self.n_steps)
+        buffer *= np.float32(rate)
+        parameters -= buffer
 
 
 # -- methods -------------------------------------------------------------------------------------
@@ -301,7 +315,7 @@ def features(modes: ArrayLike, is_log: bool) -> Numbers:
 def fit_powertrain(
     observations: Observations, context: Context, recipe: Recipe, from_scratch: bool = False
 ) -> PowerTrain:
-    """Return a network that a reference taught, unless from scratch, and that learned the workload.
+    """Train a network on a workload, starting from that of a reference unless from scratch.
 
     Raises PredictionError: fewer than `LEAST_MODES` modes, or than `LEAST_REFERENCE` of the
     reference; no reference, or one that does not vary what varies here, or of another board where
@@ -324,9 +338,9 @@ _NETWORKS: dict[str, PowerTrain] = {}  # of references, by their key: trained on
 def reference_network(
     reference: Observations, target: str, recipe: Recipe, cache: Path | None = None
 ) -> PowerTrain:
-    """Return the network of a reference workload, trained on all its modes.
+    """Train the network of a reference workload on all its modes.
 
-    Trained once in each process, and read from `cache` where it lies there. Raises as
+    That is done once in each process; the folder `cache` is read first, and written. Raises as
     `fit_powertrain`.
     """
     rows = _usable(reference, target, LEAST_REFERENCE)
@@ -350,7 +364,11 @@ def reference_network(
 
 
 def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observations:
-    """Return the rows of the reference; PredictionError where it cannot teach this board."""
+    """Return the rows of the reference of a fit.
+
+    Raises PredictionError: there is none, it ran on another board where the recipe keeps to one, or
+    it does not vary a clock that varies in `rows`.
+    """
     reference = context.need_reference(rows)
     if reference.is_other_board and not recipe.crosses_boards:
         raise PredictionError(
@@ -358,8 +376,8 @@ def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observat
             where=rows.workload,
             do="take a method that crosses boards: powertrain_cross_board",
         )
-    is_open = (np.ptp(rows.modes, axis=0) > 0) & (np.ptp(reference.rows.modes, axis=0) == 0)
-    if missing := [name for name, untaught in zip(CLOCKS, is_open, strict=False) if untaught]:
+    is_untaught = (np.ptp(rows.modes, axis=0) > 0) & (np.ptp(reference.rows.modes, axis=0) == 0)
+    if missing := [CLOCKS[part] for part in np.flatnonzero(is_untaught[: len(CLOCKS)])]:
         raise PredictionError(
             f"the reference, {reference.rows.workload}, says nothing of {', '.join(missing)}",
             where=rows.workload,
@@ -369,9 +387,12 @@ def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observat
 
 
 def _usable(observations: Observations, target: str, least: int) -> Observations:
-    """Return one row per mode. Raises PredictionError."""
+    """Return one row per mode.
+
+    Raises PredictionError: fewer than `least` modes, no power, or a target that is constant.
+    """
     means = observations.means_of(target, least)
-    # of a row each the mean is the row itself, but for rounding
+    # where each mode has one row already, its mean would differ by rounding
     rows = observations if len(means.modes) == len(observations.modes) else means
     values = rows.values(target)
     if is_constant(values):
@@ -396,15 +417,20 @@ def _trained(
     rng: np.random.Generator,
     start: PowerTrain | None,
 ) -> PowerTrain:
-    """Return a network of rows, one per mode: from one that was taught, or from scratch."""
+    """Train a network on rows, one per mode: from the network `start`, or from scratch.
+
+    Features, and logarithms of the target, are standardised by the modes that it learns from.
+    """
     values, n_modes = rows.values(target), len(rows.modes)
     n_rows = min(ROWS_PER_MODE, max(MOST_ROWS // n_modes, 1))
     learned, validation = _split(n_modes, n_rows, shares, recipe.by_row, rng)
     columns, modes = features(rows.modes, recipe.is_log), np.unique(learned)
-    seen, level, unit = columns[modes], 0.0, 1 / PER_UNIT
-    centre, spread = seen.mean(0), np.where(np.ptp(seen, axis=0) > 0, seen.std(0), 1.0)
     if start is not None and recipe.keeps_scaler:
         centre, spread = start.centre, start.spread
+    else:
+        own = columns[modes]
+        centre, spread = own.mean(0), np.where(np.ptp(own, axis=0) > 0, own.std(0), 1.0)
+    level, unit = 0.0, 1 / PER_UNIT
     if recipe.is_log:
         values = np.log(values)
         level, unit = float(values[modes].mean()), float(values[modes].std()) or 1.0
@@ -424,14 +450,19 @@ def _trained(
 def _split(
     n_modes: int, n_rows: int, shares: Shares, by_row: bool, rng: np.random.Generator
 ) -> tuple[Places, Places]:
-    """Return the number of the mode of each row to learn from, and of each to validate on."""
-    rows = np.repeat(np.arange(n_modes), n_rows)
-    n = len(rows) if by_row else n_modes
+    """Draw rows to learn from and to validate on: arrays with the number of each row's mode.
+
+    Each mode has `n_rows` equal rows. By row they are drawn one by one; else whole modes are, of
+    which one row validates.
+    """
+    n = n_modes * n_rows if by_row else n_modes
     order = rng.permutation(n)
     n_validation = max(round(shares.validation * n), 1)
     n_learned = min(max(round(shares.train * n), 1), n - n_validation)
-    learned, validation = np.split(order, [n_learned, n_learned + n_validation])[:2]
-    return (rows[learned], rows[validation]) if by_row else (np.repeat(learned, n_rows), validation)
+    learned, validation = order[:n_learned], order[n_learned : n_learned + n_validation]
+    if by_row:
+        return learned // n_rows, validation // n_rows
+    return np.repeat(learned, n_rows), validation
 
 
 def _method(title: str, recipe: Recipe, from_scratch: bool = False) -> Method:

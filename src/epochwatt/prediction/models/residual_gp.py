@@ -26,12 +26,13 @@ from epochwatt.prediction.models.priors import LENGTH, OWN
 def covariance(
     a: Numbers, b: Numbers, length: ArrayLike, slope: float, size: ArrayLike = 1.0
 ) -> Numbers:
-    """Return that of a smooth function and a power law, at centred rows (n, k) and (m, k).
+    """Return the covariance of a smooth function plus a power law, at centred rows a and b.
 
-    Shape (..., n, m), where the length and the size of the smooth part have shape (..., 1, 1).
+    They are (n, k) and (m, k); the result is (..., n, m), where the length and the size of the
+    smooth part have shape (..., 1, 1).
     """
-    apart = ((a[:, None] - b) ** 2).sum(-1)
-    smooth = np.square(size) * np.exp(-apart / (2 * np.square(length)))
+    squared_distance = ((a[:, None] - b) ** 2).sum(-1)
+    smooth = np.square(size) * np.exp(-squared_distance / (2 * np.square(length)))
     return np.asarray(slope**2 * a @ b.T + smooth)
 
 
@@ -87,5 +88,5 @@ class Deviations(NamedTuple):
 
 def distances(modes: Numbers, profiled: Numbers) -> Numbers:
     """Return how far modes (n, 6) are from the nearest of (m, 6), in natural logarithms, (n,)."""
-    apart = logs(modes)[:, None] - logs(profiled)
-    return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))
+    differences = logs(modes)[:, None] - logs(profiled)
+    return np.asarray(np.sqrt((differences**2).sum(-1).min(1)))

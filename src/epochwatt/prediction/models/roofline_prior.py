@@ -43,20 +43,21 @@ class Roofline(Predictor):
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected time in each mode, s, shape (n,)."""
         rows = as_rows(modes)
-        off = np.log(self.observed / roof(self.coefficients, self.trained_on, self.processes))
-        followed = Deviations(self.trained_on, nugget=self.nugget).weights(rows) @ off
-        return roof(self.coefficients, rows, self.processes) * np.exp(followed)
+        expected = roof(self.coefficients, self.trained_on, self.processes)
+        weights = Deviations(self.trained_on, nugget=self.nugget).weights(rows)
+        deviations = weights @ np.log(self.observed / expected)
+        return roof(self.coefficients, rows, self.processes) * np.exp(deviations)
 
 
 def roof(coefficients: Numbers, modes: Numbers, processes: int) -> Numbers:
-    """Return the time in each mode (m, 6), s, shape (m,)."""
+    """Return the roofline's time in each mode (m, 6), s, shape (m,): the module's formula."""
     parts = design(TIME, modes, processes) * coefficients
     longer = np.maximum(parts[:, GPU], parts[:, MEMORY])
     return np.asarray(longer + parts.sum(1) - parts[:, GPU] - parts[:, MEMORY])
 
 
 def fit_roofline_time(observations: Observations, context: Context | None = None) -> Roofline:
-    """Return the roofline that is closest to the observed times, in relative terms.
+    """Fit the roofline to the observed times, by relative error.
 
     Raises PredictionError: fewer than two distinct modes.
     """
@@ -65,22 +66,22 @@ def fit_roofline_time(observations: Observations, context: Context | None = None
     short = design(TIME, short_of_cores(modes, processes), processes)
     rows, scale = relative(design(TIME, modes, processes), short, means.time_s)
     order = np.argsort(rows[:, GPU] / rows[:, MEMORY])  # from memory to arithmetic as the longer
-    mean, sd, one = np.array(SHARES), np.full(len(TIME), SHARE_SD), np.ones(len(rows))
-    best, chosen, chosen_rows = np.inf, np.zeros(len(TIME)), rows
-    for n_memory in range(len(order) + 1):
-        active = rows / scale
-        active[order[:n_memory], GPU] = 0.0
-        active[order[n_memory:], MEMORY] = 0.0
-        shares = fit_nonnegative(active, one, mean, sd, DEVIATION)
+    mean, sd, ones = np.array(SHARES), np.full(len(TIME), SHARE_SD), np.ones(len(rows))
+    least_loss, coefficients, active_rows = np.inf, np.zeros(len(TIME)), rows
+    for n_memory_bound in range(len(order) + 1):
+        active = rows / scale  # without the shorter part of each mode
+        active[order[:n_memory_bound], GPU] = 0.0
+        active[order[n_memory_bound:], MEMORY] = 0.0
+        shares = fit_nonnegative(active, ones, mean, sd, DEVIATION)
         expected = roof(shares / scale, modes, processes)
         if not (expected > 0).all():
             continue
-        off = np.log(means.time_s / expected) / DEVIATION
-        surprise = float(off @ off + (((shares - mean) / sd) ** 2).sum())
-        if surprise < best:
-            best, chosen, chosen_rows = surprise, shares / scale, active
-    nugget = likeliest(fit_nonnegative, chosen_rows, one, mean, sd, modes).nugget
-    return Roofline(TIME_S, modes, chosen, processes, means.time_s, nugget)
+        residuals = np.log(means.time_s / expected) / DEVIATION
+        loss = float(residuals @ residuals + (((shares - mean) / sd) ** 2).sum())
+        if loss < least_loss:
+            least_loss, coefficients, active_rows = loss, shares / scale, active
+    nugget = likeliest(fit_nonnegative, active_rows, ones, mean, sd, modes).nugget
+    return Roofline(TIME_S, modes, coefficients, processes, means.time_s, nugget)
 
 
 METHOD = Method("roofline over clocks", (TIME_S,), fit_roofline_time, Roofline.from_json)

@@ -59,26 +59,26 @@ def predictors(
     reference: Reference | None = None,
     cache: Path | None = None,
 ) -> dict[str, Predictor]:
-    """Fit all targets of a method: target -> predictor; energy too where it follows.
+    """Fit a predictor of each target of a method; of energy too where time and power are.
 
     Targets that need power are left out where it was not measured. Parameters as of `Context`.
     """
 
-    def usable(rows: Observations, target: str) -> bool:
+    def is_measured(rows: Observations, target: str) -> bool:
         return target == TIME or not np.isnan(rows.power_w).any()
 
     fitted = {}
     for target in method.targets:
-        if usable(observations, target):
-            seen = [rows for rows in networks if usable(rows, target)]
+        if is_measured(observations, target):
+            measured = [rows for rows in networks if is_measured(rows, target)]
             prior = (priors or {}).get(target)
-            context = Context(target, seen, prior, intervals, reference, cache)
+            context = Context(target, measured, prior, intervals, reference, cache)
             fitted[target] = method.fit(observations, context)
     return with_energy(fitted)
 
 
 def with_energy(fitted: dict[str, Predictor]) -> dict[str, Predictor]:
-    """Return the predictors, and that of energy where time and power but not energy are there."""
+    """Return the predictors by target, with energy as time x power where it alone is missing."""
     if ENERGY not in fitted and {TIME, POWER} <= fitted.keys():
         return fitted | {ENERGY: TimesPower(fitted[TIME], fitted[POWER])}
     return fitted
@@ -87,7 +87,7 @@ def with_energy(fitted: dict[str, Predictor]) -> dict[str, Predictor]:
 def sample_both(
     time: Predictor, power: Predictor, modes: ArrayLike
 ) -> tuple[Numbers, Numbers] | None:
-    """Return what epochs may take, s, and draw, W, in each mode, shape (d, n) each.
+    """Return joint samples of epoch time, s, and power, W, in each mode, shape (d, n) each.
 
     Each column holds the predictor's own sample, in an order that makes longer epochs draw less
     (Iman and Conover, 1982): the draws of one do not depend on those of the other. None where one
@@ -98,25 +98,29 @@ def sample_both(
         return None
     n_draws = min(len(seconds), len(watts))
     seconds, watts = seconds[:n_draws], watts[:n_draws]
-    normal = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
+    scores = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
 
     def ranks(sample: Numbers) -> NDArray[np.intp]:
         return sample.argsort(axis=0).argsort(axis=0)
 
+    # scores of power that correlate with those of time: their ranks are those of the watts
+    correlation = time_with_power(time, power)
     noise = np.random.default_rng(1).standard_normal(seconds.shape)
-    tied = time_with_power(time, power)
-    wanted = tied * normal[ranks(seconds)] + np.sqrt(1 - tied**2) * noise
-    return seconds, np.take_along_axis(np.sort(watts, axis=0), ranks(wanted), axis=0)
+    watt_scores = correlation * scores[ranks(seconds)] + np.sqrt(1 - correlation**2) * noise
+    return seconds, np.take_along_axis(np.sort(watts, axis=0), ranks(watt_scores), axis=0)
 
 
 def time_with_power(time: Predictor, power: Predictor) -> float:
-    """Return the correlation of deviations of time and power: the prior, and what modes show."""
-    left = time.residuals(), power.residuals()
-    if not (len(left[0]) and np.array_equal(time.trained_on, power.trained_on)):
+    """Return the correlation of deviations of time and power, from belief and residuals.
+
+    The belief alone counts where the predictors have no residuals in the same modes.
+    """
+    of_time, of_power = time.residuals(), power.residuals()
+    if not (len(of_time) and np.array_equal(time.trained_on, power.trained_on)):
         return TIME_WITH_POWER
-    size = np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
+    size = np.sqrt((of_time @ of_time) * (of_power @ of_power))
     if not size > 0:
         return TIME_WITH_POWER
-    shown, n_modes = float(left[0] @ left[1] / size), len(left[0])
-    whole = TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + n_modes * shown
-    return whole / (TIME_WITH_POWER_WEIGHT + n_modes)
+    shown, n_modes = float(of_time @ of_power / size), len(of_time)
+    weighted = TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + n_modes * shown
+    return weighted / (TIME_WITH_POWER_WEIGHT + n_modes)

@@ -16,6 +16,7 @@ from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import (
     N_PARTS,
     NO_LIMIT,
+    Columns,
     Mode,
     Numbers,
     PredictionError,
@@ -31,41 +32,44 @@ from epochwatt.twin.twin import Twin
 
 
 def priors(factors: Factors, twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
-    """Return the expected time, s, and mean power of the module, W, of an epoch, by target.
+    """Return functions of modes: simulated time of an epoch, s, and mean module power, W.
 
-    Raises EpochwattError: a board, network or data set that is not simulated; from the priors
-    themselves: a clock that the board cannot have.
+    By target. `p` are the twin's parameters. Raises EpochwattError: a board, network or data set
+    that is not simulated; from the functions themselves: a clock that the board cannot have, a
+    gated GPU or a power limit.
     """
+    # called for its exception only
     twin.find(factors["device"], factors["model"], factors["dataset"], factors.get("task", "train"))
     pinned = {**factors, "dvfs": "off", "setup": ""}
 
-    def epochs(setting: Setting) -> tuple[Array, Array]:
+    def time_and_power(setting: Setting) -> tuple[Array, Array]:
         mean = epoch(setting, p)
         return mean.e2e_s, mean.power_w
 
     @lru_cache(maxsize=2)  # both targets are wanted of the same modes
-    def answers(rows: bytes) -> tuple[Numbers, ...]:
+    def simulated(rows: bytes) -> tuple[Numbers, ...]:
         modes = np.frombuffer(rows).reshape(-1, N_PARTS)[:, :N_SIMULATED]
-        return mode_by_mode(modes, pinned, twin, epochs)
+        return mode_by_mode(modes, pinned, twin, time_and_power)
 
     def expected(column: int, modes: Numbers) -> Numbers:
         rows = as_rows(modes)
-        wrong = {
-            "a simulated board has its whole GPU on": rows[:, 4] != 1,
-            "a simulated board has no power limit": rows[:, 5] != NO_LIMIT,
+        parts = Columns(*rows.T)
+        not_simulated = {
+            "a simulated board has its whole GPU on": parts.gpu_share != 1,
+            "a simulated board has no power limit": parts.power_limit_w != NO_LIMIT,
         }
-        for problem, is_wrong in wrong.items():
+        for problem, is_wrong in not_simulated.items():
             if is_wrong.any():
                 raise PredictionError(problem, found=str(Mode(*rows[is_wrong][0])))
-        return answers(rows.tobytes())[column].copy()
+        return simulated(rows.tobytes())[column].copy()
 
     return {TIME: partial(expected, 0), POWER: partial(expected, 1)}
 
 
 def memoised(prior: Prior, rows: Numbers) -> Prior:
-    """Return a prior whose values were worked out once, for the modes (n, 6) it will be called for.
+    """Return a prior that looks up its values in the modes `rows` (n, 6), worked out once, here.
 
-    The modes that models learn from are among them. It raises PredictionError for any other mode.
+    It raises PredictionError for any other mode.
     """
     values = dict(zip(map(tuple, rows.tolist()), prior(rows).tolist(), strict=True))
 

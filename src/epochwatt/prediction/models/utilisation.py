@@ -76,10 +76,10 @@ class Utilisation(Predictor):
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
         """Return bounds that hold an observation with probability `level`, shape (n,) each."""
         means, variances = self._moments(as_rows(modes))
-        middle = means.mean(0)
-        sd = np.sqrt((variances + (means - middle) ** 2).mean(0))
-        far = self.widening * self._quantile(level) * sd
-        return np.exp(middle - far), np.exp(middle + far)
+        mean = means.mean(0)
+        sd = np.sqrt((variances + (means - mean) ** 2).mean(0))  # of the mixture
+        half_width = self.widening * self._quantile(level) * sd
+        return np.exp(mean - half_width), np.exp(mean + half_width)
 
     def fits(self, modes: ArrayLike) -> Numbers:
         """Return what each process expects in each mode, shape (n, s)."""
@@ -87,20 +87,20 @@ class Utilisation(Predictor):
 
     def residuals(self) -> Numbers:
         """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
-        return left_out(self._inverse, self._seen.off[self.picked])
+        return left_out(self._inverse, self._observations.off[self.picked])
 
     @cached_property
     def widening(self) -> float:
-        """By what factor left-out modes show that intervals should be wider; one or more."""
+        """Factor, one or more, by which left-out modes show that intervals should be wider."""
         misses = np.sort(np.abs(self.residuals()))
-        place = int(np.ceil(LEVEL * (len(misses) + 1)))
-        if place > len(misses):  # too few for a quantile of their own
+        rank = int(np.ceil(LEVEL * (len(misses) + 1)))  # of conformal prediction
+        if rank > len(misses):  # too few for a quantile of their own
             return 1.0
-        ratio = misses[place - 1] / self._quantile(LEVEL)
+        ratio = misses[rank - 1] / self._quantile(LEVEL)
         return float(max(ratio, 1.0) ** (len(misses) / (len(misses) + SHRUNK)))
 
     def _quantile(self, level: float) -> float:
-        """Return Student's: the size of deviations is an estimate of as many modes."""
+        """Return Student's two-sided quantile for as many modes as were observed."""
         from scipy.special import stdtrit  # slow to import
 
         return float(stdtrit(len(self.observed) - 1, (1 + level) / 2))
@@ -119,17 +119,18 @@ class Utilisation(Predictor):
         return lambda rows: moments(np.ascontiguousarray(rows).tobytes())
 
     def _block(self, modes: Numbers) -> tuple[Numbers, Numbers]:
+        """Return what `_moments` does, for modes that fit into memory at once."""
         kernels = Kernels(self.kernels, self.picked)
         expected, open_by = zip(*(shape(modes) for shape in self.shapes), strict=True)
         linear = [new @ old.T for new, (_, old) in zip(open_by, self._expected, strict=True)]
-        whole = np.array([(columns**2).sum(1) for columns in open_by])[self.picked]
-        shared = kernels.covariance(self._rows(modes), self._seen.rows)
-        shared += np.array(linear)[self.picked]
-        weights = self._inverse @ self._seen.off[self.picked][:, :, None]
+        shape_variance = np.array([(columns**2).sum(1) for columns in open_by])[self.picked]
+        shared = kernels.covariance(self._rows(modes), self._observations.rows)
+        shared += np.array(linear)[self.picked]  # (s, n, m), covariance with the profiled modes
+        weights = self._inverse @ self._observations.off[self.picked][:, :, None]
         means = np.array(expected)[self.picked] + (shared @ weights)[..., 0]
         explained = ((shared @ self._inverse) * shared).sum(2)
-        left = np.maximum(whole + kernels.sizes[:, None] ** 2 - explained, 0.0)
-        return means, left + kernels.noises[:, None] ** 2
+        prior_variance = shape_variance + kernels.sizes[:, None] ** 2
+        return means, np.maximum(prior_variance - explained, 0.0) + kernels.noises[:, None] ** 2
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -145,15 +146,16 @@ class Utilisation(Predictor):
         if self.reference is None:
             return (*sums, *laws)
         theirs = {(s.norm, s.knee_w): s for s in self.reference.shapes if isinstance(s, SumOfTerms)}
-        bent = [
+        with_residuals = [
             with_residual(ours, theirs[ours.norm, ours.knee_w], self.reference)
             for ours in sums
             if (ours.norm, ours.knee_w) in theirs
         ]
-        return (*sums, *laws, on_reference(modes, values, terms, self.reference), *bent)
+        return (*sums, *laws, on_reference(modes, values, terms, self.reference), *with_residuals)
 
     @cached_property
     def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
+        """Sums fitted to the time of each profiled mode, for each knee and norm."""
         modes, seconds = self.trained_on, self.observed if self.target == TIME else self.times
         return tuple(
             fit_sum(modes, seconds, self.processes, norm, knee)
@@ -166,12 +168,13 @@ class Utilisation(Predictor):
         return [shape(self.trained_on) for shape in self.shapes]
 
     @cached_property
-    def _seen(self) -> Observed:
+    def _observations(self) -> Observed:
         return observed_about(self._rows(self.trained_on), self.observed, self._expected)
 
     @cached_property
     def _inverse(self) -> Numbers:
-        return np.asarray(np.linalg.inv(among(Kernels(self.kernels, self.picked), self._seen)))
+        kernels = Kernels(self.kernels, self.picked)
+        return np.asarray(np.linalg.inv(among(kernels, self._observations)))
 
     def _rows(self, modes: Numbers) -> Numbers:
         """Return what tells the training modes apart, shape (n, d)."""
@@ -187,7 +190,7 @@ class Utilisation(Predictor):
 
 
 def _knees(modes: Numbers) -> list[float]:
-    """Return from which power limit on a workload may run at its full clock, W."""
+    """Return the power limits from which on a workload may run at its full clock, W."""
     limits = modes[modes[:, 5] != NO_LIMIT, 5]
     if not len(limits) or not np.ptp(modes[:, 5]):
         return [NO_LIMIT]
@@ -201,24 +204,33 @@ _UNKNOWN = np.empty((0, 2)), np.empty(0, np.intp)  # kernels, before they are sa
 def _fitted(
     observations: Observations, target: str, reference: Utilisation | None = None
 ) -> Utilisation:
-    """Fit the mixture to observations; power builds on a fit of the same times."""
-    means, of_power = observations.means_of(target), {}
+    """Fit the mixture to observations; power builds on a fit of the same times.
+
+    Each shape of time is believed as often as a kernel of that fit picked it. What was worked out
+    already is put into the cached properties, so that it is not worked out twice.
+    """
+    means, time_fields = observations.means_of(target), {}
     if target == POWER:
         time = _fitted(observations, TIME)
         sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))
         picked = time.picked[time.picked < len(sums)]
-        believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
-        of_power = {"times": means.time_s, "shares": believed / believed.sum()}
-    observed = means.values(target)
-    blank = Utilisation(
-        target, means.modes, observed, means.processes, *_UNKNOWN, reference=reference, **of_power
+        counts = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
+        time_fields = {"times": means.time_s, "shares": counts / counts.sum()}
+    unsampled = Utilisation(
+        target,
+        means.modes,
+        means.values(target),
+        means.processes,
+        *_UNKNOWN,
+        reference=reference,
+        **time_fields,
     )
     if target == POWER:
-        vars(blank)["_sums_of_time"] = sums
-    kernels = sample_kernels(blank._seen)
-    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
-    for name in ("shapes", "_expected", "_seen"):  # what needs no kernels is kept
-        vars(fit)[name] = vars(blank)[name]
+        vars(unsampled)["_sums_of_time"] = sums
+    kernels = sample_kernels(unsampled._observations)
+    fit = replace(unsampled, kernels=kernels.logs, picked=kernels.shape)
+    for name in ("shapes", "_expected", "_observations"):
+        vars(fit)[name] = vars(unsampled)[name]
     return fit
 
 
@@ -229,14 +241,14 @@ def _fit(observations: Observations, context: Context) -> Utilisation:
 
 def _fit_transferred(observations: Observations, context: Context) -> Utilisation:
     """Return the mixture with shapes of a reference. Raises PredictionError: there is none."""
-    given = context.need_reference(observations)
-    observations.need_modes(2)
-    return _fitted(observations, context.target, _fit_reference(given.rows, context.target))
+    reference = context.need_reference(observations)
+    observations.need_modes(2)  # before the reference is fitted, which takes long
+    return _fitted(observations, context.target, _fit_reference(reference.rows, context.target))
 
 
 @lru_cache(maxsize=8)
 def _fit_reference(rows: Observations, target: str) -> Utilisation:
-    """Return the mixture that some of the modes of a reference lead to."""
+    """Fit the mixture to at most `MOST_OF_REFERENCE` random modes of a reference."""
     modes = rows.distinct()
     drawn = np.random.default_rng(0).permutation(len(modes))[:MOST_OF_REFERENCE]
     return _fitted(rows.only([modes[number] for number in sorted(drawn)]), target)

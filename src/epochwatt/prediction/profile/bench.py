@@ -11,7 +11,7 @@ import numpy as np
 
 from epochwatt.board.training.procedure import DEFAULTS as PROCEDURE
 from epochwatt.columns import MODE_PARTS
-from epochwatt.prediction.data.mode_tables import name_of, observations_of
+from epochwatt.prediction.data.mode_tables import name_of, observations_of, repeats_of
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.study.plan import JOB_S
@@ -25,11 +25,14 @@ from epochwatt.twin.sweep import simulate_sweep
 
 # ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
 AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S
+# ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
+# about 1 % (SIGMETRICS 2023, section 5.4). What a sensor is off by all the time is not in it.
+REPEAT_SD = 0.01
 BUSY = "machine_busy"  # the flag of modes that ran beside other programs
 
 
 class Measured(NamedTuple):
-    """One mode as it was run."""
+    """One mode as it was run; once, unless it stands for several runs of it."""
 
     mode: Mode
     time_s: float  # mean of one mini-batch, or of the work of a replayed table
@@ -40,6 +43,7 @@ class Measured(NamedTuple):
     valid: bool = True  # whether its flags let it count
     flags: str = ""  # why it does not count; empty: it does
     notes: str = ""  # all that is known of it, which says why there is no power
+    n: int = 1  # runs that it is the mean of
 
     @property
     def energy_j(self) -> float:
@@ -88,29 +92,39 @@ class Bench(ABC):
 class Played(Bench):
     """A board that answers at once; the minutes are those that a real one would take.
 
-    It has `modes` (n, 6), `time_s` and `power_w` (n,), and counts `per_mode` mini-batches of each.
+    It has `modes` (n, 6) and of each mode its `repeats`, rows of time in s and power in W, of which
+    it counts `per_mode` mini-batches. It shows repeats one after the other and keeps the last one
+    back, to judge answers by (`unseen`). What a mode has no further repeat of is drawn about those
+    that were shown, with the scatter of the other modes' repeats; `REPEAT_SD` where there are none.
     """
 
     def __init__(
-        self, modes: Numbers, time_s: Numbers, power_w: Numbers, per_mode: int = 1
+        self, modes: Numbers, repeats: Sequence[Numbers], per_mode: int = 1, seed: int = 0
     ) -> None:
         self.modes = modes
-        self._time_s, self._power_w, self._per_mode = time_s, power_w, per_mode
+        self._per_mode, self._seed = per_mode, seed
         self._place = {Mode(*row): n for n, row in enumerate(modes.tolist())}
+        random = np.random.default_rng(seed)
+        self._repeats = [random.permutation(rows) if len(rows) > 1 else rows for rows in repeats]
+        self.time_s = np.array([rows[:, 0].mean() for rows in repeats])
+        self.power_w = np.array([rows.prod(1).sum() / rows[:, 0].sum() for rows in repeats])
+        logs = [np.log(rows) for rows in repeats if len(rows) > 1]
+        off = [np.sqrt(len(rows) / (len(rows) - 1)) * (rows - rows.mean(0)) for rows in logs]
+        self._scatter = np.concatenate(off) if off else np.empty((0, 2))
         self.title = "a table"
-        self._spent_s = 0.0
+        self._spent_s, self._shown = 0.0, dict[int, int]()
 
     def anew(self) -> "Played":
         """Return the same board, on which nothing was spent yet."""
         again = copy(self)
-        again._spent_s = 0.0
+        again._spent_s, again._shown = 0.0, {}
         return again
 
     @property
     def table(self) -> Observations:
-        """All modes, as the board would be measured in them."""
+        """All modes, by the means of all their repeats."""
         modes = list(self._place)
-        return observations_from_rows(self.title, modes, self._time_s, self._power_w)  # type: ignore[arg-type]
+        return observations_from_rows(self.title, modes, self.time_s, self.power_w)  # type: ignore[arg-type]
 
     def place(self, mode: Mode) -> int:
         """Return the place of a mode among all."""
@@ -124,15 +138,50 @@ class Played(Bench):
         """Look modes up."""
         self._spent_s += JOB_S
         for mode in modes:
-            time_s, power_w = (
-                float(values[self._place[mode]]) for values in (self._time_s, self._power_w)
-            )
+            place = self._place[mode]
+            number = self._shown.get(place, 0)
+            time_s, power_w = self._repeat(place, number)
             took_s = AROUND_S + time_s * self._per_mode
             if self._spent_s + took_s > self.until_s:
                 self._spent_s = self.until_s
                 return
             self._spent_s += took_s
+            self._shown[place] = number + 1
             yield Measured(mode, time_s, power_w, took_s, time_s * self._per_mode)
+
+    def unseen(self, mode: Mode) -> tuple[Numbers, bool]:
+        """Return repeats of a mode that were not shown, (k, 2), and whether they are in the table.
+
+        Without any, one is drawn.
+        """
+        place = self._place[mode]
+        shown = self._shown.get(place, 0)
+        rest = self._repeats[place][min(shown, self._n_shown(place)) :]
+        if len(rest):
+            return rest, True
+        return np.array([self._repeat(place, shown)]), False
+
+    def _n_shown(self, place: int) -> int:
+        """Return how many repeats of the table are shown at most."""
+        return max(len(self._repeats[place]) - 1, 1)
+
+    def _repeat(self, place: int, number: int) -> tuple[float, float]:
+        n_shown = self._n_shown(place)
+        shown = self._repeats[place][:n_shown]
+        if number < n_shown:
+            time_s, power_w = shown[number].tolist()
+            return time_s, power_w
+
+        def off(which: int) -> Numbers:
+            """Return how far a repeat is off, as a logarithm: the same at each call."""
+            random = np.random.default_rng((self._seed, place, which))
+            if not len(self._scatter):
+                return REPEAT_SD * random.standard_normal(2)
+            return np.asarray(self._scatter[random.integers(len(self._scatter))])
+
+        centre = np.log(shown).mean(0) - off(0) / np.sqrt(n_shown)  # what was shown is off itself
+        time_s, power_w = np.exp(centre + off(number)).tolist()
+        return time_s, power_w
 
     def spent_s(self) -> float:
         """Return what a board would have taken so far, s."""
@@ -143,21 +192,22 @@ class Played(Bench):
 
         `time_s`: of one unit of work in them; None: not known, that of the median mode
         """
-        work_s = float(np.median(self._time_s)) if time_s is None else time_s
+        work_s = float(np.median(self.time_s)) if time_s is None else time_s
         return JOB_S + n_modes * (AROUND_S + self._per_mode * work_s)
 
 
-def replayed(table: ModeTable) -> Played:
+def replayed(table: ModeTable, seed: int = 0) -> Played:
     """Return a board that a table plays, whoever measured or simulated it.
 
-    Raises PredictionError: it has no valid row, or knows a part of the mode of some rows only.
+    `seed`: of the order of its repeats. Raises PredictionError: it has no valid row, or knows a
+    part of the mode of some rows only.
     """
-    rows = observations_of(table)
+    repeats = repeats_of(table)
     per_mode = PROCEDURE.minibatches if table.key.work == "mini-batch" else 1
-    bench = Played(rows.modes, rows.time_s, rows.power_w, per_mode)
+    bench = Played(as_rows(list(repeats)), list(repeats.values()), per_mode, seed)
     bench.provenance, bench.kind = table.key.provenance, table.key.device
-    bench.title, bench.work, bench.parts = name_of(table), table.key.work, table.parts
-    bench.processes = rows.processes
+    bench.title, bench.work, bench.parts = name_of(table), table.key.work, table.varied()
+    bench.processes = observations_of(table).processes
     return bench
 
 
@@ -172,7 +222,8 @@ def simulated(sweep: Sweep, root: Path) -> Played:
     network = network_of(factors["model"], {}, twin, root, factors["task"])
     twin, rows = twin.knowing(network.work), mode_rows(sweep.modes)
     swept = simulate_sweep(rows, factors, twin, twin.parameters)
-    bench = Played(as_rows(rows), swept.time_s, swept.power_w, PROCEDURE.minibatches)
+    repeats = np.stack([swept.time_s, swept.power_w], axis=1)[:, None]
+    bench = Played(as_rows(rows), list(repeats), PROCEDURE.minibatches)
     bench.provenance, bench.kind = "simulated", sweep.board
     bench.processes = factors["num_workers"] + 1
     return bench

@@ -1,7 +1,8 @@
 """The machine at hand as a bench: the workflow measures modes of a sweep that grows.
 
 Each go adds modes to a file of sweeps (`config: sweeps`) and starts the workflow for them, so data
-sets, locks, interpreters of boards, records and what puts a board back are those of any sweep. The
+sets, locks, interpreters of boards, records and what puts a board back are those of any sweep.
+Another repeat of a mode is the same sweep with the next seed. The
 workflow runs in a session of its own: Ctrl-C is passed on to it once, and it dies with us.
 """
 
@@ -23,8 +24,9 @@ import yaml
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
 from epochwatt.board.records.mode_folder import SweepFolder, mode_name
+from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.telemetry.process import die_with_parent
-from epochwatt.columns import CLOCKS, Factors
+from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, Factors
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode, as_rows
@@ -32,10 +34,13 @@ from epochwatt.prediction.profile.bench import AROUND_S, BUSY, Bench, Measured
 from epochwatt.study.place import MEASURED
 from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
-from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
+from epochwatt.study.validation import validated
+from epochwatt.sweeps.collect_sweep import mode_row, recorded_modes
+from epochwatt.sweeps.config import SweepEntry
+from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepFacts, SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
-from epochwatt.sweeps.table import PROVENANCE, Sweep
+from epochwatt.sweeps.table import PROVENANCE, Sweep, load_sweep
 from epochwatt.text import counted
 
 FOLDER = Path("results/profile")
@@ -49,6 +54,7 @@ class Round:
     """One go: modes that one start of the workflow ran."""
 
     modes: list[Factors]  # `SweepMode.settings` of each
+    repeat: int = 0  # which one of each of them
     wall_s: float | None = None  # None: it was killed
     rest_s: float | None = None  # of that not in a mode; None: it ended before its last mode
     is_open: bool = False
@@ -78,7 +84,7 @@ class Board(Bench):
         self.processes = factors["num_workers"] + 1
         self._folder = FOLDER / sweep.name
         self._file, self._workflow_log = self._folder / "sweep.yaml", self._folder / "workflow.log"
-        self._records = SweepFolder(MEASURED, sweep.id)
+        self._repeats = [sweep]  # the sweep of each repeat, as far as they were asked for
         self._guess: ModeTime = guessed_mode_time(sweep, settings)
         self._rounds = self._read_rounds()
         self._began_s: float | None = None
@@ -98,18 +104,24 @@ class Board(Bench):
 
         with machine_lock().acquire({"waits for": self._sweep.name}, on_wait=on_wait):
             pass
-        modes = [_as_mode(SweepMode(**mode)) for mode in recorded_modes(self._records)]  # type: ignore[arg-type]
-        whole = [mode for mode in modes if mode in self._settings and self._is_whole(mode)]
-        measured = [self._read(mode) for mode in whole]
-        disturbed = [run for run in measured if BUSY in run.flags.split()]
-        for run in disturbed:
-            self._records.discard(self._settings[run.mode])
-        if disturbed:
-            self._say(
-                f"{counted(len(disturbed), 'modes')} that ran beside other programs may run again "
-                f"(their records: {MEASURED}/.trash)"
-            )
-        return [run for run in measured if run not in disturbed]
+        measured, number = [], 0
+        while there := recorded_modes(self._records(number)):
+            modes = [_as_mode(SweepMode(**mode)) for mode in there]  # type: ignore[arg-type]
+            whole = [
+                mode for mode in modes if mode in self._settings and self._is_whole(mode, number)
+            ]
+            runs = {mode: self._read(mode, number) for mode in whole}
+            disturbed = [mode for mode, run in runs.items() if BUSY in run.flags.split()]
+            for mode in disturbed:
+                self._records(number).discard(self._settings[mode])
+            if disturbed:
+                self._say(
+                    f"{counted(len(disturbed), 'modes')} that ran beside other programs may run "
+                    f"again (their records: {MEASURED}/.trash)"
+                )
+            measured += [run for mode, run in runs.items() if mode not in disturbed]
+            number += 1
+        return measured
 
     def spent_s(self) -> float:
         """Return the wall time of all goes, s; of one that was killed that of its modes."""
@@ -119,8 +131,8 @@ class Board(Bench):
                 spent_s += go.wall_s
             elif not go.is_open:
                 modes = [_as_mode(SweepMode(**settings)) for settings in go.modes]
-                whole = [mode for mode in modes if self._is_whole(mode)]
-                spent_s += JOB_S + sum(self._read(mode).took_s for mode in whole)
+                whole = [mode for mode in modes if self._is_whole(mode, go.repeat)]
+                spent_s += JOB_S + sum(self._read(mode, go.repeat).took_s for mode in whole)
         return spent_s
 
     def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
@@ -139,7 +151,11 @@ class Board(Bench):
         Raises EpochwattError: the workflow failed; what was finished stays.
         """
         chosen = {mode_name(self._settings[mode]): self._settings[mode] for mode in modes}
-        go = Round([dict(settings) for settings in chosen.values()], is_open=True)
+        repeat = 0
+        while any(self._records(repeat).has(settings) for settings in chosen.values()):
+            repeat += 1
+        records = self._records(repeat)
+        go = Round([dict(settings) for settings in chosen.values()], repeat, is_open=True)
         self._rounds.append(go)
         self._write_files()
         self._began_s = time.monotonic()
@@ -148,9 +164,9 @@ class Board(Bench):
             with self._workflow() as process:
                 while left:
                     has_ended = process.poll() is not None
-                    for mode in [mode for mode in left if self._records.has(self._settings[mode])]:
+                    for mode in [mode for mode in left if records.has(self._settings[mode])]:
                         left.remove(mode)
-                        run = self._read(mode)
+                        run = self._read(mode, repeat)
                         took_s += run.took_s
                         self._around_s.append(run.took_s - run.counted_s)
                         yield run
@@ -170,7 +186,7 @@ class Board(Bench):
     @contextmanager
     def _workflow(self) -> Iterator["subprocess.Popen[bytes]"]:
         """Run the workflow for the modes of the last go; end it with the block."""
-        sweep = self._sweep_of(self._rounds[-1:])
+        sweep = self._sweep_of(self._rounds[-1])
         profile = "profiles/jetson" if sweep.board else "profiles/host"
         command = [sys.executable, "-m", "snakemake", "--profile", profile]
         command += ["--config", f"sweeps={self._file}", "--", *sweep.receipts]
@@ -194,10 +210,26 @@ class Board(Bench):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
 
-    def _sweep_of(self, rounds: Sequence[Round]) -> Sweep:
-        """Return the sweep of the modes of some goes, one job for all of them."""
-        chosen = dict.fromkeys(SweepMode(**mode) for go in rounds for mode in go.modes)
-        return replace(self._sweep, modes=tuple(chosen), chunk=max(len(self.modes), 1))
+    def _sweep_of(self, go: Round) -> Sweep:
+        """Return the sweep of the modes of a go, one job for all of them."""
+        chosen = tuple(SweepMode(**mode) for mode in go.modes)
+        return replace(self._repeat(go.repeat), modes=chosen, chunk=max(len(self.modes), 1))
+
+    def _repeat(self, number: int) -> Sweep:
+        """Return the sweep of a repeat of all modes."""
+        while len(self._repeats) <= number:
+            entry = validated(SweepEntry, self._entry_of(len(self._repeats)), "epochwatt profile")
+            name = f"{self._sweep.name}-{len(self._repeats) + 1}"
+            self._repeats.append(load_sweep(name, entry)[0])
+        return self._repeats[number]
+
+    def _entry_of(self, repeat: int) -> Factors:
+        workload = self._entry["workload"]
+        seed = workload.get("seed", FACTOR_DEFAULTS["seed"]) + repeat
+        return {**self._entry, "workload": {**workload, "seed": seed}} if repeat else self._entry
+
+    def _records(self, repeat: int) -> SweepFolder:
+        return SweepFolder(MEASURED, self._repeat(repeat).id)
 
     def _failure(self) -> EpochwattError:
         """Return what went wrong, in the words of the job or of the workflow."""
@@ -218,37 +250,49 @@ class Board(Bench):
         return [replace(Round(**go), is_open=False) for go in rounds]
 
     def _write_files(self) -> None:
-        sweep = self._sweep_of(self._rounds[-1:])
-        entry = {**self._entry, "chunk": sweep.chunk, "grid": {"modes": sweep.settings}}
+        go = self._rounds[-1]
+        sweep = self._sweep_of(go)
+        grid = {"chunk": sweep.chunk, "grid": {"modes": sweep.settings}}
         with files.writing("what is profiled", str(self._folder)):
             self._folder.mkdir(parents=True, exist_ok=True)
             files.write_json(str(self._folder / "rounds.json"), [asdict(go) for go in self._rounds])
-            text = yaml.safe_dump({self._sweep.name: entry}, sort_keys=False)
+            entry = {**self._entry_of(go.repeat), **grid}
+            text = yaml.safe_dump({sweep.name: entry}, sort_keys=False)
             files.write_bytes(str(self._file), text.encode(), durable=False)
 
     def write_table(self) -> str:
         """Write the table of the modes that were run for this question; return its path."""
-        sweep = self._sweep_of(self._rounds)
-        there = tuple(m for m in sweep.modes if self._records.has(m.settings()))
-        facts = replace(sweep, modes=there).facts
-        Path(sweep.table).parent.mkdir(parents=True, exist_ok=True)
-        collect_sweep(MEASURED, facts, self._effects, Path(sweep.table))
-        return sweep.table
+        runs = {
+            (go.repeat, _as_mode(SweepMode(**settings))): None
+            for go in self._rounds
+            for settings in go.modes
+        }
+        rows = [
+            self._row(mode, repeat)[1]
+            for repeat, mode in runs
+            if self._records(repeat).has(self._settings[mode])
+        ]
+        write_mode_tables(Path(self._sweep.table), tables_of(rows))
+        return self._sweep.table
 
     # -- records -------------------------------------------------------------------------------
 
-    def _is_whole(self, mode: Mode) -> bool:
+    def _is_whole(self, mode: Mode, repeat: int) -> bool:
         """Return whether a mode is measured; the workflow measures a damaged one again."""
         try:
-            self._records.verify(self._settings[mode])
+            self._records(repeat).verify(self._settings[mode])
         except DamagedError:
             return False
         return True
 
-    def _read(self, mode: Mode) -> Measured:
-        """Return what the record of a mode says, as the search takes it."""
-        record = self._records.read(self._settings[mode])
+    def _row(self, mode: Mode, repeat: int) -> tuple[EpochRecord, SweepRow]:
+        record = self._records(repeat).read(self._settings[mode])
         row = mode_row(record, SweepFacts(**self._sweep.facts), self._effects)
+        return record, replace(row, repeat=repeat)
+
+    def _read(self, mode: Mode, repeat: int) -> Measured:
+        """Return what the record of a mode says, as the search takes it."""
+        record, row = self._row(mode, repeat)
         counted_s = float(record.meta["e2e_s"])
         n = row.n_minibatches or 1
         return Measured(

@@ -9,7 +9,7 @@ from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench, replayed, simulated
 from epochwatt.prediction.profile.board_bench import Board
-from epochwatt.prediction.profile.search import Goal, Profile
+from epochwatt.prediction.profile.search import MAX_RISK, Goal, Profile
 from epochwatt.prediction.recommend.command import run_prefix
 from epochwatt.prediction.registry import load_method
 from epochwatt.published.numbers import DEFAULTS
@@ -33,6 +33,7 @@ class Request:
     max_minutes: float  # of board time
     max_power_w: float | None = None
     objective: str = "time"
+    max_risk: float = MAX_RISK  # highest probability that the next measurement breaks the limit
     backend: str | None = None  # where modes are run; None: where the device's file says first
     replay: str | None = None  # sweep whose table plays the board
     storage: str | None = None
@@ -50,7 +51,7 @@ def profile_of(
     """
     method = load_method(request.method, root)
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    goal = Goal(request.objective, request.max_power_w, 60 * request.max_minutes)
+    goal = Goal(request.objective, request.max_power_w, 60 * request.max_minutes, request.max_risk)
     return Profile(bench, goal, method)
 
 

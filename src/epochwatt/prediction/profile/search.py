@@ -1,30 +1,29 @@
 """Run modes one after the other until another one costs more than it can save.
 
 First come modes of a small design that tells the board's terms apart (`selection.optimal_design`),
-then the mode from which the best answer is expected to gain most (expected improvement under a
-constraint: Gardner et al., 2014). It is small both where a mode is surely slower and where it
-surely breaks the limit, and an answer need not wait for more modes once each costs more than it can
-gain.
+then the run from which the best answer is expected to gain most (expected improvement under a
+constraint: Gardner et al., 2014): of a mode that was not run, or once more of one that was. It is
+small both where a mode is surely slower and where it surely breaks the limit, and an answer need
+not wait for more modes once each costs more than it can gain.
 
-The answer is a measured mode, but it was measured once. What the next epoch may differ by is the
-larger of what is known of repeats, and of what the fitted models call each mode's own.
+One measurement says little about the next one, and the best of many that lie just below a limit is
+one that was lucky. So a mode is an answer only where the next measurement breaks the limit with a
+probability of `max_risk` at most (`power_risks`), and it is run again until that is clear.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
-from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
-from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
+from epochwatt.prediction.profile.bench import BUSY, REPEAT_SD, Bench, Measured
 from epochwatt.prediction.recommend.recommend import COST_OF_A_MODE, Estimate
 from epochwatt.prediction.selection.optimal_design import (
     board_design,
@@ -39,7 +38,7 @@ SHARE_FIRST = 0.5  # of the time, that the first design may take
 MOST_CANDIDATES = 1500  # of a design, whose search compares each with each
 SHORTLIST = 500  # modes of which it is asked how unsure they are
 HOPEFUL = 1.25  # expected power over the limit, up to which a mode is on that list
-N_VERIFIED = 5  # candidates in a row that are no better: what is left is not, either
+N_VERIFIED = 12  # candidates in a row that are no better: what is left is not, either
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
 LIKELY = 0.5  # probability to keep the limit, of the modes that the best is taken of
@@ -50,10 +49,13 @@ HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below w
 LEAST_SD = 1e-9  # of a logarithm
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
-# ASSUME: relative standard deviation of one measurement about the next; epochs and units differ by
-# about 1 % (SIGMETRICS 2023, section 5.4). What a sensor is off by all the time is in neither.
-REPEAT_SD = 0.01
-_FAR = NormalDist().inv_cdf((1 + LEVEL) / 2)
+MAX_RISK = 0.1  # where none is asked for
+REPEAT_WEIGHT = 10  # repeats that the belief in `REPEAT_SD` is worth
+MODEL_WEIGHT = 0.3  # what the model expects of a mode, in runs of it
+OWN_WEIGHT = 1  # what all modes show, in repeats, beside what a mode itself does
+FREE = 4  # degrees of freedom: repeats have outliers
+N_PASSES = 20  # of a fit of their scale
+MOST_REPEATS = 6  # of one mode
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class Goal:
     """Goal of a search: objective, limit of power, board time."""
 
     objective: str  # minimise `time` or `energy`
-    max_power_w: float | None  # mean power that the answer keeps as measured; None: no limit
+    max_power_w: float | None  # mean power that the answer keeps; None: no limit
     max_s: float  # board time
+    max_risk: float = MAX_RISK  # highest probability that its next measurement does not
 
     @property
     def needs_power(self) -> bool:
@@ -72,11 +75,6 @@ class Goal:
     def aim(self, run: Measured) -> float:
         """Return what to minimise; NaN: not measured."""
         return run.time_s if self.objective == "time" else run.energy_j
-
-    def is_kept(self, run: Measured) -> bool:
-        """Return whether a mode may be the answer."""
-        kept = self.max_power_w is None or run.power_w <= self.max_power_w
-        return run.valid and kept and not math.isnan(self.aim(run))
 
 
 class Fits(NamedTuple):
@@ -103,30 +101,44 @@ class Outlook(NamedTuple):
     risk: float | None  # None: there is no limit of power
 
 
-def outlook(
-    run: Measured, time: Predictor, power: Predictor | None, max_power_w: float | None
-) -> Outlook:
-    """Return the outlook of a measured mode."""
+class Scatter(NamedTuple):
+    """How far repeats of each mode are off its mean: scales of Student's t, relative."""
 
-    def relative_sd(predictor: Predictor) -> float:
-        interval = predictor.interval(as_rows([run.mode]))
-        if interval is None:
-            return REPEAT_SD
-        return max(REPEAT_SD, float(np.log(interval[1] / interval[0])[0]) / (2 * _FAR))
+    scale: Numbers  # (k,)
+    n: Numbers  # (k,), runs of each mode
 
-    def estimate(value: float, sd: float) -> Estimate:
-        return Estimate(value, float(value * np.exp(-_FAR * sd)), float(value * np.exp(_FAR * sd)))
+    def next(self, more: int = 0) -> Numbers:
+        """Return that of the next run about the mean of those there are, and of `more`."""
+        return np.asarray(self.scale * np.sqrt(1 + 1 / (self.n + more)))
 
-    time_sd = float(np.hypot(relative_sd(time), run.time_sd_s / run.time_s))
-    estimates = {"time_s": estimate(run.time_s, time_sd)}
-    if power is None:
-        return Outlook(estimates, None)
-    power_sd = relative_sd(power)
-    estimates["power_w"] = estimate(run.power_w, power_sd)
-    estimates["energy_j"] = estimate(run.energy_j, float(np.hypot(time_sd, power_sd)))
-    if max_power_w is None:
-        return Outlook(estimates, None)
-    return Outlook(estimates, NormalDist().cdf(np.log(run.power_w / max_power_w) / power_sd))
+
+def scatter_of(values: Sequence[Numbers]) -> Scatter:
+    """Return the scatter of repeats, of the runs of each mode (n,).
+
+    What is believed before any repeat counts, then what all modes show, then what a mode does. The
+    likeliest scale of a t distribution, so that a few outliers do not widen it for all.
+    """
+    n = np.array([len(runs) for runs in values], float)
+    off = [np.log(runs / np.exp(np.log(runs).mean())) for runs in values]
+    free = [o * np.sqrt(len(o) / (len(o) - 1)) for o in off if len(o) > 1]
+    squares = np.concatenate([np.full(REPEAT_WEIGHT, REPEAT_SD), *free]) ** 2
+    counts = np.concatenate(
+        [np.ones(REPEAT_WEIGHT), *(np.full(len(o), 1 - 1 / len(o)) for o in free)]
+    )
+    pooled = REPEAT_SD**2
+    for _ in range(N_PASSES):
+        weights = (FREE + 1) / (FREE + squares / pooled)
+        pooled = float((weights * counts) @ squares / counts.sum())
+    own = np.array([o @ o for o in off])
+    own = np.maximum((OWN_WEIGHT * pooled + own) / (OWN_WEIGHT + n - 1), pooled)
+    return Scatter(np.sqrt(own), n)
+
+
+def margin(risk: float) -> float:
+    """Return how many scales a limit must be away to be broken with a probability."""
+    from scipy.special import stdtrit  # slow to import
+
+    return float(stdtrit(FREE, 1 - risk))
 
 
 @dataclass
@@ -140,6 +152,8 @@ class Profile:
     before: list[Measured] = field(default_factory=list)
     ran: list[Measured] = field(default_factory=list)  # modes that were run for this one, in order
     n_first: int | None = None  # how many of these were of the first design; None: it has not ended
+    since: int = 0  # how many of these there were when the best mode changed last
+    _fitted: tuple[int, Fits] | None = None  # how many modes were known, and their fits
     stop: str = ""  # why no other mode is run, in words; empty: it goes on
 
     @property
@@ -157,25 +171,98 @@ class Profile:
         """Board time that is left, s."""
         return self.goal.max_s - self.spent_s
 
+    def modes(self) -> list[Measured]:
+        """Return the valid modes, each by the mean of its runs, in the order of the first."""
+        return [_mean(runs) for runs in self._runs()]
+
+    def _runs(self) -> list[list[Measured]]:
+        by_mode: dict[Mode, list[Measured]] = {}
+        for run in self.measured:
+            if run.valid:
+                by_mode.setdefault(run.mode, []).append(run)
+        return list(by_mode.values())
+
+    def scatter(self, name: str = "power_w") -> Scatter:
+        """Return how far the next `power_w` or `time_s` of each of the `modes` may be off."""
+        return scatter_of([np.array([getattr(run, name) for run in runs]) for runs in self._runs()])
+
+    def risks(self) -> Numbers:
+        """Return the probability that the next run of each of the `modes` breaks the limit.
+
+        It is as its own runs were, or as the model expects of it, which knows all other modes: that
+        counts as `MODEL_WEIGHT` runs. So a mode that was low for once is not believed at once.
+        """
+        from scipy.special import ndtr, stdtr  # slow to import
+
+        modes, limit_w = self.modes(), self.goal.max_power_w
+        if limit_w is None or not modes:
+            return np.zeros(len(modes))
+        scatter = self.scatter()
+        risks = np.asarray(
+            stdtr(FREE, np.log([r.power_w / limit_w for r in modes]) / scatter.next())
+        )
+        if self.n_first is None:
+            return risks
+        mean, sd = self._expected_power()
+        expected = ndtr((mean - math.log(limit_w)) / np.maximum(sd, LEAST_SD))
+        return np.asarray(
+            (scatter.n * risks + MODEL_WEIGHT * expected) / (scatter.n + MODEL_WEIGHT)
+        )
+
+    def _expected_power(self) -> tuple[Numbers, Numbers]:
+        """Return mean and deviation of the logarithm of power in each of the `modes`."""
+        modes = as_rows([run.mode for run in self.modes()])
+        if len(modes) < LEAST_VALID:
+            return np.full(len(modes), -np.inf), np.ones(len(modes))
+        power = self.fits().power
+        assert power is not None  # there is a limit
+        return power.log_normal(modes)
+
     def kept(self) -> list[Measured]:
-        """Return the measured modes that keep the limit, the best first."""
-        return sorted(filter(self.goal.is_kept, self.measured), key=self.goal.aim)
+        """Return the modes that keep the limit as surely as asked, the best first."""
+        pairs = zip(self.modes(), self.risks().tolist(), strict=True)
+        kept = [run for run, risk in pairs if risk <= self.goal.max_risk]
+        return sorted((r for r in kept if not math.isnan(self.goal.aim(r))), key=self.goal.aim)
 
     @property
     def best(self) -> Measured | None:
-        """The best measured mode that keeps the limit."""
+        """The best mode that keeps the limit as surely as asked."""
         return next(iter(self.kept()), None)
 
-    def outlook(self, run: Measured) -> Outlook:
-        """Return intervals and risk of a measured mode."""
-        fits = self.fits()
-        return outlook(run, fits.time, fits.power, self.goal.max_power_w)
+    def outlook(self, mode: Mode) -> Outlook:
+        """Return intervals of the next run of a measured mode, and its risk."""
+        modes = self.modes()
+        place = [run.mode for run in modes].index(mode)
+        time, run = self.scatter("time_s"), modes[place]
+        time_sd = float(np.hypot(time.next()[place], run.time_sd_s / run.time_s))
+        sds = {"time_s": time_sd}
+        if not math.isnan(run.power_w):
+            sds["power_w"] = float(self.scatter().next()[place])
+            sds["energy_j"] = math.hypot(*sds.values())
+        far, estimates = margin((1 - LEVEL) / 2), {}
+        for name, sd in sds.items():
+            value = getattr(run, name)
+            low, high = (float(value * np.exp(side * far * sd)) for side in (-1, 1))
+            estimates[name] = Estimate(value, low, high)
+        limited = self.goal.max_power_w is not None
+        return Outlook(estimates, float(self.risks()[place]) if limited else None)
 
     def fits(self) -> Fits:
         """Fit the method to all valid modes. Raises PredictionError: they are too few."""
-        rows = self.bench.observations(self.measured)
-        fitted = predictors(self.method, rows, [rows], intervals=True)
-        return Fits(fitted[TIME], fitted.get(POWER) if self.goal.needs_power else None)
+        if self._fitted is None or self._fitted[0] != len(self.measured):
+            rows = self.bench.observations(self.modes())
+            fitted = predictors(self.method, rows, [rows], intervals=True)
+            fits = Fits(fitted[TIME], fitted.get(POWER) if self.goal.needs_power else None)
+            self._fitted = len(self.measured), fits
+        return self._fitted[1]
+
+
+def _mean(runs: Sequence[Measured]) -> Measured:
+    """Return the runs of one mode as one: power is that of their energy."""
+    time_s = sum(run.time_s for run in runs) / len(runs)
+    power_w = sum(run.energy_j for run in runs) / len(runs) / time_s
+    time_sd_s = math.hypot(*(run.time_sd_s for run in runs)) / len(runs)
+    return runs[0]._replace(time_s=time_s, power_w=power_w, time_sd_s=time_sd_s, n=len(runs))
 
 
 Say = Callable[[Profile, Measured], None]
@@ -235,7 +322,11 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
                     do="`epochwatt doctor` says which sensors there are; without power, ask for "
                     "the least time without a limit",
                 )
+            before = profile.best
             profile.ran.append(run)
+            best = profile.best
+            if best is None or before is None or best.mode != before.mode:
+                profile.since = len(profile.ran)
             say(profile, run)
             if all(BUSY in late.flags.split() for late in profile.ran[-N_BUSY:]):
                 profile.stop = (
@@ -309,47 +400,57 @@ def _next_mode(profile: Profile) -> Mode | None:
     tried = [run.mode for run in profile.measured]
     known = set(map(tuple, as_rows(tried).tolist())) if tried else set()
     untried = bench.modes[[row not in known for row in map(tuple, bench.modes.tolist())]]
-    if not len(untried):
-        profile.stop = "every mode was run"
-        return None
-    if sum(run.valid for run in profile.measured) < LEAST_VALID:  # another one to learn from
+    seen = profile.modes()
+    if len(seen) < LEAST_VALID:  # another one to learn from
         if len(profile.ran) >= N_FIRST + N_VERIFIED:
             profile.stop = "fewer than two modes count, so nothing can be said of others"
+        elif not len(untried):
+            profile.stop = "every mode was run"
         elif bench.expected_s(None) > profile.left_s:
             profile.stop = NO_FIT
         return None if profile.stop else first_modes(bench, 1, tried)[0]
-    if best is not None:  # how many candidates were run after it; the first design does not count
-        since = max([n + 1 for n, run in enumerate(profile.ran) if run is best], default=0)
-        if len(profile.ran) - max(since, profile.n_first or 0) >= N_VERIFIED:
-            profile.stop = f"the last {N_VERIFIED} candidates were no better"
-            return None
+    once = best if best is not None and best.n == 1 and goal.max_power_w is not None else None
+    if once is not None and bench.expected_s(once.time_s) <= profile.left_s:
+        return once.mode  # once more: it was chosen for one low number
     fits = profile.fits()
     modes, aim = _shortlist(fits, untried, goal)
-    rows = bench.observations(profile.measured)
-    promise = gains(fits, modes, rows, goal)
-    cost_s = np.array([bench.expected_s(float(t)) for t in fits.time.predict(modes)])
+    promise = gains(fits, modes, profile)
+    again = gains_of_repeats(profile)
+    times_s = np.concatenate(
+        [fits.time.predict(modes) if len(modes) else [], [r.time_s for r in seen]]
+    )
+    modes = np.concatenate([modes, as_rows([run.mode for run in seen])])
+    aim = np.concatenate([aim, [goal.aim(run) for run in seen]])
+    gain, keeps = (np.concatenate(both) for both in zip(promise, again, strict=True))
+    cost_s = np.array([bench.expected_s(float(t)) for t in times_s])
     fit_in = cost_s <= profile.left_s
     if not fit_in.any():
         profile.stop = NO_FIT
         return None
     if best is None:  # while none keeps the limit: the best of those that rather do
-        keeps = np.where(fit_in, promise.keeps, 0.0)
+        keeps = np.where(fit_in, keeps, 0.0)
         likely = keeps >= LIKELY
         place = int(np.where(likely, aim, np.inf).argmin() if likely.any() else keeps.argmax())
         if keeps[place] < HOPELESS:
             profile.stop = "no mode is expected to keep the limit"
             return None
         return Mode(*modes[place].tolist())
-    saved_s = promise.gain * HORIZON * goal.max_s
+    # candidates that were run since it is the best; the first design does not count
+    verified = len(profile.ran) - max(profile.since, profile.n_first or 0) >= N_VERIFIED
+    saved_s = gain * HORIZON * goal.max_s
     net_s = np.where(fit_in, saved_s - cost_s, -np.inf)
+    if verified:  # what was run may still become an answer
+        net_s[: len(promise.gain)] = -np.inf
     place = int(net_s.argmax())
-    if net_s[place] <= 0:
-        profile.stop = (
-            f"another mode would take {cost_s[place] / 60:.2g} min and is expected to save "
-            f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
-        )
-        return None
-    return Mode(*modes[place].tolist())
+    if net_s[place] > 0:
+        return Mode(*modes[place].tolist())
+    profile.stop = (
+        f"the last {N_VERIFIED} candidates were no better"
+        if verified
+        else f"another mode would take {cost_s[place] / 60:.2g} min and is expected to save "
+        f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
+    )
+    return None
 
 
 def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers]:
@@ -371,11 +472,11 @@ def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers
     return modes[first], aim[first]
 
 
-def gains(fits: Fits, candidates: Numbers, ran: Observations, goal: Goal) -> Gains:
-    """Return what a run of each candidate (n, 6) promises over the best mode that was run.
+def gains(fits: Fits, candidates: Numbers, profile: Profile) -> Gains:
+    """Return what a run of each candidate (n, 6), not run yet, promises over the best answer.
 
-    Keeping the limit and being better count as independent. Raises PredictionError: a predictor
-    that states no interval, or modes without the power that is needed.
+    Keeping the limit, once it is run twice, and being better count as independent. Raises
+    PredictionError: a predictor that states no interval, or modes without the power that is needed.
     """
     from scipy.special import ndtr  # slow to import
 
@@ -384,25 +485,46 @@ def gains(fits: Fits, candidates: Numbers, ran: Observations, goal: Goal) -> Gai
         mean, sd = predictor.log_normal(candidates)
         return mean, np.maximum(sd, LEAST_SD)
 
-    known = set(ran.mode_of_row)
-    is_new = np.array([Mode(*row) not in known for row in candidates.tolist()], bool)
-    means, keeps = ran.per_mode(), np.ones(len(candidates))
-    kept = np.ones(len(means.modes), bool)
+    goal, best, keeps = profile.goal, profile.best, np.ones(len(candidates))
+    if not len(candidates):
+        return Gains(keeps, keeps)
     if goal.max_power_w is not None and fits.power is not None:
-        means.need_energy()
         watts, watts_sd = moments(fits.power)
-        keeps = np.asarray(ndtr((np.log(goal.max_power_w) - watts) / watts_sd))
-        kept = means.power_w <= goal.max_power_w
-    if not kept.any():
-        return Gains(np.where(is_new, np.inf, 0.0), keeps)
-    values, (mean, sd) = means.time_s, moments(fits.time)
+        scatter = profile.scatter()
+        usual = float(np.median(scatter.scale)) * np.sqrt(1 + 1 / 2)
+        limit = np.log(goal.max_power_w) - margin(goal.max_risk) * usual
+        keeps = np.asarray(ndtr((limit - watts) / watts_sd))
+    if best is None:
+        return Gains(np.full(len(candidates), np.inf), keeps)
+    mean, sd = moments(fits.time)
     if goal.objective == "energy" and fits.power is not None:  # what takes longer draws less
         watts, watts_sd = moments(fits.power)
         both = 2 * time_with_power(fits.time, fits.power) * sd * watts_sd
-        mean, values = mean + watts, means.power_w * means.time_s
+        mean = mean + watts
         sd = np.sqrt(np.maximum(sd**2 + watts_sd**2 + both, LEAST_SD**2))
     # the mean of what a log-normal value lies below the best one, in parts of that
-    log_best = float(np.log(values[kept].min()))
+    log_best = math.log(goal.aim(best))
     z = (log_best - mean) / sd
     saved = ndtr(z) - np.exp(mean - log_best + sd**2 / 2) * ndtr(z - sd)
-    return Gains(np.where(is_new, keeps * saved, 0.0), keeps)
+    return Gains(keeps * saved, keeps)
+
+
+def gains_of_repeats(profile: Profile) -> Gains:
+    """Return what another run of each of the `modes` promises: that it becomes an answer."""
+    from scipy.special import ndtr  # slow to import
+
+    goal, best, modes = profile.goal, profile.best, profile.modes()
+    none = np.zeros(len(modes))
+    if goal.max_power_w is None:
+        return Gains(none, none)
+    scatter = profile.scatter()
+    n = scatter.n
+    limit = math.log(goal.max_power_w) - margin(goal.max_risk) * scatter.next(1)
+    far = limit - np.log([run.power_w for run in modes])
+    # the mean of one run more lies about the one there is
+    keeps = np.where(n < MOST_REPEATS, ndtr(far / (scatter.scale / np.sqrt(n * (n + 1)))), 0.0)
+    keeps = np.where(profile.risks() <= goal.max_risk, 0.0, keeps)
+    if best is None:
+        return Gains(np.full(len(modes), np.inf), keeps)
+    aims = np.array([goal.aim(run) for run in modes])
+    return Gains(keeps * np.maximum(1 - aims / goal.aim(best), 0.0), keeps)

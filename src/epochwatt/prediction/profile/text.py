@@ -5,7 +5,7 @@ import re
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.profile.bench import Bench, Measured
+from epochwatt.prediction.profile.bench import Bench, Measured, Played
 from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
@@ -23,7 +23,9 @@ MODE_WIDTH = 50
 def asked_lines(profile: Profile) -> list[str]:
     """Return what is asked, and the heading of the lines that follow."""
     bench, goal = profile.bench, profile.goal
-    limit = "" if goal.max_power_w is None else f"; power at most {goal.max_power_w:g} W"
+    limit = ""
+    if goal.max_power_w is not None:
+        limit = f"; power at most {goal.max_power_w:g} W, risk at most {percent(goal.max_risk)}"
     minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
     return [
         f"{answer_origin(bench.provenance)}: modes of {bench.title}, one after the other",
@@ -38,9 +40,9 @@ def mode_line(profile: Profile, run: Measured) -> str:
     """Return the line of a mode that was run."""
     best, bench = profile.best, profile.bench
     unit = _unit(bench)
-    so_far = "none keeps the limit yet"
-    if best is run:
-        so_far = "this one"
+    so_far = "none surely keeps the limit yet"
+    if best is not None and best.mode == run.mode:
+        so_far = "this one" + (f", {counted(best.n, 'times')} run" if best.n > 1 else "")
     elif best is not None:
         so_far = f"{_in_unit(best.time_s, bench):.4g} {unit}{_watts(best)}"
     power = "-" if math.isnan(run.power_w) else f"{run.power_w:.2f}"
@@ -68,9 +70,11 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
     best, bench = profile.best, profile.bench
     ended = f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept"
     lines = ["", ended, ""]
-    counting = [run for run in profile.measured if run.valid]
+    counting = profile.modes()
     if best is not None:
         lines += [f"take      {described(best.mode, bench)}", "", *_outlook(profile, best)]
+        if isinstance(bench, Played):
+            lines += ["", _checked(profile, bench, best)]
     elif not profile.measured:
         lines.append("answer    none: no mode ended before the time was over")
     elif not counting:
@@ -80,7 +84,8 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
     else:
         least = min(counting, key=lambda run: run.power_w)
         words = f"{least.power_w:.4g} W, in {described(least.mode, bench)}"
-        lines.append("answer    none: no mode that was run keeps the limit")
+        risk = percent(profile.goal.max_risk)
+        lines.append(f"answer    none: no mode keeps the limit with a risk of {risk} at most")
         lines.append(f"          the least power was {words}")
     lines += ["", *_cost(profile)]
     if isinstance(bench, Board) and profile.ran:
@@ -96,40 +101,69 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
 
 
 def _outlook(profile: Profile, best: Measured) -> list[str]:
-    """Return what the next epoch may be, and below it the best modes that keep the limit."""
+    """Return what the next epoch may be, and below it the best modes by their risk."""
     bench, goal = profile.bench, profile.goal
-    try:
-        looks = {run: profile.outlook(run) for run in profile.kept()[:N_SHOWN]}
-    except EpochwattError:  # too few modes to fit anything to
-        return [f"time      {best.time_s:.4g} s{_watts(best)}, measured once"]
     unit = _unit(bench)
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
     work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
+    times = "" if best.n == 1 else f", mean of {best.n}"
     seen = "in the table" if bench.provenance == "public" else bench.provenance
-    rows = [[f"of {work}", seen, "90 % interval of the next"]]
-    for name, (value, low, high) in looks[best].estimates.items():
+    rows = [[f"of {work}", f"{seen}{times}", "90 % interval of the next"]]
+    for name, (value, low, high) in profile.outlook(best.mode).estimates.items():
         scale = _in_unit(1.0, bench) if name == "time_s" else 1.0
         interval = Estimate(0.0, (low or 0.0) * scale, (high or 0.0) * scale).interval
         rows.append([names[name], f"{value * scale:.4g}", interval])
     lines = aligned(rows)
-    if goal.max_power_w is None or looks[best].risk is None:
+    if goal.max_power_w is None:
         return lines
-    rows = [["best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W"]]
-    for number, (run, look) in enumerate(looks.items(), 1):
-        time, risk = f"{_in_unit(run.time_s, bench):.4g}", percent(look.risk or 1e-9)
-        rows.append([str(number), described(run.mode, bench), time, f"{run.power_w:.4g}", risk])
-    return [*lines, "", *aligned(rows)]
+    risks = dict(zip(profile.modes(), profile.risks().tolist(), strict=True))
+    hopeful = [run for run in risks if run.power_w <= goal.max_power_w]
+    ranked = sorted(hopeful, key=goal.aim)
+    shown = [*ranked[:N_SHOWN], *([best] if best not in ranked[:N_SHOWN] else [])]
+    head = ["", "mode", names["time_s"], "power W", "runs", f"risk to break {goal.max_power_w:g} W"]
+    rows = [head]
+    for run in shown:
+        cells = [f"{_in_unit(run.time_s, bench):.4g}", f"{run.power_w:.4g}", str(run.n)]
+        mark = "take" if run == best else ""
+        rows.append([mark, described(run.mode, bench), *cells, percent(risks[run] or 1e-9)])
+    lines += ["", *aligned(rows)]
+    if ranked[0] != best:
+        costs = 100 * (goal.aim(best) / goal.aim(ranked[0]) - 1)
+        lines.append(
+            f"a risk of {percent(goal.max_risk)} at most costs {costs:.2g} % of {goal.objective} "
+            f"beside the first one (--max-risk {min(risks[ranked[0]] + 0.005, 0.5):.2g})"
+        )
+    return lines
+
+
+def _checked(profile: Profile, bench: Played, best: Measured) -> str:
+    """Return how the answer does in repeats that the search has not seen."""
+    unseen, are_there = bench.unseen(best.mode)
+    time_s, power_w = unseen.mean(0)
+    what = counted(len(unseen), "repeats") + " of the table that the search has not seen"
+    if not are_there:
+        what = "one repeat, drawn: the table has no other"
+    limit_w, verdict = profile.goal.max_power_w, ""
+    if limit_w is not None:
+        n_over = int((unseen[:, 1] > limit_w).sum())
+        verdict = (
+            ", keeps the limit" if not n_over else f", {n_over} of {len(unseen)} break the limit"
+        )
+    power = "" if math.isnan(power_w) else f", {power_w:.4g} W"
+    return f"judged by {what}: {_in_unit(time_s, bench):.4g} {_unit(bench)}{power}{verdict}"
 
 
 def _cost(profile: Profile) -> list[str]:
     """Return what was run, and what the minutes went into."""
     n, spent_s = len(profile.ran), profile.spent_s
     n_first = n if profile.n_first is None else profile.n_first
+    n_again = n - len({run.mode for run in profile.ran})
     counted_s = sum(run.counted_s for run in profile.ran)
     around_s = sum(run.took_s for run in profile.ran) - counted_s
     jobs_s = max(spent_s - around_s - counted_s, 0.0)
     ran = (
-        f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} chosen one by one"
+        f"ran       {counted(n - n_again, 'modes')}: {n_first} to begin with, "
+        f"{n - n_first - n_again} chosen one by one; {counted(n_again, 'repeats')}"
     )
     if profile.before:
         ran += f"; {len(profile.before)} were measured before"

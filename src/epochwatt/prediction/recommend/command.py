@@ -9,10 +9,11 @@ from epochwatt.columns import FACTOR_DEFAULTS, TWIN, Factors
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.models.model_store import TIME_FILE, FittedWorkload, load_fitted
-from epochwatt.prediction.predictor import Method
+from epochwatt.prediction.predictor import LEVEL, Method
 from epochwatt.prediction.recommend.board_tables import BoardFiles, board_files
 from epochwatt.prediction.recommend.recommend import (
     LEAST_MODES,
+    MAX_RISK,
     Recommendation,
     modes_to_measure,
     recommend,
@@ -48,9 +49,11 @@ class Request:
     workers: int | None = None
     batch_size: int | None = None
     method: str = RECOMMENDED  # name in the registry of prediction methods
-    # highest probability that the mean power of training breaks its budget; None: expected values
-    # keep the budgets
+    # highest probability that the mean power of training breaks its budget; None: that of
+    # `recommend`, or more where no mode is as safe
     max_risk: float | None = None
+    idle_w: float = 0.0  # power while nothing runs, until `epoch_s` is over
+    rest_w: float = 0.0  # power of what the sensor does not see
 
     @property
     def aim(self) -> str:
@@ -102,7 +105,10 @@ class Advice:
         budgets = [
             f"{NAMES[k]} at most {v:g} {columns.unit(k)}" for k, v in self.request.budgets.items()
         ]
-        risk = [] if self.request.max_risk is None else [f"risk at most {self.request.max_risk:g}"]
+        risk = []
+        if "power_w" in self.request.budgets:
+            most = MAX_RISK if self.request.max_risk is None else self.request.max_risk
+            risk = [f"risk to break it at most {100 * most:g} %"]
         return "; ".join([f"least {AIMS[self.request.aim]}", *budgets, *risk])
 
     @property
@@ -111,7 +117,9 @@ class Advice:
         budgets = (f"{name}-{most:g}" for name, most in self.request.budgets.items())
         methods = [self.method.name] if self.method.name != RECOMMENDED else []
         risk = [] if self.request.max_risk is None else [f"risk-{self.request.max_risk:g}"]
-        name = "-".join([self.request.aim, *budgets, *risk, *methods])
+        asked = {"idle": self.request.idle_w, "rest": self.request.rest_w}
+        others = [f"{name}-{watts:g}" for name, watts in asked.items() if watts]
+        name = "-".join([self.request.aim, *budgets, *risk, *others, *methods])
         return ANSWERS / run_prefix(self.fitted.workload) / name
 
 
@@ -156,8 +164,11 @@ def advise(request: Request, root: Path = Path()) -> Advice:
             do=profiling_recipe(fitted.workload, further, device, files.board, root),
         )
     budgets, max_risk = request.budgets, request.max_risk
+    if request.idle_w and "epoch_s" not in budgets:
+        raise EpochwattError("--idle-w counts until a deadline", do="add --max-epoch-s")
+    models, others_w = (fitted.time, fitted.power), (request.idle_w, request.rest_w)
     recommendation = recommend(
-        files.board, fitted.time, fitted.power, request.aim, budgets, max_risk=max_risk
+        files.board, *models, request.aim, budgets, LEVEL, max_risk, *others_w
     )
     return Advice(request, device, method, fitted, others, files, profiled, recommendation)
 

@@ -1,11 +1,12 @@
 """Choose the best power mode of a board within budgets, of all that its own tables allow.
 
-`best_mode` takes the mode whose expected values keep the budgets. The best of thousands of modes
-that are expected to keep a limit is one about which the model is too hopeful (the winner's curse):
-on real boards every second one breaks it. So its risk is judged as that of a selection: each fit
-that agrees with the observations about as well chooses as it alone would, and all others judge its
-choice. `safe_mode` keeps a limit of power with a probability, by intervals that hold. Where the
-choices of all fits break the limit more often than is allowed, each mode must be safer than that.
+`best_mode` takes the mode whose expected values keep the budgets. Of a limit of power that is not
+enough: the best of thousands of modes that are expected to keep it is one about which the model is
+too hopeful (the winner's curse), and on real boards every second one breaks it. So `safe_mode`
+keeps it with a probability, `MAX_RISK` where none is asked for. Its risk is judged as that of a
+selection: each fit that agrees with the observations about as well chooses as it alone would, and
+all others judge its choice. Where the choices of all fits break the limit more often than is
+allowed, each mode must be safer than that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.columns import unit
@@ -27,6 +29,12 @@ from epochwatt.text import counted
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
 COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
+MAX_RISK = 0.1  # where none is asked for
+AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
+# ASSUME: relative standard deviation of one measurement about the next (SIGMETRICS 2023, section
+# 5.4): a mode of which one repeat is known is not known better
+REPEAT_SD = 0.01
+PACED = 0.95  # of a deadline, from which on a mode just meets it
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
     name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
@@ -57,6 +65,14 @@ class FrontMode(NamedTuple):
     energy_wh: float
 
 
+class LeastEnergy(NamedTuple):
+    """The mode that costs least energy, beside the fastest one within the budgets."""
+
+    mode: Mode
+    energy_part: float  # of its energy over the fastest mode's
+    time_part: float  # of its time over the fastest mode's
+
+
 class Choice(NamedTuple):
     """The mode that was chosen of those that were given."""
 
@@ -80,6 +96,14 @@ class Recommendation:
     # modes that none beats in both time and energy, the fastest first; budgets left aside; none
     # without a model of power
     front: tuple[FrontMode, ...]
+    # by which part the aim is worse than that of the mode that is expected to keep all budgets, and
+    # the risk of that mode; None: it is that mode
+    costs: tuple[float, float] | None = None
+    is_safe: bool = True  # whether its risk is as low as was asked for
+    least: "LeastEnergy | None" = None  # beside the mode that costs least energy; None: not known
+    # by which part more energy than the least, until a deadline, a mode costs that just meets it;
+    # None: that is the least, or there is no deadline
+    racing_saves: float | None = None
 
 
 def recommend(
@@ -90,6 +114,8 @@ def recommend(
     budgets: Mapping[str, float],
     level: float = LEVEL,
     max_risk: float | None = None,
+    idle_w: float = 0.0,
+    rest_w: float = 0.0,
 ) -> Recommendation:
     """Recommend the best mode of a board.
 
@@ -103,7 +129,10 @@ def recommend(
     objective : minimise `time`, `energy`, or `edp`: energy times time
     budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
     level : of the intervals
-    max_risk : highest probability that the budget of power is broken; None: it is expected to hold
+    max_risk : highest probability that the budget of power is broken; None: `MAX_RISK`, or the
+        safest mode where none is as safe; `AS_EXPECTED`: expected values keep the budgets
+    idle_w : power while nothing runs, until the limit of time is reached (`counted_w`)
+    rest_w : power of what the sensor does not see
     """
     needing = [] if objective == "time" else [f"the objective {objective}"]
     needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
@@ -115,20 +144,38 @@ def recommend(
         )
     models = [on_steps(board, model) for model in (time, power) if model is not None]
     modes = board.all_modes()
-    if max_risk is None:
-        fits = [model.fits(modes) for model in models]
-        expected = _with_energy(*(fit.mean(1) for fit in fits))
-        choice = best_mode(modes, expected, models[0].trained_on, objective, budgets)
-        choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
-    else:
-        if objective != "time" or budgets.keys() != {"power_w"} or power is None:
-            raise PredictionError(
-                "--max-risk works only for the fastest mode within a limit of power",
-                found=" and ".join([f"least {objective}", *(OPTIONS[name] for name in budgets)]),
-                allowed=f"{OPTIONS['power_w']}, no other limit, and the objective time",
-            )
-        choice = safe_mode(models[0], models[1], modes, budgets["power_w"], max_risk)
-        expected = _with_energy(*(model.mean(modes) for model in models))
+    fits = [model.fits(modes) for model in models]
+    expected = _with_energy(*(fit.mean(1) for fit in fits))
+    extra_w = counted_w(rest_w, idle_w, "epoch_s" in budgets)
+    choice = best_mode(modes, expected, models[0].trained_on, objective, budgets, extra_w)
+    choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
+    costs, is_safe = None, True
+    knows_risk = power is not None and power.interval(modes[:1]) is not None
+    if max_risk not in (None, AS_EXPECTED) and "power_w" not in budgets:
+        raise PredictionError(
+            "--max-risk is the risk to break a limit of power", do="add --max-power-w"
+        )
+    if "power_w" in budgets and max_risk != AS_EXPECTED and (knows_risk or max_risk is not None):
+        hoped, rest = choice, {name: most for name, most in budgets.items() if name != "power_w"}
+        keeps = [expected[name] <= most for name, most in rest.items()]
+        open_to = np.logical_and.reduce([np.ones(len(modes), bool), *keeps])
+        asked = budgets["power_w"], MAX_RISK if max_risk is None else max_risk
+        choice = safe_mode(
+            models[0],
+            models[1],
+            modes,
+            *asked,
+            objective=objective,
+            within=open_to,
+            extra_w=extra_w,
+            safest=max_risk is None,
+        )
+        is_safe = choice.risks["power_w"] <= asked[1]
+        others = {name: risk for name, risk in hoped.risks.items() if name in rest}
+        choice = choice._replace(risks={**others, **choice.risks})
+        aim = _aim(objective, expected, extra_w)
+        if choice.place != hoped.place:
+            costs = float(aim[choice.place] / aim[hoped.place] - 1), hoped.risks["power_w"]
     mode = Mode(*modes[choice.place].tolist())
     samples = _samples(models, modes[choice.place : choice.place + 1])
     estimates = {}
@@ -153,7 +200,38 @@ def recommend(
         n_modes=len(modes),
         n_within=choice.n_within,
         front=tuple(front),
+        costs=costs,
+        is_safe=is_safe,
+        least=_least_energy(modes, expected, budgets, extra_w),
+        racing_saves=_racing_saves(expected, budgets, idle_w + rest_w, idle_w),
     )
+
+
+def _racing_saves(
+    expected: Expected, budgets: Mapping[str, float], after_w: float, idle_w: float
+) -> float | None:
+    """Return what it saves to end early and idle until the deadline, beside just meeting it."""
+    if not idle_w or "epoch_s" not in budgets or "energy_wh" not in expected:
+        return None
+    deadline_s = budgets["epoch_s"]
+    keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
+    total = _aim("energy", expected, -idle_w) + deadline_s * after_w / 3600
+    total = np.where(keeps, total, np.inf)
+    paced = total[expected["epoch_s"] > PACED * deadline_s].min(initial=np.inf)
+    is_early = expected["epoch_s"][total.argmin()] <= PACED * deadline_s
+    return float(paced / total.min() - 1) if is_early and np.isfinite(paced) else None
+
+
+def _least_energy(
+    modes: Numbers, expected: Expected, budgets: Mapping[str, float], extra_w: float
+) -> LeastEnergy | None:
+    if "energy_wh" not in expected:
+        return None
+    keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
+    time, energy = (np.where(keeps, _aim(n, expected, extra_w), np.inf) for n in ("time", "energy"))
+    least, fastest = int(energy.argmin()), int(time.argmin())
+    parts = (float(values[least] / values[fastest]) for values in (energy, time))
+    return LeastEnergy(Mode(*modes[least].tolist()), *parts)
 
 
 def best_mode(
@@ -162,6 +240,7 @@ def best_mode(
     profiled: Numbers,
     objective: str,
     budgets: Mapping[str, float],
+    extra_w: float = 0.0,
 ) -> Choice:
     """Choose the best of some modes (n, 6) within budgets.
 
@@ -192,7 +271,7 @@ def best_mode(
             do=", or ".join(raises) or "raise two of them or more",
         )
     energy_wh = expected.get("energy_wh", np.zeros(len(modes)))  # of no account where not known
-    aim = _aim(objective, expected)
+    aim = _aim(objective, expected, extra_w)
     order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
     is_equal = np.logical_and.reduce(
         [values[order] <= (1 + EQUAL) * values[order[0]] for values in (aim, energy_wh)]
@@ -201,10 +280,21 @@ def best_mode(
     return Choice(int(equal[distances(modes[equal], profiled).argmin()]), len(within), {})
 
 
-def _aim(objective: str, expected: Expected) -> Numbers:
+def _aim(objective: str, expected: Expected, extra_w: float = 0.0) -> Numbers:
     """Return what to minimise, shape (n,)."""
     epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
+    energy_wh = energy_wh + epoch_s * extra_w / 3600
     return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
+
+
+def counted_w(rest_w: float, idle_w: float, has_deadline: bool) -> float:
+    """Return the power that counts besides that of the mode while it runs.
+
+    What the sensor does not see draws `rest_w`: a slow mode keeps it on for longer. Up to a
+    deadline it is on anyway, and what is seen idles at `idle_w` after the work: each second that a
+    mode takes costs its power less that. What is the same for all modes is left out.
+    """
+    return -idle_w if has_deadline else rest_w
 
 
 def _risks(
@@ -244,12 +334,17 @@ def safe_mode(
     max_power_w: float,
     max_risk: float,
     over_w: float = 0.0,
+    objective: str = "time",
+    within: NDArray[np.bool_] | None = None,
+    safest: bool = False,
+    extra_w: float = 0.0,
 ) -> Choice:
-    """Choose the mode (n, 6) of least expected time that keeps a limit of power as surely as asked.
+    """Choose the best mode (n, 6) that keeps a limit of power as surely as asked.
 
     Its risk is that it breaks the limit by more than `over_w`, or that modes chosen as it was do:
-    the larger one. Raises PredictionError: no mode is safe enough, the predictor of power knows no
-    intervals, or `max_risk` is not above 0 and up to 0.5.
+    the larger one. `within`: modes that may be chosen, (n,). Where none is safe enough, `safest`
+    takes the safest one. Raises PredictionError: none is safe enough, the predictor of power knows
+    no intervals, or `max_risk` is not above 0 and up to 0.5.
     """
     from scipy.special import ndtr  # slow to import
 
@@ -257,28 +352,35 @@ def safe_mode(
         raise PredictionError(
             f"a risk of {max_risk:g}", allowed="above 0, up to 0.5; 0.05 is one answer in twenty"
         )
+    within = np.ones(len(modes), bool) if within is None else within
     mean, sd = power.log_normal(modes)
+    sd = np.hypot(sd, REPEAT_SD)
     limit = float(np.log(max_power_w + over_w))
-    risks = np.asarray(ndtr(-((limit - mean) / np.maximum(sd, np.finfo(float).tiny))))
+    risks = np.where(within, ndtr((mean - limit) / sd), np.inf)
     seconds, watts = _as_many([time.fits(modes), power.fits(modes)])
+    aims = _aim(objective, _with_energy(seconds, watts), extra_w)
     allowed, of_choices = max_risk, 0.0
     for part in STRICTER:
         allowed = part * max_risk
         far = NormalDist().inv_cdf(1 - allowed) * sd[:, None]
-        safe = np.log(watts) + far <= limit
-        places = np.where(safe, seconds, np.inf).argmin(0)[safe.any(0)]
+        safe = (np.log(watts) + far <= limit) & within[:, None]
+        places = np.where(safe, aims, np.inf).argmin(0)[safe.any(0)]
         of_choices = float(risks[places].mean()) if len(places) else 0.0
         if of_choices <= max_risk:
             break
-    within = np.flatnonzero(risks <= allowed)
-    if not len(within):
+    kept = np.flatnonzero(risks <= allowed)
+    if not len(kept) and safest:
+        place = int(risks.argmin())
+        return Choice(place, int((risks <= max_risk).sum()), {"power_w": float(risks[place])})
+    if not len(kept):
         raise PredictionError(
             f"no mode keeps {max_power_w:g} W with a risk of {max_risk:g}",
             found=f"{risks.min():.2g} is the least risk of any mode",
             do="profile more modes, raise the limit, or accept a higher risk",
         )
-    place = int(within[time.mean(modes)[within].argmin()])
-    return Choice(place, len(within), {"power_w": float(max(risks[place], of_choices))})
+    aim = _aim(objective, _with_energy(time.mean(modes), power.mean(modes)), extra_w)
+    place = int(kept[aim[kept].argmin()])
+    return Choice(place, len(kept), {"power_w": float(max(risks[place], of_choices))})
 
 
 def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:

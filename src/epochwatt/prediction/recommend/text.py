@@ -6,12 +6,12 @@ from epochwatt import columns
 from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode, PredictionError
-from epochwatt.prediction.recommend.command import NAMES, Advice, described, described_fit
+from epochwatt.prediction.recommend.command import AIMS, NAMES, Advice, described, described_fit
 from epochwatt.prediction.recommend.runs import profiled_means
 from epochwatt.tables import write_table
 from epochwatt.text import ORIGINS, aligned, counted
 
-RISKY = 0.05
+EQUAL_ENERGY = 0.995  # of the fastest mode's, from which on there is nothing to save
 
 
 def advice_lines(advice: Advice) -> list[str]:
@@ -57,9 +57,25 @@ def _estimates(advice: Advice) -> list[str]:
             risk = percent(risks[name]) if name in risks else "not known"
             row += [f"{budgets[name]:g}", risk]
         cells.append(row)
-    lines = aligned(cells)
-    if advice.request.max_risk is None and any(risk > RISKY for risk in risks.values()):
-        lines.append("expected values keep the budgets; for a lower risk, add --max-risk 0.05")
+    lines, chosen = aligned(cells), advice.recommendation
+    if chosen.costs is not None:
+        cost, risk_then = chosen.costs
+        lines.append(
+            f"that safe it costs {100 * cost:.2g} % of {AIMS[advice.request.aim]} beside the mode "
+            f"that is expected to keep it, whose risk is {percent(risk_then)} (--max-risk 0.5)"
+        )
+    if (least := chosen.least) is not None and least.energy_part < EQUAL_ENERGY:
+        lines.append(
+            f"least energy: {least.mode}: {100 * (1 - least.energy_part):.2g} % less energy and "
+            f"{100 * (least.time_part - 1):.2g} % more time than the fastest within the budgets"
+        )
+    if chosen.racing_saves is not None:
+        lines.append(
+            "racing to idle wins: to end early and idle until the deadline costs "
+            f"{100 * chosen.racing_saves:.2g} % less energy than a mode that just meets it"
+        )
+    if not chosen.is_safe:
+        lines.append("no mode is as safe as asked: this is the safest one; profile more modes")
     return lines
 
 

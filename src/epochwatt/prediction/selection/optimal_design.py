@@ -26,6 +26,7 @@ from epochwatt.prediction.models.residual_gp import distances
 N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly between
 N_NETWORKS = 8  # for time, and as many for power
 N_STARTS = 8
+TIE = 1e-9  # relative: an exchange that gains less is none
 # Relative, of one profiled mode about the terms: less than `DEVIATION`, which is meant far away.
 # Set by hand, as those of `beliefs` are.
 NOISE = 0.05
@@ -56,37 +57,41 @@ class Design:
         return self._terms(modes) @ TIME_SHARES
 
     def rows(self, modes: Numbers) -> Numbers:
-        """Return each term's part of the whole in each mode, per share, shape (networks, n, k).
+        """Return the terms over the whole in each mode, shape (networks, n, k): rows of the fits.
 
-        The whole is the time for one half of the networks and the power for the other; the shorter
-        rows end with zeros.
+        The networks have random shares of the terms. The whole is the time for one half of them and
+        the power for the other; the shorter rows end with zeros.
         """
         rng, blocks = np.random.default_rng(0), []
-        watts = design(POWER, modes, self.processes) / self.power_scale
-        for terms in (self._terms(modes), watts):
+        power_terms = design(POWER, modes, self.processes) / self.power_scale
+        for terms in (self._terms(modes), power_terms):
             shares = rng.dirichlet(np.ones(terms.shape[1]), N_NETWORKS)
             parts = terms / (terms @ shares.T).T[:, :, None]
-            short = max(len(TIME), len(POWER)) - terms.shape[1]
-            blocks.append(np.pad(parts, [(0, 0), (0, 0), (0, short)]))
+            n_zeros = max(len(TIME), len(POWER)) - terms.shape[1]
+            blocks.append(np.pad(parts, [(0, 0), (0, 0), (0, n_zeros)]))
         return np.concatenate(blocks)
 
     def _terms(self, modes: Numbers) -> Numbers:
         return design(TIME, modes, self.processes) / self.scale
 
     def plan(self, modes: Sequence[Mode]) -> Plan:
-        """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
+        """Return the plan of these modes: their cost, and how sure predictions will be.
+
+        Raises EpochwattError: a mode that the board lacks.
+        """
         rows = as_rows([self.board.resolve(mode) for mode in modes])
         variances = _variances(self.rows(self.candidates), _covariance(self.rows(rows)))
-        left = float(variances.mean() + _open(distances(self.candidates, rows)).mean())
-        sd_pct = 100 * float(np.sqrt(left + (OWN * DEVIATION) ** 2))
+        unexplored = _deviation_variance(distances(self.candidates, rows))
+        variance = float(variances.mean() + unexplored.mean()) + (OWN * DEVIATION) ** 2
+        sd_pct = 100 * float(np.sqrt(variance))
         return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
 
 
 def board_design(board: Board, processes: int = PROCESSES) -> Design:
-    """Return the design of a board."""
+    """Build the design of a board: its scales, and up to `N_STEPS` candidates of each mode part."""
     strongest = board.all_modes()[-1:]
-    short = short_of_cores(strongest, processes)
-    at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
+    at_best = design(TIME, strongest, processes)[0]
+    at_shortage = design(TIME, short_of_cores(strongest, processes), processes)[0]
     steps = []
     for values in board.steps():
         n_steps = min(N_STEPS, len(values))
@@ -98,9 +103,9 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
 
 
 def design_of_modes(kind: str, modes: Numbers, processes: int = PROCESSES) -> Design:
-    """Return the design of a board that has the steps of some modes (n, 6), and no other modes."""
-    in_hertz = modes[:, :4] * [1, 1e3, 1e6, 1e6]
-    cores, *clocks = (sorted({round(float(value)) for value in part}) for part in in_hertz.T)
+    """Build the design of a board whose only modes are these (n, 6); its steps are theirs."""
+    in_table_units = modes[:, :4] * [1, 1e3, 1e6, 1e6]  # MHz to kHz of the CPU, Hz of the others
+    cores, *clocks = (sorted({round(float(value)) for value in part}) for part in in_table_units.T)
     board = Board(kind, cores[-1], Tables(*map(tuple, clocks)))
     return replace(board_design(board, processes=processes), candidates=modes)
 
@@ -111,10 +116,10 @@ def choose_modes(
     max_cost: float | None = None,
     already: Sequence[Mode] = (),
 ) -> Plan:
-    """Return the modes to profile next, beside those that are profiled already.
+    """Choose the `n_modes` modes to profile next, beside those that are profiled already.
 
-    Raises EpochwattError: fewer than one mode, a limit that cannot be kept, or a profiled mode that
-    the board lacks.
+    `max_cost` is in epochs of the strongest mode. Raises EpochwattError: fewer than one mode, a
+    limit that cannot be kept, or a profiled mode that the board lacks.
     """
     if n_modes < 1:
         raise PredictionError(f"{n_modes} modes to choose", allowed="one or more")
@@ -133,64 +138,68 @@ def choose_modes(
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)
     starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
-    # what each candidate, and what is profiled, leaves open of deviations in each
-    apart = np.stack([_open(distances(candidates, row[None])) for row in candidates])
-    before = _open(distances(candidates, profiled)) if already else np.full_like(cost, apart.max())
-    fixed, rows = design.rows(profiled), design.rows(candidates)
-    interest = rows.transpose(0, 2, 1) @ rows
+    # variance of deviations in each candidate (columns) once a mode is profiled: each (rows), and
+    # those that are already
+    pairwise = np.stack([_deviation_variance(distances(candidates, c[None])) for c in candidates])
+    before = np.full_like(cost, pairwise.max())
+    if already:
+        before = _deviation_variance(distances(candidates, profiled))
+    profiled_rows, rows = design.rows(profiled), design.rows(candidates)
+    second_moment = rows.transpose(0, 2, 1) @ rows
 
     def covariance(chosen: NDArray[np.int64]) -> Numbers:
-        return _covariance(np.concatenate([fixed, rows[:, chosen]], axis=1))
+        return _covariance(np.concatenate([profiled_rows, rows[:, chosen]], axis=1))
 
-    def nearest(chosen: NDArray[np.int64]) -> Numbers:
-        """Return what the nearest of these leaves open of deviations in each candidate."""
-        return np.asarray(np.minimum(before, apart[chosen].min(0, initial=np.inf)))
+    def deviation_variance(chosen: NDArray[np.int64]) -> Numbers:
+        """Return the variance of deviations in each candidate, by the nearest profiled mode."""
+        return np.asarray(np.minimum(before, pairwise[chosen].min(0, initial=np.inf)))
 
-    def left_open(chosen: NDArray[np.int64]) -> float:
+    def mean_variance(chosen: NDArray[np.int64]) -> float:
         variances = _variances(rows, covariance(chosen))
-        return float(variances.mean()) + float(nearest(chosen).mean())
+        return float(variances.mean()) + float(deviation_variance(chosen).mean())
 
-    def best(others: NDArray[np.int64], now: int) -> int:
-        """Return what does most beside others within the limit; `now` where none does more.
+    def best_beside(others: NDArray[np.int64], current: int) -> int:
+        """Return the candidate that narrows most beside others within the cost; if none, `current`.
 
         One row x more takes v v' / (1 + x' C x) from the covariance C, with v = C x.
         """
         c, x = covariance(others), rows / NOISE
-        narrowed = _variances(x, c @ interest @ c) / (1 + _variances(x, c))
-        nearer = np.maximum(nearest(others) - apart, 0.0).mean(1)
+        narrowed = _variances(x, c @ second_moment @ c) / (1 + _variances(x, c))
+        nearer = np.maximum(deviation_variance(others) - pairwise, 0.0).mean(1)
         gain = narrowed.mean(0) / rows.shape[1] + nearer
         gain = np.where(cost <= limit - float(cost[others].sum()), gain, -np.inf)
         gain[others] = -np.inf
-        most = int(gain.argmax())
-        return most if gain[most] > gain[now] * (1 + 1e-9) else now
+        best = int(gain.argmax())
+        return best if gain[best] > gain[current] * (1 + TIE) else current
 
     def exchanged(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return modes of which no single one can be exchanged for a better one."""
+        """Exchange modes in place until no single one can be exchanged for a better one."""
         while True:
             last = chosen.copy()
-            for turn in range(n_modes):
-                chosen[turn] = best(np.delete(chosen, turn), int(chosen[turn]))
+            for position in range(n_modes):
+                others = np.delete(chosen, position)
+                chosen[position] = best_beside(others, int(chosen[position]))
             if (chosen == last).all():
                 return chosen
 
-    chosen = min(map(exchanged, starts), key=left_open)
+    chosen = min(map(exchanged, starts), key=mean_variance)
     modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
     plan = design.plan([*already, *modes])
     return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
 
 
-def _open(apart: Numbers) -> Numbers:
-    """Return the variance of deviations that a mode at these distances leaves open.
+def _deviation_variance(distance: Numbers) -> Numbers:
+    """Return the variance of deviations at a distance from the nearest profiled mode.
 
-    Close to it that is what `deviations` has; further away it goes on growing with the square of
+    Close to it that is what `Deviations` has; further away it goes on growing with the square of
     the distance, since there the terms themselves fail.
     """
-    return np.asarray((DEVIATION / LENGTH * apart) ** 2)
+    return np.asarray((DEVIATION / LENGTH * distance) ** 2)
 
 
-def _covariance(taken: Numbers) -> Numbers:
-    """Return that of the coefficients after runs of these rows, shape (networks, k, k)."""
-    rows = taken / NOISE
+def _covariance(profiled_rows: Numbers) -> Numbers:
+    """Return the coefficients' covariance once these rows are known, shape (networks, k, k)."""
+    rows = profiled_rows / NOISE
     information = rows.transpose(0, 2, 1) @ rows + np.eye(rows.shape[2]) / SHARE_SD**2
     return np.asarray(np.linalg.inv(information), float)
 

@@ -22,9 +22,10 @@ CONFIG = Path("config/powertrain.yaml")
 
 
 def load_study(root: Path = Path()) -> PowertrainStudy | None:
-    """Return the study of a checkout; None where it has no config/powertrain.yaml.
+    """Read the study of the checkout `root`; None where it has no config/powertrain.yaml.
 
-    Raises ConfigError: file, key and value that cannot be, and what is allowed.
+    Raises ConfigError: a key or value that cannot be, an unknown method, or one that learns from
+    profiled modes in a group without `n_profiled`.
     """
     path = root / CONFIG
     if not path.is_file():
@@ -43,18 +44,11 @@ def load_study(root: Path = Path()) -> PowertrainStudy | None:
 
 
 def check_sweeps(study: PowertrainStudy | None, root: Path = Path()) -> None:
-    """Refuse names that no sweep has, and an example that is no workload.
-
-    Raises ConfigError: what is missing, and what there is.
-    """
+    """Raise ConfigError for a name that no sweep has, and for an example that is no workload."""
     if study is None:
         return
-    tables = [
-        path.name
-        for folder in ("config", "results")
-        for path in (root / folder / "sweeps").glob("*.csv*")
-    ]
-    allowed = {name.partition(".csv")[0] for name in tables} | set(sweep_names(root))
+    tables = [*(root / "config/sweeps").glob("*.csv*"), *(root / "results/sweeps").glob("*.csv*")]
+    allowed = {path.name.partition(".csv")[0] for path in tables} | set(sweep_names(root))
     for name, group in study.groups.items():
         if unknown := [n for n in (*group.workloads, *group.references) if n not in allowed]:
             raise ConfigError(
@@ -71,7 +65,7 @@ def check_sweeps(study: PowertrainStudy | None, root: Path = Path()) -> None:
 
 
 def jobs_of(study: PowertrainStudy | None) -> list[Job]:
-    """Return the jobs of all groups, in order."""
+    """Return a job for each workload and reference of each group; none of a workload on itself."""
     return [
         Job(name, reference, workload)
         for name, group in (study.groups if study else {}).items()
@@ -82,18 +76,20 @@ def jobs_of(study: PowertrainStudy | None) -> list[Job]:
 
 
 def networks_of(study: PowertrainStudy, job: Job) -> list[Job]:
-    """Return the job that leaves the networks of a job's reference in the cache, if one does."""
-    return [
-        other
-        for other in jobs_of(study)
-        if other.workload == job.reference != NO_REFERENCE
-        and other.reference == NO_REFERENCE
-        and POWERTRAIN_ALL in study.groups[other.group].methods
-    ][:1]
+    """Return the first job that leaves the networks of a job's reference in the cache, or none.
+
+    That is one that trains `powertrain_all` on the reference, without a reference of its own.
+    """
+    for other in jobs_of(study):
+        trains_all = POWERTRAIN_ALL in study.groups[other.group].methods
+        is_reference = other.workload == job.reference != NO_REFERENCE
+        if is_reference and trains_all and other.reference == NO_REFERENCE:
+            return [other]
+    return []
 
 
 def simulated_sweeps(study: PowertrainStudy | None, root: Path = Path()) -> list[str]:
-    """Return the sweeps of the study that a simulated board answers, in order."""
+    """Return the names of the study's sweeps that are simulated, in the order of its jobs."""
     if study is None:
         return []
     path = root / SWEEPS

@@ -19,7 +19,7 @@ import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.prediction.predictor import Method
-from epochwatt.schedule.problem import Numbers, Places, Workload
+from epochwatt.schedule.problem import Indices, Numbers, Workload
 from epochwatt.schedule.solvers.predicted import predicted_workload
 
 N_ROUND = 10  # modes of the first round, and of each other
@@ -28,11 +28,10 @@ LEAST_GAIN = 0.01  # of the area of a front, relative
 PATIENCE = 2  # rounds that gain less
 
 
-def profiled_modes(workload: Workload, method: Method, seed: int) -> Places:
-    """Return the places of the modes that are profiled for a network, in order.
+def profiled_modes(workload: Workload, method: Method, seed: int) -> Indices:
+    """Choose the modes to profile for a network, round by round; their indices, in order.
 
-    `method`: of the registry, which learns from the profiles; `seed`: of the random modes of the
-    first round
+    `method`: learns from the profiles so far; `seed`: of the random modes of the first round
 
     Raises PredictionError: the method cannot be fitted to so few modes.
     """
@@ -46,34 +45,38 @@ def profiled_modes(workload: Workload, method: Method, seed: int) -> Places:
     return modes
 
 
-def _first(workload: Workload, seed: int) -> Places:
+def _first(workload: Workload, seed: int) -> Indices:
+    """Return the modes of the first round: weakest, strongest, and random others."""
     order = np.random.default_rng(seed).permutation(len(workload.modes))
     steps = np.stack([np.unique(part, return_inverse=True)[1] for part in workload.modes.T], 1)
     ends = np.array([steps.sum(1).argmin(), steps.sum(1).argmax()])
     return np.append(ends, order[~np.isin(order, ends)][: N_ROUND - len(ends)])
 
 
-def _next(seen: Workload, modes: Places) -> Places:
-    """Return the modes to profile next, from what is expected of them."""
-    left = np.setdiff1d(np.arange(len(seen.modes)), modes)
+def _next(seen: Workload, modes: Indices) -> Indices:
+    """Return the modes to profile next: spread evenly over the power of each predicted front.
+
+    `seen`: observed in the profiled `modes`, predicted in all others
+    """
+    candidates = np.setdiff1d(np.arange(len(seen.modes)), modes)
     chosen: list[int] = []
     n_sizes = len(seen.batch_sizes)
-    share = np.linspace(0, 1, -(-N_ROUND // n_sizes))
-    for place, k in np.ndindex(len(share), n_sizes):
-        front = left[pareto_front(seen.time_s[left, k], seen.power_w[left, k])]
+    shares = np.linspace(0, 1, -(-N_ROUND // n_sizes))  # of the front's range of power
+    for step, k in np.ndindex(len(shares), n_sizes):
+        front = candidates[pareto_front(seen.time_s[candidates, k], seen.power_w[candidates, k])]
         power_w = seen.power_w[front, k]
-        wanted = power_w.min() + share[place] * np.ptp(power_w)
-        chosen.append(int(front[np.abs(power_w - wanted).argmin()]))
-        left = np.setdiff1d(left, chosen)
-        if len(chosen) == N_ROUND or not left.size:
+        target_w = power_w.min() + shares[step] * np.ptp(power_w)
+        chosen.append(int(front[np.abs(power_w - target_w).argmin()]))
+        candidates = np.setdiff1d(candidates, chosen)
+        if len(chosen) == N_ROUND or not candidates.size:
             break
     return np.array(chosen)
 
 
-def _area(workload: Workload, modes: Places, worst: list[Numbers]) -> float:
-    """Return the area that the profiled fronts span, in logarithms of time and power.
+def _area(workload: Workload, modes: Indices, worst: list[Numbers]) -> float:
+    """Sum the areas under the profiled fronts, in logarithms of time and power.
 
-    `worst`: time and power at each mini-batch size, where the areas end.
+    `worst`: greatest time and power at each mini-batch size, the corner that areas end at.
     """
     area = 0.0
     for k in range(len(workload.batch_sizes)):

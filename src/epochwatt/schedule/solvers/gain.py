@@ -25,9 +25,9 @@ import numpy as np
 from epochwatt.schedule.problem import (
     NONE,
     Answers,
+    Indices,
     Judged,
     Numbers,
-    Places,
     Problems,
     Profiles,
     Space,
@@ -51,88 +51,94 @@ def solve(
     n_profiles: int = N_PROFILES,
     prior: Prior | None = None,
 ) -> Answers:
-    """Return the best profiled choice for each problem; `draw` does not matter.
+    """Search by expected gain; return the best profiled choice for each problem.
 
+    `draw`: not used
     `n_profiles`: choices that may be profiled; each runs every job once
     `prior`: what is believed of the space; None: `roofline_prior`
     """
     prior = roofline_prior(space) if prior is None else prior
     step = max(_AT_ONCE // (len(prior.mean) * 2 * len(space.workloads) * n_profiles), 1)
-    some = (problems.only(slice(i, i + step)) for i in range(0, len(problems), step))
-    return joined([_search(space, one, prior, n_profiles) for one in some])
+    chunks = (problems.subset(slice(i, i + step)) for i in range(0, len(problems), step))
+    return joined([_search(space, chunk, prior, n_profiles) for chunk in chunks])
 
 
 def _search(space: Space, problems: Problems, prior: Prior, n_profiles: int) -> Answers:
-    """Search for the answers to p problems among n choices, in lockstep."""
+    """Profile the choice of most expected gain until none is large; p problems in lockstep."""
     p = len(problems)
     profiles, belief = Profiles(space, problems), Belief(prior, p)
     best, cost = np.full(p, NONE), np.full(p, np.inf)
     runs = [
         prior.runs(job, mode, size) for job, (_, mode, size) in enumerate(space.runs(slice(None)))
     ]
-    left = np.arange(p)  # problems whose search goes on; rows of `belief` and `is_seen` are theirs
+    active = np.arange(
+        p
+    )  # problems whose search goes on; rows of `belief` and `is_seen` are theirs
     is_seen = np.zeros((p, len(space.choices)), bool)
     for number in range(n_profiles):
-        gains = _expected_gains(space, problems.only(left), belief, runs, cost[left])
+        gains = _expected_gains(space, problems.subset(active), belief, runs, cost[active])
         gains = np.where(is_seen, -1, gains)
         choice = gains.argmax(1)
-        least = np.where(best[left] == NONE, LEAST_CHANCE, LEAST_GAIN)
-        goes_on = gains[np.arange(len(left)), choice] >= (0.0 if number == 0 else least)
+        least = np.where(best[active] == NONE, LEAST_CHANCE, LEAST_GAIN)
+        if number == 0:  # always profile once
+            least = np.zeros(p)
+        goes_on = gains[np.arange(len(active)), choice] >= least
         if not goes_on.any():
             break
-        left, is_seen, choice = left[goes_on], is_seen[goes_on], choice[goes_on]
+        active, is_seen, choice = active[goes_on], is_seen[goes_on], choice[goes_on]
         if not goes_on.all():
-            belief.only(goes_on)
-        judged = profiles.run(left, choice)
-        improves = judged.holds & (judged.cost < cost[left])
-        best[left] = np.where(improves, choice, best[left])
-        cost[left] = np.where(improves, judged.cost, cost[left])
-        is_seen[np.arange(len(left)), choice] = True
+            belief.keep(goes_on)
+        judged = profiles.run(active, choice)
+        improves = judged.holds & (judged.cost < cost[active])
+        best[active] = np.where(improves, choice, best[active])
+        cost[active] = np.where(improves, judged.cost, cost[active])
+        is_seen[np.arange(len(active)), choice] = True
         times_s, powers_w = zip(*space.costs(choice), strict=True)
         seen = np.log(np.stack([*times_s, *powers_w], 1))
-        belief.learn([places[choice] for places in runs], seen)
+        belief.learn([job_runs[choice] for job_runs in runs], seen)
     return profiles.answers(best)
 
 
 def _expected_gains(
-    space: Space, problems: Problems, belief: Belief, runs: list[Places], cost: Numbers
+    space: Space, problems: Problems, belief: Belief, runs: list[Indices], cost: Numbers
 ) -> Numbers:
-    """Return the expected gain of all choices, shape (l, n).
+    """Return the expected gain of profiling each choice, (l, n): mean gain times its probability.
 
-    `runs`: of each job, the place of each choice's run in the belief; `cost`: (l,), of the best
+    `runs`: of each job, the index of each choice's run in the belief; `cost`: (l,), of the best
     profiled choice; infinite: none
     """
     from scipy.special import ndtr  # slow to import
 
-    mean, off = belief.mean, belief.deviation()
+    mean, sd = belief.mean, belief.deviation()
     half = mean.shape[1] // 2
-    times = [(mean[:, places], off[:, places]) for places in runs]
-    powers_w = [np.exp(mean[:, places + half]) for places in runs]
-    every = np.arange(len(space.choices))[None]
+    powers_w = [np.exp(mean[:, job_runs + half]) for job_runs in runs]
+    all_choices = np.arange(len(space.choices))[None]
     cases = []
     for node in NODES:
-        times_s = [np.exp(one + node * sd) for one, sd in times]
-        cases.append(space.judge(problems, every, list(zip(times_s, powers_w, strict=True))))
+        times_s = [np.exp(mean[:, job_runs] + node * sd[:, job_runs]) for job_runs in runs]
+        cases.append(space.judge(problems, all_choices, list(zip(times_s, powers_w, strict=True))))
     middle = cases[len(cases) // 2]
-    over = np.log(problems.max_power_w[:, None] / middle.power_w)
-    likely = ndtr(over / reduce(np.maximum, (off[:, places + half] for places in runs)))
+    margin = np.log(problems.max_power_w[:, None] / middle.power_w)
+    power_sd = reduce(np.maximum, (sd[:, job_runs + half] for job_runs in runs))
+    likely = ndtr(margin / power_sd)
     return likely * _gains(cases, likely, cost[:, None], space.train is not None)
 
 
 def _gains(cases: list[Judged], likely: Numbers, cost: Numbers, trains: bool) -> Numbers:
-    """Return the mean gain of choices (l, n) over cases of their times, if they keep the power.
+    """Return the mean gain of choices (l, n) over cases of their times, given that power holds.
 
     Relative to the best plan expected, where something trains; else of the logarithm of latency.
 
-    `likely`: (l, n), how likely they do; `cost`: (l, 1), of the best profiled choice; infinite:
-    none
+    `likely`: (l, n), probability that they keep the power budget
+    `cost`: (l, 1), of the best profiled choice; infinite: none
     """
     in_time = [case.in_time for case in cases]
     is_first = np.isinf(cost)
 
     def mean(values: Iterator[Numbers]) -> Numbers:
-        weights = (share * held for share, held in zip(SHARES, in_time, strict=True))
-        return np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
+        """Return the mean over cases; one that is not in time counts as 0."""
+        cases_of = zip(SHARES, in_time, values, strict=True)
+        return np.asarray(sum(share * is_met * value for share, is_met, value in cases_of))
 
     if trains:
         beaten = np.where(is_first, 0, cost)
@@ -140,11 +146,12 @@ def _gains(cases: list[Judged], likely: Numbers, cost: Numbers, trains: bool) ->
         scale = np.maximum(np.maximum(best, -beaten), 1e-9)
         better = [(beaten - case.cost) / scale for case in cases]
     else:
-        place = (likely * mean(np.ones(1) for _ in cases)).argmax(1)[:, None]
-        typical = np.take_along_axis(cases[len(cases) // 2].cost, place, 1)
+        likeliest = (likely * mean(np.ones(1) for _ in cases)).argmax(1)[:, None]
+        typical = np.take_along_axis(cases[len(cases) // 2].cost, likeliest, 1)
         beaten = np.where(is_first, typical, cost)
         better = [np.log(beaten / case.cost) for case in cases]
-    first = (np.maximum(one, -0.9 * ANSWERED) + ANSWERED for one in better)
-    later = (np.maximum(one, 0) for one in better)
-    pairs = zip(first, later, strict=True)
-    return mean(np.where(is_first, one, other) for one, other in pairs)
+    least_first = -0.9 * ANSWERED  # a first answer, however poor, stays a gain
+    return mean(
+        np.where(is_first, np.maximum(gain, least_first) + ANSWERED, np.maximum(gain, 0))
+        for gain in better
+    )

@@ -38,8 +38,8 @@ from epochwatt.schedule.problem import (
     NONE,
     Answers,
     Bools,
+    Indices,
     Judged,
-    Places,
     Problems,
     Profiles,
     Space,
@@ -53,20 +53,21 @@ TOLERANCE = 0.03  # relative, by how much a budget has to be missed for step 3 t
 PATIENCE = 3  # profiles without a gain
 N_SIZES = 3  # that are profiled in the strongest mode, at most
 _AT_ONCE = 1 << 14  # problems
-Side = Callable[[Places, Places], Bools]
+Side = Callable[[Indices, Indices], Bools]
 AT_LEAST: Side = np.greater_equal
 AT_MOST: Side = np.less_equal
 SAME: Side = np.equal
 
 
 def solve(space: Space, problems: Problems, draw: int = 0, n_profiles: int = N_PROFILES) -> Answers:
-    """Return the best profiled choice for each problem; `draw` does not matter.
+    """Search knob by knob; return the best profiled choice for each problem.
 
-    `n_profiles`: choices that may be profiled; each runs every job once.
+    `draw`: not used
+    `n_profiles`: choices that may be profiled; each runs every job once
     """
-    near = _Neighbours(space)
-    some = (problems.only(slice(i, i + _AT_ONCE)) for i in range(0, len(problems), _AT_ONCE))
-    return joined([_Search(space, near, one, n_profiles).run() for one in some])
+    neighbours = _Neighbours(space)
+    chunks = (problems.subset(slice(i, i + _AT_ONCE)) for i in range(0, len(problems), _AT_ONCE))
+    return joined([_Search(space, neighbours, chunk, n_profiles).run() for chunk in chunks])
 
 
 class _Neighbours:
@@ -79,13 +80,16 @@ class _Neighbours:
     def __init__(self, space: Space) -> None:
         self._knobs, self._n_modes = space.knobs, space.n_mode_knobs
         self._sizes = tuple(self._knobs.max(0) + 1)
-        self._at = np.full(self._sizes, NONE)  # steps of all knobs -> choice
-        self._at[tuple(self._knobs.T)] = np.arange(len(self._knobs))
-        self._orders: dict[int, Places] = {}
+        self._choice_by_steps = np.full(self._sizes, NONE)
+        self._choice_by_steps[tuple(self._knobs.T)] = np.arange(len(self._knobs))
+        self._orders: dict[int, Indices] = {}
         self._beside: dict[tuple[Side, Side, int], Bools] = {}
 
-    def beside(self, choices: Places, modes: Side, sizes: Side) -> Bools:
-        """Return what lies on one side of each choice (p,): in the mode and in the sizes."""
+    def beside(self, choices: Indices, modes: Side, sizes: Side) -> Bools:
+        """Return which choices compare so with each choice (p,), (p, n).
+
+        `modes`, `sizes`: comparison that every knob of the mode, and every size, has to meet
+        """
         distinct, row = np.unique(choices, return_inverse=True)
         for choice in distinct.tolist():
             if (modes, sizes, choice) not in self._beside:
@@ -95,26 +99,27 @@ class _Neighbours:
                 self._beside[modes, sizes, choice] = np.asarray(in_mode & in_sizes)
         return np.stack([self._beside[modes, sizes, choice] for choice in distinct.tolist()])[row]
 
-    def is_open(self, steps: Places, closed: Bools) -> Bools:
-        """Return whether there is a choice of steps (p, d) that is not closed, (p,)."""
-        choice = self._at[tuple(steps.T)]
+    def is_open(self, steps: Indices, closed: Bools) -> Bools:
+        """Return whether the choice of steps (p, d) exists and is not closed, (p,)."""
+        choice = self._choice_by_steps[tuple(steps.T)]
         return (choice != NONE) & ~closed[np.arange(len(steps)), choice]
 
-    def nearest_open(self, steps: Places, closed: Bools) -> Places:
+    def nearest_open(self, steps: Indices, closed: Bools) -> Indices:
         """Return the choice nearest to steps (p, d) that is not closed, in steps of all knobs.
 
         `NONE` where all are closed. Of equally near ones the first in the space's order.
         """
-        choices = self._at[tuple(steps.T)]
-        left = np.flatnonzero(~self.is_open(steps, closed))
-        keys = np.ravel_multi_index(tuple(steps[left].T), self._sizes)
+        choices = self._choice_by_steps[tuple(steps.T)]
+        unresolved = np.flatnonzero(~self.is_open(steps, closed))
+        keys = np.ravel_multi_index(tuple(steps[unresolved].T), self._sizes)
         for key in np.unique(keys).tolist():
             if key not in self._orders:
-                far = np.abs(self._knobs - np.array(np.unravel_index(key, self._sizes))).sum(1)
-                self._orders[key] = np.argsort(far, kind="stable")
-            order, some = self._orders[key], left[keys == key]
-            is_open = ~closed[some][:, order]
-            choices[some] = np.where(is_open.any(1), order[is_open.argmax(1)], NONE)
+                target = np.array(np.unravel_index(key, self._sizes))
+                distance = np.abs(self._knobs - target).sum(1)
+                self._orders[key] = np.argsort(distance, kind="stable")
+            order, rows = self._orders[key], unresolved[keys == key]
+            is_open = ~closed[rows][:, order]
+            choices[rows] = np.where(is_open.any(1), order[is_open.argmax(1)], NONE)
         return choices
 
 
@@ -132,9 +137,13 @@ class _Search:
     idle : (p,), profiles without a gain
     """
 
-    def __init__(self, space: Space, near: _Neighbours, problems: Problems, most: int) -> None:
+    def __init__(
+        self, space: Space, neighbours: _Neighbours, problems: Problems, n_profiles: int
+    ) -> None:
+        """Begin with all ranges open and nothing profiled; at most `n_profiles` choices will be."""
         p, n_knobs = len(problems), space.knobs.shape[1]
-        self.space, self.near, self.problems, self.most = space, near, problems, most
+        self.space, self.neighbours, self.problems = space, neighbours, problems
+        self.n_profiles = n_profiles
         self.profiles = Profiles(space, problems)
         self.rows = np.arange(p)
         self.closed = np.zeros((p, len(space.choices)), bool)
@@ -149,34 +158,35 @@ class _Search:
     @property
     def has_ended(self) -> Bools:
         """True where as many choices were profiled as may be, (p,)."""
-        return self.profiles.n_profiles >= self.most * len(self.space.workloads)
+        return self.profiles.n_profiles >= self.n_profiles * len(self.space.workloads)
 
     def run(self) -> Answers:
-        """Search, and return the best profiled choices."""
+        """Profile sizes, the centre, an end of each knob, then narrow; return the best."""
         n_modes = self.space.n_mode_knobs
         steps = self._first_sizes()
         for _ in range(N_SIZES if self.space.infer else 0):
-            none = np.zeros_like(self.closed)
-            fitting = self._profile(self.near.nearest_open(steps, none))
-            steps[:, n_modes:] = self._fitting_sizes(fitting)
+            nothing_closed = np.zeros_like(self.closed)
+            profiled = self._profile(self.neighbours.nearest_open(steps, nothing_closed))
+            steps[:, n_modes:] = self._fitting_sizes(profiled)
         steps[:, :n_modes] = (self.low[:, :n_modes] + self.high[:, :n_modes]) // 2
-        centre = last = self._profile(self.near.nearest_open(steps, self.closed))
+        centre = last = self._profile(self.neighbours.nearest_open(steps, self.closed))
         up = self.judged[-1].keeps_power[:, 0]
         for knob in range(n_modes):
             steps = self.space.knobs[centre].copy()
             steps[:, knob] = np.where(up, self.high[:, knob], self.low[:, knob])
-            end = self._profile(self.near.nearest_open(steps, self.closed))
+            end = self._profile(self.neighbours.nearest_open(steps, self.closed))
             self._set_slope(knob, centre, end)
-        for _ in range(self.most):
+        for _ in range(self.n_profiles):
             if self.has_ended.all():
                 break
-            last = self._profile(self.near.nearest_open(self._next(last), self.closed))
-        place = best_of(self._all())
-        return self.profiles.answers(np.where(place == NONE, NONE, self.seen[self.rows, place]))
+            steps = self._next(last)
+            last = self._profile(self.neighbours.nearest_open(steps, self.closed))
+        column = best_of(self._all_judged())
+        return self.profiles.answers(np.where(column == NONE, NONE, self.seen[self.rows, column]))
 
     # -- mini-batch sizes --------------------------------------------------------------------------
 
-    def _first_sizes(self) -> Places:
+    def _first_sizes(self) -> Indices:
         """Return the steps (p, d) of the strongest mode and of the sizes that are tried first."""
         steps = self.high.copy()
         for i, one in enumerate(self.space.infer):
@@ -186,8 +196,8 @@ class _Search:
             steps[:, self.space.n_mode_knobs + i] = n_sizes - 1
         return steps
 
-    def _fitting_sizes(self, choice: Places) -> Places:
-        """Return the step of each mini-batch size (p, s) that fits what a profile (p,) took."""
+    def _fitting_sizes(self, choice: Indices) -> Indices:
+        """Return the step of each stream's mini-batch size, (p, s), that fits a profile (p,)."""
         sizes, streams = self.space.choices[choice].T[1:], self.space.infer
         steps = np.empty((len(choice), len(streams)), np.intp)
         infer_s = self.space.busy_s(choice, trains=False).reshape(-1, 1)
@@ -205,11 +215,14 @@ class _Search:
 
     # -- profiles --------------------------------------------------------------------------------
 
-    def _profile(self, choice: Places) -> Places:
-        """Note what choices (p,) do and return them; the last where nothing is left or allowed."""
-        there = (choice != NONE) & ~self.has_ended & ~(self.seen == choice[:, None]).any(1)
-        self.profiles.count(np.flatnonzero(there), choice[there])
-        choice = np.where(there, choice, self.seen[:, -1] if self.seen.size else 0)
+    def _profile(self, choice: Indices) -> Indices:
+        """Profile choices (p,), record what they do, rule out others; return the profiled choices.
+
+        Where the choice is `NONE` or seen, or no profile is left, the last one stands again.
+        """
+        is_new = (choice != NONE) & ~self.has_ended & ~(self.seen == choice[:, None]).any(1)
+        self.profiles.count(np.flatnonzero(is_new), choice[is_new])
+        choice = np.where(is_new, choice, self.seen[:, -1] if self.seen.size else 0)
         judged = self.space.judge(self.problems, choice[:, None])
         self.seen = np.column_stack([self.seen, choice])
         self.judged.append(judged)
@@ -219,72 +232,78 @@ class _Search:
         self.idle = np.where(gains, 0, self.idle + 1)
         return choice
 
-    def _rule_out(self, choice: Places, judged: Judged) -> None:
-        """Close what needs no profile after those of choices: step 3."""
+    def _rule_out(self, choice: Indices, judged: Judged) -> None:
+        """Close choices that a profile shows to be too hungry, late, slow or no better: step 3."""
         over_w = judged.power_w[:, 0] > self.problems.max_power_w * (1 + TOLERANCE)
         no_better = AT_LEAST if self.space.train is None else AT_MOST
-        for which, modes, sizes in (
+        for applies, modes, sizes in (
             (over_w, AT_LEAST, AT_LEAST),
             (~judged.keeps_latency[:, 0], AT_MOST, AT_LEAST),
             (~judged.is_stable[:, 0], AT_MOST, SAME),
             (judged.holds[:, 0], AT_MOST, no_better),
         ):
-            rows = np.flatnonzero(which)
+            rows = np.flatnonzero(applies)
             if rows.size:
-                self.closed[rows] |= self.near.beside(choice[rows], modes, sizes)
+                self.closed[rows] |= self.neighbours.beside(choice[rows], modes, sizes)
         self.closed[self.rows, choice] = True
 
-    def _set_slope(self, knob: int, *ends: Places) -> None:
+    def _set_slope(self, knob: int, *ends: Indices) -> None:
+        """Set a knob's slope, time lost per watt saved, from two profiled choices (p,)."""
         busy_s = [self.space.busy_s(choice) for choice in ends]
-        drawn_w = [self.space.judge(self.problems, one[:, None]).power_w[:, 0] for one in ends]
+        drawn_w = [self.space.judge(self.problems, end[:, None]).power_w[:, 0] for end in ends]
         lost = np.abs(np.log(busy_s[0] / busy_s[1]))
         saved = np.maximum(np.abs(drawn_w[0] - drawn_w[1]), 1e-3)
         self.slope[:, knob] = np.where(ends[0] != ends[1], lost / saved, self.slope[:, knob])
 
     # -- where to look next ------------------------------------------------------------------------
 
-    def _next(self, last: Places) -> Places:
-        """Return the steps (p, d) to profile next."""
-        weary = self.idle >= PATIENCE
-        self._open_again(weary)
-        start = np.where(weary, self._best_seen(), last)
+    def _next(self, last: Indices) -> Indices:
+        """Choose the steps (p, d) to profile next; moves the ranges of knobs.
+
+        `last`: (p,), the last profiled choice
+        """
+        restarts = self.idle >= PATIENCE
+        self._open_again(restarts)
+        start = np.where(restarts, self._best_seen(), last)
         here, up = self.space.knobs[start], self.judged[-1].keeps_power[:, 0]
         resized = here.copy()
         resized[:, self.space.n_mode_knobs :] = self._fitting_sizes(start)
-        resizes = up & self.near.is_open(resized, self.closed)
+        resizes = up & self.neighbours.is_open(resized, self.closed)
         steps = self._moved(here, up, ~resizes)
         steps[:, self.space.n_mode_knobs :] = resized[:, self.space.n_mode_knobs :]
         return np.where(resizes[:, None], resized, steps)
 
-    def _moved(self, here: Places, up: Bools, which: Bools) -> Places:
-        """Return steps (p, d) with one knob of the mode moved, and narrow its range: step 2.
+    def _moved(self, here: Indices, up: Bools, narrows: Bools) -> Indices:
+        """Return steps (p, d) with one knob of the mode moved up or down: step 2.
 
-        `which`: (p,), of which problems ranges are narrowed.
+        Narrows the range of that knob for the problems that `narrows` (p,) names.
         """
         n_modes = self.space.n_mode_knobs
         room = np.where(up[:, None], here < self.high, here > self.low)[:, :n_modes]
         gain = np.where(up[:, None], self.slope, -self.slope)[:, :n_modes]
         knob = np.where(room, gain, -np.inf).argmax(1)
-        at, low, high = here[self.rows, knob], self.low, self.high
-        low[self.rows, knob] = np.where(up & which, at + 1, low[self.rows, knob])
-        high[self.rows, knob] = np.where(~up & which, at - 1, high[self.rows, knob])
+        step, low, high = here[self.rows, knob], self.low, self.high
+        low[self.rows, knob] = np.where(up & narrows, step + 1, low[self.rows, knob])
+        high[self.rows, knob] = np.where(~up & narrows, step - 1, high[self.rows, knob])
         self._open_again(np.asarray((low > high).any(1)))
         steps = np.clip(here, low, high)
         steps[self.rows, knob] = (low[self.rows, knob] + high[self.rows, knob]) // 2
         return steps
 
-    def _open_again(self, which: Bools) -> None:
-        self.low[which] = 0
-        self.high[which] = self.space.knobs.max(0)
-        self.idle[which] = 0
+    def _open_again(self, restarts: Bools) -> None:
+        """Open all ranges of the problems (p,) that restart, and forget their idle profiles."""
+        self.low[restarts] = 0
+        self.high[restarts] = self.space.knobs.max(0)
+        self.idle[restarts] = 0
 
-    def _best_seen(self) -> Places:
+    def _best_seen(self) -> Indices:
         """Return the best profiled choice (p,); where none holds the fastest within the power."""
-        judged = self._all()
-        place = best_of(judged)
+        judged = self._all_judged()
+        column = best_of(judged)
         busy_s = np.where(judged.keeps_power, self.space.busy_s(self.seen), np.inf)
         fastest = np.where(judged.keeps_power.any(1), busy_s.argmin(1), -1)
-        return np.asarray(self.seen[self.rows, np.where(place == NONE, fastest, place)])
+        return np.asarray(self.seen[self.rows, np.where(column == NONE, fastest, column)])
 
-    def _all(self) -> Judged:
-        return Judged(*(np.concatenate(some, axis=1) for some in zip(*self.judged, strict=True)))
+    def _all_judged(self) -> Judged:
+        columns = zip(*self.judged, strict=True)
+        return Judged(*(np.concatenate(column, axis=1) for column in columns))

@@ -20,8 +20,8 @@ from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.schedule.problem import (
     NONE,
     Answers,
+    Indices,
     Numbers,
-    Places,
     Problems,
     Profiles,
     Space,
@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 16  # pairs of problem and choice that are judged at once: they 
 _AHEAD = 32  # candidates that are looked at together
 
 
-def predicted_space(space: Space, method: Method, modes: Places) -> Space:
+def predicted_space(space: Space, method: Method, modes: Indices) -> Space:
     """Return a space as a method sees it: observed in profiled modes, predicted in all others.
 
     `modes`: places of the modes that are profiled, of each job at every mini-batch size.
@@ -50,7 +50,7 @@ def predicted_space(space: Space, method: Method, modes: Places) -> Space:
 def predicted_workload(
     workload: Workload,
     method: Method,
-    modes: Places,
+    modes: Indices,
     reference: Reference | None = None,
     cache: Path | None = None,
 ) -> Workload:
@@ -60,20 +60,22 @@ def predicted_workload(
     """
     time_s, power_w = workload.time_s.copy(), workload.power_w.copy()
     others = np.setdiff1d(np.arange(len(workload.modes)), modes)
-    for k in range(len(workload.batch_sizes)):
-        rows = observed(workload, modes, k)
+    for size in range(len(workload.batch_sizes)):
+        rows = observed(workload, modes, size)
         seen = np.column_stack([rows.modes, rows.time_s, rows.power_w])
-        numbers = seen.tobytes(), workload.modes[others].tobytes()
-        expected = _expected(method, rows.workload, *numbers, reference, cache)
-        for values, of_others in zip((time_s, power_w), expected, strict=True):
-            values[others, k] = np.maximum(of_others, LEAST * values[modes, k].min())
+        wanted = workload.modes[others]
+        expected = _expected(  # bytes can be keys of its cache, arrays cannot
+            method, rows.workload, seen.tobytes(), wanted.tobytes(), reference, cache
+        )
+        for values, predictions in zip((time_s, power_w), expected, strict=True):
+            values[others, size] = np.maximum(predictions, LEAST * values[modes, size].min())
     return replace(workload, time_s=time_s, power_w=power_w)
 
 
-def observed(workload: Workload, modes: Places, k: int) -> Observations:
-    """Return what is observed in some modes at the mini-batch size of place k."""
-    columns = workload.modes[modes], workload.time_s[modes, k], workload.power_w[modes, k]
-    return _observations(f"{workload.name}, batch {workload.batch_sizes[k]}", *columns)
+def observed(workload: Workload, modes: Indices, size: int) -> Observations:
+    """Return times and powers in `modes` at the mini-batch size of index `size`."""
+    columns = workload.modes[modes], workload.time_s[modes, size], workload.power_w[modes, size]
+    return _observations(f"{workload.name}, batch {workload.batch_sizes[size]}", *columns)
 
 
 def _observations(name: str, modes: Numbers, time_s: Numbers, power_w: Numbers) -> Observations:
@@ -90,11 +92,11 @@ def _expected(
     reference: Reference | None,
     cache: Path | None,
 ) -> tuple[Numbers, Numbers]:
-    """Return time, s, and power, W, that are expected in modes, (n,) each.
+    """Fit a method to profiled modes; predict time, s, and power, W, of others, (n,) each.
 
     `name`: of what was profiled
     `seen`: rows (m, 8) of numbers: the parts of each profiled mode, its time and power
-    `wanted`: rows (n, 6), parts of the modes
+    `wanted`: rows (n, 6) of numbers: parts of the modes to predict
     """
     rows = np.frombuffer(seen).reshape(-1, N_PARTS + 2)
     observations = _observations(name, rows[:, :N_PARTS], *rows[:, N_PARTS:].T)
@@ -104,19 +106,19 @@ def _expected(
 
 
 def solve(
-    space: Space, problems: Problems, seen: Space, modes: Places | Sequence[Places]
+    space: Space, problems: Problems, seen: Space, modes: Indices | Sequence[Indices]
 ) -> Answers:
     """Return the best choice by prediction, whatever it does in truth.
 
-    `seen`: the space with what is known of each job; `modes`: places of the modes that were
-    profiled, of all jobs or of each job
+    `seen`: `predicted_space` of the space; `modes`: indices of the modes that were profiled, for
+    all jobs or for each job
     """
     choice = exhaustive.solve(seen, problems).choice
     return Profiles(space, problems, modes).answers(choice)
 
 
-def solve_verified(space: Space, problems: Problems, seen: Space, modes: Places) -> Answers:
-    """Return the best profiled choice after running the best candidates by prediction.
+def solve_verified(space: Space, problems: Problems, seen: Space, modes: Indices) -> Answers:
+    """Run the candidates that are predicted to be best; return the best profiled choice.
 
     Candidates are the other choices that are expected to keep the budgets; the best comes first, of
     equally good ones the one that should draw least. Where a run breaks the power budget, others
@@ -134,22 +136,22 @@ def solve_verified(space: Space, problems: Problems, seen: Space, modes: Places)
     cost = np.where(best == NONE, np.inf, expected)
     candidates = _Candidates(seen, problems, others)
     profiles = Profiles(space, problems, modes)
-    factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
-    left, first = np.arange(len(problems)), np.zeros(len(problems), np.intp)
+    power_factor = np.ones(len(problems))  # greatest ratio of drawn to predicted power so far
+    active, first = np.arange(len(problems)), np.zeros(len(problems), np.intp)
     for _ in range(MOST_VERIFIED):
-        most_w = problems.max_power_w[left] / factor[left]
-        place = candidates.next(left, first[left], most_w, cost[left])
-        left, place = left[place != NONE], place[place != NONE]
-        if not left.size:
+        most_w = problems.max_power_w[active] / power_factor[active]
+        rank = candidates.next(active, first[active], most_w, cost[active])
+        active, rank = active[rank != NONE], rank[rank != NONE]
+        if not active.size:
             break
-        row = candidates.row[left], place
-        chosen, expected_w = candidates.choice[row], candidates.power_w[row]
-        truth = profiles.run(left, chosen)
-        gains = truth.holds & (truth.cost < cost[left])
-        best[left[gains]], cost[left[gains]] = chosen[gains], truth.cost[gains]
-        first[left] = place + 1
-        over = np.where(truth.keeps_power, 1.0, truth.power_w / expected_w)
-        factor[left] = np.maximum(factor[left], over)
+        cell = candidates.row[active], rank
+        chosen, expected_w = candidates.choice[cell], candidates.power_w[cell]
+        truth = profiles.run(active, chosen)
+        gains = truth.holds & (truth.cost < cost[active])
+        best[active[gains]], cost[active[gains]] = chosen[gains], truth.cost[gains]
+        first[active] = rank + 1
+        ratio = np.where(truth.keeps_power, 1.0, truth.power_w / expected_w)
+        power_factor[active] = np.maximum(power_factor[active], ratio)
     return profiles.answers(best)
 
 
@@ -158,46 +160,46 @@ class _Candidates:
 
     Attributes
     ----------
-    row : (p,), which order is that of each problem
+    row : (p,), index of the order that is each problem's
     choice : (g, q), of each order; the best first
     cost, power_w : (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
     """
 
-    def __init__(self, seen: Space, problems: Problems, choices: Places) -> None:
+    def __init__(self, seen: Space, problems: Problems, choices: Indices) -> None:
         streams, members = problems.by_streams
         self.row = np.empty(len(problems), np.intp)
-        for number, some in enumerate(members):
-            self.row[some] = number
+        for number, group in enumerate(members):
+            self.row[group] = number
         step = max(_AT_ONCE // max(len(choices), 1), 1)
         parts = []
         for start in range(0, len(streams), step):
-            judged = seen.judge(streams.only(slice(start, start + step)), choices[None])
+            judged = seen.judge(streams.subset(slice(start, start + step)), choices[None])
             cost = np.where(judged.in_time, judged.cost, np.inf)
             order = np.lexsort((judged.power_w, cost))
-            in_order = (np.take_along_axis(one, order, 1) for one in (cost, judged.power_w))
-            parts.append((order, *in_order))
-        order, cost, power_w = (np.concatenate(some) for some in zip(*parts, strict=True))
-        none = ((0, 0), (0, _AHEAD))
+            cost = np.take_along_axis(cost, order, 1)
+            parts.append((order, cost, np.take_along_axis(judged.power_w, order, 1)))
+        order, cost, power_w = map(np.concatenate, zip(*parts, strict=True))
+        padding = ((0, 0), (0, _AHEAD))  # `next` looks so far beyond the end
         self.choice = choices[order]
-        self.cost = np.pad(cost, none, constant_values=np.inf)
-        self.power_w = np.pad(power_w, none, constant_values=np.inf)
+        self.cost = np.pad(cost, padding, constant_values=np.inf)
+        self.power_w = np.pad(power_w, padding, constant_values=np.inf)
 
-    def next(self, problems: Places, first: Places, most_w: Numbers, below: Numbers) -> Places:
-        """Return the next place of some problems (p,) that is worth a run; `NONE`: there is none.
+    def next(self, problems: Indices, first: Indices, most_w: Numbers, below: Numbers) -> Indices:
+        """Return the rank of the next candidate of each problem (p,) worth a run, or `NONE`.
 
-        `first`: (p,), where to begin
+        `first`: (p,), rank to begin at
         `most_w`: (p,), power that it may draw
-        `below`: (p,), what it has to cost less than
+        `below`: (p,), cost that it has to be below
         """
-        place, start = np.full(len(problems), NONE), first.copy()
-        left = np.arange(len(problems))
-        while left.size:
-            some = start[left, None] + np.arange(_AHEAD)
-            row = self.row[problems[left], None]
-            is_worth = self.cost[row, some] < below[left, None]
-            fits = is_worth & (self.power_w[row, some] <= most_w[left, None])
-            has = fits.any(1)
-            place[left[has]] = some[has, fits[has].argmax(1)]
-            left = left[~has & is_worth[:, -1]]
-            start[left] += _AHEAD
-        return place
+        rank, start = np.full(len(problems), NONE), first.copy()
+        searching = np.arange(len(problems))
+        while searching.size:
+            window = start[searching, None] + np.arange(_AHEAD)
+            row = self.row[problems[searching], None]
+            is_better = self.cost[row, window] < below[searching, None]
+            fits = is_better & (self.power_w[row, window] <= most_w[searching, None])
+            is_found = fits.any(1)
+            rank[searching[is_found]] = window[is_found, fits[is_found].argmax(1)]
+            searching = searching[~is_found & is_better[:, -1]]
+            start[searching] += _AHEAD
+        return rank

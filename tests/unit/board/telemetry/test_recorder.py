@@ -293,7 +293,7 @@ def turns(monkeypatch):
 
         def hang(self):
             self.hanging.answers.clear()
-            self.wait(lambda: self.recorder._aside is not None)
+            self.wait(lambda: self.recorder._hanging is not None)
 
     made = Turns()
     yield made

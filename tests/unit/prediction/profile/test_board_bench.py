@@ -151,3 +151,21 @@ def test_a_go_that_was_killed_counts_with_the_modes_it_left(board, workflow):
     spent_s = board().spent_s()
     shutil.rmtree("measured")
     assert spent_s == board().spent_s() + 6.0  # its one mode, and the start
+
+
+def test_another_run_of_a_mode_is_the_sweep_with_the_next_seed(
+    board, sweep, workflow, measure_mode
+):
+    workflow(1)
+    bench = board()
+    list(bench.measure([ONE]))
+    again = bench._repeat(1)
+    assert again.id != sweep.id
+    assert again.run.factors["seed"] == sweep.run.factors["seed"] + 1
+    measure_mode(again, {"cores": 1}, root="prepared")
+    (run,) = bench.measure([ONE])
+    assert run.mode == ONE
+    assert [run.mode for run in board().earlier()] == [ONE, ONE]
+    (table,) = read_mode_tables(Path(bench.write_table()))
+    assert [(row.cores, row.repeat) for row in table.rows] == [(1, 0), (1, 1)]
+    assert bench.spent_s() == board().spent_s()

@@ -55,7 +55,7 @@ def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
     ],
 )
 def test_no_other_mode_within_the_budgets_is_better(agx, time, power, every, objective, budgets):
-    answer = recommend(agx, time, power, objective, budgets)
+    answer = recommend(agx, time, power, objective, budgets, max_risk=0.5)
     aim = {"time": every["epoch_s"], "energy": every["energy_wh"]}.get(
         objective, every["epoch_s"] * every["energy_wh"]
     )
@@ -76,7 +76,7 @@ def test_no_other_mode_within_the_budgets_is_better(agx, time, power, every, obj
 
 def test_risk_is_that_of_a_choice_as_each_fit_would_make_it(agx, time, power):
     """Each fit chooses its fastest mode within the budget, all fits together judge it."""
-    answer = recommend(agx, time, power, "time", {"power_w": 18})
+    answer = recommend(agx, time, power, "time", {"power_w": 18}, max_risk=0.5)
     modes = agx.all_modes()
     seconds, watts = time.fits(modes), power.fits(modes)
     chosen = [
@@ -175,3 +175,42 @@ def test_choices_in_planted_worlds_break_as_few_limits_as_allowed(agx):
             by_mean.append(whole.power_w[hoped] > limit_w)
     assert np.mean(broken) <= 0.06
     assert np.mean(by_mean) > 0.2
+
+
+def test_a_limit_of_power_is_kept_with_a_risk_where_none_is_asked_for(agx, plant):
+    """The safest mode is the answer where none is as safe; asked for a risk, there is none."""
+    time = fit_physical_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
+    power = fit_power(plant((0.1, 0.3, 0.1, 0.1, 0.1, 0.3), terms=POWER, whole=25))
+    hoped = recommend(agx, time, power, "time", {"power_w": 18.0}, max_risk=0.5)
+    for objective in ("time", "energy"):
+        safe = recommend(agx, time, power, objective, {"power_w": 18.0})
+        assert safe.is_safe
+        assert safe.risks["power_w"] <= 0.1
+    assert hoped.risks["power_w"] > 0.1
+    cost, risk = recommend(agx, time, power, "time", {"power_w": 18.0}).costs
+    assert cost > 0
+    assert risk > 0.1
+    least_w = float(power.mean(agx.all_modes()).min())
+    answer = recommend(agx, time, power, "time", {"power_w": 1.005 * least_w})
+    assert not answer.is_safe
+    assert answer.risks["power_w"] > 0.1
+    with pytest.raises(PredictionError, match="no mode keeps"):
+        recommend(agx, time, power, "time", {"power_w": 1.005 * least_w}, max_risk=0.1)
+
+
+def test_idle_power_counts_until_a_deadline_and_racing_to_idle_is_said(agx, every, time, power):
+    least = recommend(agx, time, power, "energy", {})
+    assert least.estimates["energy_wh"].value == pytest.approx(every["energy_wh"].min(), rel=2e-3)
+    assert least.least.energy_part < 1 < least.least.time_part
+    assert least.racing_saves is None
+    deadline_s = 2 * least.estimates["epoch_s"].value
+    idle = recommend(agx, time, power, "energy", {"epoch_s": deadline_s}, idle_w=4.0)
+    total = every["epoch_s"] * every["power_w"] + (deadline_s - every["epoch_s"]) * 4.0
+    total = np.where(every["epoch_s"] <= deadline_s, total, np.inf)
+    (place,) = np.flatnonzero((agx.all_modes() == idle.mode).all(1))
+    assert total[place] == pytest.approx(total.min(), rel=2e-3)
+    paced = total[every["epoch_s"] > 0.95 * deadline_s].min()
+    assert idle.racing_saves == pytest.approx(paced / total.min() - 1)
+    # without a deadline a slow mode keeps the rest of the board on for longer
+    rest = recommend(agx, time, power, "energy", {}, rest_w=20.0)
+    assert rest.estimates["epoch_s"].value < least.estimates["epoch_s"].value
