@@ -55,8 +55,8 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
     }  # fmt: skip
     for kind, look in looks.items():
         shown = [row for row in rows if row["what"] == kind]
-        x, y = ([row[name] for row in shown] for name in ("energy_wh", "epoch_s"))
-        axes.plot(x, y, **look)  # type: ignore[arg-type]
+        energy_wh, epoch_s = ([row[name] for row in shown] for name in ("energy_wh", "epoch_s"))
+        axes.plot(energy_wh, epoch_s, **look)  # type: ignore[arg-type]
     time, energy = (advice.recommendation.estimates[name] for name in ("epoch_s", "energy_wh"))
     budgets = advice.request.budgets
     label = "recommended"
@@ -78,7 +78,7 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
     x_limits, y_limits = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():
         x, y = {  # power: time = energy / power, a straight line in logarithmic axes
-            "power_w": (x_limits, tuple(3600 * energy_wh / most for energy_wh in x_limits)),
+            "power_w": (x_limits, tuple(3600 * wh / most for wh in x_limits)),
             "epoch_s": (x_limits, (most, most)),
             "energy_wh": ((most, most), y_limits),
         }[name]

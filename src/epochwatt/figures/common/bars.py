@@ -209,8 +209,9 @@ def draw_stacks(
             draw_mark(axes, at + BESIDE, compute)
         elif mark:
             compute = replace(compute, kind=BESIDE_STACK)
-            is_range = mark.value_hi is not None
-            start_s, end_s = (mark.value, mark.value_hi) if is_range else (0.0, mark.value)
+            start_s, end_s = 0.0, mark.value
+            if mark.value_hi is not None:
+                start_s, end_s = mark.value, mark.value_hi
             axes.bar(
                 at + BESIDE, end_s - start_s, THIN, start_s, edgecolor=compute.ink, linewidth=0.7,
                 zorder=4, color=compute.ink if mark.seen_by_fit else "white",

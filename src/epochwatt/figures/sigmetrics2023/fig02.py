@@ -115,7 +115,7 @@ def of_paper(bars: Sequence[Bar], workers: Sequence[int]) -> list[Bar]:
 def conditions(runs: Sequence[RunData]) -> str:
     """Return the number of workers and the medium, where all runs share it, to end a title."""
     workers, media = ({run.factors[name] for run in runs} for name in ("num_workers", "storage"))
-    text = f", {counted(*workers, 'loader workers')}" if len(workers) == 1 else ""
+    text = f", {counted(workers.pop(), 'loader workers')}" if len(workers) == 1 else ""
     if len(media) == 1 and (medium := media.pop()) in MEDIA:
         text += f", data on {MEDIA[medium]}"
     return text

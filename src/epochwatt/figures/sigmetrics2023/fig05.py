@@ -194,8 +194,9 @@ def draw_spread(
     lowest, last = float(values.min()), len(runs) - 1
     ours, published = np.ptp(values), spread.relation.value / 100.0 * np.median(values)
     ours_x, published_x = (last + offset for offset in SPREAD_AT)
+    solid: Any = "-"
     for x, height, colour, dash in (
-        (ours_x, float(ours), job.colour(runs[0].factors["model"]), "-"),
+        (ours_x, float(ours), job.colour(runs[0].factors["model"]), solid),
         (published_x, float(published), spread.ink, spread.linestyle),
     ):
         axes.vlines(x, lowest, lowest + height, color=colour, linestyles=dash, **SPREAD_LINE)
