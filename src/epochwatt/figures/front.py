@@ -55,8 +55,8 @@ def draw(axes: Axes, advice: Advice, rows: Rows, palette: Mapping[str, str]) -> 
     }  # fmt: skip
     for kind, look in looks.items():
         shown = [row for row in rows if row["what"] == kind]
-        x, y = ([row[name] for row in shown] for name in ("energy_wh", "epoch_s"))
-        axes.plot(x, y, **look)  # type: ignore[arg-type]
+        energy_wh, epoch_s = ([row[name] for row in shown] for name in ("energy_wh", "epoch_s"))
+        axes.plot(energy_wh, epoch_s, **look)  # type: ignore[arg-type]
     time, energy = (advice.recommendation.estimates[name] for name in ("epoch_s", "energy_wh"))
     budgets = advice.request.budgets
     label = "recommended"

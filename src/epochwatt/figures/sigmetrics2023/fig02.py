@@ -69,32 +69,36 @@ def draw(job: Job) -> None:
 
 
 def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
-    """Return the bars in groups of equal factors, and what their ticks say."""
+    """Make the bars, grouped by all factors but the loader's; return them and the x axis's label.
+
+    Ticks are numbers of workers, `4×2` with prefetch factors where these differ.
+    """
     runs = of_epochs(job.runs, epoch_set)
-    several = len({r.factors["prefetch_factor"] for r in runs if r.factors["num_workers"]}) > 1
+    prefetch_differs = (
+        len({r.factors["prefetch_factor"] for r in runs if r.factors["num_workers"]}) > 1
+    )
 
     def tick(run: RunData) -> str:
         workers = run.factors["num_workers"]
-        return (
-            f"{workers}×{run.factors['prefetch_factor']}" if several and workers else f"{workers}"
-        )
+        has_prefetch = prefetch_differs and workers
+        return f"{workers}×{run.factors['prefetch_factor']}" if has_prefetch else f"{workers}"
 
     def order(run: RunData) -> tuple[int, int]:
         return run.factors["num_workers"], run.factors["prefetch_factor"] or 0
 
     bars = grouped(runs, job, WITHIN, tick, order)
-    return bars, columns.label("num_workers") + (" × prefetch factor" if several else "")
+    return bars, columns.label("num_workers") + (" × prefetch factor" if prefetch_differs else "")
 
 
 def without_eight(group: Sequence[Bar]) -> list[Bar]:
-    """Leave out what the paper's panel a has no bar of: more workers than four, beside four."""
-    has_four = any(bar.run.factors["num_workers"] == FOUR for bar in group)
+    """Leave out bars of the paper's set-up with more than four workers, if the group has four."""
+    workers = [bar.run.factors["num_workers"] for bar in group]
+    if FOUR not in workers:
+        return list(group)
     return [
         bar
-        for bar in group
-        if not has_four
-        or bar.run.factors["num_workers"] <= FOUR
-        or bar.run.factors["setup"] != SETUP
+        for bar, n in zip(group, workers, strict=True)
+        if n <= FOUR or bar.run.factors["setup"] != SETUP
     ]
 
 
@@ -109,11 +113,12 @@ def of_paper(bars: Sequence[Bar], workers: Sequence[int]) -> list[Bar]:
 
 
 def conditions(runs: Sequence[RunData]) -> str:
-    """Return what all runs have in common and no label says: loader workers, medium."""
+    """Return the number of workers and the medium, where all runs share it, to end a title."""
     workers, media = ({run.factors[name] for run in runs} for name in ("num_workers", "storage"))
-    words = [counted(n, "loader workers") for n in workers if len(workers) == 1]
-    words += [f"data on {MEDIA[medium]}" for medium in media if len(media) == 1 and medium in MEDIA]
-    return "".join(f", {word}" for word in words)
+    text = f", {counted(workers.pop(), 'loader workers')}" if len(workers) == 1 else ""
+    if len(media) == 1 and (medium := media.pop()) in MEDIA:
+        text += f", data on {MEDIA[medium]}"
+    return text
 
 
 def draw_times(groups: Sequence[list[Bar]], label: str, job: Job) -> None:
@@ -159,32 +164,37 @@ def draw_times(groups: Sequence[list[Bar]], label: str, job: Job) -> None:
         changes = job.related(*TIMES)
         legend(facets[0], [*rows, *changes], job)
         over = [brackets_of(changes, places(group), job, TIMES) for group in groups]
-        for one in changes:
-            if one.relation.formula.startswith("mean"):  # over the first board that has both bars
-                for group, brackets in zip(groups, over, strict=True):
-                    place = places(group)
-                    sides = [map(place, single(side)) for side in one.relation.sides]
-                    found = [at for side in sides for at in side if at is not None]
-                    if len(found) == len(sides):
-                        part = f"{TIMES[one.relation.metric]}, mean of the boards:"
-                        left, right = found
-                        lines = [part, one.reading()]
-                        brackets.append(Bracket(left, right, lines, one.ink, one.linestyle))
-                        break
+        for change in changes:
+            if not change.relation.formula.startswith("mean"):
+                continue
+            for group, brackets in zip(groups, over, strict=True):
+                place, sides = places(group), change.relation.sides
+                bar_x = [place(config) for side in sides for config in single(side)]
+                ends = [x for x in bar_x if x is not None]
+                if len(ends) == len(sides):  # the first board that has both bars
+                    left, right = ends
+                    words = f"{TIMES[change.relation.metric]}, mean of the boards:"
+                    lines = [words, change.reading()]
+                    brackets.append(Bracket(left, right, lines, change.ink, change.linestyle))
+                    break
         draw_brackets(list(zip(facets, over, strict=False)))
         job.save(figure, "fig02a", [*rows, *changes])
 
 
 def title_of(group: Sequence[Bar], *, say_epochs: bool) -> str:
-    """Return what a group is, and its data if measured; of how many epochs its bars are means."""
-    name, data = group[0].group.replace("\n", ", "), data_words(bar.run for bar in group)
+    """Return the title of a group's axes: its label, measured data, and epochs that bars average.
+
+    The data begin a second line.
+    """
+    title, data = group[0].group.replace("\n", ", "), data_words(bar.run for bar in group)
+    if data:
+        title = f"{title}\n{data}" if title else data
     counts = sorted({len(bar.run.valid("1+")) for bar in group} - {0})
-    least = f"{counts[0]} to " if len(counts) > 1 else ""
-    epochs = f"{least}{counted(counts[-1], 'epochs')} a bar" if counts and say_epochs else ""
-    below = ", ".join(filter(None, (data, epochs)))
-    return (
-        "\n".join(filter(None, (name, below))) if data else ", ".join(filter(None, (name, epochs)))
-    )
+    if counts and say_epochs:
+        least = f"{counts[0]} to " if len(counts) > 1 else ""
+        epochs = f"{least}{counted(counts[-1], 'epochs')} a bar"
+        title = f"{title}, {epochs}" if title else epochs
+    return title
 
 
 def draw_pairs(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list[Plotted]:

@@ -65,14 +65,15 @@ def draw(job: Job) -> None:
 
 
 def bars_of(job: Job, workers: int, epoch_set: str = "all") -> list[Bar]:
-    """Return the runs with a number of workers, a group for each model and device."""
-    order = list(NAMES)
+    """Make bars of the runs with a number of workers, in order of their media."""
+    ranks = {medium: rank for rank, medium in enumerate(NAMES)}
+    runs = [run for run in job.runs if run.factors["num_workers"] == workers]
     return grouped(
-        of_epochs([run for run in job.runs if run.factors["num_workers"] == workers], epoch_set),
+        of_epochs(runs, epoch_set),
         job,
-        ("storage",),
-        lambda r: NAMES.get(r.factors["storage"], r.factors["storage"]),
-        lambda r: order.index(m) if (m := r.factors["storage"]) in order else len(order),
+        within=("storage",),
+        tick=lambda run: NAMES.get(run.factors["storage"], run.factors["storage"]),
+        order=lambda run: ranks.get(run.factors["storage"], len(ranks)),
     )
 
 

@@ -157,20 +157,22 @@ def values_of(runs: Sequence[RunData], metric: str) -> list[NDArray[np.floating]
 
 
 def spread_of(runs: Sequence[RunData], job: Job, metric: str) -> Related | None:
-    """Return what is printed of a type's spread and what it is here; None: nothing is printed."""
+    """Pair the published spread of a device and network with ours, %; None: one is missing."""
     formula = SPREADS[2] if metric == OVER_TIME else SPREADS[1]
     here = spread_pct(formula, values_of(runs, metric))
     wanted = (metric, formula, runs[0].factors["device"], runs[0].factors["model"])
-    for relation in job.relations if here else ():
+    if not here:
+        return None
+    for relation in job.relations:
         config = relation.config_a
-        found = (relation.metric, relation.formula, config.get("device"), config.get("model"))
-        if found == wanted:
+        key = (relation.metric, relation.formula, config.get("device"), config.get("model"))
+        if key == wanted:
             return Related(relation, here, relation.id in job.seen, job.ink(relation.id))
     return None
 
 
 def further_spreads(runs: Sequence[RunData], job: Job, *, counts: bool) -> list[Row]:
-    """Return the CSV's rows of spreads that are not drawn: over time, or of medians of energy."""
+    """Return CSV rows of spreads not drawn: over time (panel a), of median energies (b)."""
     if counts:
         over_time = spread_of(runs, job, OVER_TIME)
         return [over_time] if over_time else []
@@ -184,36 +186,42 @@ def further_spreads(runs: Sequence[RunData], job: Job, *, counts: bool) -> list[
 def draw_spread(
     axes: Axes, runs: Sequence[RunData], panel: Panel, spread: Related, job: Job
 ) -> None:
-    """Draw our spread and the published one as bars from the lowest value, right of the boards."""
-    ends = np.concatenate(values_of(runs, panel.metric)) * panel.factor
-    foot, last = float(ends.min()), len(runs) - 1
-    heights = (float(np.ptp(ends)), spread.relation.value / 100.0 * float(np.median(ends)))
-    looks = ((job.colour(runs[0].factors["model"]), "-"), (spread.ink, spread.linestyle))
-    for aside, height, (colour, dash) in zip(SPREAD_AT, heights, looks, strict=True):
-        at = last + aside
-        axes.vlines(at, foot, foot + height, color=colour, linestyles=dash, **SPREAD_LINE)
-        axes.hlines([foot, foot + height], at - 0.15, at + 0.15, color=colour, **SPREAD_LINE)
-    axes.set_xlim(-0.6, last + SPREAD_AT[1] + 0.4)
+    """Draw our spread and the published one as bars from the lowest value, right of the boards.
+
+    The published bar is its per cent of our median.
+    """
+    values = np.concatenate(values_of(runs, panel.metric)) * panel.factor
+    lowest, last = float(values.min()), len(runs) - 1
+    ours, published = np.ptp(values), spread.relation.value / 100.0 * np.median(values)
+    ours_x, published_x = (last + offset for offset in SPREAD_AT)
+    solid: Any = "-"
+    for x, height, colour, dash in (
+        (ours_x, float(ours), job.colour(runs[0].factors["model"]), solid),
+        (published_x, float(published), spread.ink, spread.linestyle),
+    ):
+        axes.vlines(x, lowest, lowest + height, color=colour, linestyles=dash, **SPREAD_LINE)
+        axes.hlines([lowest, lowest + height], x - 0.15, x + 0.15, color=colour, **SPREAD_LINE)
+    axes.set_xlim(-0.6, published_x + 0.4)
     names = [run.factors["instance"] for run in runs]
-    places = [*range(len(runs)), *(last + aside for aside in SPREAD_AT)]
-    axes.set_xticks(places, [*names, "ours", "paper"])
+    axes.set_xticks([*range(len(runs)), ours_x, published_x], [*names, "ours", "paper"])
     for label in axes.get_xticklabels()[len(runs) :]:
         label.set(rotation=90, fontsize="x-small")
 
 
 def share_scale(fields: Sequence[Axes], types: Sequence[Sequence[RunData]], panel: Panel) -> float:
-    """Give all axes one span in % of their type's median; return it, 0 where nothing is drawn."""
-    middles = [
-        float(np.median(np.concatenate(values))) * panel.factor if values else 0.0
-        for values in (values_of(runs, panel.quantity) for runs in types)
-    ]
-    drawn = [(field, middle) for field, middle in zip(fields, middles, strict=False) if middle]
-    ends = np.array([np.array(field.get_ylim()) / middle for field, middle in drawn])
+    """Set y limits that span the same % of each type's median; return it, 0: nothing is drawn."""
+    drawn = []
+    for field, runs in zip(fields, types, strict=False):
+        values = values_of(runs, panel.quantity)
+        median = float(np.median(np.concatenate(values))) * panel.factor if values else 0.0
+        if median:
+            drawn.append((field, median))
     if not drawn:
         return 0.0
-    lowest, highest = float(ends.min()), float(ends.max())
-    for field, middle in drawn:
-        field.set_ylim(middle * lowest, middle * highest)
+    limits = np.array([np.array(field.get_ylim()) / median for field, median in drawn])
+    lowest, highest = float(limits.min()), float(limits.max())
+    for field, median in drawn:
+        field.set_ylim(median * lowest, median * highest)
     return 100.0 * (highest - lowest)
 
 

@@ -148,7 +148,7 @@ def draw_dvfs(axes: Axes, job: Job, quantity: str, runs: Sequence[RunData]) -> l
 
 
 def as_long(runs: Sequence[RunData]) -> list[RunData]:
-    """Return the runs with as many epochs as all of their network have: some go on for 15 hours."""
+    """Cut runs to the least number of epochs of their network: some go on for 15 hours."""
     n_epochs = {
         model: min(len(run.epochs) for run in runs if run.epochs and run.factors["model"] == model)
         for model in models_of([run for run in runs if run.epochs])
@@ -245,7 +245,10 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Row]:
 
 
 def share_pct(clock: Series, inside: NDArray[np.bool_]) -> float | None:
-    """Return the mean over epochs 1+ of the share of their samples; None: there are none."""
+    """Return the share of samples that are `inside`, %, mean over epochs 1+; None: no epoch.
+
+    `inside` is a mask of the clock's samples.
+    """
     later = dict.fromkeys(clock.epoch[clock.epoch > 0].tolist())
     shares = [float(inside[clock.epoch == epoch].mean()) for epoch in later]
     return 100.0 * float(np.mean(shares)) if shares else None

@@ -100,7 +100,7 @@ def draw(job: Job) -> None:
             rows += draw_stacks(group, top, job, "1+", beside=False)
             rows += draw_changes(group, bottom, job, changes)
         labels = (style.axis_title("e2e_s", "epochs 1+"), "change (%)")
-        _name(job, "fig09a", fields, groups, labels)
+        _label_fields(job, "fig09a", fields, groups, labels)
         legend(fields[0][0], rows, job, change="published change; dots: ours")
         job.save(figure, "fig09a", rows)
     with job.panel("fig09b", shown) as (figure, axes):
@@ -113,7 +113,7 @@ def draw(job: Job) -> None:
             style.axis_title("energy_paper_wh", "epochs 1+"),
             style.axis_title("baseload_pct", width=14),
         )
-        _name(job, "fig09b", fields, groups, labels)
+        _label_fields(job, "fig09b", fields, groups, labels)
         legend(fields[0][0], rows, job, lines=lines, change="")
         draw_brackets([
             (top, spread_brackets(group, spreads))
@@ -129,14 +129,17 @@ def _fields(figure: Any, axes: Axes, n: int) -> tuple[Sequence[Axes], Sequence[A
     return above, below
 
 
-def _name(
+def _label_fields(
     job: Job,
     panel: str,
     fields: tuple[Sequence[Axes], Sequence[Axes]],
     groups: Sequence[Sequence[Bar]],
     labels: tuple[str, str],
 ) -> None:
-    """Name axes, networks and modes, once bars are drawn; those that are not compared get pale."""
+    """Label axes, networks and modes of drawn bars; bars that the paper does not compare get pale.
+
+    `fields`: axes of bars and those below; `labels`: their y labels.
+    """
     above, below = fields
     pale: set[str] = set()
     for top, group in zip(above, groups, strict=False):
@@ -173,31 +176,33 @@ def draw_changes(
     """
     place = places(bars)
     shown = [
-        one for one in changes
-        if all(place(config) is not None for side in one.relation.sides for config in single(side))
+        change for change in changes
+        if all(place(run) is not None for side in change.relation.sides for run in single(side))
     ]  # fmt: skip
-    shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    for at, one in enumerate(shown):
-        relation, ends = one.relation, (at - 0.35, at + 0.35)
+    shown.sort(key=lambda change: (list(CHANGES).index(change.relation.metric), change.relation.id))
+    for at, change in enumerate(shown):
+        relation, ends = change.relation, (at - 0.35, at + 0.35)
         values = [v for v in (relation.value, relation.value_hi) if v is not None]
-        axes.hlines(values, *ends, color=one.ink, linewidth=1.3, linestyles=one.linestyle)
+        axes.hlines(values, *ends, color=change.ink, linewidth=1.3, linestyles=change.linestyle)
         if relation.value_hi is not None:
             band = (relation.value, relation.value_hi)
-            axes.fill_between(ends, *band, color=one.ink, alpha=0.2, linewidth=0)
+            axes.fill_between(ends, *band, color=change.ink, alpha=0.2, linewidth=0)
         if marker := BOUNDS.get(relation.qualifier):
-            look = mark_look(marker, one.seen_by_fit, one.ink)
+            look = mark_look(marker, change.seen_by_fit, change.ink)
             axes.plot([at + BOUND_AT], [relation.value], **look)
         shade = job.palette[COLOURS[relation.metric]]
-        axes.plot([at] * len(one.here), one.here, "o-", linewidth=1, markersize=3.5, color=shade)
-    modes = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
+        axes.plot(
+            [at] * len(change.here), change.here, "o-", linewidth=1, markersize=3.5, color=shade
+        )
+    modes = ["→".join(side["power_mode"] for side in change.relation.sides) for change in shown]
     axes.set_xticks(range(len(shown)), modes)
     axes.set_xlim(-0.6, max(len(shown) - 0.4, 0.6))
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", rotation=90, labelsize="x-small")
-    for label, one in zip(axes.get_xticklabels(), shown, strict=True):
-        label.set_color(one.ink)
-    metrics = [one.relation.metric for one in shown]
+    for label, change in zip(axes.get_xticklabels(), shown, strict=True):
+        label.set_color(change.ink)
+    metrics = [change.relation.metric for change in shown]
     names = list(dict.fromkeys(metrics))
     middles = [float(np.mean([n for n, m in enumerate(metrics) if m == name])) for name in names]
     below = label_below(axes, middles, [CHANGES[name] for name in names], PARTS_PT)
@@ -213,17 +218,23 @@ def draw_changes(
 
 
 def baseloads(path: str, backend: str) -> BaseLoads:
-    """Return the idle power of each board and mode in state (i), by the board's sensors."""
+    """Read from idle.csv the power, W, of each `PLACE` in state (i), by the board's sensors.
+
+    Empty without a path.
+    """
+    wanted = (backend, ON_BOARD, "module")
     return {
         tuple(row[key] for key in PLACE): float(row["power_w"])
         for row in (read_cells(path) if path else ())
-        if (row["backend"], row["state"], row["power_scope"]) == (backend, ON_BOARD, "module")
-        and row["power_w"]
+        if (row["backend"], row["state"], row["power_scope"]) == wanted and row["power_w"]
     }
 
 
 def energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Number]:
-    """Return the energy of an epoch, the base load in it and its share (`ENERGY`)."""
+    """Return an epoch's energy, Wh, the base load in it, Wh, and its share, %: as in `ENERGY`.
+
+    Base load = idle power x E2E / 3600.
+    """
     energy, e2e = run.number("energy_paper_wh"), run.number("e2e_s")
     power_w = base_w.get(tuple(run.factors[key] for key in PLACE))
     base = Number(None, 0, e2e.missing or NO_BASELOAD)
@@ -243,21 +254,17 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
         for quantity, number in zip(ENERGY, energy_numbers(bar.run, base_w), strict=True)
     ]
     whole, base = rows[:: len(ENERGY)], rows[1 :: len(ENERGY)]
-    x, look = (
-        x_of(bars),
-        {
-            "color": job.colour("above_baseload"),
-            "label": f"above the {columns.label('baseload_wh')}",
-        },
-    )
+    x, name = x_of(bars), columns.label("baseload_wh")
+    look = {"color": job.colour("above_baseload"), "label": f"above the {name}"}
     missing = draw_bars(axes, x, whole, job, BAR, 0, **look)
     draw_missing(missing, axes, job.colour("missing"))
-    height, part = (np.array([row.height for row in of]) for of in (whole, base))
-    axes.bar(x, part, BAR, color=job.colour("baseload"), label=columns.label("baseload_wh"))
-    unknown = (height > 0) & (part == 0)
+    whole_wh = np.array([row.height for row in whole])
+    base_wh = np.array([row.height for row in base])
+    axes.bar(x, base_wh, BAR, color=job.colour("baseload"), label=name)
+    unknown = (whole_wh > 0) & (base_wh == 0)
     if unknown.any():
         grey = job.colour("missing")
-        axes.bar(x[unknown], height[unknown], BAR, color=grey, label=NO_BASELOAD)
+        axes.bar(x[unknown], whole_wh[unknown], BAR, color=grey, label=NO_BASELOAD)
     return rows
 
 
@@ -286,14 +293,17 @@ def draw_shares(
             dash: Any = "-" if printed.seen_by_fit else DASHES
             look = {"color": job.palette["published"], "linewidth": 1.3, "linestyles": dash}
             axes.hlines(implied_pct, at - 0.45, at + 0.45, **look)
-    for one in shares:
-        found = [place(config) for config in single(one.relation.config_a)]
+    for published in shares:
+        found = [place(config) for config in single(published.relation.config_a)]
         inside = [at for at in found if at is not None]
-        if one.relation.metric == SHARE and len(inside) == len(found):
-            band = (one.relation.value, one.relation.value_hi or one.relation.value)
+        if published.relation.metric == SHARE and len(inside) == len(found):
+            band = (
+                published.relation.value,
+                published.relation.value_hi or published.relation.value,
+            )
             ends = [min(inside) - 0.5, max(inside) + 0.5]
-            axes.fill_between(ends, *band, linewidth=0, color=one.ink, alpha=BAND_ALPHA)
-            shown.append(one)
+            axes.fill_between(ends, *band, linewidth=0, color=published.ink, alpha=BAND_ALPHA)
+            shown.append(published)
     axes.set_xticks(x, [bar.tick for bar in bars])
     axes.tick_params("x", length=0, labelsize="small")
     axes.tick_params("x", rotation=90 if any(len(bar.tick) > 1 for bar in bars) else 0)
@@ -306,12 +316,12 @@ def draw_shares(
 def spread_brackets(bars: Sequence[Bar], spreads: Sequence[Related]) -> list[Bracket]:
     """Return brackets of the spreads over some of the bars, parted where bars are left out."""
     place, brackets = places(bars), []
-    for one in spreads:
-        configs = single(one.relation.config_a)
+    for spread in spreads:
+        configs = single(spread.relation.config_a)
         at = sorted(x for config in configs if (x := place(config)) is not None)
         if len(at) == len(configs):
             gaps = [pair for pair in pairwise(at) if pair[1] - pair[0] > 1.0]
             modes = ranges(config["power_mode"] for config in configs)
-            words = [f"spread, {modes}: {one.reading()}"]
-            brackets.append(Bracket(at[0], at[-1], words, one.ink, one.linestyle, gaps))
+            words = [f"spread, {modes}: {spread.reading()}"]
+            brackets.append(Bracket(at[0], at[-1], words, spread.ink, spread.linestyle, gaps))
     return brackets

@@ -74,11 +74,12 @@ def draw(job: Job) -> None:
 
 
 def read(path: str) -> Predictions:
-    """Return the rows of the reference method by target and run; none without a path."""
-    rows = read_cells(path) if path else []
-    wanted = (REFERENCE, SEARCHED)
-    rows = [row for row in rows if (row["method"], row["learned_from"]) == wanted]
-    return {(row["target"], row["run"]): row for row in rows}
+    """Read the reference method's predictions, by target and run; empty without a path."""
+    return {
+        (row["target"], row["run"]): row
+        for row in (read_cells(path) if path else [])
+        if (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
+    }
 
 
 def draw_panel(
@@ -144,22 +145,22 @@ def _fields(figure: Figure, axes: Axes, n: int, label: str) -> tuple[list[Axes],
 
 
 def mode_of(bar: Bar, job: Job, panel: Panel, predictions: Predictions) -> Mode:
-    """Return a mode's rows of the CSV."""
-    run, seen = bar.run, bar.run.number(panel.column)
+    """Return a power mode's observed and predicted numbers and its error, as rows of the CSV."""
+    run, observed = bar.run, bar.run.number(panel.column)
     row = predictions.get((panel.target, run.id))
-    # a MAPE is over the valid epochs up to the last of the paper's runs
-    meant = [epoch for epoch in run.valid("1+") if epoch["epoch"] <= MEANT_EPOCHS]
-    n_meant = sum(epoch[panel.column] is not None for epoch in meant)
-    predicted = error = Number(None, 0, seen.missing or NOT_PREDICTED)
+    predicted = error = Number(None, 0, observed.missing or NOT_PREDICTED)
     if row is not None:
-        predicted = Number(float(row["predicted"]), seen.n_epochs)
+        predicted = Number(float(row["predicted"]), observed.n_epochs)
+        # a MAPE is over the valid epochs up to the last of the paper's runs
+        meant = [epoch for epoch in run.valid("1+") if epoch["epoch"] <= MEANT_EPOCHS]
+        n_meant = sum(epoch[panel.column] is not None for epoch in meant)
         error = Number(float(row["mape_pct"]), n_meant)
-    in_training_set = None if row is None else row["in_training_set"]
-    numbers = {panel.column: seen, f"predicted_{panel.column}": predicted, "mape_pct": error}
-    return Mode(*(
-        job.plotted(run, n, "1+", number, method=REFERENCE, in_training_set=in_training_set)
-        for n, number in numbers.items()
-    ))  # fmt: skip
+    more = {"method": REFERENCE, "in_training_set": None if row is None else row["in_training_set"]}
+    return Mode(
+        observed=job.plotted(run, panel.column, "1+", observed, **more),
+        predicted=job.plotted(run, f"predicted_{panel.column}", "1+", predicted, **more),
+        error=job.plotted(run, "mape_pct", "1+", error, **more),
+    )
 
 
 def draw_observed(axes: Axes, bars: Sequence[Bar], modes: Sequence[Mode], job: Job) -> None:
@@ -170,10 +171,10 @@ def draw_observed(axes: Axes, bars: Sequence[Bar], modes: Sequence[Mode], job: J
     missing = draw_bars(axes, x - WIDTH / 2, observed, job, WIDTH, 0, color=colour)
     look = {"color": style.pale(colour), "edgecolor": "white", "linewidth": 0}
     for is_trained, hatch in ((False, ""), (True, HATCH)):
-        of_kind = [(at, m) for at, m in zip(x, modes, strict=True) if m.is_trained == is_trained]
-        places = [at + WIDTH / 2 for at, _ in of_kind]
-        predicted = [mode.predicted for _, mode in of_kind]
-        missing += draw_bars(axes, places, predicted, job, WIDTH, 0, hatch=hatch, **look)
+        shown = [(at, m) for at, m in zip(x, modes, strict=True) if m.is_trained == is_trained]
+        bar_x = [at + WIDTH / 2 for at, _ in shown]
+        predicted = [mode.predicted for _, mode in shown]
+        missing += draw_bars(axes, bar_x, predicted, job, WIDTH, 0, hatch=hatch, **look)
     draw_missing(missing, axes, job.colour("missing"))
     if any(mode.predicted.height < 0.0 for mode in modes):
         axes.axhline(0.0, color="black", linewidth=0.8)

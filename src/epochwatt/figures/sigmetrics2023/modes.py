@@ -15,10 +15,9 @@ Modes = dict[str, Sequence[str]]  # network -> power modes that the paper compar
 
 
 def groups_of(job: Job, *, by_name: bool = True) -> list[list[Bar]]:
-    """Return the figure's runs, together what differs in the power mode only.
+    """Group the figure's runs that differ in the power mode only; single runs are left out.
 
-    A single run compares nothing and is left out. By name: the paper's letters, then the strongest
-    mode, then the others; else as they come.
+    With `by_name` bars are sorted: the paper's letters, the strongest mode, the others.
     """
 
     def mode(run: RunData) -> str:
@@ -33,7 +32,7 @@ def groups_of(job: Job, *, by_name: bool = True) -> list[list[Bar]]:
 
 
 def outside(job: Job, bars: Sequence[Bar]) -> frozenset[str]:
-    """Return the modes among bars of a network that the paper has of other networks alone."""
+    """Return the bars' modes that the paper compares for other networks only; empty elsewhere."""
     factors = bars[0].run.factors
     compared: Modes = load_terms(Path(job.published).parents[1]).sets["MODES"]
     if factors["setup"] != job.paper or factors["model"] not in compared:
@@ -43,7 +42,7 @@ def outside(job: Job, bars: Sequence[Bar]) -> frozenset[str]:
 
 
 def outside_label(modes: Iterable[str], job: Job) -> str:
-    """Say which modes are pale, and which networks the paper has them of."""
+    """Describe pale modes: first to last, and the networks that the paper compares them for."""
     ordered = sorted(modes)
     compared: Modes = load_terms(Path(job.published).parents[1]).sets["MODES"]
     models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
@@ -52,11 +51,13 @@ def outside_label(modes: Iterable[str], job: Job) -> str:
 
 
 def ranges(modes: Iterable[str]) -> str:
-    """Return letters in words, as `a to f, k`."""
+    """Shorten mode letters to ranges: `a to f, k`."""
     spans: list[list[str]] = []
     for mode in sorted(modes):
-        follows = spans and len(mode) == 1 and ord(mode) == ord(spans[-1][-1][-1]) + 1
-        spans[-1].append(mode) if follows else spans.append([mode])
+        if spans and len(mode) == 1 and ord(mode) == ord(spans[-1][-1][-1]) + 1:
+            spans[-1].append(mode)
+        else:
+            spans.append([mode])
     return ", ".join(
         f"{span[0]} to {span[-1]}" if len(span) > 2 else ", ".join(span) for span in spans
     )

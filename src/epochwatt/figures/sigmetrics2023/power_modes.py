@@ -114,12 +114,16 @@ def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> N
 
 
 def cloud_of(bars: Sequence[Bar], job: Job, x: str, by: str = "") -> Cloud:
-    """Return the power modes of a group of runs, over a column, with a setting of each mode."""
+    """Make the points and Pareto front of a group's power modes: E2E over the column `x`.
+
+    `by` is a setting of the modes (`gpu_mhz`, ...) that points keep. Modes that the paper does not
+    compare are no part of the front.
+    """
     pale, factors = outside(job, bars), bars[0].run.factors
     values = [[bar.run.number(column).value for column in (x, "e2e_s")] for bar in bars]
-    there = [n for n, pair in enumerate(values) if None not in pair and bars[n].tick not in pale]
-    xy = np.array([values[n] for n in there], dtype=float).reshape(-1, 2)
-    front = [there[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
+    known = [n for n, pair in enumerate(values) if None not in pair and bars[n].tick not in pale]
+    xy = np.array([values[n] for n in known], dtype=float).reshape(-1, 2)
+    front = [known[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
     points = []
     for n, bar in enumerate(bars):
         is_compared = bar.tick not in pale
@@ -127,8 +131,8 @@ def cloud_of(bars: Sequence[Bar], job: Job, x: str, by: str = "") -> Cloud:
         more["on_front"] = n in front if is_compared and None not in values[n] else None
         setting = mode_setting(bar.run, job.records.get(bar.run.id, ""), by) if by else None
         more |= {by: setting} if by else {}
-        of_x, of_e2e = (job.plotted(bar.run, column, **more) for column in (x, "e2e_s"))
-        points.append(Point(bar.tick, of_x, of_e2e, is_compared, setting))
+        point_x, e2e = (job.plotted(bar.run, column, **more) for column in (x, "e2e_s"))
+        points.append(Point(bar.tick, point_x, e2e, is_compared, setting))
     label = bars[0].group.replace("\n", ", ")
     on_front = [place for n in front if (place := points[n].place)]
     return Cloud(label, factors["model"], points, on_front, pale)
@@ -188,11 +192,7 @@ def _front(job: Job) -> list[style.Look]:
 
 
 def draw_published(point: Point, field: Axes, job: Job) -> None:
-    """Draw what is published of a mode.
-
-    Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
-    can take for a point.
-    """
+    """Draw a mode's published numbers: both as a cross tied to our point, one as a line across."""
     x, y = point.x.mark, point.e2e.mark
     marks = [mark for mark in (x, y) if mark]
     if not marks:
@@ -217,7 +217,10 @@ def _cross(colour: str, *, is_seen: bool) -> style.Look:
 
 
 def draw_spread(cloud: Cloud, x: str, field: Axes, job: Job) -> list[Related]:
-    """Draw a bracket below the points where a spread over some modes is published; return it."""
+    """Draw a bracket below the points for a published spread over modes; return it in a list.
+
+    Empty: none is published, or fewer than two of its modes are drawn. Extends the y axis.
+    """
     factors = cloud.points[0].x.row
     wanted = (SPREADS[0], METRICS.get(x, x), job.paper, factors["device"], cloud.model)
     for fact in job.relations:
